@@ -145,13 +145,14 @@ package struct Settings: Sendable, Equatable {
 
     package struct Renditions: Sendable, Equatable {
         package var av1 = AV1.onRequest
+        package var av1After = 20
         package var undither = Undither.never
 
         /// When a rendition in AV1 is produced.
         package enum AV1: String, SettingChoice {
             /// A client requests it.
             case onRequest = "on_request"
-            /// A client requests the player page of its source.
+            /// What a client gets instead was requested ``Renditions/av1After`` times.
             case background
         }
 

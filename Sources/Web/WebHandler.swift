@@ -107,7 +107,7 @@ package final class WebHandler: HTTPHandler {
         renditions = RenditionController(
             pipeline: pipeline, background: dependencies.background, cache: dependencies.cache, hits: hits,
             responder: responder, problems: problems, asynchronous: asynchronous, keys: policy.signingKeys,
-            tracer: dependencies.tracer, log: log)
+            av1After: policy.av1After, tracer: dependencies.tracer, log: log)
         uploads = UploadController(
             pipeline: pipeline, renditions: renditions, asynchronous: asynchronous, access: access, parser: parser,
             admission: dependencies.uploads, meter: dependencies.meter, maxBytes: policy.maxUploadBytes,

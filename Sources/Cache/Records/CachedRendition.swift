@@ -11,6 +11,8 @@ package final class StoredObject: Sendable {
     let sequence: Int64
     /// Whether its row says that it was uploaded.
     private let uploaded = Atomic(false)
+    /// The responses with it since its file was opened.
+    fileprivate let uses = Atomic<Int>(0)
     /// The lap of the eviction hand in which a use was last reported.
     private let reportedLap = Atomic<Int>(-1)
 
@@ -83,6 +85,15 @@ package final class CachedRendition: Sendable {
     package var created: Int64 { object.record.created }
     /// The facts from the publisher.
     package var facts: [UInt8] { object.record.facts }
+
+    /// The responses with it, by any address, while it has been in the cache's memory.
+    package var uses: Int { object.uses.load(ordering: .relaxed) }
+
+    /// Counts a response.
+    @inline(__always)
+    package func countUse() {
+        object.uses.wrappingAdd(1, ordering: .relaxed)
+    }
 
     /// The attached value, or nil. No lock.
     package var attachment: (any AnyObject & Sendable)? {

@@ -89,6 +89,13 @@ package struct Rendition: Sendable, Hashable {
         return codecs.isEmpty ? [rendition] : codecs.compactMap(rendition.encoded)
     }
 
+    /// The rendition in H.264 with the same options, beside which one in AV1 has to be smaller to be offered; nil for other renditions.
+    package var comparedWith: Rendition? { options.codec == .av1 ? encoded(by: .h264) : nil }
+
+    /// Whether a rendition in AV1 is offered beside the one in H.264 with the same options, which every client can play: it has to be
+    /// at least a twentieth smaller.
+    package static func isWorthOffering(av1: Int64, besideH264 h264: Int64) -> Bool { av1 <= h264 - h264 / 20 }
+
     /// The rendition with another width, for an address that leaves it to the client.
     package func ofWidth(_ width: Int) -> Rendition {
         var rendition = self

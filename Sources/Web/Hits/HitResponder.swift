@@ -27,7 +27,7 @@ struct HitResponder: Sendable {
         if let alias = entry.alias {
             let found = entry.negotiated.map { negotiated(alias, $0.sequence, $0.original, request) } ?? fresh(alias)
             guard let rendition = found else { return nil }
-            if entry.refusesLarger, responder.isLargerThanSource(rendition) { return nil }
+            if entry.refusesLarger, mayBeRefused(rendition, entry.h264) { return nil }
             if let key = entry.key { access.countHit(key) }
             return responder.hit(rendition, .source, entry.terms)
         }
@@ -52,11 +52,22 @@ struct HitResponder: Sendable {
 
     /// The response with a rendition of a source, if it is in memory and fresh.
     ///
-    /// - Parameter unlessLarger: Whether to return nil if the rendition is larger than its source.
-    func renditionResponse(_ key: AliasKey, _ terms: ResponseTerms, unlessLarger: Bool) -> HTTPResponse? {
+    /// - Parameters:
+    ///   - unlessLarger: Whether to return nil if the rendition is larger than its source.
+    ///   - h264: The key of the same rendition in H.264, if this one is in AV1.
+    func renditionResponse(
+        _ key: AliasKey, _ terms: ResponseTerms, unlessLarger: Bool, h264: AliasKey? = nil
+    ) -> HTTPResponse? {
         guard let rendition = fresh(key) else { return nil }
-        if unlessLarger, responder.isLargerThanSource(rendition) { return nil }
+        if unlessLarger, mayBeRefused(rendition, h264) { return nil }
         return responder.hit(rendition, .source, terms)
+    }
+
+    /// Whether a request that refuses larger renditions may refuse this one. Where the one in H.264 is not in memory, that is not known.
+    private func mayBeRefused(_ rendition: CachedRendition, _ h264: AliasKey?) -> Bool {
+        if responder.isLargerThanSource(rendition) { return true }
+        guard let h264 else { return false }
+        return fresh(h264).map { !Rendition.isWorthOffering(av1: rendition.length, besideH264: $0.length) } ?? true
     }
 
     /// The response with a stored object, if it is in memory. Facts are composed for each request.

@@ -22,6 +22,8 @@ final class RouteMemo: Sendable {
         let object: (id: ObjectID, fileExtension: String)?
         /// Whether the rendition is refused if it is larger than its source.
         let refusesLarger: Bool
+        /// The key of the same rendition in H.264, with which one in AV1 is compared if it may be refused; nil for other renditions.
+        let h264: AliasKey?
         let terms: ResponseTerms
         /// The name of the key that has signed the target; nil for none.
         let key: String?
@@ -35,11 +37,13 @@ final class RouteMemo: Sendable {
             object = if case .object(let id, let fileExtension) = parsed.route { (id, fileExtension) } else { nil }
             if case .rendition(let rendition, let url) = parsed.route, rendition.format.isSentAsStored {
                 alias = AliasKey(url, rendition)
+                h264 = parsed.refusesLarger ? rendition.comparedWith.map { AliasKey(url, $0) } : nil
                 negotiated = parsed.negotiation.map { negotiation in
                     (negotiation.sequence.map { AliasKey(url, $0) }, AliasKey(url, negotiation.original))
                 }
             } else {
                 alias = nil
+                h264 = nil
                 negotiated = nil
             }
         }

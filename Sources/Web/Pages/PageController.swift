@@ -112,13 +112,13 @@ struct PageController: Sendable {
         return page
     }
 
-    /// Queues the video in AV1, if the settings say so and it is not stored.
+    /// Queues the video in AV1, if the settings say so, the one in H.264 was requested often enough, and it is not stored.
     ///
     /// - Returns: Whether the page is about to change.
     private func queueSmallerVideo(of page: RequestedPage, _ client: ClientContext) -> Bool {
-        guard policy.producesAV1InBackground, page.smallerVideo == nil, let smaller = page.smallerRendition else {
-            return false
-        }
+        guard let after = policy.av1After, page.video?.uses ?? 0 >= after, page.smallerVideo == nil,
+            let smaller = page.smallerRendition
+        else { return false }
         let entry = request(smaller, of: page, client)
         guard !pipeline.isKnownToFail(entry) else { return false }
         background.add(entry, after: request(page.videoRendition, of: page, client))

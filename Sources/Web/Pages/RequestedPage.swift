@@ -33,11 +33,19 @@ struct RequestedPage: Sendable {
     /// The same in AV1; nil if the program has no encoder for it.
     var smallerRendition: Rendition? { videoRendition.encoded(by: .av1) }
 
+    /// The stored video in AV1, if it is small enough to be offered before the stored one in H.264.
+    private var offeredSmallerVideo: CachedRendition? {
+        guard let video, let smallerVideo,
+            Rendition.isWorthOffering(av1: smallerVideo.length, besideH264: video.length)
+        else { return nil }
+        return smallerVideo
+    }
+
     /// The time of the last change of what the page shows, in seconds since 1970. A page with the GIF changes when there is a video
     /// or none can be produced, which has no such time.
     func lastModified(_ facts: CachedRendition) -> Int? {
         guard original == nil else { return nil }
-        return [facts, video, smallerVideo].compactMap { $0.map { Int($0.created) } }.max()
+        return [facts, video, offeredSmallerVideo].compactMap { $0.map { Int($0.created) } }.max()
     }
 
     /// The poster, in a frame whose address every client may have if the page is bounded.
@@ -49,7 +57,7 @@ struct RequestedPage: Sendable {
     func contents(_ facts: PageFacts, poster: Rendition) -> PlayerPage.Contents {
         let links = PageLinks(
             target: target, base: base, root: root, addresses, video: PageVideo(videoRendition, video),
-            smaller: smallerVideo.flatMap { stored in smallerRendition.map { PageVideo($0, stored) } }, poster: poster,
+            smaller: offeredSmallerVideo.flatMap { stored in smallerRendition.map { PageVideo($0, stored) } }, poster: poster,
             original: original)
         return facts.contents(of: rendition, poster: poster, name: source.name, links: links)
     }

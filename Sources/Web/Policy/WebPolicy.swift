@@ -42,8 +42,10 @@ package struct WebPolicy: Sendable {
     package var publicURL: String?
     /// Whether `/` serves the home page.
     package var hasHomePage = true
-    /// Whether a request for a player page queues its video in AV1.
-    package var producesAV1InBackground = false
+    /// Renditions in AV1 that are not requested by name, the videos of player pages and the image sequences of negotiation, are
+    /// produced in the background after this number of responses with what the client gets instead; nil produces none in the
+    /// background.
+    package var av1After: Int?
     /// The size limit of an uploaded GIF, in bytes.
     package var maxUploadBytes = 20 << 20
 

@@ -16,13 +16,15 @@ struct RenditionController: Sendable {
     private let facts: FactsComposer
     private let asynchronous: AsyncResponder
     private let keys: SigningKeys
+    /// See ``WebPolicy/av1After``.
+    private let av1After: Int?
     private let tracer: OTLPTracer
     private let log: ResponseLog
 
     init(
         pipeline: RenditionPipeline, background: BackgroundRenditions, cache: Cache, hits: HitResponder,
         responder: RenditionResponder, problems: ProblemResponder, asynchronous: AsyncResponder, keys: SigningKeys,
-        tracer: OTLPTracer, log: ResponseLog
+        av1After: Int?, tracer: OTLPTracer, log: ResponseLog
     ) {
         self.pipeline = pipeline
         self.background = background
@@ -33,6 +35,7 @@ struct RenditionController: Sendable {
         self.asynchronous = asynchronous
         facts = FactsComposer(cache: cache, defaults: pipeline.defaults)
         self.keys = keys
+        self.av1After = av1After
         self.tracer = tracer
         self.log = log
     }
@@ -64,11 +67,19 @@ struct RenditionController: Sendable {
             }
         }
         let unlessLarger = alternative != nil || target.refusesLarger
-        if let hit = hits.renditionResponse(renditionRequest.key, terms, unlessLarger: unlessLarger) { return .now(hit) }
+        let h264 = target.refusesLarger ? rendition.comparedWith.map { AliasKey(source, $0) } : nil
+        let hit = hits.renditionResponse(renditionRequest.key, terms, unlessLarger: unlessLarger, h264: h264)
+        if let hit { return .now(hit) }
         let queues = target.onMiss == .queue
         let follows = target.negotiation != nil && target.onMiss == .original
         return .later(in: RequestSpan(of: request, tracer)) {
             if let accepted = await asynchronous.response(to: renditionRequest, client, url: url, terms) { return accepted }
+            if rendition == target.negotiation?.sequence, let original = alternative,
+                let response = await responseBeforeSequence(
+                    renditionRequest, original, follows: follows, onError: target.onError, terms)
+            {
+                return response
+            }
             if queues, await queue(renditionRequest) { return problems.failure(.notReady, host: source.host, terms) }
             var request = renditionRequest
             // The alternative, and the source instead of the rendition, take no other fetch.
@@ -76,6 +87,21 @@ struct RenditionController: Sendable {
             return await missResponse(
                 request, follows: follows, onError: target.onError, refusesLarger: target.refusesLarger, terms)
         }
+    }
+
+    /// Responds with the source where `Accept` selects an image sequence that is not stored and that the settings leave to the
+    /// background. Queues the sequence if the source was requested often enough.
+    ///
+    /// - Returns: Nil if clients wait for sequences, or if there is an answer: the sequence is stored, or is known to fail.
+    private func responseBeforeSequence(
+        _ sequence: RenditionRequest, _ original: Rendition, follows: Bool, onError: Mount.OnError, _ terms: ResponseTerms
+    ) async -> HTTPResponse? {
+        guard let av1After, await pipeline.stored(sequence) == nil, !pipeline.isKnownToFail(sequence) else { return nil }
+        let source = sequence.with(original)
+        let response = await missResponse(
+            source, follows: follows, onError: onError, terms.limited(to: RenditionResponder.composedMaxAge))
+        if let uses = await pipeline.stored(source)?.uses, uses >= av1After { background.add(sequence) }
+        return response
     }
 
     /// Queues a rendition that is not stored.
@@ -115,13 +141,22 @@ struct RenditionController: Sendable {
             // The flight of the larger rendition has stored the alternative.
             if let larger, result.provenance == .hit { (result.provenance, result.times) = (larger.provenance, larger.times) }
             log.answered(request.rendition, host: request.source.host, result)
-            if refusesLarger, responder.isLargerThanSource(result.rendition) {
+            if refusesLarger, await isRefused(result.rendition, request) {
                 return problems.failure(.notSmaller, host: request.source.host, terms)
             }
             return responder.response(result, .source, terms)
         } catch {
             return await errorResponse(error, request, onError, terms)
         }
+    }
+
+    /// Whether a rendition is larger than its source or, in AV1, not clearly smaller than the stored one in H.264.
+    private func isRefused(_ rendition: CachedRendition, _ request: RenditionRequest) async -> Bool {
+        if responder.isLargerThanSource(rendition) { return true }
+        guard let other = request.rendition.comparedWith, let video = await pipeline.stored(request.with(other)) else {
+            return false
+        }
+        return !Rendition.isWorthOffering(av1: rendition.length, besideH264: video.length)
     }
 
     private func errorResponse(

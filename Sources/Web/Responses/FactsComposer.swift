@@ -32,9 +32,26 @@ struct FactsComposer: Sendable {
             renditions[listed.canonicalText] = Self.entry(url, rendition.format, stored)
             lastModified = max(lastModified, stored?.created ?? 0)
         }
+        removeInferior(&renditions, sourceBytes: document.source.facts.bytes)
         document.source.url = addresses?.sourceText
         document.renditions = renditions
         return (document.encoded, Int(lastModified))
+    }
+
+    /// Removes stored renditions in AV1 that save too little: clients that prefer AV1 would load more bytes, or as many.
+    private func removeInferior(_ renditions: inout [String: FactsDocument.Rendition], sourceBytes: Int) {
+        for listed in Rendition.listed {
+            guard let bytes = renditions[listed.canonicalText]?.bytes else { continue }
+            let isInferior =
+                if listed.format == .named("avif") {
+                    bytes > sourceBytes
+                } else if let video = listed.comparedWith {
+                    renditions[video.canonicalText]?.bytes.map { !Rendition.isWorthOffering(av1: bytes, besideH264: $0) } ?? false
+                } else {
+                    false
+                }
+            if isInferior { renditions[listed.canonicalText] = nil }
+        }
     }
 
     private static func entry(

@@ -50,7 +50,7 @@ struct RenditionResponder: Sendable {
     /// The same for equal policies, so that hits compare a number.
     private let policyNumber: Int
     /// Seconds of `max-age` of responses that are composed for each request.
-    private static let composedMaxAge = 60
+    static let composedMaxAge = 60
 
     /// - Parameter secondsLeft: Returns the seconds until a time, which is in seconds since 1970.
     init(
@@ -66,6 +66,7 @@ struct RenditionResponder: Sendable {
     /// Returns the response of a hit. For plain terms it builds no strings.
     func hit(_ rendition: CachedRendition, _ address: Address, _ terms: ResponseTerms = .plain) -> HTTPResponse {
         let prepared = prepared(rendition)
+        rendition.countUse()
         if terms.isPlain, rendition.isOfSource == (address == .source) {
             return HTTPResponse(prepared.resource, headers: prepared.hit)
         }
@@ -86,6 +87,7 @@ struct RenditionResponder: Sendable {
     /// Returns the response with a result of the pipeline.
     func response(_ result: RenditionResult, _ address: Address, _ terms: ResponseTerms = .plain) -> HTTPResponse {
         let prepared = prepared(result.rendition)
+        result.rendition.countUse()
         let isIncomplete = prepared.isOfIncompleteSource
         let fields = caching.fields(of: result, address, terms, isIncomplete: isIncomplete)
         var headers = Self.with(fields, result.provenance, isIncomplete: isIncomplete)

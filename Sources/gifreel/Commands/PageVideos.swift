@@ -82,11 +82,15 @@ final class PageVideos {
         guard let document = document(target, mayBeStill: mayBeStill) else { return nil }
         let facts = PageFacts(document.source.facts)
         guard let poster = try? facts.poster(of: page) else { return nil }
-        // The AV1 comes first, once it is stored: an encoder needs more time for it.
+        // The AV1 comes first, once it is stored and known to be smaller: an encoder needs more time for it.
         let candidates = [video.encoded(by: .av1), video].compactMap(\.self)
+        let videoBytes = document.renditions[video.canonicalText]?.bytes
         let sources = candidates.compactMap { rendition -> EmbeddedVideo.Source? in
             let stored = document.renditions[rendition.canonicalText]
-            if rendition != video, stored?.bytes == nil { return nil }
+            if rendition != video {
+                guard let bytes = stored?.bytes, let videoBytes, Rendition.isWorthOffering(av1: bytes, besideH264: videoBytes)
+                else { return nil }
+            }
             return EmbeddedVideo.Source(url: address(rendition), type: stored?.type ?? rendition.format.contentType)
         }
         return EmbeddedVideo(

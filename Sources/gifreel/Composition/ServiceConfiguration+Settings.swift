@@ -157,8 +157,8 @@ extension ServiceConfiguration {
 
     private mutating func mapRenditions(_ settings: Settings.Renditions) throws(SettingsError) {
         defaults.undither = settings.undither == .auto
-        producesAV1InBackground = settings.av1 == .background
-        guard !producesAV1InBackground || LinkedLibraries.has(.av1) else {
+        av1After = settings.av1 == .background ? settings.av1After : nil
+        guard av1After == nil || LinkedLibraries.has(.av1) else {
             throw SettingsError(
                 "renditions.av1 is background, but this libavcodec has no encoder for AV1; set it to on_request.")
         }

@@ -68,8 +68,8 @@ package struct ServiceConfiguration: Sendable {
     package var adminToken: String?
     /// The limits of prewarm jobs.
     package var prewarm = PrewarmQueue.Limits(concurrency: 1, urls: 50_000)
-    /// Whether a request for a player page queues its video in AV1.
-    package var producesAV1InBackground = false
+    /// See ``Web/WebPolicy/av1After``.
+    package var av1After: Int?
     /// The shared store; nil without one.
     package var store: SharedStoreConfiguration?
     /// The part of this node in a cluster; nil if it works alone.

@@ -26,7 +26,7 @@ extension ServiceConfiguration {
         web.allowOrigin = allowOrigin
         web.publicURL = publicURL
         web.hasHomePage = hasHomePage
-        web.producesAV1InBackground = producesAV1InBackground
+        web.av1After = av1After
         web.maxUploadBytes = fetch.maxBytes
         return web
     }
