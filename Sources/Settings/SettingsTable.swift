@@ -256,7 +256,8 @@ extension Setting {
             "Whether AV1 is encoded only on_request, or also in the background for player pages and for mounts that negotiate."),
         Setting(
             "renditions.av1_after", \.renditions.av1After, in: 0...1_000_000, unit: "responses", .live,
-            "Responses with the H.264, or with the source where Accept would select AVIF, before the AV1 is made in the background."),
+            "Responses with the H.264, or with the source where Accept would select AVIF, before the AV1 is made in the background."
+        ),
         Setting(
             "renditions.undither", \.renditions.undither, .live,
             "Whether the dither of a palette is taken out of renditions whose requests have no option undither."),

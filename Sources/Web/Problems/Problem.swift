@@ -55,7 +55,7 @@ package struct Problem: Error, Sendable, Equatable {
 
     /// The rendition is larger than its source, and the request refuses such renditions. The answer lasts as long as a failure.
     static let notSmaller: Problem = {
-        var problem = Problem(404, "not_smaller", "The rendition is no smaller than what the page has, and the request refuses it then.")
+        var problem = Problem(404, "not_smaller", "The rendition is no smaller than what the page has.")
         problem.isLogged = false
         return problem
     }()

@@ -46,7 +46,8 @@ struct FactsComposer: Sendable {
                 if listed.format == .named("avif") {
                     bytes > sourceBytes
                 } else if let video = listed.comparedWith {
-                    renditions[video.canonicalText]?.bytes.map { !Rendition.isWorthOffering(av1: bytes, besideH264: $0) } ?? false
+                    renditions[video.canonicalText]?.bytes.map { !Rendition.isWorthOffering(av1: bytes, besideH264: $0) }
+                        ?? false
                 } else {
                     false
                 }
