@@ -63,12 +63,13 @@ let package = Package(
             name: "Cache",
             dependencies: ["Ledger", "Digests", "CLinux", "SystemIO"], swiftSettings: strict),
         .target(
-            name: "SharedStore", dependencies: ["Curl", "CCurl", "Digests", "CLinux", "SystemIO"], swiftSettings: strict),
+            name: "SharedStore", dependencies: ["Ledger", "Curl", "CCurl", "Digests", "CLinux", "SystemIO"],
+            swiftSettings: strict),
         .target(name: "HTTP", dependencies: ["CLinux", "SystemIO"], swiftSettings: strict),
 
         // What nodes share through Redis or Valkey: leases, records, purges, prewarm lists.
         .target(
-            name: "Cluster", dependencies: ["CHiredis", "COpenSSL", "CLinux", "SystemIO"], swiftSettings: strict),
+            name: "Cluster", dependencies: ["Ledger", "CHiredis", "COpenSSL", "CLinux", "SystemIO"], swiftSettings: strict),
 
         // Log lines on standard error.
         .target(
@@ -109,7 +110,7 @@ let package = Package(
         .target(
             name: "Renditions",
             dependencies: [
-                "Media", "Sandbox", "Fetch", "Cache", "SharedStore", "Cluster", "PrometheusMetrics", "SystemIO",
+                "Media", "Sandbox", "Fetch", "Cache", "Ledger", "SharedStore", "Cluster", "PrometheusMetrics", "SystemIO",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "Tracing", package: "swift-distributed-tracing"),
@@ -170,10 +171,11 @@ let package = Package(
         .testTarget(name: "FetchTests", dependencies: ["Fetch", "Curl", "SystemIO", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "LedgerTests", dependencies: ["Ledger", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "CacheTests", dependencies: ["Cache", "Ledger", "TestSupport"], swiftSettings: strict),
-        .testTarget(name: "ClusterTests", dependencies: ["Cluster", "SystemIO", "TestSupport"], swiftSettings: strict),
+        .testTarget(
+            name: "ClusterTests", dependencies: ["Cluster", "Ledger", "SystemIO", "TestSupport"], swiftSettings: strict),
         .testTarget(
             name: "SharedStoreTests",
-            dependencies: ["SharedStore", "Curl", "Digests", "SystemIO", "TestSupport"], swiftSettings: strict),
+            dependencies: ["SharedStore", "Ledger", "Curl", "Digests", "SystemIO", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "DigestsTests", dependencies: ["Digests", "SystemIO"], swiftSettings: strict),
         .testTarget(name: "HTTPTests", dependencies: ["CLinux", "HTTP", "TestSupport"], swiftSettings: strict),
         .testTarget(
@@ -193,7 +195,7 @@ let package = Package(
         .testTarget(
             name: "RenditionsTests",
             dependencies: [
-                "Renditions", "Cache", "Cluster", "Fetch", "Media", "Sandbox", "Digests", "SystemIO", "TestSupport",
+                "Renditions", "Cache", "Cluster", "Fetch", "Ledger", "Media", "Sandbox", "Digests", "SystemIO", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),
@@ -210,8 +212,8 @@ let package = Package(
         .testTarget(
             name: "WebTests",
             dependencies: [
-                "Web", "Renditions", "Prewarm", "Cache", "Fetch", "HTTP", "Media", "OTLP", "Sandbox", "PrometheusMetrics",
-                "Digests", "SystemIO", "TestSupport",
+                "Web", "Renditions", "Prewarm", "Cache", "Fetch", "HTTP", "Ledger", "Media", "OTLP", "Sandbox",
+                "PrometheusMetrics", "Digests", "SystemIO", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),

@@ -16,7 +16,7 @@ package import SystemIO
 /// is a miss and a publish is «not stored», never an error.
 ///
 /// The owner must call ``close()``; until then the cache's threads keep it alive.
-package final class Cache: RenditionCache {
+package final class Cache: Sendable {
     private let context: CacheContext
     private let hot: HotRenditions
     private let lookups: any BlockingWork
@@ -274,9 +274,13 @@ package final class Cache: RenditionCache {
     /// Once it returns or throws ``CacheError/purgeNotDurable(cause:)``, no look-up returns anything older that it covers, and
     /// work that was begun before and is published later is not stored. When it returns, that also holds after a power loss.
     ///
+    /// - Parameter change: A change of other owners' tables, which belongs to the same transaction. If that fails, it is tried again
+    ///   with later ones.
     /// - Throws: ``CacheError/purgeNotDurable(cause:)`` if it holds only until the next start, ``CacheError/closed``.
-    package func purge(_ scope: PurgeScope) async throws(CacheError) -> PurgeResult {
-        guard let result = await purgers.run({ [purger] in purger.run(scope) }) else { throw .closed }
+    package func purge(
+        _ scope: PurgeScope, with change: @escaping Ledger.Change = { _ in }
+    ) async throws(CacheError) -> PurgeResult {
+        guard let result = await purgers.run({ [purger] in purger.run(scope, with: change) }) else { throw .closed }
         return try result.get()
     }
 
@@ -284,13 +288,25 @@ package final class Cache: RenditionCache {
     /// before and is published later is not stored.
     ///
     /// It is in force when this returns. It is also in force after a restart, unless the directory cannot be written to until then.
-    package func revalidateAll() async {
-        _ = await purgers.run { [context] in context.revalidateAll() }
+    ///
+    /// - Parameter change: See ``purge(_:with:)``.
+    package func revalidateAll(with change: @escaping Ledger.Change = { _ in }) async {
+        _ = await purgers.run { [context] in context.revalidateAll(with: change) }
     }
 
-    /// Expires every alias as ``revalidateAll()`` does. Blocks.
+    /// Expires every alias as ``revalidateAll(with:)`` does. Blocks.
     package func expireAliases() {
-        context.revalidateAll()
+        context.revalidateAll { _ in }
+    }
+
+    /// Changes other owners' tables for a rendition, unless its object itself was purged after `epoch`. No purge comes between the two.
+    ///
+    /// - Returns: Whether the change was committed.
+    package func record(of object: ObjectID, since epoch: Epoch, _ change: @escaping Ledger.Change) async -> Bool {
+        let isCommitted = await publishers.run { [context] in
+            context.store.record(change) { !context.purges.containsPurge(of: object, since: epoch) }
+        }
+        return isCommitted ?? false
     }
 
     /// Whether a purge that covers the source came after `epoch`. Never waits for a disk.

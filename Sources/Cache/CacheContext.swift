@@ -40,11 +40,11 @@ final class CacheContext: Sendable {
         }
     }
 
-    /// See ``Cache/revalidateAll()``. May block.
-    func revalidateAll() {
+    /// See ``Cache/revalidateAll(with:)``. May block.
+    func revalidateAll(with change: @escaping Ledger.Change) {
         // First: what is stored between this and the mark is before the mark.
         purges.append(.revalidation)
-        store.revalidateAll()
+        store.revalidateAll(with: change)
     }
 
     /// Ends a failure of the ledger, if that is possible now. If the ledger was replaced, the cache is empty.

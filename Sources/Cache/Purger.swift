@@ -9,9 +9,9 @@ struct Purger: Sendable {
     }
 
     /// See ``Cache/purge(_:)``.
-    func run(_ scope: PurgeScope) -> Result<PurgeResult, CacheError> {
+    func run(_ scope: PurgeScope, with change: @escaping Ledger.Change = { _ in }) -> Result<PurgeResult, CacheError> {
         let store = context.store
-        let (purged, failure) = store.purge(scope) {
+        let (purged, failure) = store.purge(scope, with: change) {
             // After the rows and still under the lock: a look-up that notes the new epoch does not see the rows, and a publish
             // is either before both, and removed, or after both, and refused.
             context.purges.append(.purge(scope))

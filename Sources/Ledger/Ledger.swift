@@ -26,6 +26,9 @@ package final class Ledger: Sendable {
         }
     }
 
+    /// A change of tables within a transaction.
+    package typealias Change = @Sendable (SQLiteConnection) throws -> Void
+
     /// When the changes of a transaction survive a power loss.
     package enum Durability: Sendable {
         /// When the transaction returns. All transactions before it are durable then, too.

@@ -1,12 +1,13 @@
 internal import CLinux
 internal import Glibc
+package import Ledger
 internal import Synchronization
 package import SystemIO
 
 /// The second tier of the cache, shared by all nodes: finished renditions in a bucket of an S3-compatible service.
 ///
 /// Objects are immutable and named by content id. Nothing depends on the service: a lookup ends within its deadline, a circuit
-/// breaker lets calls fail at once during an outage, and writes wait in a queue on disk.
+/// breaker lets calls fail at once during an outage, and writes wait in the ledger.
 ///
 /// Any thread. Asynchronous functions suspend and never block; requests run on a thread of the store.
 package final class SharedStore: Sendable {
@@ -17,40 +18,41 @@ package final class SharedStore: Sendable {
     private let objects: RecordedObjects
     private let meter = StoreMeter()
     private let calls: GuardedCalls
-    private let queue: WriteBehindQueue?
-    private let sender: QueueSender?
+    let outbox: Outbox?
     private let removals = Mutex(RecentRemovals())
     private let unixSeconds: @Sendable () -> Int64
 
     /// Seconds by which the clocks of nodes may differ.
     private static let clockTolerance: Int64 = 60
 
-    /// Opens the write-behind queue and starts to send what is in it. Sends nothing else: an unreachable service is no error. Blocks.
+    /// Opens the outbox and starts to send what is in it. Sends nothing else: an unreachable service is no error. Blocks.
     ///
     /// Create it after worker processes were forked, so that they contain no state of libcurl.
     ///
     /// - Parameters:
+    ///   - ledger: Opened with ``OutboxTables/owned``; nil for a store that is only read and pruned.
     ///   - now: The time by a monotonic clock, for the circuit breaker.
     ///   - unixSeconds: Seconds since 1970, compared with the times of renditions.
-    ///   - holdsQueue: Whether renditions that a former process queued are sent only after ``releaseQueue()``.
+    ///   - holdsPuts: Whether renditions that a former process queued are sent only after ``releasePuts()``.
     ///   - report: Called for each change of state that deserves a line in the log, on any thread. Must not block.
-    /// - Throws: ``StoreConfigurationError`` for a setting that cannot work; ``StoreError`` if the queue's directory cannot be used
-    ///   or the machine lacks a resource.
+    /// - Throws: ``StoreConfigurationError`` for a setting that cannot work; ``StoreError`` if the outbox cannot be used or the machine
+    ///   lacks a resource.
     package init(
-        _ configuration: SharedStoreConfiguration, now: (@Sendable () -> Duration)? = nil,
-        unixSeconds: (@Sendable () -> Int64)? = nil, holdsQueue: Bool = false,
+        _ configuration: SharedStoreConfiguration, ledger: Ledger? = nil, now: (@Sendable () -> Duration)? = nil,
+        unixSeconds: (@Sendable () -> Int64)? = nil, holdsPuts: Bool = false,
         report: @escaping @Sendable (StoreEvent) -> Void
     ) throws {
         try configuration.validate()
         self.configuration = configuration
         self.unixSeconds = unixSeconds ?? SharedStore.systemSeconds
         keys = try KeySpace(prefix: configuration.prefix)
-        let queue = try configuration.queue.map { settings in
-            try WriteBehindQueue(
-                path: settings.directory, limits: .init(puts: settings.maxEntries, bytes: settings.maxBytes),
-                holdsPuts: holdsQueue, report: report)
+        let settings = configuration.outbox
+        let outbox = try ledger.map { ledger in
+            try Outbox(
+                ledger, directory: settings.directory, limits: .init(puts: settings.maxEntries, bytes: settings.maxBytes),
+                backoff: Backoff(first: settings.pause, longest: settings.longestPause), holdsPuts: holdsPuts, report: report)
         }
-        self.queue = queue
+        self.outbox = outbox
         let start = ContinuousClock.now
         calls = GuardedCalls(
             limits: CircuitBreaker.Limits(
@@ -58,49 +60,47 @@ package final class SharedStore: Sendable {
                 maxPause: configuration.longestSuspension),
             backoff: Backoff(first: .milliseconds(25), longest: .seconds(1)), meter: meter,
             now: now ?? { ContinuousClock.now - start }
-        ) { [queue] event in
-            if event == .resumed { queue?.endPauses() }
+        ) { event in
+            if event == .resumed { outbox?.endPauses() }
             report(event)
         }
         do {
             transfers = try TransferClient(connections: configuration.connections)
         } catch {
-            queue?.close()
+            outbox?.close()
             throw error
         }
         client = S3Client(transfers: transfers, bucket: configuration.bucket)
         objects = RecordedObjects(client, keys)
-        sender = queue.flatMap { [configuration, calls, objects, meter] queue in
-            configuration.queue.map { settings in
-                QueueSender(
-                    queue, concurrency: settings.uploads,
-                    backoff: Backoff(first: settings.pause, longest: settings.longestPause)
-                ) { entry throws(StoreError) in
-                    switch entry.change {
-                    case .put(let record, let mediaType):
-                        let file = try await queue.data(of: entry)
-                        let limit =
-                            configuration.timeout + .milliseconds(1000 * (record.length / configuration.uploadRate))
-                        try await calls.perform(.put, within: limit) { timeLeft throws(StoreError) in
-                            try await objects.put(entry.name, file, record, mediaType: mediaType, timeout: timeLeft)
-                        }
-                        meter.countStored(bytes: record.length)
-                    case .delete:
-                        try await calls.perform(.delete, within: configuration.timeout) { timeLeft throws(StoreError) in
-                            try await objects.delete(entry.name, timeout: timeLeft)
-                        }
-                        meter.countDeleted()
-                    }
+        outbox?.startSending(concurrency: settings.uploads, Self.sender(configuration, calls, objects, meter))
+    }
+
+    private static func sender(
+        _ configuration: SharedStoreConfiguration, _ calls: GuardedCalls, _ objects: RecordedObjects, _ meter: StoreMeter
+    ) -> Outbox.Send {
+        { entry, file throws(StoreError) in
+            switch entry.change {
+            case .put(let name, let record, let mediaType):
+                guard let file else { return }
+                let limit = configuration.timeout + .milliseconds(1000 * (record.length / configuration.uploadRate))
+                try await calls.perform(.put, within: limit) { timeLeft throws(StoreError) in
+                    try await objects.put(name, file, record, mediaType: mediaType, timeout: timeLeft)
                 }
+                meter.countStored(bytes: record.length)
+            case .delete:
+                try await calls.perform(.delete, within: configuration.timeout) { timeLeft throws(StoreError) in
+                    try await objects.delete(entry.id, configuration.fileExtensions, timeout: timeLeft)
+                }
+                meter.countDeleted()
             }
         }
     }
 
-    /// Ends all calls with ``StoreError/closed``. Queued writes stay on disk for the next start. Blocks.
+    /// Ends all calls with ``StoreError/closed``. Queued writes wait for the next start. Blocks.
     package func close() {
-        sender?.stop()
+        outbox?.endSending()
         transfers.stop()
-        queue?.close()
+        outbox?.close()
     }
 
     // MARK: Reading
@@ -119,13 +119,13 @@ package final class SharedStore: Sendable {
     package func fetch(
         _ name: RenditionName, into file: SharedDescriptor, maxLength: Int, within limit: Duration? = nil
     ) async throws(StoreError) -> StoredRecord? {
-        if queue?.hasDelete(of: name) == true { return nil }
+        if await outbox?.hasDeletion(of: name.id) == true { return nil }
         let record = try await calls.perform(.get, within: limit ?? configuration.lookupTimeout) {
             timeLeft throws(StoreError) in
             try await self.objects.get(name, into: file, maxLength: maxLength, timeout: timeLeft)
         }
-        // A delete may have been queued meanwhile.
-        guard let record, queue?.hasDelete(of: name) != true, !isRemoved(name, record) else {
+        // A deletion may have been added meanwhile.
+        guard let record, await outbox?.hasDeletion(of: name.id) != true, !isRemoved(name, record) else {
             meter.countMiss()
             return nil
         }
@@ -142,7 +142,7 @@ package final class SharedStore: Sendable {
         }
         // It may have been created after the removal, by a clock that is behind. Then the other nodes need it.
         if record.created < removal - Self.clockTolerance {
-            Task { [queue] in _ = await queue?.delete(name) }
+            Task { [outbox] in await outbox?.delete(name.id) }
         }
         return true
     }
@@ -169,74 +169,79 @@ package final class SharedStore: Sendable {
 
     // MARK: Writing
 
-    /// Queues a rendition to be stored. Returns at once; without a queue this does nothing.
+    /// Queues a rendition to be stored, and suspends until it has been sent, an attempt has failed, or `limit` has passed. Does not wait
+    /// while the circuit breaker is not closed.
     ///
     /// - Parameters:
     ///   - file: The rendition's file, which must not change any more. It may be unlinked afterwards.
     ///   - mediaType: For other readers of the bucket.
-    package func store(_ name: RenditionName, _ file: SharedDescriptor, _ record: StoredRecord, mediaType: String) {
-        queue?.put(name, file, record, mediaType: mediaType)
-    }
-
-    /// Queues a rendition as ``store(_:_:_:mediaType:)`` does, and suspends until it has been sent, an attempt has failed, or `limit`
-    /// has passed. Does not wait while the circuit breaker is not closed.
-    ///
-    /// - Returns: Whether other nodes can read the rendition now. If not, it stays queued unless the queue cannot take it.
+    ///   - transaction: Runs the change that queues the rendition in a transaction of the ledger, unless the rendition was purged. Returns
+    ///     whether it was committed.
+    /// - Returns: Whether other nodes can read the rendition now. If not, it stays queued unless it could not be.
     package func store(
-        _ name: RenditionName, _ file: SharedDescriptor, _ record: StoredRecord, mediaType: String, within limit: Duration
+        _ name: RenditionName, _ file: SharedDescriptor, _ record: StoredRecord, mediaType: String, within limit: Duration,
+        in transaction: (@escaping Ledger.Change) async -> Bool
     ) async -> Bool {
-        guard calls.phase == .closed else {
-            store(name, file, record, mediaType: mediaType)
-            return false
-        }
-        return await queue?.put(name, file, record, mediaType: mediaType, within: limit) ?? false
+        let limit = calls.phase == .closed ? limit : .zero
+        return await outbox?.put(name, file, record, mediaType: mediaType, within: limit, in: transaction) ?? false
     }
 
-    /// Suspends until the last queued write or deletion of a rendition has been sent, an attempt has failed, or `limit` has passed.
-    /// It stays queued in the latter cases.
-    ///
-    /// - Returns: Whether other nodes see the change now; false without a queue.
-    package func flush(_ name: RenditionName, within limit: Duration) async -> Bool {
-        await queue?.attempt(of: name, within: limit) ?? false
-    }
+    // MARK: Removing
 
-    /// Queues the deletion of a rendition, and withdraws queued writes of it. Lookups here do not find the rendition from now on.
-    /// Suspends until the deletion survives a crash.
-    ///
-    /// - Returns: Whether it does; false without a queue, after ``close()``, or if the disk or the queue takes no more.
-    package func remove(_ name: RenditionName) async -> Bool {
+    /// Hides a rendition from lookups if it was created until now, under any extension. For an hour, and only while the process lives.
+    package func hide(_ id: String) {
         let time = unixSeconds()
-        removals.withLock { $0.insert(name.id, at: time) }
-        return await queue?.delete(name) ?? false
+        removals.withLock { $0.insert(id, at: time) }
     }
 
-    /// Sends what ``init(_:now:unixSeconds:holdsQueue:report:)`` held.
-    package func releaseQueue() {
-        queue?.releasePuts()
+    /// Queues the deletion of a rendition in a transaction of the caller, and withdraws queued writes of it. After the transaction,
+    /// lookups do not find the rendition, and ``sendRemoval(of:)`` must be called.
+    package func recordRemoval(of id: String, in database: SQLiteConnection) throws {
+        try outbox?.addDeletion(of: id, in: database)
     }
 
-    /// Drops what ``init(_:now:unixSeconds:holdsQueue:report:)`` held and ``releaseQueue()`` has not released: it may have been
-    /// removed by others. Suspends until the files are removed.
-    package func dropHeldQueue() async {
-        await queue?.dropHeldPuts()
+    /// Sends a deletion that was recorded.
+    package func sendRemoval(of id: String) {
+        outbox?.deletionAdded(of: id)
     }
 
-    /// Cancels writes under way, and sends no more of them. They stay on disk for the next start, unless a removal withdraws them.
+    /// Suspends until the queued deletion of a rendition has been sent, an attempt has failed, or `limit` has passed. It stays queued in
+    /// the latter cases.
+    ///
+    /// - Returns: Whether other nodes see the removal now; false without an outbox.
+    package func awaitRemoval(of id: String, within limit: Duration) async -> Bool {
+        await outbox?.sendDeletion(of: id, within: limit) ?? false
+    }
+
+    // MARK: The outbox
+
+    /// Sends what ``init(_:ledger:now:unixSeconds:holdsPuts:report:)`` held.
+    package func releasePuts() {
+        outbox?.releasePuts()
+    }
+
+    /// Drops, in a transaction of the caller, what ``init(_:ledger:now:unixSeconds:holdsPuts:report:)`` held and ``releasePuts()`` has not
+    /// released: it may have been removed by others.
+    package func dropHeldPuts(in database: SQLiteConnection) throws {
+        try outbox?.dropHeldPuts(in: database)
+    }
+
+    /// Cancels writes under way, and sends no more of them. They wait for the next start, unless a removal withdraws them.
     package func endSending() {
-        sender?.stop()
+        outbox?.endSending()
     }
 
     /// Suspends until all queued writes have been sent or refused, or `limit` has passed. For a node that is about to go with its disk.
     ///
     /// - Returns: Whether the queue is empty.
     package func drain(within limit: Duration) async -> Bool {
-        await queue?.drain(within: limit) ?? true
+        await outbox?.drain(within: limit) ?? true
     }
 
     // MARK: State
 
     package var statistics: StoreStatistics {
-        StoreStatistics(meter.snapshot, breaker: calls.phase, queue: queue?.gauges ?? WriteBehindQueue.Gauges())
+        StoreStatistics(meter.snapshot, breaker: calls.phase, outbox: outbox?.gauges ?? Outbox.Gauges())
     }
 
     // MARK: Pruning

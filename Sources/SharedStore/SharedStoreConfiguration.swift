@@ -13,8 +13,10 @@ package struct SharedStoreConfiguration: Sendable {
     package var uploadRate = 256 << 10
     /// Requests that run at once, and connections that stay open. Default: 64.
     package var connections = 64
-    /// The write-behind queue; nil for a store that is only read and pruned. Default: nil.
-    package var queue: WriteBehindConfiguration?
+    /// The extensions of renditions; the removal of one deletes all of them. Default: none.
+    package var fileExtensions: [String] = []
+    /// The outbox, for a store that is written to.
+    package var outbox = OutboxConfiguration()
     /// Consecutive outages after which the circuit breaker opens. Default: 3.
     package var outagesBeforeSuspension = 3
     /// The pause between opening the circuit breaker and the first probe. It doubles with each failed probe. Default: 500 ms.
@@ -41,10 +43,9 @@ package struct SharedStoreConfiguration: Sendable {
         try check(
             suspension > .zero && suspension <= longestSuspension && longestSuspension <= hour, "suspension",
             "must be over 0, at most the longest suspension, and that at most an hour")
-        guard let queue else { return }
-        try check((1...1_000_000).contains(queue.maxEntries), "queue.max_entries", "must be from 1 to 1,000,000")
-        try check((1...(1 << 50)).contains(queue.maxBytes), "queue.max_bytes", "must be from 1 byte to 1 PiB")
-        try check((1...16).contains(queue.uploads), "queue.uploads", "must be from 1 to 16")
+        try check((1...1_000_000).contains(outbox.maxEntries), "queue.max_entries", "must be from 1 to 1,000,000")
+        try check((1...(1 << 50)).contains(outbox.maxBytes), "queue.max_bytes", "must be from 1 byte to 1 PiB")
+        try check((1...16).contains(outbox.uploads), "queue.uploads", "must be from 1 to 16")
     }
 
     private func check(_ holds: Bool, _ setting: String, _ reason: String) throws(StoreConfigurationError) {
@@ -52,12 +53,12 @@ package struct SharedStoreConfiguration: Sendable {
     }
 }
 
-/// The settings of the write-behind queue.
-package struct WriteBehindConfiguration: Sendable, Equatable {
-    /// The queue's directory, which belongs to one process. It should be on the file system of the cache, so that renditions are
-    /// linked and not copied.
-    package var directory: String
-    /// The largest number of queued renditions. Default: 10,000. Deletions have a limit of their own.
+/// The settings of the outbox.
+package struct OutboxConfiguration: Sendable, Equatable {
+    /// The directory of the renditions that wait, which belongs to one process. It should be on the file system of the cache, so that
+    /// they are linked and not copied.
+    package var directory = "outbox"
+    /// The largest number of queued renditions. Default: 10,000. Deletions do not count.
     package var maxEntries = 10_000
     /// The largest total length of queued renditions in bytes. Default: 2 GiB.
     package var maxBytes = 2 << 30
@@ -69,7 +70,5 @@ package struct WriteBehindConfiguration: Sendable, Equatable {
     /// The longest pause of a sender after a failed write; that of the write is 30 times as long. Default: 2 s.
     package var longestPause: Duration = .seconds(2)
 
-    package init(directory: String) {
-        self.directory = directory
-    }
+    package init() {}
 }

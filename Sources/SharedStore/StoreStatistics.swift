@@ -31,14 +31,14 @@ package struct StoreStatistics: Sendable {
     package let breaker: BreakerPhase
     /// The number of times that the circuit breaker opened or closed.
     package let transitions: Int
-    /// Writes in the queue.
+    /// Writes in the outbox.
     package let queuedWrites: Int
-    /// Bytes of renditions in the queue.
+    /// Bytes of renditions in the outbox.
     package let queuedBytes: Int
     /// Writes dropped because the queue was full, because they could not be written to disk, or because they can never succeed.
     package let droppedWrites: Int
 
-    init(_ counters: StoreMeter.Counters, breaker: BreakerPhase, queue: WriteBehindQueue.Gauges) {
+    init(_ counters: StoreMeter.Counters, breaker: BreakerPhase, outbox: Outbox.Gauges) {
         calls = Dictionary(
             uniqueKeysWithValues: StoreOperation.allCases.map { operation in
                 let tally = counters.tallies[operation] ?? StoreMeter.Tally()
@@ -54,8 +54,8 @@ package struct StoreStatistics: Sendable {
         bytesSent = counters.bytesSent
         self.breaker = breaker
         transitions = counters.transitions
-        queuedWrites = queue.entries
-        queuedBytes = queue.bytes
-        droppedWrites = queue.dropped
+        queuedWrites = outbox.entries
+        queuedBytes = outbox.bytes
+        droppedWrites = outbox.dropped
     }
 }

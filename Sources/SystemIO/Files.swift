@@ -114,6 +114,33 @@ package enum Files {
     }
 }
 
+/// The names in directories.
+package enum DirectoryNames {
+    /// All names in a directory except `.` and `..`, in no particular order.
+    package static func list(_ path: String, below directory: Int32) throws(SystemError) -> [String] {
+        let number = try retryingOnInterrupt("open") { openat(directory, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
+        guard let stream = fdopendir(number) else {
+            let error = SystemError.last("fdopendir")
+            close(number)
+            throw error
+        }
+        // Closes the descriptor, too.
+        defer { closedir(stream) }
+        var names: [String] = []
+        while true {
+            errno = 0
+            guard let entry = readdir(stream) else {
+                if errno != 0 { throw .last("readdir") }
+                return names
+            }
+            let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
+                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            if name != "." && name != ".." { names.append(name) }
+        }
+    }
+}
+
 /// A file to which bytes are appended. It belongs to one thread.
 package struct AppendedFile: ~Copyable {
     private let path: String

@@ -17,7 +17,7 @@ package final class WebHandler: HTTPHandler {
     package struct Dependencies: Sendable {
         let cache: Cache
         let state: RenditionState
-        let purger: RenditionPurger
+        let purges: Purges
         let prewarm: PrewarmQueue
         let sharedPrewarm: SharedPrewarmRunner?
         let background: BackgroundRenditions
@@ -41,7 +41,7 @@ package final class WebHandler: HTTPHandler {
         ///   - metricsThreads: Collect the metrics, which must not wait for the former: a prewarm list may take long.
         ///   - sharing: Returns the state of the engines that nodes share.
         package init(
-            cache: Cache, state: RenditionState, purger: RenditionPurger, prewarm: PrewarmQueue,
+            cache: Cache, state: RenditionState, purges: Purges, prewarm: PrewarmQueue,
             sharedPrewarm: SharedPrewarmRunner?, background: BackgroundRenditions, registry: PrometheusRegistry,
             meter: WorkMeter, limits: ClientLimits, hooks: PurgeHooks, uploads: UploadAdmission, statuses: StatusRegistry,
             sharedStatuses: (any SharedStatusBook)?, webhooks: Webhooks, tracer: OTLPTracer, clock: CacheClock,
@@ -49,7 +49,7 @@ package final class WebHandler: HTTPHandler {
         ) {
             self.cache = cache
             self.state = state
-            self.purger = purger
+            self.purges = purges
             self.prewarm = prewarm
             self.sharedPrewarm = sharedPrewarm
             self.background = background
@@ -117,7 +117,7 @@ package final class WebHandler: HTTPHandler {
             asynchronous: asynchronous, log: log, crossOrigin: crossOrigin, parser: parser, access: access,
             tracer: dependencies.tracer)
         admin = AdminController(
-            purger: dependencies.purger, cache: dependencies.cache, state: dependencies.state, sharing: dependencies.sharing,
+            purges: dependencies.purges, cache: dependencies.cache, state: dependencies.state, sharing: dependencies.sharing,
             hooks: dependencies.hooks, policy)
         metrics = MetricsController(
             registry: dependencies.registry, allowed: policy.metricsReaders, admin: admin,

@@ -187,7 +187,7 @@ import Testing
         store.close()
         let contents = try directory.contents("ledger.sqlite")
         var isInForce = false
-        let (_, failure) = store.purge(.all) { isInForce = true }
+        let (_, failure) = store.purge(.all, with: { _ in }, inForce: { isInForce = true })
         #expect(isInForce)
         #expect(failure != nil)
         #expect(try directory.contents("ledger.sqlite") == contents)

@@ -33,8 +33,7 @@ private let callCount = ProcessInfo.processInfo.environment["GIFREEL_MEASURE"].f
         let renditions = try (0..<callCount).map { try TestRendition(UInt64($0), count: length) }
         var (queued, hits, misses): ([Duration], [Duration], [Duration]) = ([], [], [])
         for rendition in renditions {
-            let file = try rendition.file()
-            queued.append(await time { store.store(rendition.name, file, rendition.record, mediaType: "video/mp4") })
+            queued.append(try await time { try await store.store(rendition) })
         }
         #expect(await store.drain(within: .seconds(600)))
         let puts = try #require(store.statistics.calls[.put])

@@ -11,7 +11,7 @@ import Testing
         defer { fixture.stop() }
         let store = try fixture.store()
         let renditions = try (1...5).map { try TestRendition($0) }
-        for rendition in renditions { try store.store(rendition) }
+        for rendition in renditions { try await store.store(rendition) }
         try await waitUntil("the suspension") { () async in !fixture.reported.isEmpty }
         #expect(store.statistics.queuedWrites == 5 && store.statistics.queuedBytes == 25_000)
         fixture.proxy.faults = .none
@@ -30,10 +30,10 @@ import Testing
         defer { fixture.stop() }
         let store = try fixture.store()
         let (before, during) = (try TestRendition(1), try TestRendition(2))
-        try store.store(before)
+        try await store.store(before)
         #expect(await store.drain(within: .seconds(60)))
         server.stop()
-        try store.store(during)
+        try await store.store(during)
         #expect(await storeError { _ = try await store.has(before) } != nil)
         try server.restart()
         #expect(await store.drain(within: .seconds(60)))
@@ -46,9 +46,9 @@ import Testing
         defer { fixture.stop() }
         let store = try fixture.store()
         let (rendition, removed) = (try TestRendition(1), try TestRendition(2))
-        try store.store(rendition)
-        try store.store(removed)
-        #expect(await store.remove(removed.name))
+        try await store.store(rendition)
+        try await store.store(removed)
+        try store.remove(removed)
         store.close()
         fixture.proxy.faults = .none
         let next = try fixture.store()
@@ -65,7 +65,7 @@ import Testing
         defer { fixture.stop() }
         let store = try fixture.store()
         let rendition = try TestRendition(1)
-        try store.store(rendition)
+        try await store.store(rendition)
         try await waitUntil("the upload to begin") { () async in fixture.proxy.failures > 0 }
         try FileManager.default.copyItem(
             at: fixture.folder.appendingPathComponent("queue"), to: fixture.folder.appendingPathComponent("killed"))
@@ -81,11 +81,11 @@ import Testing
         defer { fixture.stop() }
         let store = try fixture.store()
         let rendition = try TestRendition(1)
-        try store.store(rendition)
+        try await store.store(rendition)
         #expect(await store.drain(within: .seconds(60)))
         fixture.proxy.faults = .refusing
         fixture.proxy.closeConnections()
-        #expect(await store.remove(rendition.name))
+        try store.remove(rendition)
         #expect(try await !store.has(rendition))
         fixture.proxy.faults = .none
         #expect(await store.drain(within: .seconds(60)))
@@ -97,9 +97,9 @@ import Testing
         defer { fixture.stop() }
         let store = try fixture.store()
         let rendition = try TestRendition(1)
-        try store.store(rendition)
+        try await store.store(rendition)
         try await waitUntil("the upload to begin") { () async in fixture.proxy.connections > 0 }
-        #expect(await store.remove(rendition.name))
+        try store.remove(rendition)
         #expect(await store.drain(within: .seconds(60)))
         fixture.proxy.faults = .none
         #expect(try await !store.has(rendition))
@@ -116,8 +116,7 @@ import Testing
         }
         func storeAndWait(_ seed: UInt64, within limit: Duration) async throws -> Bool {
             let rendition = try TestRendition(seed)
-            return await store.store(
-                rendition.name, try rendition.file(), rendition.record, mediaType: "video/mp4", within: limit)
+            return try await store.store(rendition, within: limit)
         }
         #expect(try await storeAndWait(1, within: .seconds(60)))
         fixture.proxy.faults = .init(requests: .init(failure: .stall))
@@ -137,8 +136,8 @@ import Testing
         let store = try fixture.store()
         let (bad, good) = (try TestRendition(1), try TestRendition(2))
         // The file is shorter than its record.
-        store.store(bad.name, try TestRendition(3, count: 10).file(), bad.record, mediaType: "video/mp4")
-        try store.store(good)
+        _ = try await store.store(bad, TestRendition(3, count: 10).file(), within: .zero)
+        try await store.store(good)
         #expect(await store.drain(within: .seconds(60)))
         #expect(store.statistics.droppedWrites == 1)
         #expect(fixture.reported.map(\.isProblem) == [true])

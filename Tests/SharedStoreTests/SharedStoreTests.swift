@@ -13,7 +13,7 @@ import Testing
         let (one, other) = (try fixture.store(), try fixture.store(queue: "other"))
         let rendition = try TestRendition(1)
         #expect(try await !other.has(rendition))
-        try one.store(rendition)
+        try await one.store(rendition)
         #expect(await one.drain(within: .seconds(60)))
         #expect(try await other.has(rendition))
         let statistics = other.statistics
@@ -29,7 +29,7 @@ import Testing
         defer { fixture.stop() }
         let store = try fixture.store()
         let (rendition, longer) = (try TestRendition(1), try TestRendition(2, count: 9000))
-        try store.store(rendition)
+        try await store.store(rendition)
         #expect(await store.drain(within: .seconds(60)))
         let file = try longer.file(in: fixture.folder)
         #expect(try await store.fetch(rendition.name, into: file, maxLength: 5000) == rendition.record)
@@ -44,7 +44,7 @@ import Testing
         defer { fixture.stop() }
         let store = try fixture.store()
         let rendition = try TestRendition(1)
-        try store.store(rendition)
+        try await store.store(rendition)
         #expect(await store.drain(within: .seconds(60)))
         let id = rendition.name.id
         let object = try await fixture.withClient {
@@ -60,10 +60,10 @@ import Testing
         defer { fixture.stop() }
         let (one, other) = (try fixture.store(), try fixture.store(queue: "other"))
         let rendition = try TestRendition(1, facts: [UInt8](repeating: 7, count: StoredRecord.maxFactsCount))
-        try one.store(rendition)
+        try await one.store(rendition)
         #expect(await one.drain(within: .seconds(60)))
         #expect(try await other.has(rendition))
-        #expect(await one.remove(rendition.name))
+        try one.remove(rendition)
         #expect(await one.drain(within: .seconds(60)))
         let left = try await fixture.withClient { try await $0.list(prefix: fixture.prefix, token: nil, timeout: .seconds(20)) }
         #expect(left.entries.isEmpty)
@@ -91,7 +91,7 @@ import Testing
         #expect(store.statistics.failures == ["damaged": 2])
         // The server works: damage does not open the breaker, and a new upload repairs it.
         #expect(store.statistics.breaker == .closed)
-        try store.store(rendition)
+        try await store.store(rendition)
         #expect(await store.drain(within: .seconds(60)))
         #expect(try await store.has(rendition))
     }
@@ -132,9 +132,9 @@ import Testing
         defer { fixture.stop() }
         let (one, other) = (try fixture.store(), try fixture.store(queue: "other"))
         let rendition = try TestRendition(1)
-        try one.store(rendition)
+        try await one.store(rendition)
         #expect(await one.drain(within: .seconds(60)))
-        #expect(await one.remove(rendition.name))
+        try one.remove(rendition)
         #expect(try await !one.has(rendition))
         #expect(await one.drain(within: .seconds(60)))
         #expect(try await !other.has(rendition))
@@ -147,10 +147,10 @@ import Testing
         let old = try TestRendition(1)
         let removal = old.record.created + 3600
         let (one, other) = (try fixture.store(), try fixture.store(queue: "other", unixSeconds: { removal }))
-        #expect(await other.remove(old.name))
+        try other.remove(old)
         #expect(await other.drain(within: .seconds(60)))
         // An upload that began before the removal ends.
-        try one.store(old)
+        try await one.store(old)
         #expect(await one.drain(within: .seconds(60)))
         #expect(try await !other.has(old))
         try await waitUntil("the second deletion") { other.statistics.deleted == 2 }
@@ -159,7 +159,7 @@ import Testing
         // The same is produced again: by the other node's clock before the removal, then after it.
         for (seconds, isFound) in [(0, false), (1, true)] as [(Int64, Bool)] {
             let new = try TestRendition(1, created: removal + seconds)
-            try one.store(new)
+            try await one.store(new)
             #expect(await one.drain(within: .seconds(60)))
             #expect(try await other.has(new) == isFound)
             #expect(try await one.has(new))
@@ -189,7 +189,7 @@ import Testing
         defer { fixture.stop() }
         let store = try fixture.store()
         let renditions = try (1...4).map { try TestRendition($0) }
-        for rendition in renditions { try store.store(rendition) }
+        for rendition in renditions { try await store.store(rendition) }
         #expect(await store.drain(within: .seconds(60)))
         let foreign = "\(fixture.prefix)/aa/notes.txt"
         try await fixture.withClient {
@@ -222,12 +222,12 @@ struct DroppedMetadataTests {
         for seed in 1...3 {
             let rendition = try TestRendition(UInt64(seed))
             #expect(try await !other.has(rendition))
-            try one.store(rendition)
+            try await one.store(rendition)
             #expect(await one.drain(within: .seconds(60)))
             #expect(try await other.has(rendition))
         }
         let first = try TestRendition(1)
-        #expect(await other.remove(first.name))
+        try other.remove(first)
         #expect(await other.drain(within: .seconds(60)))
         #expect(try await !one.has(first))
         let left = try await fixture.withClient { try await $0.list(prefix: fixture.prefix, token: nil, timeout: .seconds(20)) }

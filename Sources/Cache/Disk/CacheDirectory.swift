@@ -106,9 +106,11 @@ final class CacheDirectory: Sendable {
     /// - Returns: Whether there were any.
     func removeFormerFormat() -> Bool {
         var isFormer = false
-        for name in ["journal", "journal.new", "revalidate", "index.sqlite", "index.sqlite-wal", "index.sqlite-shm"] {
-            if unlinkat(root.number, name, 0) == 0 { isFormer = true }
-        }
+        var names = ["journal", "journal.new", "revalidate", "index.sqlite", "index.sqlite-wal", "index.sqlite-shm", "cluster"]
+        let queue = "store-queue"
+        names += ((try? DirectoryNames.list(queue, below: root.number)) ?? []).map { "\(queue)/\($0)" }
+        for name in names where unlinkat(root.number, name, 0) == 0 { isFormer = true }
+        unlinkat(root.number, queue, AT_REMOVEDIR)
         return isFormer
     }
 

@@ -85,7 +85,7 @@ final class ObjectFiles: Sendable {
         var others: [String] = []
         let names: [String]
         do {
-            names = try Self.names(in: subdirectory, below: objects.number)
+            names = try DirectoryNames.list(subdirectory, below: objects.number)
         } catch  where error.code == ENOENT {
             return ([], [])
         }
@@ -129,31 +129,7 @@ final class ObjectFiles: Sendable {
     }
 
     func emptyStaging() {
-        guard let names = try? Self.names(in: ".", below: staging.number) else { return }
+        guard let names = try? DirectoryNames.list(".", below: staging.number) else { return }
         for name in names { removeStaged(name) }
-    }
-
-    /// All names in a directory except `.` and `..`, in no particular order.
-    private static func names(in path: String, below directory: Int32) throws(SystemError) -> [String] {
-        let number = try openDescriptor(path, below: directory, flags: O_RDONLY | O_DIRECTORY).release()
-        guard let stream = fdopendir(number) else {
-            let error = SystemError.last("fdopendir")
-            close(number)
-            throw error
-        }
-        // Closes the descriptor, too.
-        defer { closedir(stream) }
-        var names: [String] = []
-        while true {
-            errno = 0
-            guard let entry = readdir(stream) else {
-                if errno != 0 { throw .last("readdir") }
-                return names
-            }
-            let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
-                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
-            }
-            if name != "." && name != ".." { names.append(name) }
-        }
     }
 }

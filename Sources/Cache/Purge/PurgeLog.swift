@@ -59,7 +59,7 @@ final class PurgeLog: Sendable {
     /// A purge, or another event that overtakes work like a purge of everything.
     enum Entry: Sendable, Equatable {
         case purge(PurgeScope)
-        /// See ``Cache/revalidateAll()``.
+        /// See ``Cache/revalidateAll(with:)``.
         case revalidation
 
         /// The renditions whose work it overtakes.

@@ -18,7 +18,7 @@ final class Store: Sendable {
         /// Where the search for unused aliases stopped.
         var aliasHand: Int64 = 0
         /// Changes that are in force and not recorded.
-        var unrecorded: [PurgeLog.Entry] = []
+        var unrecorded: [Unrecorded] = []
         /// Objects whose files are removed and whose rows could not be removed yet.
         var removedRows: Set<Int64> = []
         var failure: Failure?
@@ -29,6 +29,13 @@ final class Store: Sendable {
         var isClosed = false
 
         var needsScan: Bool { doubts > scannedDoubts }
+    }
+
+    /// A purge or another event, and the change of other owners' tables that belongs to its transaction.
+    struct Unrecorded {
+        /// Nil if the cache has nothing to record for it any more.
+        var entry: PurgeLog.Entry?
+        let change: Ledger.Change
     }
 
     /// An error of the ledger, after which nothing is stored until a repair succeeds.
@@ -228,7 +235,9 @@ final class Store: Sendable {
                 guard (try? ledger.replaceDamaged()) != nil else { return false }
                 report(.ledgerReplaced(cause: failure.error.description))
                 state.doubts += 1
-                state.unrecorded.removeAll { if case .purge = $0 { true } else { false } }
+                for index in state.unrecorded.indices {
+                    if case .purge = state.unrecorded[index].entry { state.unrecorded[index].entry = nil }
+                }
                 state.removedRows = []
                 state.hand = EvictionHand(at: 0)
             }
@@ -239,19 +248,23 @@ final class Store: Sendable {
 
     /// Records durably what could not be recorded, and that the cache is in use.
     @discardableResult
-    private func record(_ state: inout State, _ entries: [PurgeLog.Entry] = []) throws(LedgerError) -> CacheTables.Purged {
-        let (all, rows, sequence, hand) = (state.unrecorded + entries, state.removedRows, state.sequence, state.hand.position)
+    private func record(_ state: inout State, _ new: Unrecorded? = nil) throws(LedgerError) -> CacheTables.Purged {
+        let (all, rows, sequence, hand) = (
+            state.unrecorded + (new.map { [$0] } ?? []), state.removedRows, state.sequence, state.hand.position
+        )
         let purged = try change(&state, .full) { tables in
             try tables.setClean(false, hand: hand)
             try tables.delete(rows)
             var latest = CacheTables.Purged()
-            for entry in all {
-                switch entry {
+            for event in all {
+                switch event.entry {
                 case .purge(let scope): latest = try tables.purge(scope, sequence)
                 case .revalidation:
                     try tables.setSequence(sequence)
                     try tables.setRevalidated(sequence)
+                case nil: break
                 }
+                try event.change(tables.database)
             }
             return latest
         }
@@ -260,6 +273,21 @@ final class Store: Sendable {
         hidden.store(0, ordering: .releasing)
         return purged
     }
+
+    /// Remembers what could not be recorded. One purge of everything bounds the scopes, and the oldest changes of others are forgotten:
+    /// their callers know that they are not durable.
+    private func remember(_ new: Unrecorded, _ state: inout State) {
+        if state.unrecorded.count >= Self.mostUnrecorded {
+            state.unrecorded = state.unrecorded.suffix(Self.mostUnrecorded / 2).map {
+                Unrecorded(entry: nil, change: $0.change)
+            }
+            state.unrecorded.append(Unrecorded(entry: .purge(.all), change: { _ in }))
+            state.unrecorded.append(Unrecorded(entry: .revalidation, change: { _ in }))
+        }
+        state.unrecorded.append(new)
+    }
+
+    private static var mostUnrecorded: Int { 4096 }
 
     private func endFailure(_ state: inout State) {
         guard state.failure != nil else { return }
@@ -381,19 +409,23 @@ final class Store: Sendable {
 
     /// Removes what a purge covers, durably. Files, and the rows of objects, follow with ``sweep()``.
     ///
-    /// - Parameter inForce: Called under the lock, after the rows were removed or hidden.
+    /// - Parameters:
+    ///   - change: Belongs to the same transaction.
+    ///   - inForce: Called under the lock, after the rows were removed or hidden.
     /// - Returns: What was removed, and the error if the purge is not durable, such as after ``close()``. It is in force
     ///   nevertheless.
-    func purge(_ scope: PurgeScope, inForce: () -> Void) -> (purged: CacheTables.Purged, failure: LedgerError?) {
+    func purge(
+        _ scope: PurgeScope, with change: @escaping Ledger.Change, inForce: () -> Void
+    ) -> (purged: CacheTables.Purged, failure: LedgerError?) {
         state.withLock { state in
             defer { inForce() }
             // Another server may have locked the directory since.
             guard !state.isClosed else { return (CacheTables.Purged(), LedgerError(.closed, "the cache is closed")) }
+            let purge = Unrecorded(entry: .purge(scope), change: change)
             do throws(LedgerError) {
-                let purged = try record(&state, [.purge(scope)])
-                return (purged, nil)
+                return (try record(&state, purge), nil)
             } catch {
-                return purgeWithoutSpace(scope, error, &state)
+                return purgeWithoutSpace(scope, purge, error, &state)
             }
         }
     }
@@ -401,30 +433,47 @@ final class Store: Sendable {
     /// Carries out a purge that could not be recorded, most likely for lack of disk space, which this frees: it removes the files
     /// first.
     private func purgeWithoutSpace(
-        _ scope: PurgeScope, _ error: LedgerError, _ state: inout State
+        _ scope: PurgeScope, _ purge: Unrecorded, _ error: LedgerError, _ state: inout State
     ) -> (purged: CacheTables.Purged, failure: LedgerError?) {
         hidden.store(state.sequence, ordering: .releasing)
         directory.giveUpReserve()
-        if error.kind == .fullDisk, let purged = try? record(&state, [.purge(scope)]) { return (purged, nil) }
+        if error.kind == .fullDisk, let purged = try? record(&state, purge) { return (purged, nil) }
         let files = directory.objects
         _ = try? ledger.read { database in
             try CacheTables(database).forEachFile(coveredBy: scope) { _ = try? files.remove($0.id, $0.fileExtension) }
         }
-        if error.kind == .fullDisk, let purged = try? record(&state, [.purge(scope)]) { return (purged, nil) }
+        if error.kind == .fullDisk, let purged = try? record(&state, purge) { return (purged, nil) }
         var purged = (try? ledger.read { try CacheTables($0).count(scope) }) ?? CacheTables.Purged()
         purged.objects = nil
-        // One purge of everything bounds the list.
-        if state.unrecorded.count >= 1000 { state.unrecorded = [.purge(.all)] }
-        state.unrecorded.append(.purge(scope))
+        remember(purge, &state)
         return (purged, error)
     }
 
     /// Expires every alias. In force when this returns, durable unless the ledger fails.
-    func revalidateAll() {
+    ///
+    /// - Parameter change: Belongs to the same transaction.
+    func revalidateAll(with change: @escaping Ledger.Change) {
         state.withLock { state in
             revalidated.store(state.sequence, ordering: .relaxed)
-            guard !state.isClosed, (try? record(&state, [.revalidation])) == nil else { return }
-            state.unrecorded.append(.revalidation)
+            let revalidation = Unrecorded(entry: .revalidation, change: change)
+            guard !state.isClosed, (try? record(&state, revalidation)) == nil else { return }
+            remember(revalidation, &state)
+        }
+    }
+
+    /// Changes other owners' tables in a transaction, unless `isWanted` is false. No purge comes between the two.
+    ///
+    /// - Returns: Whether the change was committed.
+    func record(_ change: Ledger.Change, if isWanted: () -> Bool) -> Bool {
+        state.withLock { state in
+            guard !state.isClosed, isWanted() else { return false }
+            do throws(LedgerError) {
+                try ledger.write(.normal, change)
+                return true
+            } catch {
+                note(error, &state)
+                return false
+            }
         }
     }
 

@@ -12,14 +12,14 @@ package struct Converter: Sendable {
         var report: WorkerReport
     }
 
-    private let cache: any RenditionCache
+    private let cache: Cache
     private let pool: WorkerPool
     private let limits: MediaLimits
     private let allowance: WorkerJob.Allowance
     private let meter: WorkMeter
 
     package init(
-        cache: any RenditionCache, pool: WorkerPool, limits: MediaLimits, allowance: WorkerJob.Allowance, meter: WorkMeter
+        cache: Cache, pool: WorkerPool, limits: MediaLimits, allowance: WorkerJob.Allowance, meter: WorkMeter
     ) {
         self.cache = cache
         self.pool = pool

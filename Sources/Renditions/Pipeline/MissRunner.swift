@@ -11,7 +11,7 @@ struct MissRunner: Sendable {
     /// The largest source, in bytes.
     let maxSourceBytes: Int
     let state: RenditionState
-    let cache: any RenditionCache
+    let cache: Cache
     let clock: CacheClock
     let loader: SourceLoader
     let producer: RenditionProducer

@@ -37,7 +37,7 @@ package struct RenditionPipeline: Sendable {
 
     private let policy: Policy
     private let state: RenditionState
-    private let cache: any RenditionCache
+    private let cache: Cache
     private let loader: SourceLoader
     private let sharing: SharedRenditions?
     private let misses: MissRunner
@@ -49,7 +49,7 @@ package struct RenditionPipeline: Sendable {
     ///   - tier: A store that several nodes share; nil for a node without one.
     ///   - coordinator: The other nodes; nil for a node that works alone. Without a tier, only purges are coordinated.
     package init(
-        _ policy: Policy, state: RenditionState, cache: any RenditionCache, clock: CacheClock = .system,
+        _ policy: Policy, state: RenditionState, cache: Cache, clock: CacheClock = .system,
         fetch: @escaping SourceLoader.Fetch, convert: @escaping Convert, tier: (any SharedTier)? = nil,
         coordinator: (any NodeCoordinator)? = nil, logger: Logger
     ) {

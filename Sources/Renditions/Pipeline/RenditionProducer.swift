@@ -7,7 +7,7 @@ internal import Tracing
 ///
 /// Any thread; calls suspend and never block.
 struct RenditionProducer: Sendable {
-    let cache: any RenditionCache
+    let cache: Cache
     let admission: Admission
     let sharing: SharedRenditions?
     let convert: RenditionPipeline.Convert

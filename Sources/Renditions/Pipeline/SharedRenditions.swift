@@ -4,7 +4,7 @@ internal import Tracing
 
 /// The steps of a miss that involve other nodes: run on one node, load from the shared tier, share.
 struct SharedRenditions: Sendable {
-    private let cache: any RenditionCache
+    private let cache: Cache
     private let tier: any SharedTier
     private let coordinator: (any NodeCoordinator)?
     private let admission: Admission
@@ -16,7 +16,7 @@ struct SharedRenditions: Sendable {
     private static let maxFindings = 3
 
     init(
-        cache: any RenditionCache, tier: any SharedTier, coordinator: (any NodeCoordinator)?, admission: Admission,
+        cache: Cache, tier: any SharedTier, coordinator: (any NodeCoordinator)?, admission: Admission,
         failures: FailureMemory, failureScope: String, clock: CacheClock
     ) {
         self.cache = cache
@@ -166,7 +166,7 @@ struct SharedRenditions: Sendable {
         Task {
             let isReadable =
                 switch result.provenance {
-                case .stored: await saveUnlessPurged(result.rendition)
+                case .stored: await inSpan("store", ofKind: .client) { _ in await tier.save(result.rendition) }
                 // The tier has the object already.
                 case .renewed, .shared: true
                 default: false
@@ -177,19 +177,5 @@ struct SharedRenditions: Sendable {
                 await lease?.release()
             }
         }
-    }
-
-    /// Saves a rendition in the shared tier, unless the object was purged since it was published.
-    ///
-    /// A purge removes the object from the tier after it is in force in the cache. So that removal covers each save that was queued
-    /// before it, and each save that is queued after it finds the purge in the cache.
-    ///
-    /// - Returns: Whether other nodes can read it.
-    private func saveUnlessPurged(_ rendition: CachedRendition) async -> Bool {
-        if cache.isPurged(rendition.objectID, since: rendition.epoch) { return false }
-        let isReadable = await inSpan("store", ofKind: .client) { _ in await tier.save(rendition) }
-        guard cache.isPurged(rendition.objectID, since: rendition.epoch) else { return isReadable }
-        _ = await tier.remove(rendition.objectID)
-        return false
     }
 }

@@ -14,7 +14,7 @@ package protocol NodeCoordinator: Sendable {
         _ key: AliasKey, of source: SourceURL, rejecting rejected: SharedFinding?, failureScope: String
     ) async -> FlightRole
 
-    /// Purges all nodes, this one included: each applies ``LocalPurger/purgeThisNode(_:)``.
+    /// Purges all nodes, this one included: each applies ``Purges/purgeThisNode(_:at:)``.
     func purgeAllNodes(_ scope: PurgeScope) async -> PurgeReport
 }
 

@@ -1,10 +1,12 @@
 package import Cache
+package import Ledger
 package import SharedStore
 internal import SystemIO
 
 /// The shared tier in an S3-compatible object store.
 package struct S3Tier: SharedTier {
     private let store: SharedStore
+    private let cache: Cache
     /// The largest rendition to receive, in bytes.
     private let maxBytes: Int
 
@@ -13,9 +15,12 @@ package struct S3Tier: SharedTier {
     /// The longest time that a purge waits for the store.
     private static let removalLimit: Duration = .seconds(2)
 
-    /// - Parameter maxBytes: The largest rendition to receive; the local cache refuses larger ones anyway.
-    package init(_ store: SharedStore, maxBytes: Int) {
+    /// - Parameters:
+    ///   - cache: The cache whose ledger has the store's outbox.
+    ///   - maxBytes: The largest rendition to receive; the local cache refuses larger ones anyway.
+    package init(_ store: SharedStore, cache: Cache, maxBytes: Int) {
         self.store = store
+        self.cache = cache
         self.maxBytes = maxBytes
     }
 
@@ -41,34 +46,28 @@ package struct S3Tier: SharedTier {
         else { return false }
         let mediaType = Rendition.Format(rawValue: rendition.fileExtension)?.contentType ?? "application/octet-stream"
         let limit = Self.saveLimit + .seconds(rendition.length >> 20)
-        return await store.store(name, rendition.descriptor, record, mediaType: mediaType, within: limit)
-    }
-
-    package func remove(_ id: ObjectID) async -> Bool {
-        await withTaskGroup(of: Bool.self) { group in
-            for name in Self.names(of: id) {
-                group.addTask { await store.remove(name) }
-            }
-            return await group.reduce(true) { $0 && $1 }
+        return await store.store(name, rendition.descriptor, record, mediaType: mediaType, within: limit) { change in
+            await cache.record(of: rendition.objectID, since: rendition.epoch, change)
         }
     }
 
-    package func dropHeldWrites() async {
-        await store.dropHeldQueue()
+    package func hide(_ id: ObjectID) {
+        store.hide(id.description)
+    }
+
+    package func recordRemoval(of id: ObjectID, in database: SQLiteConnection) throws {
+        try store.recordRemoval(of: id.description, in: database)
+    }
+
+    package func sendRemoval(of id: ObjectID) {
+        store.sendRemoval(of: id.description)
     }
 
     package func awaitRemoval(of id: ObjectID) async {
-        await withDiscardingTaskGroup { group in
-            for name in Self.names(of: id) {
-                group.addTask { _ = await store.flush(name, within: Self.removalLimit) }
-            }
-        }
+        _ = await store.awaitRemoval(of: id.description, within: Self.removalLimit)
     }
 
-    /// The names that an object may have: its id does not tell the format.
-    private static func names(of id: ObjectID) -> [RenditionName] {
-        (Rendition.Format.allCases.map(\.rawValue) + [Rendition.Format.gif.rawValue]).compactMap {
-            RenditionName(id: id.description, fileExtension: $0)
-        }
+    package func dropHeldWrites(in database: SQLiteConnection) throws {
+        try store.dropHeldPuts(in: database)
     }
 }

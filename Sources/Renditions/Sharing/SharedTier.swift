@@ -1,4 +1,5 @@
 package import Cache
+package import Ledger
 
 /// A store of finished renditions that several nodes share, behind the local cache.
 ///
@@ -9,24 +10,28 @@ package protocol SharedTier: Sendable {
     /// The content of the file is undefined unless the object was found, and its length and digest were verified.
     func load(_ id: ObjectID, fileExtension: String, into file: StagedFile) async -> SharedLookUp
 
-    /// Stores a rendition. Returns within a deadline of the tier: other nodes wait for the lease that ends afterwards.
+    /// Stores a rendition, unless its object was purged since it was published. Returns within a deadline of the tier: other nodes wait for
+    /// the lease that ends afterwards.
     ///
     /// - Returns: Whether other nodes can read it now. If not, the tier stores it as soon as it can.
     func save(_ rendition: CachedRendition) async -> Bool
 
-    /// Queues the deletion of an object, and refuses to load the object until the deletion has been sent. If the tier cannot be reached,
-    /// the deletion is sent as soon as it can. A rendition that is saved afterwards is stored after the deletion. One that was created
-    /// before is not loaded either if another node stores it afterwards.
-    ///
-    /// - Returns: Whether the queued deletion survives a crash.
-    func remove(_ id: ObjectID) async -> Bool
+    /// Refuses to load an object that was created until now. That lasts for an hour, and as long as the process.
+    func hide(_ id: ObjectID)
+
+    /// Records the removal of an object in a transaction of the ledger. After the transaction, the object is not loaded until the removal
+    /// was sent, and what was to be saved of it is withdrawn. If the tier cannot be reached, the removal is sent as soon as it can. A
+    /// rendition that is saved afterwards is stored after the removal. ``sendRemoval(of:)`` must follow.
+    func recordRemoval(of id: ObjectID, in database: SQLiteConnection) throws
+
+    /// Sends a removal that was recorded. Returns at once.
+    func sendRemoval(of id: ObjectID)
+
+    /// Suspends until the removal of an object was sent, an attempt has failed, or a deadline of the tier has passed.
+    func awaitRemoval(of id: ObjectID) async
 
     /// Drops the renditions of a former process that wait to be stored, and that are held until missed purges have been applied.
-    /// Suspends until they are not found after a restart either.
-    func dropHeldWrites() async
-
-    /// Suspends until the queued deletion of an object was sent, an attempt has failed, or a deadline of the tier has passed.
-    func awaitRemoval(of id: ObjectID) async
+    func dropHeldWrites(in database: SQLiteConnection) throws
 }
 
 /// What the shared tier answers about an object.

@@ -22,7 +22,7 @@ final class SourceArrivals: Sendable {
     /// Returns the source that is arriving or in memory, or one that the next fetch fills.
     ///
     /// The caller holds the returned value as long as it follows. A source that was purged since its fetch began is not returned.
-    func follow(_ url: SourceURL, in cache: any RenditionCache) -> ArrivingSource {
+    func follow(_ url: SourceURL, in cache: Cache) -> ArrivingSource {
         entries.withLock { entries in
             if let entry = entries[url], let source = entry.source, source.isUsable,
                 !cache.isPurged(url.canonical, since: entry.epoch)
@@ -36,7 +36,7 @@ final class SourceArrivals: Sendable {
     /// Returns the source that a new fetch fills: the one that followers have reserved, or a new one.
     ///
     /// - Parameter epoch: Noted before the origin is asked.
-    func open(_ url: SourceURL, epoch: Epoch, in cache: any RenditionCache) -> ArrivingSource {
+    func open(_ url: SourceURL, epoch: Epoch, in cache: Cache) -> ArrivingSource {
         entries.withLock { entries in
             if let entry = entries[url], let source = entry.source, source.isUsable,
                 !cache.isPurged(url.canonical, since: entry.epoch), source.claim()

@@ -50,7 +50,7 @@ package struct SourceLoader: Sendable {
         weak var source: LoadedSource?
     }
 
-    private let cache: any RenditionCache
+    private let cache: Cache
     private let clock: CacheClock
     private let rules: OriginRules
     private let state: State
@@ -61,7 +61,7 @@ package struct SourceLoader: Sendable {
     private static let cleanupThreshold = 64
 
     init(
-        cache: any RenditionCache, clock: CacheClock, rules: OriginRules, state: State, failures: FailureMemory,
+        cache: Cache, clock: CacheClock, rules: OriginRules, state: State, failures: FailureMemory,
         fetch: @escaping Fetch
     ) {
         self.cache = cache

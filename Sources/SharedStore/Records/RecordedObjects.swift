@@ -63,8 +63,26 @@ final class RecordedObjects: Sendable {
         if !isKept { try await putRecord(name, record, timeout: timeout - (ContinuousClock.now - start)) }
     }
 
-    /// Deletes a rendition and its record. Succeeds if the store does not have it.
-    func delete(_ name: RenditionName, timeout: Duration) async throws(StoreError) {
+    /// Deletes the renditions of an id and their records. Succeeds if the store does not have them.
+    func delete(_ id: String, _ fileExtensions: [String], timeout: Duration) async throws(StoreError) {
+        let names = fileExtensions.compactMap { RenditionName(id: id, fileExtension: $0) }
+        let failure = await withTaskGroup(of: StoreError?.self) { group in
+            for name in names {
+                group.addTask {
+                    do throws(StoreError) {
+                        try await self.delete(name, timeout: timeout)
+                        return nil
+                    } catch {
+                        return error
+                    }
+                }
+            }
+            return await group.reduce(nil) { $0 ?? $1 }
+        }
+        if let failure { throw failure }
+    }
+
+    private func delete(_ name: RenditionName, timeout: Duration) async throws(StoreError) {
         let start = ContinuousClock.now
         // The record last: an object without a record is not found, a record without an object is not either.
         try await client.delete(keys.object(name), timeout: timeout)

@@ -6,7 +6,7 @@ internal import Renditions
 
 /// Handles purges and `/cache`, which need the admin token.
 struct AdminController: Sendable {
-    private let purger: RenditionPurger
+    private let purges: Purges
     private let cache: Cache
     private let state: RenditionState
     private let sharing: @Sendable () -> SharingStatus
@@ -17,10 +17,10 @@ struct AdminController: Sendable {
     private let token: [UInt8]?
 
     init(
-        purger: RenditionPurger, cache: Cache, state: RenditionState, sharing: @escaping @Sendable () -> SharingStatus,
+        purges: Purges, cache: Cache, state: RenditionState, sharing: @escaping @Sendable () -> SharingStatus,
         hooks: PurgeHooks, _ policy: WebPolicy
     ) {
-        self.purger = purger
+        self.purges = purges
         self.cache = cache
         self.state = state
         self.sharing = sharing
@@ -100,9 +100,9 @@ struct AdminController: Sendable {
     }
 
     private func reply(purging scope: PurgeScope) -> HTTPReply {
-        .later { [purger, hooks, mounts, publicURL] in
+        .later { [purges, hooks, mounts, publicURL] in
             do throws(CacheError) {
-                let report = try await purger.purge(scope)
+                let report = try await purges.purge(scope)
                 // After the purge: a CDN that asks again must not get the old rendition.
                 if hooks.isOn { hooks.call(PurgeNotice(scope, mounts: mounts, publicURL: publicURL)) }
                 return Self.json(Purged(report))

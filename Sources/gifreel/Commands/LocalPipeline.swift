@@ -27,13 +27,13 @@ struct LocalPipeline {
         }
         configuration.pool.queue = max(configuration.pool.queue, concurrency)
         // A run on a directory of its own takes no part in a cluster, and misses its purges.
-        let holdsQueue = configuration.cluster != nil
+        let holdsPuts = configuration.cluster != nil
         configuration.cluster = nil
         log = LogOutput(format: configuration.logFormat == .json ? .json : .text, level: .error)
         let logger = log.makeLogger()
         do {
             core = try RenditionCore(
-                configuration, zygote: zygote, registry: PrometheusRegistry([]), holdsQueue: holdsQueue, logger: logger)
+                configuration, zygote: zygote, registry: PrometheusRegistry([]), holdsPuts: holdsPuts, logger: logger)
         } catch let error as CacheError {
             guard case .directoryInUse = error else { throw error }
             throw PrewarmRunError("A server uses this cache directory; give its URL with --server. (\(error))")

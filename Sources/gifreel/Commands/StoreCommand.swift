@@ -54,11 +54,10 @@ struct PruneCommand: ParsableCommand {
         do {
             let read = try SettingsReader.read(
                 file: file, environment: ProcessInfo.processInfo.environment, flags: settings)
-            guard var configuration = try ServiceConfiguration(read.settings).store else {
+            guard let configuration = try ServiceConfiguration(read.settings).store else {
                 throw SettingsError("store.s3.bucket is not set.")
             }
-            // The queue belongs to the server.
-            configuration.queue = nil
+            // Without a ledger: the outbox belongs to the server.
             store = try SharedStore(configuration) { _ in }
         } catch {
             throw Self.failure("\(error)")

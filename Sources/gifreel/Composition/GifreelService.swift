@@ -55,7 +55,7 @@ package final class GifreelService: Sendable {
         }
         self.sharedPrewarm = sharedPrewarm
         let core = try RenditionCore(
-            configuration, zygote: zygote, clock: clock, registry: registry, holdsQueue: configuration.cluster != nil,
+            configuration, zygote: zygote, clock: clock, registry: registry, holdsPuts: configuration.cluster != nil,
             logger: logger
         ) {
             sharedPrewarm?.wake()
@@ -94,7 +94,7 @@ package final class GifreelService: Sendable {
             hooks.setHooks(configuration.purgeHooks)
             traces = TraceExport(configuration.tracing, registry: registry, logger: logger)
             web = WebHandler.Dependencies(
-                cache: core.cache, state: core.state, purger: core.purger, prewarm: prewarm,
+                cache: core.cache, state: core.state, purges: core.purges, prewarm: prewarm,
                 sharedPrewarm: sharedPrewarm, background: background, registry: registry, meter: core.meter, limits: limits,
                 hooks: hooks, uploads: uploads, statuses: statuses,
                 sharedStatuses: core.cluster.map { ClusterStatuses(statuses: $0.statuses) }, webhooks: webhooks,

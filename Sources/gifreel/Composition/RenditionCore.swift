@@ -21,7 +21,7 @@ final class RenditionCore: Sendable {
     let pool: WorkerPool
     let state: RenditionState
     let meter: WorkMeter
-    let purger: RenditionPurger
+    let purges: Purges
     /// The shared store; nil without one.
     let store: SharedStore?
     /// The part of this node in a cluster; nil if it works alone.
@@ -33,16 +33,16 @@ final class RenditionCore: Sendable {
     ///
     /// - Parameters:
     ///   - zygote: Forked before the process had a second thread.
-    ///   - holdsQueue: Whether writes that are queued wait for the purges that this node missed.
+    ///   - holdsPuts: Whether renditions that a former process queued wait for the purges that this node missed.
     ///   - logger: Receives lines about the cache, the shared store and the cluster, from any thread.
     ///   - onPrewarm: Called on any thread when a list was added for all nodes.
     /// - Throws: Errors whose description says what to change.
     init(
         _ configuration: ServiceConfiguration, zygote: Zygote, clock: CacheClock = .system, registry: PrometheusRegistry,
-        holdsQueue: Bool, logger: Logger, onPrewarm: @escaping @Sendable () -> Void = {}
+        holdsPuts: Bool, logger: Logger, onPrewarm: @escaping @Sendable () -> Void = {}
     ) throws {
         self.clock = clock
-        cache = try Cache(configuration: configuration.cache, owners: [PrewarmTables.owned], clock: clock) {
+        cache = try Cache(configuration: configuration.cache, owners: [PrewarmTables.owned, OutboxTables.owned], clock: clock) {
             logger.warning("\($0)")
         }
         do {
@@ -52,8 +52,8 @@ final class RenditionCore: Sendable {
             throw error
         }
         do {
-            store = try configuration.store.map { settings in
-                try SharedStore(settings, holdsQueue: holdsQueue) { event in
+            store = try configuration.store.map { [cache] settings in
+                try SharedStore(settings, ledger: cache.ledger, holdsPuts: holdsPuts) { event in
                     logger.log(level: event.isProblem ? .warning : .notice, "shared store", metadata: ["event": "\(event)"])
                 }
             }
@@ -66,20 +66,21 @@ final class RenditionCore: Sendable {
         state = RenditionState(
             configuration.renditionLimits(pool: configuration.pool), failureScope: configuration.failureScope, clock: clock)
         meter = WorkMeter(factory: registry) { Problem($0).code }
-        tier = store.map { S3Tier($0, maxBytes: Int(min(configuration.cache.maxBytes, 1 << 40))) }
-        let local = LocalPurger(cache: cache, state: state, tier: tier)
-        cluster = configuration.cluster.map { [state, store] settings in
+        tier = store.map { [cache] in S3Tier($0, cache: cache, maxBytes: Int(min(configuration.cache.maxBytes, 1 << 40))) }
+        var purges = Purges(cache: cache, state: state, tier: tier)
+        cluster = configuration.cluster.map { [state, store, purges] settings in
             Cluster(
-                settings, handlers: PurgeHandlers(local),
+                settings, handlers: PurgeHandlers(purges),
                 onEvent: { event in
                     logger.log(level: event.isProblem ? .warning : .notice, "cluster", metadata: ["event": "\(event)"])
                 },
                 onFailure: { state.remember($1, ofSourceAt: $0, if: $2) },
                 // An object that was purged while this node was away is not uploaded again.
-                onFollow: { store?.releaseQueue() }, onPrewarm: onPrewarm)
+                onFollow: { store?.releasePuts() }, onPrewarm: onPrewarm)
         }
         coordinator = cluster.map { ClusterCoordinator($0, freshFor: configuration.cache.freshFor, clock: clock) }
-        purger = RenditionPurger(local, coordinator: coordinator, tier: tier)
+        purges.coordinator = coordinator
+        self.purges = purges
     }
 
     /// The pipeline with the policy of a configuration.

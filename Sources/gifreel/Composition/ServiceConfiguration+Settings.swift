@@ -171,9 +171,9 @@ extension ServiceConfiguration {
             store.prefix = settings.prefix ?? ""
             store.timeout = settings.timeout
             store.lookupTimeout = settings.lookupTimeout
-            var queue = WriteBehindConfiguration(directory: cache.directory + "/store-queue")
-            queue.maxBytes = settings.queueBytes.bytes
-            store.queue = queue
+            store.fileExtensions = Rendition.Format.allCases.map(\.rawValue) + [Rendition.Format.gif.rawValue]
+            store.outbox.directory = cache.directory + "/outbox"
+            store.outbox.maxBytes = settings.queueBytes.bytes
             try store.validate()
             self.store = store
         } catch {

@@ -13,9 +13,8 @@ struct HeldQueueTests {
         lab.proxy.faults = .refusing
         let upload = try lab.nodes[0].request("POST", "/mp4", body: purged)
         let location = try #require(upload["content-location"])
-        let queue = lab.nodes[0].directory.path + "/cache/store-queue"
-        try await waitUntil("the write to be on disk") {
-            try FileManager.default.contentsOfDirectory(atPath: queue).contains { $0.hasSuffix(".entry") }
+        try await waitUntil("the write to be in the outbox") {
+            (try ClusterLab.cacheState(lab.nodes[0])["store"] as? [String: Any])?["queued"] as? Int == 1
         }
         lab.nodes[0].kill()
         #expect(try ClusterLab.purge(lab.nodes[1], location).status == 200)

@@ -181,7 +181,7 @@ final class InterleavedWorld: Sendable {
 
     /// Gives the origin a new version and purges the old one.
     private func purge(
-        _ sources: [Int], _ scope: PurgeScope, _ pipeline: RenditionPipeline, _ purger: LocalPurger
+        _ sources: [Int], _ scope: PurgeScope, _ pipeline: RenditionPipeline, _ purger: Purges
     ) async {
         let versions = state.withLock { state in
             for source in sources { state.versions[source] += 1 }
@@ -205,7 +205,7 @@ final class InterleavedWorld: Sendable {
 
     private func url(_ source: Int) -> String { "http://\(seed).test/\(source).gif" }
 
-    private func makePipeline() -> (RenditionPipeline, LocalPurger) {
+    private func makePipeline() -> (RenditionPipeline, Purges) {
         let state = RenditionState(
             RenditionState.Limits(
                 queueTimeout: .seconds(600), fetchLifetime: .seconds(600), missLifetime: .seconds(600), jobs: 1000,
@@ -220,7 +220,7 @@ final class InterleavedWorld: Sendable {
                 try await convert(source, rendition, flight)
             },
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
-        return (pipeline, LocalPurger(cache: cache, state: state, tier: nil))
+        return (pipeline, Purges(cache: cache, state: state, tier: nil))
     }
 
     /// The origin: it takes its time before and after it looks which version it has.

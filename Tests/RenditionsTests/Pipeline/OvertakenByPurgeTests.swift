@@ -1,4 +1,5 @@
 import Cache
+import Ledger
 import SystemIO
 import TestSupport
 import Testing
@@ -21,8 +22,10 @@ struct OvertakenByPurgeTests {
         }
 
         func save(_ rendition: CachedRendition) async -> Bool { false }
-        func remove(_ id: ObjectID) async -> Bool { true }
-        func dropHeldWrites() async {}
+        func hide(_ id: ObjectID) {}
+        func recordRemoval(of id: ObjectID, in database: SQLiteConnection) {}
+        func sendRemoval(of id: ObjectID) {}
+        func dropHeldWrites(in database: SQLiteConnection) {}
         func awaitRemoval(of id: ObjectID) async {}
     }
 

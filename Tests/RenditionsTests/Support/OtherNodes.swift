@@ -1,5 +1,7 @@
 import Cache
 import Fetch
+import Ledger
+import TestSupport
 
 @testable import Renditions
 
@@ -21,12 +23,12 @@ struct OtherNodes: NodeCoordinator {
 /// A store that has no rendition and takes none.
 struct EmptyTier: SharedTier {
     var answer = SharedLookUp.absent
-    /// Whether deletions survive a crash.
-    var isDurable = true
 
     func load(_ id: ObjectID, fileExtension: String, into file: StagedFile) async -> SharedLookUp { answer }
     func save(_ rendition: CachedRendition) async -> Bool { false }
-    func remove(_ id: ObjectID) async -> Bool { isDurable }
-    func dropHeldWrites() async {}
+    func hide(_ id: ObjectID) {}
+    func recordRemoval(of id: ObjectID, in database: SQLiteConnection) {}
+    func sendRemoval(of id: ObjectID) {}
     func awaitRemoval(of id: ObjectID) async {}
+    func dropHeldWrites(in database: SQLiteConnection) {}
 }

@@ -6,6 +6,7 @@ import Media
 import Synchronization
 import SystemIO
 import Testing
+import TestSupport
 
 @testable import Fetch
 @testable import Renditions
@@ -45,7 +46,7 @@ final class PipelineFixture: Sendable {
     let cache: Cache
     let pipeline: RenditionPipeline
     let renditionState: RenditionState
-    let purger: LocalPurger
+    let purger: Purges
     private let script: Script
     private let folder: URL
 
@@ -89,7 +90,7 @@ final class PipelineFixture: Sendable {
                 try await script.convert(source, rendition, flight, cache, gates.conversion)
             },
             tier: tier, coordinator: coordinator, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
-        purger = LocalPurger(cache: cache, state: renditionState, tier: nil)
+        purger = Purges(cache: cache, state: renditionState, tier: nil)
         self.script = script
     }
 

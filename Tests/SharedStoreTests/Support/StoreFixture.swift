@@ -1,5 +1,6 @@
 import Digests
 import Foundation
+import Ledger
 import Synchronization
 import SystemIO
 import TestSupport
@@ -57,14 +58,17 @@ final class StoreFixture: Sendable {
         configuration.timeout = .seconds(20)
         configuration.suspension = .milliseconds(20)
         configuration.longestSuspension = .milliseconds(50)
-        if let queue {
-            var settings = WriteBehindConfiguration(directory: folder.appendingPathComponent(queue).path)
-            settings.pause = .milliseconds(10)
-            settings.longestPause = .milliseconds(50)
-            configuration.queue = settings
-        }
+        configuration.fileExtensions = ["mp4", "png"]
+        configuration.outbox.pause = .milliseconds(10)
+        configuration.outbox.longestPause = .milliseconds(50)
+        let directory = folder.appendingPathComponent(queue ?? "none").path
+        configuration.outbox.directory = "\(directory)/outbox"
         try change(&configuration)
-        let store = try SharedStore(configuration, now: now, unixSeconds: unixSeconds) { event in
+        let ledger = try queue.map { _ in
+            try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+            return try Ledger(directory: directory, owners: [OutboxTables.owned])
+        }
+        let store = try SharedStore(configuration, ledger: ledger, now: now, unixSeconds: unixSeconds) { event in
             self.events.withLock { $0.append(event) }
         }
         open.withLock { $0.append(store) }
@@ -88,8 +92,7 @@ final class StoreFixture: Sendable {
 
     /// The names of files in a queue's directory.
     func queueFiles(_ queue: String = "queue") throws -> [String] {
-        try FileManager.default.contentsOfDirectory(atPath: folder.appendingPathComponent(queue).path)
-            .filter { $0 != "lock" }.sorted()
+        try FileManager.default.contentsOfDirectory(atPath: folder.appendingPathComponent(queue).path + "/outbox").sorted()
     }
 }
 
@@ -129,8 +132,26 @@ struct TestRendition: Sendable {
 }
 
 extension SharedStore {
-    func store(_ rendition: TestRendition, _ file: SharedDescriptor? = nil) throws {
-        store(rendition.name, try file ?? rendition.file(), rendition.record, mediaType: "video/mp4")
+    func store(_ rendition: TestRendition) async throws {
+        _ = try await store(rendition, within: .zero)
+    }
+
+    /// Stores a rendition in a transaction of its own, and waits as ``store(_:_:_:mediaType:within:in:)`` does.
+    func store(_ rendition: TestRendition, _ file: SharedDescriptor? = nil, within limit: Duration) async throws -> Bool {
+        let ledger = try #require(outbox).ledger
+        return await store(
+            rendition.name, try file ?? rendition.file(), rendition.record, mediaType: "video/mp4", within: limit
+        ) { change in
+            (try? ledger.write(.normal, change)) != nil
+        }
+    }
+
+    /// Removes a rendition in a transaction of its own.
+    func remove(_ rendition: TestRendition) throws {
+        let id = rendition.name.id
+        hide(id)
+        try #require(outbox).ledger.write(.full) { try recordRemoval(of: id, in: $0) }
+        sendRemoval(of: id)
     }
 
     /// Whether the store returns exactly this rendition; false where it has none.

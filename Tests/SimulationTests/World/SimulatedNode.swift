@@ -22,7 +22,7 @@ final class SimulatedNode: Sendable {
     let state: RenditionState
     let workers: SimulatedWorkers
     private let scheduler: SimulatedScheduler
-    private let purger: LocalPurger
+    private let purger: Purges
     private let origin: SimulatedOrigin
     private let clock: CacheClock
     private let current: Mutex<RenditionPipeline?>
@@ -54,7 +54,7 @@ final class SimulatedNode: Sendable {
         state = RenditionState(
             Self.limits(jobs: 12), clock: clock,
             runtime: FlightRuntime(executor: scheduler) { scheduler.startTimer(after: $0, $1) })
-        purger = LocalPurger(cache: cache, state: state, tier: nil)
+        purger = Purges(cache: cache, state: state, tier: nil)
         keeper = SimulatedThreads(scheduler, count: 1, limit: 1)
         current = Mutex(nil)
         reload(jobs: 12, rules: OriginRules(longest: Limits.longest))

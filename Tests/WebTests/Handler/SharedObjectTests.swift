@@ -1,4 +1,5 @@
 import Cache
+import Ledger
 import Renditions
 import Synchronization
 import TestSupport
@@ -26,9 +27,13 @@ struct SharedObjectTests {
 
         func save(_ rendition: CachedRendition) async -> Bool { true }
 
-        func remove(_ id: ObjectID) async -> Bool { true }
+        func hide(_ id: ObjectID) {}
 
-        func dropHeldWrites() async {}
+        func recordRemoval(of id: ObjectID, in database: SQLiteConnection) {}
+
+        func sendRemoval(of id: ObjectID) {}
+
+        func dropHeldWrites(in database: SQLiteConnection) {}
 
         func awaitRemoval(of id: ObjectID) async {}
     }

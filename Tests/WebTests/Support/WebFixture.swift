@@ -167,8 +167,8 @@ final class WebFixture: Sendable {
             policy, pipeline: pipeline,
             WebHandler.Dependencies(
                 cache: cache, state: state,
-                purger: RenditionPurger(LocalPurger(cache: cache, state: state, tier: nil), coordinator: nil, tier: nil),
-                prewarm: prewarm, sharedPrewarm: nil, background: background, registry: registry, meter: meter,
+                purges: Purges(cache: cache, state: state, tier: nil), prewarm: prewarm, sharedPrewarm: nil,
+                background: background, registry: registry, meter: meter,
                 limits: limits, hooks: hooks, uploads: UploadAdmission(settings.uploads), statuses: statuses,
                 sharedStatuses: settings.sharedStatuses, webhooks: webhooks,
                 tracer: Self.tracer(settings.traces, registry, admin, logger), clock: .system, threads: admin,

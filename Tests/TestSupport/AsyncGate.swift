@@ -1,7 +1,7 @@
 import Synchronization
 
 /// A gate that suspends tasks until a test opens it.
-final class AsyncGate: Sendable {
+package final class AsyncGate: Sendable {
     private struct State {
         var isOpen = false
         var passed = 0
@@ -10,11 +10,13 @@ final class AsyncGate: Sendable {
 
     private let state = Mutex(State())
 
+    package init() {}
+
     /// The number of tasks that have arrived so far.
-    var count: Int { state.withLock { $0.passed } }
+    package var count: Int { state.withLock { $0.passed } }
 
     /// Suspends until the gate is open.
-    func pass() async {
+    package func pass() async {
         await withCheckedContinuation { continuation in
             let isOpen = state.withLock { state in
                 state.passed += 1
@@ -26,7 +28,7 @@ final class AsyncGate: Sendable {
     }
 
     /// Resumes the suspended tasks, and lets later ones pass.
-    func open() {
+    package func open() {
         let waiting = state.withLock { state in
             state.isOpen = true
             defer { state.waiting = [] }
@@ -36,7 +38,7 @@ final class AsyncGate: Sendable {
     }
 
     /// Suspends later tasks again.
-    func close() {
+    package func close() {
         state.withLock { $0.isOpen = false }
     }
 }

@@ -1,0 +1,63 @@
+internal import CLinux
+internal import Glibc
+internal import SystemIO
+
+/// The renditions of the puts in the outbox, as files named by the sequences of their entries. Every function blocks.
+///
+/// A file is added before its entry and removed after it. A crash leaves a file without an entry, which the next start removes, or, after a
+/// power loss, an entry without its file, which is dropped.
+///
+/// A file is a hard link to the cache's. That costs no space while the cache has the file, too, and keeps the bytes when it evicts it.
+struct OutboxFiles: Sendable {
+    private let root: SharedDescriptor
+
+    /// Opens the directory, which is created if it does not exist.
+    init(path: String) throws(StoreError) {
+        do throws(FileError) { try Files.createDirectory(path) } catch { throw .file(SystemError("mkdir", code: error.code)) }
+        let number = Glibc.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard number >= 0 else { throw .file(.last("open(\(path))")) }
+        root = SharedDescriptor(OwnedDescriptor(taking: number))
+    }
+
+    /// Links a file, or copies it if it is on another file system or has no name any more.
+    func add(_ file: SharedDescriptor, _ sequence: Int64) throws(SystemError) {
+        if clinux_link_tmpfile(file.number, root.number, "\(sequence)") == 0 { return }
+        let copy = try openFile(sequence, O_WRONLY | O_CREAT | O_TRUNC)
+        do throws(SystemError) {
+            let count = try file.size()
+            var offset: Int64 = 0
+            while offset < count {
+                let sent = try retryingOnInterrupt("sendfile") {
+                    clinux_sendfile(copy.number, file.number, &offset, count - Int(offset))
+                }
+                guard sent > 0 else { throw SystemError("sendfile", code: EIO) }
+            }
+            try retryingOnInterrupt("fdatasync") { fdatasync(copy.number) }
+        } catch {
+            remove(sequence)
+            throw error
+        }
+    }
+
+    func open(_ sequence: Int64) throws(SystemError) -> SharedDescriptor {
+        SharedDescriptor(try openFile(sequence, O_RDONLY))
+    }
+
+    func remove(_ sequence: Int64) {
+        unlinkat(root.number, "\(sequence)", 0)
+    }
+
+    /// Removes the files of entries that do not exist.
+    func removeAll(except sequences: Set<Int64>) throws(SystemError) {
+        for name in try DirectoryNames.list(".", below: root.number) {
+            guard let sequence = Int64(name), !sequences.contains(sequence) else { continue }
+            remove(sequence)
+        }
+    }
+
+    private func openFile(_ sequence: Int64, _ flags: Int32) throws(SystemError) -> OwnedDescriptor {
+        let number = clinux_openat(root.number, "\(sequence)", flags | O_CLOEXEC, 0o644)
+        guard number >= 0 else { throw .last("open(outbox/\(sequence))") }
+        return OwnedDescriptor(taking: number)
+    }
+}

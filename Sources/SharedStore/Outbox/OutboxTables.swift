@@ -1,0 +1,232 @@
+package import Ledger
+
+/// A write that waits in the outbox.
+struct OutboxEntry: Sendable, Equatable {
+    enum Change: Sendable, Equatable {
+        case put(RenditionName, StoredRecord, mediaType: String)
+        /// Of the rendition under each extension.
+        case delete
+    }
+
+    /// The order of entries.
+    let sequence: Int64
+    /// The rendition's content id.
+    let id: String
+    let change: Change
+    /// Attempts that failed.
+    let failures: Int
+    /// Whether the entry may be the reason of such a failure.
+    let isRefused: Bool
+}
+
+/// The table of writes that wait to be sent, and the statements on it, for use within one transaction.
+///
+/// A deletion withdraws all entries of its id before it, and blocks the puts after it until it is sent. So an id has one deletion at
+/// most, and a name one put.
+package struct OutboxTables {
+    package static let owned = Ledger.Tables(
+        owner: "store",
+        steps: [
+            """
+            CREATE TABLE outbox (
+                sequence INTEGER PRIMARY KEY, id TEXT NOT NULL,
+                -- The name, the media type and the record of a put; null for a deletion.
+                extension TEXT, media TEXT, record BLOB, length INTEGER NOT NULL,
+                -- When the entry may be sent, by a clock of the process; see OutboxTables.Turn.
+                due INTEGER NOT NULL, failures INTEGER NOT NULL, refused INTEGER NOT NULL
+            );
+            CREATE INDEX outbox_by_id ON outbox (id);
+            CREATE INDEX outbox_by_turn ON outbox (refused, sequence);
+            CREATE TABLE outbox_totals (
+                only INTEGER PRIMARY KEY CHECK (only = 1), sequence INTEGER NOT NULL, puts INTEGER NOT NULL,
+                deletions INTEGER NOT NULL, bytes INTEGER NOT NULL
+            );
+            INSERT INTO outbox_totals VALUES (1, 0, 0, 0, 0);
+            CREATE TRIGGER outbox_added AFTER INSERT ON outbox BEGIN
+                UPDATE outbox_totals SET
+                    sequence = max(sequence, NEW.sequence), bytes = bytes + NEW.length,
+                    puts = puts + (NEW.extension IS NOT NULL), deletions = deletions + (NEW.extension IS NULL);
+            END;
+            CREATE TRIGGER outbox_removed AFTER DELETE ON outbox BEGIN
+                UPDATE outbox_totals SET
+                    bytes = bytes - OLD.length, puts = puts - (OLD.extension IS NOT NULL),
+                    deletions = deletions - (OLD.extension IS NULL);
+            END;
+            """
+        ])
+
+    /// Values of the column `due` that are no time.
+    enum Turn {
+        static let now: Int64 = 0
+        /// A drain has given up the entry.
+        static let never = Int64.max
+        /// A put of a former process: a purge that this node has missed may still withdraw it.
+        static let held = Int64.max - 1
+        /// A put after a deletion of its id.
+        static let blocked = Int64.max - 2
+    }
+
+    struct Totals: Sendable, Equatable {
+        var puts = 0
+        var deletions = 0
+        var bytes = 0
+    }
+
+    private let database: SQLiteConnection
+
+    init(_ database: SQLiteConnection) {
+        self.database = database
+    }
+
+    func totals() throws -> Totals {
+        try database.first("SELECT puts, deletions, bytes FROM outbox_totals") { row in
+            Totals(puts: try row.value(0), deletions: try row.value(1), bytes: try row.value(2))
+        } ?? Totals()
+    }
+
+    /// Ends the pauses that a former process has noted.
+    ///
+    /// - Returns: The sequences of all puts, and the latest one of all.
+    func begin(holdingPuts: Bool) throws -> (puts: Set<Int64>, latest: Int64) {
+        try database.run("UPDATE outbox SET due = ?, failures = 0, refused = 0 WHERE due <> ?", [Turn.now, Turn.blocked])
+        if holdingPuts { try database.run("UPDATE outbox SET due = ? WHERE extension IS NOT NULL", [Turn.held]) }
+        let puts = try database.all("SELECT sequence FROM outbox WHERE extension IS NOT NULL") { try $0.value(0) as Int64 }
+        return (Set(puts), try database.first("SELECT sequence FROM outbox_totals") { try $0.value(0) } ?? 0)
+    }
+
+    // MARK: Adding
+
+    /// Adds a put, unless one of the same name waits.
+    func add(_ name: RenditionName, _ record: StoredRecord, mediaType: String, _ sequence: Int64) throws {
+        try database.run(
+            """
+            INSERT INTO outbox
+            SELECT ?1, ?2, ?3, ?4, ?5, ?6, CASE WHEN EXISTS (\(Self.deletion)) THEN \(Turn.blocked) ELSE 0 END, 0, 0
+            WHERE NOT EXISTS (SELECT 1 FROM outbox WHERE id = ?2 AND extension = ?3)
+            """,
+            [sequence, name.id, name.fileExtension, mediaType, FieldLines.encode(record.fields), record.length])
+    }
+
+    private static let deletion = "SELECT 1 FROM outbox AS other WHERE other.id = ?2 AND other.extension IS NULL"
+
+    /// Adds a deletion, and withdraws all entries of the id.
+    ///
+    /// - Returns: The sequences of the puts among them.
+    func addDeletion(of id: String, _ sequence: Int64) throws -> [Int64] {
+        let withdrawn = try database.all("SELECT sequence FROM outbox WHERE id = ? AND extension IS NOT NULL", [id]) {
+            try $0.value(0) as Int64
+        }
+        try database.run("DELETE FROM outbox WHERE id = ?", [id])
+        try database.run("INSERT INTO outbox VALUES (?, ?, NULL, NULL, NULL, 0, 0, 0, 0)", [sequence, id])
+        return withdrawn
+    }
+
+    func contains(_ sequence: Int64) throws -> Bool {
+        try database.first("SELECT 1 FROM outbox WHERE sequence = ?", [sequence]) { _ in true } ?? false
+    }
+
+    func hasDeletion(of id: String) throws -> Bool {
+        try database.first("SELECT 1 FROM outbox WHERE id = ? AND extension IS NULL", [id]) { _ in true } ?? false
+    }
+
+    // MARK: Removing
+
+    /// Removes the oldest put that is not among some entries.
+    func removeOldestPut(except sequences: Set<Int64>) throws -> OutboxEntry? {
+        let oldest = try database.all(
+            "SELECT \(Self.columns) FROM outbox WHERE extension IS NOT NULL ORDER BY sequence LIMIT ?", [sequences.count + 1]
+        ) { try entry($0) }
+        guard let entry = oldest.first(where: { !sequences.contains($0.sequence) }) else { return nil }
+        _ = try remove(entry.sequence)
+        return entry
+    }
+
+    /// Removes an entry.
+    ///
+    /// - Returns: False if it was withdrawn.
+    func remove(_ sequence: Int64) throws -> Bool {
+        try database.run("DELETE FROM outbox WHERE sequence = ?", [sequence])
+        return database.changedRows > 0
+    }
+
+    /// Removes an entry that was sent, and lets the puts be sent that it has blocked.
+    ///
+    /// - Returns: False if it was withdrawn.
+    func finish(_ entry: OutboxEntry) throws -> Bool {
+        let wasThere = try remove(entry.sequence)
+        if wasThere, entry.change == .delete {
+            try database.run("UPDATE outbox SET due = 0 WHERE id = ? AND due = ?", [entry.id, Turn.blocked])
+        }
+        return wasThere
+    }
+
+    /// Removes the puts that are held.
+    ///
+    /// - Returns: Their sequences.
+    func removeHeld() throws -> [Int64] {
+        let held = try database.all("SELECT sequence FROM outbox WHERE due = ?", [Turn.held]) { try $0.value(0) as Int64 }
+        try database.run("DELETE FROM outbox WHERE due = ?", [Turn.held])
+        return held
+    }
+
+    // MARK: Sending
+
+    /// The entries that may be sent, in their order: those that were not refused come first, then the oldest.
+    func next(at now: Int64, limit: Int) throws -> [OutboxEntry] {
+        try database.all(
+            "SELECT \(Self.columns) FROM outbox WHERE due <= ? ORDER BY refused, sequence LIMIT ?", [now, limit]
+        ) { try entry($0) }
+    }
+
+    /// When the next entry may be sent after `now`; nil if none waits for that.
+    func nextTurn(after now: Int64) throws -> Int64? {
+        try database.first("SELECT min(due) FROM outbox WHERE due > ? AND due < ?", [now, Turn.blocked]) {
+            try $0.value(0) as Int64?
+        } ?? nil
+    }
+
+    /// Notes a failed attempt.
+    ///
+    /// - Returns: False if the entry was withdrawn.
+    func delay(_ entry: OutboxEntry, until due: Int64, isRefused: Bool, isAttempt: Bool) throws -> Bool {
+        try database.run(
+            "UPDATE outbox SET due = ?, failures = failures + ?, refused = max(refused, ?) WHERE sequence = ?",
+            [due, isAttempt, isRefused, entry.sequence])
+        return database.changedRows > 0
+    }
+
+    /// Lets entries that failed be sent at once.
+    ///
+    /// - Parameter includesRefused: Whether those are sent, too, that a drain has given up.
+    func endPauses(includesRefused: Bool = false) throws {
+        try database.run(
+            "UPDATE outbox SET due = 0 WHERE due > 0 AND due < ? OR due = ?",
+            [Turn.blocked, includesRefused ? Turn.never : Turn.now])
+    }
+
+    /// Lets puts that are held be sent.
+    func releaseHeld() throws {
+        try database.run(
+            """
+            UPDATE outbox SET due =
+                CASE WHEN EXISTS (SELECT 1 FROM outbox AS other WHERE other.id = outbox.id AND other.extension IS NULL)
+                THEN ?1 ELSE 0 END
+            WHERE due = ?2
+            """, [Turn.blocked, Turn.held])
+    }
+
+    private static let columns = "sequence, id, extension, media, record, failures, refused"
+
+    private func entry(_ row: SQLiteRow) throws -> OutboxEntry {
+        let id: String = try row.value(1)
+        var change = OutboxEntry.Change.delete
+        if let fileExtension = try row.value(2) as String? {
+            guard let name = RenditionName(id: id, fileExtension: fileExtension), let media = try row.value(3) as String?,
+                let record = StoredRecord(fields: FieldLines.decode(try row.value(4)))
+            else { throw LedgerError(.damage, "an entry of the outbox cannot be read") }
+            change = .put(name, record, mediaType: media)
+        }
+        return OutboxEntry(
+            sequence: try row.value(0), id: id, change: change, failures: try row.value(5), isRefused: try row.value(6))
+    }
+}
