@@ -29,9 +29,23 @@ final class ServedFile: Sendable {
     func isInPageCache(_ range: Range<Int>) -> Bool {
         let now = Self.now()
         if trustedUntil.load(ordering: .relaxed) > now { return true }
-        guard clinux_is_in_page_cache(descriptor.number, Int64(range.lowerBound), range.count) != 0 else { return false }
-        if range == 0..<length { trustedUntil.store(now + Self.trust, ordering: .relaxed) }
+        guard check(range) else { return false }
+        // One check of the whole file saves those of its ranges.
+        if length <= Self.largestWhole, range == 0..<length || isWholeInPageCache {
+            trustedUntil.store(now + Self.trust, ordering: .relaxed)
+        }
         return true
+    }
+
+    /// Larger files are checked by the ranges that are sent: their check would take a loop too long.
+    private static let largestWhole = 8 * pieceSize
+
+    private var isWholeInPageCache: Bool {
+        stride(from: 0, to: length, by: Self.pieceSize).allSatisfy { check($0..<min($0 + Self.pieceSize, length)) }
+    }
+
+    private func check(_ range: Range<Int>) -> Bool {
+        clinux_is_in_page_cache(descriptor.number, Int64(range.lowerBound), range.count) != 0
     }
 
     /// Reads these bytes into the page cache. Blocks.
