@@ -41,14 +41,13 @@ package final class CurlLoop<Driver: CurlLoopDriver>: @unchecked Sendable {
     /// - Parameters:
     ///   - name: The name of the thread, at most 15 bytes.
     ///   - idleConnections: The number of idle connections to keep.
-    ///   - openConnections: The largest number of open connections, beyond which requests wait for one; nil for no limit.
     ///   - makeDriver: Called once, on the thread.
     /// - Throws: ``CurlError/exhausted(cause:)`` if the process has no memory or no more threads.
     package init(
-        name: String, idleConnections: Int, openConnections: Int? = nil, makeDriver: @escaping @Sendable () -> Driver
+        name: String, idleConnections: Int, makeDriver: @escaping @Sendable () -> Driver
     ) throws(Driver.Failure) {
         guard CurlLibrary.prepare() else { throw .exhausted(cause: "curl_global_init") }
-        multi = try MultiHandle(idleConnections: idleConnections, openConnections: openConnections)
+        multi = try MultiHandle(idleConnections: idleConnections)
         // The thread blocks all signals, among them SIGPIPE from writes to a closed TLS connection.
         guard let started = SystemThread.start(name: name, { self.run(makeDriver()) }) else {
             throw .exhausted(cause: "no more threads")

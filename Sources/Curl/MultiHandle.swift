@@ -8,12 +8,10 @@ package struct MultiHandle<Failure: CurlError>: ~Copyable {
 
     /// - Parameters:
     ///   - idleConnections: The number of idle connections to keep.
-    ///   - openConnections: The largest number of open connections, beyond which requests wait for one; nil for no limit.
-    package init(idleConnections: Int, openConnections: Int? = nil) throws(Failure) {
+    package init(idleConnections: Int) throws(Failure) {
         guard let raw = curl_multi_init() else { throw .exhausted(cause: "curl_multi_init") }
         self.raw = raw
         setIdleConnections(idleConnections)
-        if let openConnections { ccurl_multi_set_long(raw, CURLMOPT_MAX_TOTAL_CONNECTIONS, openConnections) }
     }
 
     deinit {

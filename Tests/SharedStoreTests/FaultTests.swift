@@ -82,6 +82,27 @@ import Testing
         #expect(store.statistics.breaker == .closed && fixture.reported.isEmpty)
     }
 
+    @Test func waitingForAConnectionIsNoOutage() async throws {
+        let fixture = try StoreFixture()
+        defer { fixture.stop() }
+        let rendition = try await stored(fixture)
+        fixture.proxy.faults = .delay(.milliseconds(100))
+        // Each request takes at least a fifth of what it may take, and all of them together take far more.
+        let store = try fixture.store {
+            $0.connections = 1
+            $0.lookupTimeout = .seconds(1)
+        }
+        let errors = await withTaskGroup(of: StoreError?.self) { group in
+            for _ in 0..<40 { group.addTask { await storeError { _ = try await store.has(rendition) } } }
+            return await group.reduce(into: []) { $0.append($1) }
+        }
+        let refused = errors.filter { if case .exhausted? = $0 { true } else { false } }
+        #expect(refused.count > 0 && errors.filter { $0 == nil }.count > 0 && !errors.contains(.suspended))
+        #expect(store.statistics.breaker == .closed && fixture.reported.isEmpty)
+        // The connection is free again.
+        #expect(try await store.has(rendition))
+    }
+
     @Test func theBreakerOpensProbesAndClosesWithOneReportPerChange() async throws {
         let fixture = try StoreFixture()
         defer { fixture.stop() }

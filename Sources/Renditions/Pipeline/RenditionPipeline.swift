@@ -221,7 +221,9 @@ package struct RenditionPipeline: Sendable {
         if let stored = await cache.object(id, isFirstLook: true) { return stored }
         guard let sharing else { return nil }
         try allowance.use()
-        return try await sharing.load(id, fileExtension: fileExtension)
+        return try await state.objectFlights.value(for: "\(id).\(fileExtension)") { _ async throws(RenditionError) in
+            try await sharing.load(id, fileExtension: fileExtension)
+        }.value
     }
 
     /// Whether another miss would be admitted now.

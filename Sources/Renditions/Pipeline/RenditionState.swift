@@ -38,6 +38,8 @@ package final class RenditionState: Sendable {
     let flights: SingleFlight<FlightKey, RenditionResult>
     /// Misses of uploads.
     let uploadFlights: SingleFlight<ObjectID, RenditionResult>
+    /// Objects that are loaded from the shared tier, by their paths; nil for one that it does not have.
+    let objectFlights: SingleFlight<String, CachedRendition?>
     let sources: SourceLoader.State
     let failures: FailureMemory
     let admission: Admission
@@ -55,6 +57,7 @@ package final class RenditionState: Sendable {
         uploadFlights = SingleFlight(
             queueTimeout: limits.queueTimeout, waitTimeout: limits.waitTimeout, lifetime: limits.missLifetime,
             runtime: runtime)
+        objectFlights = SingleFlight(queueTimeout: limits.queueTimeout, lifetime: limits.missLifetime, runtime: runtime)
         sources = SourceLoader.State(lifetime: limits.fetchLifetime, runtime: runtime)
         failures = FailureMemory(clock: clock)
         admission = Admission(jobs: limits.jobs, bytes: limits.bytes)
@@ -65,6 +68,7 @@ package final class RenditionState: Sendable {
         self.failureScope.withLock { $0 = failureScope }
         flights.setTimeouts(queue: limits.queueTimeout, wait: limits.waitTimeout, lifetime: limits.missLifetime)
         uploadFlights.setTimeouts(queue: limits.queueTimeout, wait: limits.waitTimeout, lifetime: limits.missLifetime)
+        objectFlights.setTimeouts(queue: limits.queueTimeout, lifetime: limits.missLifetime)
         sources.setLifetime(limits.fetchLifetime)
         admission.setLimits(jobs: limits.jobs, bytes: limits.bytes)
     }
@@ -74,6 +78,8 @@ package final class RenditionState: Sendable {
         // Fetches first: a flight that starts after its table was closed must not join a fetch from before the purge.
         sources.close(scope)
         flights.close { scope.covers($0.source.canonical) }
+        // The source of an object that is not here is unknown.
+        objectFlights.close { _ in true }
         switch scope {
         case .all: uploadFlights.close { _ in true }
         case .object(let id):

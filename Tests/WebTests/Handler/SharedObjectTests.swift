@@ -13,15 +13,19 @@ struct SharedObjectTests {
     private final class EmptyTier: SharedTier {
         private let count = Mutex(0)
         private let answer: SharedLookUp
+        /// What each answer waits for.
+        private let gate: AsyncGate?
 
-        init(answering answer: SharedLookUp = .absent) {
+        init(answering answer: SharedLookUp = .absent, gate: AsyncGate? = nil) {
             self.answer = answer
+            self.gate = gate
         }
 
         var questions: Int { count.withLock { $0 } }
 
         func load(_ id: ObjectID, fileExtension: String, into file: StagedFile) async -> SharedLookUp {
             count.withLock { $0 += 1 }
+            await gate?.pass()
             return answer
         }
 
@@ -48,6 +52,24 @@ struct SharedObjectTests {
                 let response = try await web.request("GET", "/object/\(String(repeating: digit, count: 64)).mp4")
                 #expect(response.status == status, "\(digit)")
             }
+            #expect(tier.questions == 2)
+        }
+    }
+
+    @Test func clientsOfOneObjectShareOneLookUp() async throws {
+        let gate = AsyncGate()
+        let tier = EmptyTier(gate: gate)
+        try await WebFixture.run([:], { $0.tier = tier }) { web async throws in
+            let path = "/object/\(String(repeating: "1", count: 64)).mp4"
+            async let first = web.request("GET", path)
+            async let second = web.request("GET", path)
+            try await waitUntil("both requests to wait") { web.objectWaiters == 2 }
+            try await waitUntil("the look-up") { tier.questions == 1 }
+            gate.open()
+            #expect(try await first.status == 404)
+            #expect(try await second.status == 404)
+            // An answer is not kept.
+            #expect(try await web.request("GET", path).status == 404)
             #expect(tier.questions == 2)
         }
     }

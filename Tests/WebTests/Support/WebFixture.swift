@@ -64,6 +64,7 @@ final class WebFixture: Sendable {
 
     let origin: LoopbackOrigin
     let handler: WebHandler
+    private let state: RenditionState
     let log = LogLines()
     let background: BackgroundRenditions
     private let hooks: PurgeHooks
@@ -116,7 +117,7 @@ final class WebFixture: Sendable {
         if let maxBytes = settings.maxBytes { fetch.maxBytes = maxBytes }
         fetcher = try Fetcher(configuration: fetch)
 
-        let state = RenditionState(
+        state = RenditionState(
             RenditionState.Limits(
                 queueTimeout: .seconds(60), fetchLifetime: .seconds(60), missLifetime: .seconds(60), jobs: settings.jobs,
                 bytes: 1 << 30),
@@ -191,6 +192,9 @@ final class WebFixture: Sendable {
         try server.start()
         handler.setReadiness(.ready)
     }
+
+    /// Clients that wait for objects of the shared tier.
+    var objectWaiters: Int { state.objectFlights.waiterCount }
 
     private func stop() async {
         background.stop()
