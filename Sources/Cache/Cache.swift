@@ -299,6 +299,11 @@ package final class Cache: Sendable {
         context.revalidateAll { _ in }
     }
 
+    /// Changes other owners' tables durably, after all purges so far. If that fails, it is tried again with later ones.
+    package func record(_ change: @escaping Ledger.Change) async {
+        _ = await purgers.run { [context] in context.store.record(change) }
+    }
+
     /// Changes other owners' tables for a rendition, unless its object itself was purged after `epoch`. No purge comes between the two.
     ///
     /// - Returns: Whether the change was committed.

@@ -1,3 +1,4 @@
+package import Ledger
 internal import Synchronization
 internal import SystemIO
 
@@ -22,9 +23,10 @@ package final class Cluster: Sendable {
     private let breaker: ClusterBreaker
     private let meter: ClusterMeter
     private let reporter: StateReporter
-    private let memory: PurgeFile
+    private let disk = WorkThreads(count: 1, limit: 64, name: "cluster-disk")
 
     /// - Parameters:
+    ///   - ledger: Opened with ``PurgeTables/owned``.
     ///   - handlers: The local cache's part in purges.
     ///   - onEvent: Called once for each change that an operator should know, on any thread, which it must not block.
     ///   - onFailure: Called when a node has found that a source fails, on any thread, which it must not block.
@@ -32,7 +34,8 @@ package final class Cluster: Sendable {
     ///     any thread, which it must not block.
     ///   - onPrewarm: Called when entries of a prewarm list were added; ``SharedPrewarm/claim(_:)`` then finds them.
     package init(
-        _ configuration: ClusterConfiguration, handlers: PurgeHandlers, timings: ClusterTimings = ClusterTimings(),
+        _ configuration: ClusterConfiguration, ledger: Ledger, handlers: PurgeHandlers,
+        timings: ClusterTimings = ClusterTimings(),
         onEvent: @escaping @Sendable (ClusterEvent) -> Void, onFailure: @escaping FailureHandler = { _, _, _ in },
         onFollow: @escaping @Sendable () -> Void = {}, onPrewarm: @escaping @Sendable () -> Void = {}
     ) {
@@ -79,11 +82,10 @@ package final class Cluster: Sendable {
                     reporter.set(.stream, error)
                 }
             })
-        let memory = PurgeFile(path: configuration.purgeFile)
         let identity = RandomText.make().prefix(12)
         node = ClusterNode(
             name: "\(configuration.node)-\(identity)", keys: keys,
-            commands: GuardedCommands(commandLink, breaker, meter, time), stream: streamLink, memory: memory,
+            commands: GuardedCommands(commandLink, breaker, meter, time), stream: streamLink, ledger: ledger, disk: disk,
             handlers: handlers, timings: timings, time: time, meter: meter, onPrewarm: onPrewarm,
             onFailure: onFailure,
             onFollow: { error in
@@ -96,7 +98,6 @@ package final class Cluster: Sendable {
         self.breaker = breaker
         self.meter = meter
         self.reporter = reporter
-        self.memory = memory
     }
 
     /// Connects in the background, and begins to take part as soon as the purges that were missed are applied.
@@ -115,7 +116,7 @@ package final class Cluster: Sendable {
     package func close() {
         node.stop()
         for link in [commandLink, messageLink, streamLink] { link.close() }
-        memory.close()
+        disk.close()
     }
 
     /// Finds the record of a source's rendition, waits for another node's flight, or takes the lease for one.

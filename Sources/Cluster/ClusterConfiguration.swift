@@ -7,8 +7,6 @@ package struct ClusterConfiguration: Sendable {
     package let name: String
     /// The node's name, which need not be unique.
     package let node: String
-    /// The file in which the node remembers purges over restarts.
-    package let purgeFile: String
 
     /// A setting that cannot be used. The description is a sentence without the setting's name.
     package struct Invalid: Error, Sendable, Equatable, CustomStringConvertible {
@@ -21,7 +19,7 @@ package struct ClusterConfiguration: Sendable {
     ///   - address: See ``RedisAddress``.
     ///   - name: 1 to 64 characters of letters, digits, `.`, `_` and `-`.
     ///   - node: The same; nil for the host's name.
-    package init(address: String, name: String, node: String?, purgeFile: String) throws(Invalid) {
+    package init(address: String, name: String, node: String?) throws(Invalid) {
         do throws(RedisAddress.Invalid) {
             self.address = try RedisAddress(address)
         } catch {
@@ -33,7 +31,6 @@ package struct ClusterConfiguration: Sendable {
         }
         self.name = name
         self.node = node
-        self.purgeFile = purgeFile
     }
 
     private static func isName(_ text: String) -> Bool {

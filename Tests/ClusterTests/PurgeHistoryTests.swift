@@ -29,12 +29,6 @@ import Testing
         #expect(history.cover(of: "v") == StreamID(4, 0))
     }
 
-    @Test func thePreviousIDIsTheLastOneBefore() {
-        #expect(StreamID(5, 1).previous == StreamID(5, 0))
-        #expect(StreamID(5, 0).previous == StreamID(4, .max))
-        #expect(StreamID.zero.previous == .zero)
-    }
-
     @Test func workFromBeforeTheOldestKnownPurgeCountsAsOvertaken() {
         let history = PurgeHistory(limit: 10)
         for number in 1...11 { history.insert(StreamID(UInt64(number), 0), .url("https://\(number)")) }

@@ -45,13 +45,13 @@ import Testing
 
     @Test func namesAreChecked() {
         #expect(throws: ClusterConfiguration.Invalid.self) {
-            try ClusterConfiguration(address: "redis://h", name: "a:b", node: nil, purgeFile: "/x")
+            try ClusterConfiguration(address: "redis://h", name: "a:b", node: nil)
         }
         #expect(throws: ClusterConfiguration.Invalid.self) {
-            try ClusterConfiguration(address: "redis://h", name: "a", node: "", purgeFile: "/x")
+            try ClusterConfiguration(address: "redis://h", name: "a", node: "")
         }
         #expect(throws: Never.self) {
-            try ClusterConfiguration(address: "redis://h", name: "a.b_c-1", node: nil, purgeFile: "/x")
+            try ClusterConfiguration(address: "redis://h", name: "a.b_c-1", node: nil)
         }
     }
 }

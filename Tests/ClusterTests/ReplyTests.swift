@@ -98,18 +98,6 @@ import Testing
         #expect(SharedRecord(record.bytes) == nil)
     }
 
-    @Test func savedPurgesSurviveTheirEncodingAndDamageIsFound() {
-        var saved = SavedPurges()
-        saved.stream = "s"
-        saved.position = StreamID(5, 6)
-        saved.append(.url("https://a/"))
-        saved.append(.prefix("https://b/"))
-        #expect(SavedPurges(saved.bytes) == saved)
-        for count in 0..<saved.bytes.count { #expect(SavedPurges(Array(saved.bytes.prefix(count))) == nil) }
-        saved.append(.all)
-        #expect(saved.pending == [.all])
-    }
-
     @Test func messagesSurviveTheirEncoding() {
         for message in [ClusterMessage.flight(key: "k", value: [1]), .acknowledged(StreamID(1, 2)), .prewarm] {
             #expect(ClusterMessage(message.bytes) == message)

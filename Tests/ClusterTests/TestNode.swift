@@ -1,5 +1,7 @@
 import Foundation
+import Ledger
 import Synchronization
+import SystemIO
 import TestSupport
 
 @testable import Cluster
@@ -9,38 +11,38 @@ final class TestNode: Sendable {
     let cluster: Cluster
     let folder: URL
     private let record: TestNodeRecord
+    private let disk: TestDisk
     private let ownsFolder: Bool
 
     /// - Parameters:
     ///   - folder: The directory of an earlier run of the node; nil for a new one.
-    ///   - volatile: A purge that the local cache cannot make durable.
-    ///   - attempts: The number of times that it cannot.
+    ///   - volatile: A purge that the local cache cannot make durable. Neither can it any later one, until ``mendDisk()``.
     init(
         _ name: String, _ address: String, folder: URL? = nil, timings: ClusterTimings = .patient,
-        volatile: ClusterPurge? = nil, attempts: Int = .max
+        volatile: ClusterPurge? = nil
     ) throws {
         self.folder =
             folder ?? FileManager.default.temporaryDirectory.appendingPathComponent("gifreel-node-\(UUID().uuidString)")
         ownsFolder = folder == nil
         try FileManager.default.createDirectory(at: self.folder, withIntermediateDirectories: true)
-        let configuration = try ClusterConfiguration(
-            address: address, name: "test", node: name, purgeFile: self.folder.path + "/purges")
-        let record = TestNodeRecord()
+        let configuration = try ClusterConfiguration(address: address, name: "test", node: name)
+        let (record, disk) = (TestNodeRecord(), try TestDisk(self.folder.path, volatile: volatile))
         self.record = record
+        self.disk = disk
         cluster = Cluster(
-            configuration,
+            configuration, ledger: disk.ledger,
             handlers: PurgeHandlers(
-                purgeLocalCache: { scope in
+                purgeLocalCache: { scope, place in
                     record.add(scope)
-                    let isVolatile = scope == volatile && record.purges.count { $0 == scope } <= attempts
-                    return isVolatile ? nil : PurgeCounts(purged: 1, bytes: 100)
-                }, revalidateEverything: { record.revalidated() }),
+                    return disk.commit(place, scope) ? PurgeCounts(purged: 1, bytes: 100) : nil
+                }, revalidateEverything: { record.revalidated() }, record: { disk.commit($0, nil) }),
             timings: timings, onEvent: { record.add($0) }, onPrewarm: { record.signalled() })
         cluster.start()
     }
 
     deinit {
         cluster.close()
+        disk.ledger.close()
         if ownsFolder { try? FileManager.default.removeItem(at: folder) }
     }
 
@@ -49,21 +51,69 @@ final class TestNode: Sendable {
     var revalidations: Int { record.revalidations }
     var prewarmSignals: Int { record.prewarmSignals }
 
+    func mendDisk() { disk.mend() }
+
     /// Waits until the node takes part in the cluster.
     func joined() async throws {
-        try await waitUntil("the node to join: \(cluster.state)") { cluster.isSharing }
+        // Its three connections are independent.
+        try await waitUntil("the node to join: \(cluster.state)") { cluster.isSharing && cluster.metrics.connections >= 3 }
+    }
+}
+
+/// A ledger, and what it could not record: the next change that can be recorded includes it, as in a cache.
+final class TestDisk: Sendable {
+    private struct State {
+        var isBroken = false
+        var volatile: ClusterPurge?
+        var unrecorded: [Ledger.Change] = []
+    }
+
+    let ledger: Ledger
+    private let own: ScratchDirectory?
+    private let state: Mutex<State>
+
+    /// - Parameter directory: Nil for one of its own.
+    init(_ directory: String? = nil, volatile: ClusterPurge? = nil) throws {
+        let own = try directory == nil ? ScratchDirectory() : nil
+        self.own = own
+        ledger = try Ledger(directory: directory ?? own?.path ?? "", owners: [PurgeTables.owned])
+        state = Mutex(State(volatile: volatile))
+    }
+
+    func mend() {
+        state.withLock { ($0.isBroken, $0.volatile) = (false, nil) }
+    }
+
+    /// Records a change, and those before it. Returns false if that is impossible.
+    @discardableResult
+    func commit(_ change: @escaping Ledger.Change, _ scope: ClusterPurge?) -> Bool {
+        state.withLock { state in
+            if let scope, scope == state.volatile { state.isBroken = true }
+            state.unrecorded.append(change)
+            let changes = state.unrecorded
+            let write: (SQLiteConnection) throws -> Void = { database in
+                for change in changes { try change(database) }
+            }
+            guard !state.isBroken, (try? ledger.write(.full, write)) != nil else { return false }
+            state.unrecorded = []
+            return true
+        }
+    }
+
+    var handlers: PurgeHandlers {
+        PurgeHandlers(
+            purgeLocalCache: { self.commit($1, $0) ? PurgeCounts(purged: 0, bytes: 0) : nil }, revalidateEverything: {},
+            record: { self.commit($0, nil) })
     }
 }
 
 extension PurgeFollower {
     /// A follower without a node around it.
-    static func test(
-        _ stream: any RedisCommands, _ memory: any PurgeMemory, _ meter: ClusterMeter = ClusterMeter()
-    ) -> PurgeFollower {
+    static func test(_ stream: any RedisCommands, _ disk: TestDisk, _ meter: ClusterMeter = ClusterMeter()) -> PurgeFollower {
         let time = SystemTime()
-        let handlers = PurgeHandlers(purgeLocalCache: { _ in PurgeCounts(purged: 0, bytes: 0) }, revalidateEverything: {})
         let registry = NodeRegistry(name: "one", keys: ClusterKeys(name: "test"), timings: .patient, time: time)
-        return PurgeFollower(.test(stream), registry, memory, handlers, time, meter, onGap: {})
+        let thread = WorkThreads(count: 1, limit: 64, name: "test-disk")
+        return PurgeFollower(.test(stream), registry, disk.ledger, thread, disk.handlers, time, meter, onGap: {})
     }
 }
 

@@ -455,10 +455,18 @@ final class Store: Sendable {
     func revalidateAll(with change: @escaping Ledger.Change) {
         state.withLock { state in
             revalidated.store(state.sequence, ordering: .relaxed)
-            let revalidation = Unrecorded(entry: .revalidation, change: change)
-            guard !state.isClosed, (try? record(&state, revalidation)) == nil else { return }
-            remember(revalidation, &state)
+            recordOrRemember(Unrecorded(entry: .revalidation, change: change), &state)
         }
+    }
+
+    /// Changes other owners' tables durably, after all purges so far.
+    func record(_ change: @escaping Ledger.Change) {
+        state.withLock { recordOrRemember(Unrecorded(entry: nil, change: change), &$0) }
+    }
+
+    private func recordOrRemember(_ event: Unrecorded, _ state: inout State) {
+        guard !state.isClosed, (try? record(&state, event)) == nil else { return }
+        remember(event, &state)
     }
 
     /// Changes other owners' tables in a transaction, unless `isWanted` is false. No purge comes between the two.

@@ -2,11 +2,6 @@
 struct FieldWriter {
     private(set) var bytes: [UInt8]
 
-    /// For fields that are appended to those of another writer.
-    init() {
-        bytes = []
-    }
-
     /// - Parameter kind: The first byte, which tells kinds of values apart.
     init(kind: UInt8) {
         bytes = [kind]

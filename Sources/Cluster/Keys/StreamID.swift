@@ -23,12 +23,6 @@ package struct StreamID: Sendable, Hashable, Comparable, CustomStringConvertible
         StreamID(self.milliseconds - min(self.milliseconds, milliseconds), 0)
     }
 
-    /// The last id before this one; zero has none and stays.
-    var previous: StreamID {
-        if sequence > 0 { return StreamID(milliseconds, sequence - 1) }
-        return milliseconds > 0 ? StreamID(milliseconds - 1, .max) : self
-    }
-
     package var description: String { "\(milliseconds)-\(sequence)" }
 
     package static func < (left: StreamID, right: StreamID) -> Bool {

@@ -1,3 +1,4 @@
+internal import Ledger
 internal import Synchronization
 internal import SystemIO
 
@@ -40,8 +41,9 @@ final class ClusterNode: Sendable {
     ///   - onRefusal: Called with a refusal on `stream` that a new connection may end.
     ///   - onGap: Called if the purge stream does not reach back to what this node has applied.
     init(
-        name: String, keys: ClusterKeys, commands: any RedisCommands, stream: any RedisCommands, memory: any PurgeMemory,
-        handlers: PurgeHandlers, timings: ClusterTimings = ClusterTimings(), time: any ClusterTime, meter: ClusterMeter,
+        name: String, keys: ClusterKeys, commands: any RedisCommands, stream: any RedisCommands, ledger: Ledger,
+        disk: any BlockingWork, handlers: PurgeHandlers, timings: ClusterTimings = ClusterTimings(), time: any ClusterTime,
+        meter: ClusterMeter,
         executor: (any TaskExecutor)? = nil, onPrewarm: @escaping @Sendable () -> Void = {},
         onFailure: @escaping FailureHandler = { _, _, _ in },
         onFollow: @escaping @Sendable (RedisError?) -> Void = { _ in },
@@ -49,7 +51,7 @@ final class ClusterNode: Sendable {
     ) {
         registry = NodeRegistry(name: name, keys: keys, timings: timings, time: time)
         let followed = PurgeStream(stream, keys, nodeName: name, timings, time)
-        let follower = PurgeFollower(followed, registry, memory, handlers, time, meter, onGap: onGap)
+        let follower = PurgeFollower(followed, registry, ledger, disk, handlers, time, meter, onGap: onGap)
         self.follower = follower
         purger = ClusterPurger(
             follower, PurgeStream(commands, keys, nodeName: name, timings, time), registry, timings, time)

@@ -1,3 +1,5 @@
+package import Ledger
+
 /// The renditions that a purge covers, as all nodes see it.
 package enum ClusterPurge: Sendable, Hashable {
     /// Every rendition of this source: its canonical URL, compared byte by byte.
@@ -72,20 +74,28 @@ package struct PurgeReport: Sendable, Equatable {
 }
 
 /// What the owner of the local cache does for the purge stream.
+///
+/// Each change of the ledger that it gets is committed after those of all earlier calls. So no position is recorded before its purge.
 package struct PurgeHandlers: Sendable {
-    /// Purges the local cache, durably, and returns what was removed. Work that began before must not be stored after it.
+    /// Purges the local cache, durably, and returns what was removed. Work that began before must not be stored after it. The change
+    /// records the purge's place in the stream, and belongs to its transaction.
     ///
-    /// Nil if the purge is in force only until the next start. The node then does not acknowledge it, and repeats it after a restart.
-    package let purgeLocalCache: @Sendable (ClusterPurge) async -> PurgeCounts?
+    /// Nil if the purge is in force only until the next start. The node then does not acknowledge it. The place is not recorded before
+    /// the purge is, so that a restart repeats it.
+    package let purgeLocalCache: @Sendable (ClusterPurge, @escaping Ledger.Change) async -> PurgeCounts?
     /// Makes every alias expire, so that the origin is asked before it is used again, and drops what a former process has not sent
     /// to other nodes: purges may have been missed.
     package let revalidateEverything: @Sendable () async -> Void
+    /// Records a place without a purge.
+    package let record: @Sendable (@escaping Ledger.Change) async -> Void
 
     package init(
-        purgeLocalCache: @escaping @Sendable (ClusterPurge) async -> PurgeCounts?,
-        revalidateEverything: @escaping @Sendable () async -> Void
+        purgeLocalCache: @escaping @Sendable (ClusterPurge, @escaping Ledger.Change) async -> PurgeCounts?,
+        revalidateEverything: @escaping @Sendable () async -> Void,
+        record: @escaping @Sendable (@escaping Ledger.Change) async -> Void
     ) {
         self.purgeLocalCache = purgeLocalCache
         self.revalidateEverything = revalidateEverything
+        self.record = record
     }
 }

@@ -1,45 +1,45 @@
+internal import Ledger
 internal import Synchronization
+internal import SystemIO
 
 /// Follows the purge stream: applies every purge in order, acknowledges it, and remembers the position.
 ///
 /// A node takes part in the cluster only after it was listed as live and then applied everything in the stream. In that order,
 /// because a purge counts the nodes that are listed after its entry was added: a node that is listed later finds the entry.
+///
+/// The position is recorded in the transaction of the purge, and a later one only after all purges before it; see ``PurgeHandlers``.
 final class PurgeFollower: Sendable {
     private struct State {
-        var saved = SavedPurges()
-        var isLoaded = false
+        /// What the ledger has, once it has recorded everything; nil before it was read.
+        var saved: PurgePosition?
         /// The number of connections of the stream so far.
         var connections = 0
         /// The number of times that ``saved`` could not be read.
         var failedLoads = 0
-        /// Whether the memory has ``saved``, so that a purge can be appended to it.
-        var isStored = false
-        /// The number of the first pending purges that are on their way to the stream.
-        var sending = 0
         /// The stream in the history's memory; nil before the first catch-up.
         var followed: String?
         var isReady = false
         /// The latest purges that this node added, in case the server loses them.
         var own: [PurgeStream.Addition] = []
-        var volatile = VolatilePurges()
+        /// The last pending purge that the stream has got. It may still be in the ledger.
+        var sentThrough: Int64 = 0
+        /// Pending purges that the ledger does not have yet.
+        var unrecorded: [ClusterPurge] = []
     }
 
-    /// The number of pending purges that are added to the stream between two writes to disk.
+    /// The number of pending purges that are added to the stream at once.
     private static let batchSize = 200
     private static let ownLimit = 256
-    /// The number of attempts to read the state, after which it counts as lost.
+    private static let unrecordedLimit = 1000
+    /// The number of attempts to read the position, after which it counts as lost.
     private static let maxLoads = 10
-    private static let recentMilliseconds: UInt64 = 60_000
-    /// An hour. A node that has never followed a stream applies purges of objects that are younger, which revalidation does not replace.
-    /// After a server has lost entries, a node applies those again that are younger than this before its position.
-    private static let objectMilliseconds: UInt64 = 3_600_000
 
     let history = PurgeHistory()
     private let state = Mutex(State())
-    private let saving = AsyncLock()
     private let stream: PurgeStream
     private let registry: NodeRegistry
-    private let memory: any PurgeMemory
+    private let ledger: Ledger
+    private let disk: any BlockingWork
     private let handlers: PurgeHandlers
     private let time: any ClusterTime
     private let meter: ClusterMeter
@@ -47,14 +47,17 @@ final class PurgeFollower: Sendable {
 
     /// - Parameters:
     ///   - stream: By a connection of its own, because reads wait for entries.
+    ///   - ledger: Opened with ``PurgeTables/owned``.
+    ///   - disk: Runs what blocks.
     ///   - onGap: Called if the stream does not reach back to the purges that this node has applied.
     init(
-        _ stream: PurgeStream, _ registry: NodeRegistry, _ memory: any PurgeMemory, _ handlers: PurgeHandlers,
+        _ stream: PurgeStream, _ registry: NodeRegistry, _ ledger: Ledger, _ disk: any BlockingWork, _ handlers: PurgeHandlers,
         _ time: any ClusterTime, _ meter: ClusterMeter, onGap: @escaping @Sendable () -> Void
     ) {
         self.stream = stream
         self.registry = registry
-        self.memory = memory
+        self.ledger = ledger
+        self.disk = disk
         self.handlers = handlers
         self.time = time
         self.meter = meter
@@ -93,15 +96,20 @@ final class PurgeFollower: Sendable {
     /// - Returns: Nil if the purge is not durable.
     func applyNow(_ id: StreamID, _ scope: ClusterPurge) async -> PurgeCounts? {
         history.insert(id, scope)
-        return await handlers.purgeLocalCache(scope)
+        return await handlers.purgeLocalCache(scope) { _ in }
     }
 
     /// Applies a purge here, and remembers it until the stream has it.
     func applyAlone(_ scope: ClusterPurge) async -> PurgeCounts {
-        _ = await load()
-        // Saved first: a crash between the two leaves a purge that is applied on return, not one that is forgotten.
-        await remember(scope)
-        return await handlers.purgeLocalCache(scope) ?? PurgeCounts(purged: 0, bytes: 0)
+        let counts = await handlers.purgeLocalCache(scope) { try PurgeTables($0).addPending(scope) }
+        if counts == nil {
+            state.withLock { state in
+                if state.unrecorded.count >= Self.unrecordedLimit { state.unrecorded = [.all] }
+                state.unrecorded.append(scope)
+            }
+        }
+        await countPending()
+        return counts ?? PurgeCounts(purged: 0, bytes: 0)
     }
 
     // MARK: Following
@@ -114,9 +122,9 @@ final class PurgeFollower: Sendable {
             state.isReady = false
             return state.connections
         }
-        guard await loadOrGiveUp() else { throw .unavailable("the file of purges cannot be read") }
+        let saved = try await load()
         try await registry.register(stream.commands)
-        try await catchUp()
+        try await catchUp(saved)
         try await addPending()
         state.withLock { $0.isReady = true }
         onReady()
@@ -128,85 +136,74 @@ final class PurgeFollower: Sendable {
     }
 
     /// Applies what is in the stream and was not applied here.
-    private func catchUp() async throws(RedisError) {
+    private func catchUp(_ saved: PurgePosition) async throws(RedisError) {
         let first = try await stream.oldest()
         let identity = first.text("s") ?? ""
         let last = try await stream.latest() ?? first
-        let saved = state.withLock { $0.saved }
-        // The first entry of a stream that was never trimmed is its own beginning.
-        let isWhole = first.isGenesis
-        let reaches = saved.stream == identity && (isWhole || first.id <= saved.position)
-        let own = state.withLock { $0.own }
+        let (own, followed) = state.withLock { ($0.own, $0.followed) }
         let lost = saved.stream == identity ? try await stream.lost(among: own) : own
-        // A server that restarts may lose the latest entries, and a replica that takes over may have others in their place.
-        let hasChanged = saved.stream != identity || last.id < max(saved.position, history.position) || !lost.isEmpty
-        let isKnown = reaches && !hasChanged && state.withLock { $0.followed } == identity
-        if !isKnown {
-            // Where everything is revalidated, only purges with callers that may still wait have to be applied.
-            let recent = last.id.earlier(by: Self.recentMilliseconds)
-            // Others may have been added since the first one that was lost. To apply a purge twice does no harm.
-            let firstLost = lost.map(\.id).min().map { $0.earlier(by: Self.recentMilliseconds) }
-            var known = min(saved.position, last.id, firstLost ?? last.id)
-            // The clock of a server that has taken over may be behind: its entries in place of those that were lost may have ids
-            // before the position.
-            if hasChanged { known = known.earlier(by: Self.objectMilliseconds) }
-            history.reset(reach: isWhole ? .zero : first.id, position: reaches ? known : recent)
-        }
+        let plan = CatchUp(
+            of: CatchUp.Node(saved: saved, followed: followed, position: history.position, lost: lost.map(\.id)),
+            to: CatchUp.Stream(identity: identity, first: first.id, last: last.id, isWhole: first.isGenesis))
+        if let start = plan.start { history.reset(reach: start.reach, position: start.position) }
         state.withLock { $0.followed = identity }
-        if !reaches {
-            // A node that has never followed a stream has nothing to report, but may have a cache from before.
-            if !saved.stream.isEmpty {
-                meter.update { $0.revalidations += 1 }
-                onGap()
-            }
-            await handlers.revalidateEverything()
+        if plan.isGap {
+            meter.update { $0.revalidations += 1 }
+            onGap()
         }
-        // A node that has followed a stream may have missed any of them.
-        let firstObject = saved.stream.isEmpty ? last.id.earlier(by: Self.objectMilliseconds) : .zero
-        var position = isKnown ? history.position : nil
+        if plan.revalidates { await handlers.revalidateEverything() }
+        var position = plan.readAfter
         while true {
             let page = try await stream.page(after: position)
-            try await applyEntries(page, objectsAfter: reaches ? nil : firstObject)
+            // Until all purges of objects are applied, a restart must revalidate again.
+            try await applyEntries(page, objectsAfter: plan.objectsAfter, savingPosition: !plan.revalidates)
             guard page.count == PurgeStream.pageSize, let last = page.last else { break }
             position = last.id
         }
-        // A position in another stream says nothing about them.
-        let volatile = state.withLock { state in
-            guard saved.stream != identity else { return [ClusterPurge]() }
-            defer { state.volatile = VolatilePurges() }
-            return state.volatile.all.map(\.scope)
-        }
-        await save { saved in
-            saved.stream = identity
-            saved.position = history.position
-            for scope in lost.map(\.scope) + volatile { saved.append(scope) }
+        let reached = PurgePosition(stream: identity, id: history.position)
+        if reached != saved || !lost.isEmpty {
+            await handlers.record { [lost = lost.map(\.scope)] database in
+                let tables = PurgeTables(database)
+                try tables.setPosition(reached)
+                for scope in lost { try tables.addPending(scope) }
+            }
         }
         state.withLock { state in
+            state.saved = reached
             state.own.removeAll { purge in lost.contains { $0.id == purge.id } }
         }
     }
 
-    /// Applies entries in order, acknowledges those that are durable, and saves the position, also if the acknowledgement fails.
+    /// Applies entries in order, each with its position, and acknowledges those that are durable.
     ///
-    /// - Parameter objectsAfter: Purges of objects after this one are applied although the position is later.
-    private func applyEntries(_ entries: [StreamEntry], objectsAfter: StreamID? = nil) async throws(RedisError) {
+    /// - Parameters:
+    ///   - objectsAfter: Purges of objects after this one are applied although the position is later.
+    ///   - savingPosition: Whether the position is recorded with each purge.
+    private func applyEntries(
+        _ entries: [StreamEntry], objectsAfter: StreamID? = nil, savingPosition: Bool = true
+    ) async throws(RedisError) {
         var durable: [(id: StreamID, counts: PurgeCounts)] = []
-        let hasRecovered = await retryVolatile()
         let start = history.position
+        let identity = streamIdentity ?? ""
         for entry in entries where !entry.isGenesis {
+            let position = PurgePosition(stream: identity, id: entry.id)
+            let place: Ledger.Change = { if savingPosition { try PurgeTables($0).setPosition(position) } }
             guard let scope = entry.scope else {
                 // A purge that cannot be read may cover anything.
                 history.insert(entry.id, .all)
                 await handlers.revalidateEverything()
                 history.advance(to: entry.id)
+                await handlers.record(place)
                 continue
             }
             history.insert(entry.id, scope)
             if entry.id <= start {
-                if case .object = scope, let objectsAfter, entry.id > objectsAfter { _ = await applyPurge(scope, entry.id) }
+                if case .object = scope, let objectsAfter, entry.id > objectsAfter {
+                    _ = await handlers.purgeLocalCache(scope) { _ in }
+                }
                 continue
             }
-            let counts = await applyPurge(scope, entry.id)
+            let counts = await handlers.purgeLocalCache(scope, place)
             history.advance(to: entry.id)
             meter.update { metrics in
                 metrics.purgesApplied += 1
@@ -215,123 +212,56 @@ final class PurgeFollower: Sendable {
             if let counts { durable.append((entry.id, counts)) }
         }
         if let last = entries.last { history.advance(to: last.id) }
-        var failure: RedisError?
-        do throws(RedisError) {
-            // Before the write to disk, for which no caller has to wait. Only recent purges can have a caller.
-            try await stream.acknowledge(durable.suffix(100))
-        } catch {
-            failure = error
-        }
-        if history.position != start || hasRecovered {
-            let position = history.position
-            await save { $0.position = position }
-        }
-        if let failure { throw failure }
-    }
-
-    /// Applies a purge of the stream. Returns nil if it is not durable.
-    private func applyPurge(_ scope: ClusterPurge, _ id: StreamID) async -> PurgeCounts? {
-        let counts = await handlers.purgeLocalCache(scope)
-        if counts == nil { state.withLock { $0.volatile.append(id, scope) } }
-        return counts
-    }
-
-    /// Applies purges again that are not durable yet, until one fails. To apply a purge twice does no harm.
-    ///
-    /// - Returns: Whether some are durable now.
-    private func retryVolatile() async -> Bool {
-        let volatile = state.withLock { $0.volatile.all }
-        for (index, purge) in volatile.enumerated() {
-            guard await handlers.purgeLocalCache(purge.scope) != nil else { return index > 0 }
-            state.withLock { $0.volatile.remove(purge.id) }
-        }
-        return !volatile.isEmpty
+        let position = history.position
+        if savingPosition { state.withLock { $0.saved?.id = position } }
+        // Only recent purges can have a caller.
+        try await stream.acknowledge(durable.suffix(100))
     }
 
     /// Adds the purges that were made alone. They are then applied again with all others.
     private func addPending() async throws(RedisError) {
         while true {
-            let batch = state.withLock { state in
-                let batch = Array(state.saved.pending.prefix(Self.batchSize))
-                state.sending = batch.count
-                return batch
+            let (sent, unrecorded) = state.withLock { ($0.sentThrough, $0.unrecorded) }
+            let rows = await disk.run { [ledger] in
+                try? ledger.read { try PurgeTables($0).pending(after: sent, limit: Self.batchSize) }
             }
-            defer { state.withLock { $0.sending = 0 } }
-            if batch.isEmpty { return }
-            let (ids, failure) = try await stream.add(batch, to: streamIdentity ?? "")
-            for (id, scope) in zip(ids, batch) { noteOwn(id, scope) }
-            let count = ids.count
-            if count > 0 { await save { $0.pending.removeFirst(count) } }
+            let batch = (rows ?? nil) ?? []
+            let scopes = batch.map(\.scope) + unrecorded
+            if scopes.isEmpty { return }
+            let (ids, failure) = try await stream.add(scopes, to: streamIdentity ?? "")
+            for (id, scope) in zip(ids, scopes) { noteOwn(id, scope) }
+            if let last = batch.prefix(ids.count).last {
+                _ = await disk.run { [ledger] in
+                    try? ledger.write(.normal) { try PurgeTables($0).removePending(through: last.number) }
+                }
+                state.withLock { $0.sentThrough = last.number }
+            }
+            state.withLock { $0.unrecorded.removeFirst(min(max(0, ids.count - batch.count), $0.unrecorded.count)) }
+            await countPending()
             if let failure { throw failure }
         }
     }
 
-    // MARK: State on disk
+    // MARK: The ledger
 
-    /// Loads the state. Returns false if it cannot be read at the moment.
-    private func load() async -> Bool {
-        await saving.run {
-            guard !state.withLock({ $0.isLoaded }) else { return true }
-            guard let loaded = await memory.load() else { return false }
-            let saved = state.withLock { state in
-                let madeMeanwhile = state.saved.pending
-                state.saved = loaded
-                for scope in madeMeanwhile { state.saved.append(scope) }
-                state.isLoaded = true
-                return state.saved
+    /// The position that was saved. One that cannot be read counts as lost after ``maxLoads`` attempts.
+    private func load() async throws(RedisError) -> PurgePosition {
+        await countPending()
+        if let saved = state.withLock(\.saved) { return saved }
+        let read = await disk.run { [ledger] in try? ledger.read { try PurgeTables($0).position() } } ?? nil
+        return try state.withLock { state throws(RedisError) in
+            if read == nil { state.failedLoads += 1 }
+            guard let saved = read ?? (state.failedLoads >= Self.maxLoads ? PurgePosition() : nil) else {
+                throw .unavailable("the position in the purge stream cannot be read")
             }
-            meter.update { $0.purgesPending = Int64(saved.pending.count) }
-            return true
+            state.saved = saved
+            return saved
         }
     }
 
-    /// Loads the state, or goes on without it after ``maxLoads`` attempts. Returns false if another attempt is due.
-    private func loadOrGiveUp() async -> Bool {
-        if await load() { return true }
-        return state.withLock { state in
-            state.failedLoads += 1
-            if state.failedLoads >= Self.maxLoads { state.isLoaded = true }
-            return state.isLoaded
-        }
-    }
-
-    private func save(_ change: @Sendable (inout SavedPurges) -> Void) async {
-        await saving.run {
-            let saved = state.withLock { state in
-                change(&state.saved)
-                return state.saved
-            }
-            await store(saved)
-        }
-    }
-
-    /// Remembers a purge until the stream has it. Writes only this purge where the others are on disk.
-    private func remember(_ scope: ClusterPurge) async {
-        await saving.run {
-            let (change, saved, isLoaded, isStored) = state.withLock { state in
-                let change = state.saved.append(scope, behind: state.sending)
-                return (change, state.saved, state.isLoaded, state.isStored)
-            }
-            // The file may have others, which a write would replace.
-            guard isLoaded else {
-                meter.update { $0.purgesPending = Int64(saved.pending.count) }
-                return
-            }
-            if isStored, change == .covered, await memory.isCurrent() { return }
-            if isStored, change == .appended, await memory.append(scope) {
-                meter.update { $0.purgesPending = Int64(saved.pending.count) }
-                return
-            }
-            await store(saved)
-        }
-    }
-
-    /// Writes the whole state. Only the holder of ``saving`` may call it.
-    private func store(_ saved: SavedPurges) async {
-        meter.update { $0.purgesPending = Int64(saved.pending.count) }
-        var saved = saved
-        if let first = state.withLock({ $0.volatile.first }) { saved.position = min(saved.position, first.previous) }
-        let isStored = await memory.save(saved)
-        state.withLock { $0.isStored = isStored }
+    private func countPending() async {
+        let count = await disk.run { [ledger] in try? ledger.read { try PurgeTables($0).pendingCount() } } ?? nil
+        let unrecorded = Int64(state.withLock { $0.unrecorded.count })
+        if let count { meter.update { $0.purgesPending = count + unrecorded } }
     }
 }

@@ -67,14 +67,14 @@ package struct Purges: Sendable {
 
     /// Has every origin asked before one of its renditions is used again, and drops the renditions that a former process has not
     /// sent to the shared tier: purges may have been missed. Work in progress goes on for its present callers.
-    ///
-    /// - Parameter place: See ``purgeThisNode(_:at:)``.
-    package func revalidateAll(at place: @escaping Ledger.Change = { _ in }) async {
-        await cache.revalidateAll { [tier] database in
-            try tier?.dropHeldWrites(in: database)
-            try place(database)
-        }
+    package func revalidateAll() async {
+        await cache.revalidateAll { [tier] database in try tier?.dropHeldWrites(in: database) }
         state.invalidate(.all)
+    }
+
+    /// Records a place in the stream of the cluster after all purges so far.
+    package func record(_ place: @escaping Ledger.Change) async {
+        await cache.record(place)
     }
 }
 
@@ -82,16 +82,19 @@ extension PurgeHandlers {
     /// The part of this node in purges of the cluster.
     package init(_ purges: Purges) {
         self.init(
-            purgeLocalCache: { purge in
-                guard let scope = PurgeScope(purge) else { return PurgeCounts(purged: 0, bytes: 0) }
+            purgeLocalCache: { purge, place in
+                guard let scope = PurgeScope(purge) else {
+                    await purges.record(place)
+                    return PurgeCounts(purged: 0, bytes: 0)
+                }
                 do throws(CacheError) {
-                    let result = try await purges.purgeThisNode(scope)
+                    let result = try await purges.purgeThisNode(scope, at: place)
                     return PurgeCounts(purged: result.purged, bytes: result.bytes)
                 } catch {
                     // The purge is in force until the next start.
                     return nil
                 }
-            }, revalidateEverything: { await purges.revalidateAll() })
+            }, revalidateEverything: { await purges.revalidateAll() }, record: { await purges.record($0) })
     }
 }
 

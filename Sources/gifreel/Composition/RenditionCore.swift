@@ -42,7 +42,10 @@ final class RenditionCore: Sendable {
         holdsPuts: Bool, logger: Logger, onPrewarm: @escaping @Sendable () -> Void = {}
     ) throws {
         self.clock = clock
-        cache = try Cache(configuration: configuration.cache, owners: [PrewarmTables.owned, OutboxTables.owned], clock: clock) {
+        cache = try Cache(
+            configuration: configuration.cache, owners: [PrewarmTables.owned, OutboxTables.owned, PurgeTables.owned],
+            clock: clock
+        ) {
             logger.warning("\($0)")
         }
         do {
@@ -68,9 +71,9 @@ final class RenditionCore: Sendable {
         meter = WorkMeter(factory: registry) { Problem($0).code }
         tier = store.map { [cache] in S3Tier($0, cache: cache, maxBytes: Int(min(configuration.cache.maxBytes, 1 << 40))) }
         var purges = Purges(cache: cache, state: state, tier: tier)
-        cluster = configuration.cluster.map { [state, store, purges] settings in
+        cluster = configuration.cluster.map { [cache, state, store, purges] settings in
             Cluster(
-                settings, handlers: PurgeHandlers(purges),
+                settings, ledger: cache.ledger, handlers: PurgeHandlers(purges),
                 onEvent: { event in
                     logger.log(level: event.isProblem ? .warning : .notice, "cluster", metadata: ["event": "\(event)"])
                 },

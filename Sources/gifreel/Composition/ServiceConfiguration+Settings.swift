@@ -185,7 +185,7 @@ extension ServiceConfiguration {
         guard let redis = settings.redis else { return }
         do throws(ClusterConfiguration.Invalid) {
             cluster = try ClusterConfiguration(
-                address: redis, name: settings.name, node: settings.node, purgeFile: cache.directory + "/cluster")
+                address: redis, name: settings.name, node: settings.node)
         } catch {
             throw SettingsError("cluster.\(error.setting): \(error)")
         }

@@ -11,16 +11,16 @@ import Testing
     private static let chosenCount = ProcessInfo.processInfo.environment["GIFREEL_CLUSTER_ORDERS"].flatMap { UInt64($0) }
 
     /// Runs work on a thread of its own, so that it holds up no other test.
-    private func onThread<Value: Sendable>(_ work: @escaping @Sendable () -> Value) async throws -> Value {
+    private func onThread<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
         let threads = WorkThreads(count: 1, limit: 1, name: "orders")
-        let value = await threads.run(work)
+        let value = await threads.run { Result { try work() } }
         threads.close()
-        return try #require(value)
+        return try #require(value).get()
     }
 
     @Test func noOrderGivesOutOldBytesOrHasTwoWinnersOrAStuckCaller() async throws {
         let count = Self.chosenCount ?? 500
-        let outcomes = try await onThread { (0..<count).map { SimulatedWorld(seed: $0).run() } }
+        let outcomes = try await onThread { try (0..<count).map { try SimulatedWorld(seed: $0).run() } }
         let violations = outcomes.flatMap(\.violations)
         #expect(violations.isEmpty, "\(violations.count): \(violations.prefix(5))")
         // The orders are of any worth only if much happens in them.
@@ -41,7 +41,7 @@ import Testing
             var found = 0
             var first: String?
             for seed in 0..<most {
-                let violations = SimulatedWorld(seed: seed, missing: missing).run().violations
+                let violations = try SimulatedWorld(seed: seed, missing: missing).run().violations
                 if !violations.isEmpty { found += 1 }
                 first = first ?? violations.first
                 if Self.chosenCount == nil, found > 0 { return (seed + 1, found, first) }

@@ -1,4 +1,8 @@
+import Foundation
+import Ledger
+import SystemIO
 import TestSupport
+import Testing
 
 @testable import Cluster
 
@@ -7,8 +11,9 @@ import TestSupport
 /// `@unchecked Sendable`: used on the scheduler's thread only.
 final class SimulatedNode: @unchecked Sendable {
     /// The node's disk, which outlives a crash.
-    final class Disk: PurgeMemory, @unchecked Sendable {
-        var saved: SavedPurges?
+    final class Disk: @unchecked Sendable {
+        let ledger: Ledger
+        private let directory: String
         /// The version of each source that is stored.
         var versions: [String: Int] = [:]
         /// The version in which each source was missing, if that is remembered.
@@ -16,19 +21,44 @@ final class SimulatedNode: @unchecked Sendable {
         /// Grows with each purge.
         var epoch = 0
 
-        func load() async -> SavedPurges? { saved ?? SavedPurges() }
+        init() throws {
+            // In memory, where a sync takes no time.
+            directory = "/dev/shm/gifreel-cluster-\(UUID().uuidString)"
+            try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+            ledger = try Ledger(directory: directory, owners: [PurgeTables.owned])
+        }
 
-        func save(_ saved: SavedPurges) async -> Bool {
-            self.saved = saved
+        deinit {
+            ledger.close()
+            try? FileManager.default.removeItem(atPath: directory)
+        }
+
+        func forget(_ scope: ClusterPurge, _ place: Ledger.Change) {
+            epoch += 1
+            switch scope {
+            case .url(let url): (versions[url], failures[url]) = (nil, nil)
+            case .prefix, .object, .all: (versions, failures) = ([:], [:])
+            }
+            record(place)
+        }
+
+        func record(_ place: Ledger.Change) {
+            do { try ledger.write(.normal, place) } catch { Issue.record(error) }
+        }
+    }
+
+    private final class Life: @unchecked Sendable {
+        var isOver = false
+    }
+
+    /// Runs work at once, so that the scheduler decides the order.
+    private struct ImmediateWork: BlockingWork {
+        func submit(_ work: @escaping Work) -> Bool {
+            work()
             return true
         }
 
-        func append(_ scope: ClusterPurge) async -> Bool {
-            saved?.append(scope)
-            return saved != nil
-        }
-
-        func isCurrent() async -> Bool { true }
+        func close() {}
     }
 
     let disk: Disk
@@ -36,7 +66,8 @@ final class SimulatedNode: @unchecked Sendable {
     let links: [SimulatedLink]
     let core: ClusterNode
     private let scheduler: Scheduler
-    var isDead = false
+    private let life = Life()
+    var isDead: Bool { life.isOver }
     /// Messages in transit on the subscription.
     private var messages: [[UInt8]] = []
 
@@ -45,26 +76,32 @@ final class SimulatedNode: @unchecked Sendable {
         self.scheduler = scheduler
         lane = scheduler.lane()
         links = [SimulatedLink(scheduler, server, lane), SimulatedLink(scheduler, server, lane)]
-        let lane = lane
+        let (lane, life) = (lane, life)
         let handlers = PurgeHandlers(
-            purgeLocalCache: { scope in
-                if missing == .acknowledgesBeforeApplying {
+            purgeLocalCache: { scope, place in
+                switch missing {
+                case .acknowledgesBeforeApplying:
                     Task(executorPreference: lane) {
                         await Self.pause(scheduler, 4)
-                        Self.forget(scope, disk)
+                        disk.forget(scope, place)
                     }
-                } else {
+                case .savesThePositionBeforeThePurge:
+                    disk.record(place)
+                    await Self.pause(scheduler, 100)
+                    if !life.isOver { disk.forget(scope) { _ in } }
+                default:
                     await Self.pause(scheduler, 2)
-                    Self.forget(scope, disk)
+                    // A crash leaves both or none.
+                    if !life.isOver { disk.forget(scope, place) }
                     await Self.pause(scheduler, 2)
                 }
                 return PurgeCounts(purged: 1, bytes: 1)
             },
-            revalidateEverything: { Self.forget(.all, disk) })
+            revalidateEverything: { disk.forget(.all) { _ in } }, record: { if !life.isOver { disk.record($0) } })
         core = ClusterNode(
             name: name, keys: ClusterKeys(name: "sim"), commands: BrokenCommands(base: links[0], missing: missing),
-            stream: BrokenCommands(base: links[1], missing: missing), memory: disk, handlers: handlers, time: scheduler,
-            meter: ClusterMeter(), executor: lane,
+            stream: BrokenCommands(base: links[1], missing: missing), ledger: disk.ledger, disk: ImmediateWork(),
+            handlers: handlers, time: scheduler, meter: ClusterMeter(), executor: lane,
             onFailure: { url, record, isCurrent in
                 let epoch = disk.epoch
                 guard case .failure(let code, _) = record.outcome, let version = Int(code), isCurrent(),
@@ -81,14 +118,6 @@ final class SimulatedNode: @unchecked Sendable {
         for _ in 0..<Int.random(in: 0...count, using: &scheduler.numbers) { await Task.yield() }
     }
 
-    private static func forget(_ scope: ClusterPurge, _ disk: Disk) {
-        disk.epoch += 1
-        switch scope {
-        case .url(let url): (disk.versions[url], disk.failures[url]) = (nil, nil)
-        case .prefix, .object, .all: (disk.versions, disk.failures) = ([:], [:])
-        }
-    }
-
     /// Publishes a message to this node's subscription, which may lose it.
     func publish(_ message: [UInt8]) {
         if !isDead && !scheduler.chance(6) { messages.append(message) }
@@ -96,7 +125,7 @@ final class SimulatedNode: @unchecked Sendable {
 
     /// Ends the node as SIGKILL does. Its tasks go on without effect.
     func kill() {
-        isDead = true
+        life.isOver = true
         core.stop()
         for link in links {
             link.isDead = true

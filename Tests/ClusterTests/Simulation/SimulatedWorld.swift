@@ -39,12 +39,12 @@ final class SimulatedWorld: @unchecked Sendable {
     private var open = 0
     private(set) var outcome = Outcome()
 
-    init(seed: UInt64, missing: Break? = nil) {
+    init(seed: UInt64, missing: Break? = nil) throws {
         self.seed = seed
         self.missing = missing
         scheduler = Scheduler(seed: seed)
         server = SimulatedRedis()
-        nodes = ["a", "b"].map { SimulatedNode($0, scheduler, server, SimulatedNode.Disk(), missing: missing) }
+        nodes = try ["a", "b"].map { try SimulatedNode($0, scheduler, server, SimulatedNode.Disk(), missing: missing) }
         for url in urls { (versions[url], floors[url]) = (1, 0) }
     }
 

@@ -94,9 +94,9 @@ private final class RecordingTier: SharedTier {
     @Test func inAClusterAPurgeThatIsNotDurableHasNoCounts() async throws {
         try await run { world, id, purges, tier async throws in
             tier.isBroken.withLock { $0 = true }
-            #expect(await PurgeHandlers(purges).purgeLocalCache(.object(id.description)) == nil)
+            #expect(await PurgeHandlers(purges).purgeLocalCache(.object(id.description), { _ in }) == nil)
             tier.isBroken.withLock { $0 = false }
-            #expect(await PurgeHandlers(purges).purgeLocalCache(.all) != nil)
+            #expect(await PurgeHandlers(purges).purgeLocalCache(.all, { _ in }) != nil)
         }
     }
 }
