@@ -7,8 +7,7 @@ package import SystemIO
 ///
 /// **Threads.** ``hotAlias(_:)``, ``hotObject(_:)``, ``epoch(for:)``, ``freshness(of:)`` and ``statistics()`` never wait for
 /// a disk and may be called on an I/O thread. The `async` methods work on threads of the cache and block neither the caller's
-/// thread nor Swift's cooperative pool. ``init(configuration:owners:clock:report:)``, ``stage(expecting:)`` and ``close()`` block for
-/// a few system calls.
+/// thread nor Swift's cooperative pool. ``init(configuration:owners:clock:report:)`` and ``close()`` block.
 ///
 /// **Guarantees.** A returned rendition is complete and as it was published: its length is compared whenever it is opened, its
 /// SHA-256 when it is first opened after a start. After a purge has returned, nothing older that it covers is returned,
@@ -20,11 +19,13 @@ package final class Cache: Sendable {
     private let context: CacheContext
     private let hot: HotRenditions
     private let lookups: any BlockingWork
+    private let verifiers: any BlockingWork
     private let publishers: any BlockingWork
     private let purgers: any BlockingWork
     private let isClosed = Atomic(false)
     // The synchronous operations behind the `async` methods; tests call them on threads of their own.
     let finder: RenditionFinder
+    private let quickFinder: RenditionFinder
     let publisher: RenditionPublisher
     let purger: Purger
     let evictor: Evictor
@@ -55,9 +56,11 @@ package final class Cache: Sendable {
         hot = context.hot
         let limit = configuration.queueLimit
         lookups = threads.create(configuration.lookupThreads, limit, "cache-lookup")
+        verifiers = threads.create(1, limit, "cache-verify")
         publishers = threads.create(configuration.publishThreads, limit, "cache-publish")
         purgers = threads.create(1, limit, "cache-purge")
         finder = RenditionFinder(context)
+        quickFinder = RenditionFinder(context, hashesLargeFiles: false)
         evictor = Evictor(context)
         publisher = RenditionPublisher(context, finder: finder, evictor: evictor)
         purger = Purger(context)
@@ -77,6 +80,7 @@ package final class Cache: Sendable {
         guard !isClosed.exchange(true, ordering: .relaxed) else { return }
         context.housekeeping.close()
         lookups.close()
+        verifiers.close()
         purgers.close()
         publishers.close()
         forgetHot()
@@ -107,12 +111,22 @@ package final class Cache: Sendable {
         hot.use(id)
     }
 
-    /// The rendition that an alias leads to, from memory, or from the database and the disk on a thread of the cache.
+    /// The rendition that an alias leads to, from memory, or from the database and the disk on a thread of the cache. Nil if too many
+    /// look-ups wait, too.
     ///
     /// - Parameter isFirstLook: False if the same request was counted as a miss before.
     package func alias(_ key: AliasKey, isFirstLook: Bool) async -> CachedRendition? {
+        (try? await look(for: key, isFirstLook: isFirstLook)) ?? nil
+    }
+
+    /// The rendition that an alias leads to, as above.
+    ///
+    /// - Throws: ``CacheError/busy`` if too many look-ups wait: whether there is one is unknown.
+    package func look(for key: AliasKey, isFirstLook: Bool) async throws(CacheError) -> CachedRendition? {
         if let found = hotAlias(key) { return found }
-        return await lookUp(isFirstLook: isFirstLook) { [finder] in finder.rendition(under: key) }
+        return try await lookUp(isFirstLook: isFirstLook) { finder throws(RenditionFinder.Unverified) in
+            try finder.rendition(under: key)
+        }
     }
 
     /// The rendition with that id, from memory, or from the database and the disk on a thread of the cache.
@@ -120,22 +134,39 @@ package final class Cache: Sendable {
     /// - Parameter isFirstLook: False if nothing should be counted as a miss.
     package func object(_ id: ObjectID, isFirstLook: Bool) async -> CachedRendition? {
         if let found = hotObject(id) { return found }
-        return await lookUp(isFirstLook: isFirstLook) { [finder] in finder.rendition(with: id) }
+        let found = try? await lookUp(isFirstLook: isFirstLook) { finder throws(RenditionFinder.Unverified) in
+            try finder.rendition(with: id)
+        }
+        return found ?? nil
     }
 
     /// The rendition with that id, for the client that uploaded its source. Records the upload, so that a purge of a URL with the
     /// same bytes leaves the object. If the record cannot be written, the rendition is returned all the same.
     package func uploadedObject(_ id: ObjectID) async -> CachedRendition? {
         if let found = hotObject(id), found.object.isUploaded { return found }
-        return await lookUp(isFirstLook: true, on: publishers) { [publisher] in publisher.recordUpload(of: id) }
+        return (try? count(await publishers.run { [publisher] in publisher.recordUpload(of: id) }, isFirstLook: true)) ?? nil
     }
 
+    /// Looks up on a thread for look-ups, or, if a large file has to be hashed, on one for that, so that no miss waits for it.
     private func lookUp(
-        isFirstLook: Bool, on threads: (any BlockingWork)? = nil, _ find: @escaping @Sendable () -> CachedRendition?
-    ) async -> CachedRendition? {
-        guard let found = await (threads ?? lookups).run(find) else {
+        isFirstLook: Bool,
+        _ find: @escaping @Sendable (RenditionFinder) throws(RenditionFinder.Unverified) -> CachedRendition?
+    ) async throws(CacheError) -> CachedRendition? {
+        let found = await lookups.run { [quickFinder] in
+            Result { () throws(RenditionFinder.Unverified) in try find(quickFinder) }
+        }
+        return switch found {
+        case nil: try count(nil, isFirstLook: isFirstLook)
+        case .success(let rendition)?: try count(.some(rendition), isFirstLook: isFirstLook)
+        case .failure?: try count(await verifiers.run { [finder] in try? find(finder) }, isFirstLook: isFirstLook)
+        }
+    }
+
+    /// - Parameter found: What was found; nil if no thread took the work.
+    private func count(_ found: CachedRendition??, isFirstLook: Bool) throws(CacheError) -> CachedRendition? {
+        guard let found else {
             context.counters.refused.count()
-            return nil
+            throw .busy
         }
         if found != nil { context.counters.diskHits.count() } else if isFirstLook { context.counters.misses.count() }
         return found
@@ -205,9 +236,19 @@ package final class Cache: Sendable {
     /// A file to write a rendition into: on the cache's file system, or in memory if the disk has no space.
     ///
     /// - Parameter expected: The size in bytes that the rendition may reach.
-    /// - Throws: ``CacheError/stagingFailed(_:)`` if there is no memory either.
-    package func stage(expecting expected: Int64) throws(CacheError) -> StagedFile {
-        try publisher.createFile(expecting: expected)
+    /// - Throws: ``CacheError/stagingFailed(_:)`` if there is no memory either, ``CacheError/closed`` if no thread is left.
+    package func stage(expecting expected: Int64) async throws(CacheError) -> StagedFile {
+        try await onThread { [publisher] () throws(CacheError) in try publisher.createFile(expecting: expected) }
+    }
+
+    /// Runs work with the file of a rendition on a thread of the cache.
+    ///
+    /// - Throws: ``CacheError/closed`` if no thread is left, or the error of the work.
+    package func onThread<Value: Sendable>(
+        _ work: @escaping @Sendable () throws(CacheError) -> Value
+    ) async throws(CacheError) -> Value {
+        guard let result = await publishers.run({ Result { () throws(CacheError) in try work() } }) else { throw .closed }
+        return try result.get()
     }
 
     /// A file in memory to write a rendition into, for when the disk filled up during the write. Its rendition is not stored.
@@ -223,15 +264,7 @@ package final class Cache: Sendable {
     /// - Throws: ``CacheError/stagingFailed(_:)`` if neither disk nor memory has space, ``CacheError/closed`` if no thread is
     ///   left.
     package func stage(copyOf file: SharedDescriptor, count: Int) async throws(CacheError) -> StagedFile {
-        let result = await publishers.run { [publisher] () -> Result<StagedFile, CacheError> in
-            do throws(CacheError) {
-                return .success(try publisher.createCopy(of: file, count: count))
-            } catch {
-                return .failure(error)
-            }
-        }
-        guard let result else { throw .closed }
-        return try result.get()
+        try await onThread { [publisher] () throws(CacheError) in try publisher.createCopy(of: file, count: count) }
     }
 
     /// Stores a finished rendition and the alias to it. Returns once the file is durable and both can be found.

@@ -21,6 +21,8 @@ package enum CacheError: Error, Sendable, CustomStringConvertible {
     case noThread
     /// The cache is closed.
     case closed
+    /// Too many look-ups wait.
+    case busy
 
     package var description: String {
         switch self {
@@ -42,6 +44,8 @@ package enum CacheError: Error, Sendable, CustomStringConvertible {
             "the cache cannot start a thread; the process or the user has too many"
         case .closed:
             "the cache is closed"
+        case .busy:
+            "too many look-ups wait for the disk"
         }
     }
 }

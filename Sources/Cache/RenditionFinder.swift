@@ -3,21 +3,26 @@ internal import SystemIO
 
 /// Finds renditions on disk. Every call may block.
 struct RenditionFinder: Sendable {
-    private let context: CacheContext
+    /// The SHA-256 of a large file was not compared since the start, and this finder does not do that.
+    struct Unverified: Error {}
 
-    init(_ context: CacheContext) {
+    private let context: CacheContext
+    private let hashesLargeFiles: Bool
+
+    init(_ context: CacheContext, hashesLargeFiles: Bool = true) {
         self.context = context
+        self.hashesLargeFiles = hashesLargeFiles
     }
 
     /// The rendition that an alias leads to.
-    func rendition(under key: AliasKey) -> CachedRendition? {
+    func rendition(under key: AliasKey) throws(Unverified) -> CachedRendition? {
         // A purge during the look-up means another attempt; after several in a row it is a miss.
         for _ in 0..<Self.attempts {
             // The epoch first: a later purge is noticed below, and an earlier one has removed the row.
             let epoch = context.purges.epoch
             context.reached(.lookupNotedEpoch)
             let store = context.store
-            guard let row = store.aliasRow(key), let object = open(row.object, in: store, epoch: epoch) else { return nil }
+            guard let row = store.aliasRow(key), let object = try open(row.object, in: store, epoch: epoch) else { return nil }
             let rendition = CachedRendition(object: object, alias: row.record, aliasSequence: row.sequence, epoch: epoch)
             if context.hot.insert(rendition) {
                 context.hot.visited.note(object)
@@ -28,26 +33,30 @@ struct RenditionFinder: Sendable {
     }
 
     /// The rendition with that id.
-    func rendition(with id: ObjectID) -> CachedRendition? {
+    func rendition(with id: ObjectID) throws(Unverified) -> CachedRendition? {
         let epoch = context.purges.epoch
-        guard let object = storedObject(id, in: context.store) else { return nil }
+        guard let object = try storedObject(id, in: context.store) else { return nil }
         context.hot.visited.note(object)
         return CachedRendition(object: object, alias: nil, epoch: epoch)
     }
 
     /// The open object with that id.
-    func storedObject(_ id: ObjectID, in store: Store) -> StoredObject? {
+    func storedObject(_ id: ObjectID, in store: Store) throws(Unverified) -> StoredObject? {
         let epoch = context.purges.epoch
-        return store.objectRow(id).flatMap { open($0, in: store, epoch: epoch) }
+        guard let row = store.objectRow(id) else { return nil }
+        return try open(row, in: store, epoch: epoch)
     }
 
     /// Opens an object's file, or returns the one that is open already. Nil if the file is missing or does not match its record.
-    func open(_ row: ObjectRow, in store: Store, epoch: Epoch) -> StoredObject? {
+    func open(_ row: ObjectRow, in store: Store, epoch: Epoch) throws(Unverified) -> StoredObject? {
         let record = row.record
         context.reached(.lookupReadIndex)
         if let hot = context.hot.peek(record.id), hot.sequence == row.sequence {
             if row.isUploaded { hot.markUploaded() }
             return hot
+        }
+        guard hashesLargeFiles || record.length <= Self.largeFile || context.verified.contains(row.sequence) else {
+            throw Unverified()
         }
         let descriptor: SharedDescriptor
         do throws(SystemError) {
@@ -90,6 +99,8 @@ struct RenditionFinder: Sendable {
     }
 
     private static let attempts = 3
+    /// Bytes from which on hashing takes longer than the rest of a look-up.
+    private static let largeFile = 256 << 10
     /// Bytes at the start of a file that are read when it is opened.
     private static let startLength = 32 << 10
 }

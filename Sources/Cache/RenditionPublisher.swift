@@ -105,7 +105,7 @@ struct RenditionPublisher: Sendable {
         if !job.storing { return .success(unstored(job, record, because: .unwanted)) }
         if let reason = job.staged.reason { return .success(unstored(job, record, because: reason)) }
         // The look-up removes a stored object that is damaged, so that the new file replaces it.
-        if let present = finder.storedObject(job.id, in: store),
+        if let present = try? finder.storedObject(job.id, in: store),
             let outcome = recordReference(job.alias, to: present, epoch: job.epoch, in: store)
         {
             return .success(outcome)
@@ -179,7 +179,7 @@ struct RenditionPublisher: Sendable {
             counters.publishedBytes.count(record.length)
             if job.alias == nil { object.markUploaded() }
             context.hot.insert(object, epoch: epoch)
-        } else if let present = finder.open(committed.row, in: store, epoch: epoch) {
+        } else if let present = try? finder.open(committed.row, in: store, epoch: epoch) {
             object = present
             if job.alias == nil { object.markUploaded() }
         } else {
@@ -216,14 +216,15 @@ struct RenditionPublisher: Sendable {
     /// - Returns: Nil if there is no such object.
     func addAlias(_ alias: AliasRecord, to id: ObjectID, epoch: Epoch) -> PublishOutcome? {
         let store = context.store
-        return finder.storedObject(id, in: store).flatMap { recordReference(alias, to: $0, epoch: epoch, in: store) }
+        guard let object = try? finder.storedObject(id, in: store) else { return nil }
+        return recordReference(alias, to: object, epoch: epoch, in: store)
     }
 
     /// Looks up an object for the client that uploaded its source, and records the upload.
     func recordUpload(of id: ObjectID) -> CachedRendition? {
         let epoch = context.purges.epoch
         let store = context.store
-        guard let object = finder.storedObject(id, in: store) else { return nil }
+        guard let object = try? finder.storedObject(id, in: store) else { return nil }
         context.hot.visited.note(object)
         if object.isUploaded { return CachedRendition(object: object, alias: nil, epoch: epoch) }
         return recordReference(nil, to: object, epoch: epoch, in: store)?.rendition
@@ -233,7 +234,7 @@ struct RenditionPublisher: Sendable {
     func renewAlias(
         _ key: AliasKey, validators: Validators, fetchedAt: Int64, freshFor: Int64?, epoch: Epoch
     ) -> CachedRendition? {
-        guard let current = finder.rendition(under: key), var alias = current.alias else { return nil }
+        guard let current = try? finder.rendition(under: key), var alias = current.alias else { return nil }
         alias.validators = Validators(
             etag: validators.etag ?? alias.validators.etag,
             lastModified: validators.lastModified ?? alias.validators.lastModified)

@@ -28,8 +28,12 @@ package struct CircuitBreaker: Sendable {
     private enum State {
         case closed(failures: Int)
         case open(until: Duration)
-        case probing
+        /// A probe was sent. If its end is not reported until then, it counts as lost, and another one may be sent.
+        case probing(until: Duration)
     }
+
+    /// Longer than any call.
+    private static let longestProbe: Duration = .seconds(60)
 
     private let limits: Limits
     private var state = State.closed(failures: 0)
@@ -56,8 +60,10 @@ package struct CircuitBreaker: Sendable {
         case .closed: break
         case .open(let until):
             guard now >= until else { return nil }
-            change(to: .probing)
-        case .probing: return nil
+            change(to: .probing(until: now + Self.longestProbe))
+        case .probing(let until):
+            guard now >= until else { return nil }
+            change(to: .probing(until: now + Self.longestProbe))
         }
         return Permit(generation: generation)
     }

@@ -122,7 +122,7 @@ import Testing
             #expect(outcome.unstoredReason != nil)
             #expect(try outcome.rendition.descriptor.readAll() == [2])
         }
-        #expect(try cache.stage(expecting: 1).isInMemory)
+        #expect(try await cache.stage(expecting: 1).isInMemory)
         cache.forgetHot()
         #expect(try await cache.bytes(url: url) == [1])
         cache.housekeeper.runRound()
@@ -253,7 +253,7 @@ import Testing
             #expect(try await cache.bytes(url: "https://a/\(number)") == noise(100_000, seed: number))
         }
         // A file on the disk could be created but not filled, so the staged file is in memory.
-        let staged = try cache.stage(expecting: 100_000)
+        let staged = try await cache.stage(expecting: 100_000)
         #expect(staged.isInMemory)
         for number in UInt64(20)..<25 {
             let outcome = try await publishInMemory(noise(100_000, seed: number), number, cache)

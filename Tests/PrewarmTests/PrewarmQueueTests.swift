@@ -49,7 +49,7 @@ import Testing
         let queue = try queue(urls: 3)
         try queue.add(order(1, 3))
         let job = try #require(queue.job(order(1, 3).id))
-        queue.cancel(job)
+        try queue.cancel(job)
         #expect(queue.waiting == 0)
         try queue.add(order(2, 3))
     }
@@ -65,7 +65,7 @@ import Testing
         for number in 1...3 { try queue.add(order(number, 1)) }
         // Nothing is finished, so nothing can be forgotten.
         #expect((1...3).allSatisfy { queue.job(order($0, 1).id) != nil })
-        for number in [2, 3] { queue.cancel(try #require(queue.job(order(number, 1).id))) }
+        for number in [2, 3] { try queue.cancel(try #require(queue.job(order(number, 1).id))) }
         try queue.add(order(4, 1))
         #expect([1, 4].allSatisfy { queue.job(order($0, 1).id) != nil })
         #expect([2, 3].allSatisfy { queue.job(order($0, 1).id) == nil })
@@ -116,14 +116,28 @@ import Testing
             queue.restore()
             let job = try #require(queue.job(order.id))
             #expect(job.progress.state == .done)
-            queue.cancel(job)
+            try queue.cancel(job)
         }
+    }
+
+    @Test func aCancellationThatCannotBeRecordedIsRefusedAndTriedAgain() throws {
+        let queue = try queue()
+        try queue.add(order(1, 3))
+        let job = try #require(queue.job(order(1, 3).id))
+        let database = try SQLiteConnection(path: directory.path("ledger.sqlite"))
+        try database.execute("CREATE TRIGGER broken BEFORE UPDATE ON jobs BEGIN SELECT raise(ABORT, 'a test'); END")
+        for _ in 0..<2 { #expect(throws: PrewarmQueue.Refusal.self) { try queue.cancel(job) } }
+        try database.execute("DROP TRIGGER broken")
+        try queue.cancel(job)
+        let next = try self.queue()
+        next.restore()
+        #expect(next.waiting == 0)
     }
 
     @Test func pendingEntriesAreLoadedFromDisk() throws {
         let first = try queue()
         try first.add(order(1, 3))
-        first.cancel(try #require(first.job(order(1, 3).id)))
+        try first.cancel(try #require(first.job(order(1, 3).id)))
         try first.add(order(2, 4))
         let second = try queue()
         second.restore()

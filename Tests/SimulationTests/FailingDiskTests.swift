@@ -24,7 +24,7 @@ extension OneAtATime {
             _ = try cache.purger.run(.url(Self.url)).get()
             let reopened = try reopen(cache, disk, ending)
             defer { reopened.close() }
-            #expect(reopened.finder.rendition(under: key) == nil)
+            #expect(try reopened.finder.rendition(under: key) == nil)
         }
 
         /// A failed sync may leave a gap in the log, which would end the recovery of all that is written after it.
@@ -40,12 +40,12 @@ extension OneAtATime {
                 Issue.record("the sync did not fail")
                 return
             }
-            #expect(cache.finder.rendition(under: key) == nil)
+            #expect(try cache.finder.rendition(under: key) == nil)
             disk.faults.failedFileSync = 0
             _ = try cache.purger.run(.url("https://a.test/other")).get()
             let reopened = try reopen(cache, disk, ending)
             defer { reopened.close() }
-            #expect(reopened.finder.rendition(under: key) == nil)
+            #expect(try reopened.finder.rendition(under: key) == nil)
         }
 
         @Test(arguments: endings) func whatIsStoredOutlivesTheProcessAfterARound(_ ending: SimulatedDisk.Ending) throws {
@@ -56,7 +56,7 @@ extension OneAtATime {
             cache.housekeeper.runRound()
             let reopened = try reopen(cache, disk, ending)
             defer { reopened.close() }
-            #expect(reopened.finder.rendition(under: key) != nil)
+            #expect(try reopened.finder.rendition(under: key) != nil)
         }
 
         @Test func aRenditionWhoseSyncHasFailedIsServedFromMemory() throws {
@@ -107,7 +107,7 @@ extension OneAtATime {
                 cache.housekeeper.runRound()
                 #expect(try files("\(disk.root)/0").count == 1)
                 cache.forgetHot()
-                #expect(cache.finder.rendition(under: key) != nil)
+                #expect(try cache.finder.rendition(under: key) != nil)
             }
         }
 
@@ -137,13 +137,13 @@ extension OneAtATime {
                 for path in try files(third.configuration.directory) {
                     #expect([old, new].contains(DirectoryEntries.contents(of: path)), "after \(calls) calls")
                 }
-                if let rendition = third.finder.rendition(under: key) {
+                if let rendition = try third.finder.rendition(under: key) {
                     #expect(try rendition.descriptor.readAll() == new, "after \(calls) calls")
                     isFound = true
                 }
                 // What the crash left does not prevent that the object is stored again.
                 try publish(third, new)
-                #expect(third.finder.rendition(under: key) != nil, "after \(calls) calls")
+                #expect(try third.finder.rendition(under: key) != nil, "after \(calls) calls")
             }
             #expect(isComplete)
             if case .process = ending { #expect(isFound) }

@@ -97,4 +97,13 @@ import Testing
             }
         }
     }
+
+    @Test func aProbeWhoseEndIsNeverReportedCountsAsLost() throws {
+        let breaker = Breaker()
+        try breaker.open(at: .zero)
+        _ = try #require(breaker.admit(at: .seconds(1)))
+        #expect(breaker.admit(at: .seconds(60)) == nil)
+        let second = try #require(breaker.admit(at: .seconds(61)))
+        #expect(breaker.succeed(second))
+    }
 }

@@ -49,7 +49,7 @@ struct CacheState: Sendable, Equatable {
     let revalidated: Int64
     let hand: Int64
     let isClean: Bool
-    let totals: CacheTotals
+    var totals: CacheTotals
     let emptied: Int64
 
     var isInRange: Bool {

@@ -66,7 +66,9 @@ struct CacheTables {
                 UPDATE cache_state SET aliases = aliases - (OLD.former = 0), alias_space = alias_space - OLD.space
                 WHERE OLD.object > emptied AND OLD.object NOT IN (SELECT object FROM doomed);
             END;
-            """
+            """,
+            // Prefixes of which a purge has not removed all rows yet, and the latest sequence that it covers.
+            "CREATE TABLE purging (prefix TEXT PRIMARY KEY, sequence INTEGER NOT NULL) WITHOUT ROWID;",
         ])
 
     let database: SQLiteConnection
@@ -268,13 +270,30 @@ extension CacheTables {
         var bytes: Int64 = 0
         /// The removed objects; nil for many.
         var objects: Set<ObjectID>? = []
+        /// Whether ``continuePurge()`` has to follow.
+        var isPartial = false
+
+        mutating func add(_ part: Purged) {
+            renditions += part.renditions
+            bytes += part.bytes
+            objects = objects.flatMap { all in part.objects.map { all.union($0) } }
+            if let count = objects?.count, count >= CacheTables.manyObjects { objects = nil }
+            isPartial = part.isPartial
+        }
     }
 
     /// Removes what a purge covers: aliases, and the objects that these lead or led to, unless another alias leads to the object
     /// or it was uploaded. Files follow with ``objectsToSweep(limit:)``.
     ///
-    /// - Parameter sequence: The latest sequence.
-    func purge(_ scope: PurgeScope, _ sequence: Int64) throws -> Purged {
+    /// - Parameters:
+    ///   - sequence: The latest sequence.
+    ///   - inParts: Whether only the beginning of a large purge by prefix is done now.
+    func purge(_ scope: PurgeScope, _ sequence: Int64, inParts: Bool = false) throws -> Purged {
+        if inParts, case .prefix(let prefix) = scope {
+            let purged = try purgePart(prefix, through: sequence)
+            if purged.isPartial { try database.run("INSERT OR REPLACE INTO purging VALUES (?, ?)", [prefix, sequence]) }
+            return purged
+        }
         var purged = try count(scope)
         if scope == .all {
             purged.objects = nil
@@ -298,6 +317,57 @@ extension CacheTables {
         }
         return purged
     }
+
+    /// Does the next part of a purge by prefix.
+    ///
+    /// - Returns: Nil if there is nothing to continue.
+    func continuePurge() throws -> Purged? {
+        let next = try database.first("SELECT prefix, sequence FROM purging") { row in
+            (prefix: try row.value(0) as String, sequence: try row.value(1) as Int64)
+        }
+        guard let next else { return nil }
+        let purged = try purgePart(next.prefix, through: next.sequence)
+        if !purged.isPartial { try database.run("DELETE FROM purging WHERE prefix = ?", [next.prefix]) }
+        return purged
+    }
+
+    /// The purges that ``continuePurge()`` has not ended.
+    func unfinishedPurges() throws -> [PurgeScope] {
+        try database.all("SELECT prefix FROM purging") { .prefix(try $0.value(0)) }
+    }
+
+    /// Removes a bounded number of the aliases with a prefix that are not later than a sequence, and the objects that only they lead or
+    /// led to.
+    private func purgePart(_ prefix: String, through sequence: Int64) throws -> Purged {
+        let condition = Self.prefixCondition(prefix)
+        let rows = try database.all(
+            """
+            SELECT sequence, object, former = 0 AND \(Self.leadsToLive) FROM aliases
+            WHERE \(condition.sql) AND sequence <= ? ORDER BY url LIMIT \(Self.aliasesPerPart)
+            """, condition.arguments + [sequence]
+        ) { row in
+            (sequence: try row.value(0) as Int64, object: try row.value(1) as Int64, counts: try row.value(2) as Bool)
+        }
+        for row in rows { try database.run("DELETE FROM aliases WHERE sequence = ?", [row.sequence]) }
+        var purged = Purged(renditions: Int64(rows.count { $0.counts }), isPartial: rows.count == Self.aliasesPerPart)
+        var ids: Set<ObjectID> = []
+        for object in Set(rows.map(\.object)) {
+            let removed = try database.first(
+                """
+                SELECT id, length FROM objects WHERE sequence = ? AND uploaded = 0 AND \(Self.isLive)
+                    AND NOT EXISTS (SELECT 1 FROM aliases WHERE aliases.object = objects.sequence AND former = 0)
+                """, [object]
+            ) { (id: try $0.digest(0) as ObjectID, length: try $0.value(1) as Int64) }
+            guard let removed else { continue }
+            try database.run("INSERT INTO doomed SELECT sequence, id, extension FROM objects WHERE sequence = ?", [object])
+            purged.bytes += removed.length
+            ids.insert(removed.id)
+        }
+        purged.objects = ids
+        return purged
+    }
+
+    private static var aliasesPerPart: Int { 1000 }
 
     /// Counts what a purge covers, and changes nothing.
     func count(_ scope: PurgeScope) throws -> Purged {
@@ -348,10 +418,7 @@ extension CacheTables {
         case .all: return ((isLive, []), nil)
         case .object(let id): return (("id = ? AND \(isLive)", [id.bytes]), nil)
         case .url(let url): aliases = ("url = ?", [url])
-        case .prefix(let prefix):
-            // SQLite compares text by its bytes, and no byte of UTF-8 is 0xff: these bounds enclose exactly the URLs with the
-            // prefix, and the index of URLs has them side by side.
-            aliases = ("url >= ? AND url < CAST(? AS TEXT)", [prefix, Array(prefix.utf8) + [0xff]])
+        case .prefix(let prefix): aliases = prefixCondition(prefix)
         }
         let objects = """
             objects.sequence IN (SELECT object FROM aliases WHERE \(aliases.sql)) AND uploaded = 0 AND \(isLive)
@@ -361,6 +428,12 @@ extension CacheTables {
         return ((objects, aliases.arguments + aliases.arguments), aliases)
     }
 
+    /// SQLite compares text by its bytes, and no byte of UTF-8 is 0xff: these bounds enclose exactly the URLs with the prefix, and the
+    /// index of URLs has them side by side.
+    private static func prefixCondition(_ prefix: String) -> Condition {
+        ("url >= ? AND url < CAST(? AS TEXT)", [prefix, Array(prefix.utf8) + [0xff]])
+    }
+
     /// From this number on, the ids of purged objects are not listed.
-    private static var manyObjects: Int { 4096 }
+    fileprivate static var manyObjects: Int { 4096 }
 }

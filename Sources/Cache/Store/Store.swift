@@ -70,19 +70,24 @@ final class Store: Sendable {
     ) throws(CacheError) {
         let directory = try CacheDirectory(path: path)
         if directory.removeFormerFormat() { report(.formerFormatRemoved(path: path)) }
-        let state: CacheState
+        var state: CacheState
         var failure: Failure?
+        var unfinished: [PurgeScope] = []
         do throws(LedgerError) {
             ledger = try Ledger(directory: path, owners: [CacheTables.owned] + owners)
             if let cause = ledger.replacedBecause { report(.ledgerReplaced(cause: cause)) }
             state = try Self.readState(ledger, report)
             do throws(LedgerError) {
                 // Durably: after a power loss it must not look as if the cache had been closed.
-                try ledger.write(.full) { try CacheTables($0).setClean(false, hand: state.hand) }
+                try ledger.write(.full) { [state] in try CacheTables($0).setClean(false, hand: state.hand) }
+                // A purge that a crash has interrupted.
+                while try ledger.write(.normal, { try CacheTables($0).continuePurge() }) != nil {}
+                state.totals = try ledger.read { try CacheTables($0).state().totals }
             } catch {
                 // A full or read-only disk: stored renditions can still be served.
                 failure = Failure(error: error)
                 report(.storingStopped(cause: error.description))
+                unfinished = try ledger.read { try CacheTables($0).unfinishedPurges() }
             }
         } catch {
             throw .ledgerUnusable(path: directory.path(of: Ledger.fileName), cause: error.description)
@@ -98,7 +103,10 @@ final class Store: Sendable {
         revalidated = Atomic(state.revalidated)
         self.state = Mutex(
             State(
-                sequence: state.sequence, hand: EvictionHand(at: state.hand), failure: failure, doubts: state.isClean ? 0 : 1))
+                sequence: state.sequence, hand: EvictionHand(at: state.hand),
+                unrecorded: unfinished.map { Unrecorded(entry: .purge($0), change: { _ in }) }, failure: failure,
+                doubts: state.isClean ? 0 : 1))
+        if !unfinished.isEmpty { hidden.store(state.sequence, ordering: .releasing) }
     }
 
     private static func readState(
@@ -252,13 +260,15 @@ final class Store: Sendable {
         let (all, rows, sequence, hand) = (
             state.unrecorded + (new.map { [$0] } ?? []), state.removedRows, state.sequence, state.hand.position
         )
+        // What was not recorded is hidden until this transaction, which therefore has to be complete.
+        let inParts = state.unrecorded.isEmpty
         let purged = try change(&state, .full) { tables in
             try tables.setClean(false, hand: hand)
             try tables.delete(rows)
             var latest = CacheTables.Purged()
             for event in all {
                 switch event.entry {
-                case .purge(let scope): latest = try tables.purge(scope, sequence)
+                case .purge(let scope): latest = try tables.purge(scope, sequence, inParts: inParts)
                 case .revalidation:
                     try tables.setSequence(sequence)
                     try tables.setRevalidated(sequence)
@@ -411,11 +421,30 @@ final class Store: Sendable {
     ///
     /// - Parameters:
     ///   - change: Belongs to the same transaction.
-    ///   - inForce: Called under the lock, after the rows were removed or hidden.
+    ///   - inForce: Called under the lock, after the rows were removed or hidden. A large purge removes rows in parts, between which
+    ///     others change the tables. It is called before the second part, so that no older work is stored any more, and again after the last
+    ///     one, so that no look-up has seen older rows.
     /// - Returns: What was removed, and the error if the purge is not durable, such as after ``close()``. It is in force
     ///   nevertheless.
     func purge(
         _ scope: PurgeScope, with change: @escaping Ledger.Change, inForce: () -> Void
+    ) -> (purged: CacheTables.Purged, failure: LedgerError?) {
+        var (purged, failure) = purgeStep(scope, with: change, inForce) { state, purge throws(LedgerError) in
+            try record(&state, purge)
+        }
+        while failure == nil, purged.isPartial {
+            let (part, error) = purgeStep(scope, with: { _ in }, inForce) { state, _ throws(LedgerError) in
+                try self.change(&state) { try $0.continuePurge() } ?? CacheTables.Purged()
+            }
+            purged.add(part)
+            failure = error
+        }
+        return (purged, failure)
+    }
+
+    private func purgeStep(
+        _ scope: PurgeScope, with change: @escaping Ledger.Change, _ inForce: () -> Void,
+        _ step: (inout State, Unrecorded) throws(LedgerError) -> CacheTables.Purged
     ) -> (purged: CacheTables.Purged, failure: LedgerError?) {
         state.withLock { state in
             defer { inForce() }
@@ -423,7 +452,7 @@ final class Store: Sendable {
             guard !state.isClosed else { return (CacheTables.Purged(), LedgerError(.closed, "the cache is closed")) }
             let purge = Unrecorded(entry: .purge(scope), change: change)
             do throws(LedgerError) {
-                return (try record(&state, purge), nil)
+                return (try step(&state, purge), nil)
             } catch {
                 return purgeWithoutSpace(scope, purge, error, &state)
             }

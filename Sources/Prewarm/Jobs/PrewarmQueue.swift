@@ -154,10 +154,16 @@ package final class PrewarmQueue: Sendable {
         wake()
     }
 
-    /// Cancels a job that has not ended. Blocks for a write.
-    package func cancel(_ job: PrewarmJob) {
-        guard job.cancel() else { return }
-        write { tables throws(LedgerError) in try tables.noteCancelled(job.order.id) }
+    /// Cancels a job that has not ended. Blocks until the cancellation is on disk.
+    ///
+    /// - Throws: ``Refusal/notStored(cause:)`` if it holds only until the next start. Another call tries again.
+    package func cancel(_ job: PrewarmJob) throws(Refusal) {
+        guard job.cancel() || job.progress.state == .cancelled else { return }
+        do throws(LedgerError) {
+            try tables.noteCancelled(job.order.id)
+        } catch {
+            throw .notStored(cause: error.description)
+        }
     }
 
     // MARK: Runners

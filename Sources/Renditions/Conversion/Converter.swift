@@ -40,26 +40,35 @@ package struct Converter: Sendable {
             allowance: allowance.times(rendition.cost, memory: rendition.memory))
         flight.markQueued()
         flight.progress.waits { [pool, turn = flight.turn] in pool.position(of: turn) }
-        let file = try stage { () throws(CacheError) in try cache.stage(expecting: Int64(source.count)) }
+        let file = try await stage { () async throws(CacheError) in try await cache.stage(expecting: Int64(source.count)) }
         switch try await run(job, source, into: file, flight) {
-        case .finished(let report): return try complete(Conversion(file: file, report: report), source, output)
+        case .finished(let report): return try await complete(Conversion(file: file, report: report), source, output)
         case .diskFailed(let error):
-            let memory = try stage { () throws(CacheError) in try cache.stageInMemory(because: UnstoredReason(error)) }
+            let memory = try await stage { () async throws(CacheError) in
+                try cache.stageInMemory(because: UnstoredReason(error))
+            }
             guard case .finished(let report) = try await run(job, source, into: memory, flight) else {
                 throw .overloaded(cause: error.description)
             }
-            return try complete(Conversion(file: memory, report: report), source, output)
+            return try await complete(Conversion(file: memory, report: report), source, output)
         }
     }
 
     /// Replaces the worker's binary output by a document if the output is facts. Other outputs are stored as written.
     private func complete(
         _ conversion: Conversion, _ source: Source, _ output: OutputFormat
-    ) throws(RenditionError) -> Conversion {
+    ) async throws(RenditionError) -> Conversion {
         guard output == .facts else { return conversion }
         var conversion = conversion
-        conversion.report.result.bytes = try FactsFile.write(
-            conversion.report.result, of: source.digest, bytes: source.count, to: conversion.file.descriptor)
+        let (result, digest, count, file) = (
+            conversion.report.result, source.digest, source.count, conversion.file.descriptor
+        )
+        let written = try await stage { () async throws(CacheError) in
+            try await cache.onThread { () throws(CacheError) in
+                Result { () throws(RenditionError) in try FactsFile.write(result, of: digest, bytes: count, to: file) }
+            }
+        }
+        conversion.report.result.bytes = try written.get()
         return conversion
     }
 
@@ -85,9 +94,9 @@ package struct Converter: Sendable {
         }
     }
 
-    private func stage(_ open: () throws(CacheError) -> StagedFile) throws(RenditionError) -> StagedFile {
+    private func stage<Value>(_ open: () async throws(CacheError) -> Value) async throws(RenditionError) -> Value {
         do throws(CacheError) {
-            return try open()
+            return try await open()
         } catch {
             throw RenditionError(error)
         }

@@ -147,6 +147,6 @@ extension RenditionError {
     }
 
     package init(_ error: CacheError) {
-        self = .storageFailed(cause: error.description)
+        self = if case .busy = error { .overloaded(cause: error.description) } else { .storageFailed(cause: error.description) }
     }
 }

@@ -33,7 +33,10 @@ package enum FactsFile {
         }
     }
 
-    /// Returns the stored document; nil if it cannot be read.
+    /// Whether ``read(_:)`` needs no file any more.
+    static func isKnown(_ rendition: CachedRendition) -> Bool { rendition.attachment is Parsed }
+
+    /// Returns the stored document; nil if it cannot be read. Blocks unless it is known.
     package static func read(_ rendition: CachedRendition) -> FactsDocument? {
         if let known = rendition.attachment as? Parsed { return known.document }
         do throws(SystemError) {

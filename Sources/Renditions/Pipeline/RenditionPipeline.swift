@@ -82,7 +82,7 @@ package struct RenditionPipeline: Sendable {
     ///
     /// - Throws: ``RenditionError``; `cancelled` if the calling task is cancelled.
     package func find(_ request: RenditionRequest) async throws(RenditionError) -> RenditionResult {
-        if let stored = await lookUp(request) { return stored }
+        if let stored = try await lookUp(request) { return stored }
         if let lastFrame = await redirectPastEnd(request) { return try await find(lastFrame) }
         try state.failures.check(request.key, of: request.source)
         try request.allowance.use()
@@ -101,7 +101,7 @@ package struct RenditionPipeline: Sendable {
     ///
     /// - Throws: ``RenditionError``, as ``find(_:)-(RenditionRequest)`` does, if there is nothing to follow.
     package func findOrFollow(_ request: RenditionRequest) async throws(RenditionError) -> FollowedResult {
-        if let stored = await lookUp(request) { return .rendition(stored) }
+        if let stored = try await lookUp(request) { return .rendition(stored) }
         if let failure = state.failures.failure(of: request.key, of: request.source) {
             guard let alternative = request.alternative else { throw failure }
             let answer = try await findOrFollow(request.with(alternative))
@@ -237,8 +237,15 @@ package struct RenditionPipeline: Sendable {
     // MARK: Look-up
 
     /// Returns what the cache can answer. Starts the renewal of a stale rendition in the background.
-    private func lookUp(_ request: RenditionRequest) async -> RenditionResult? {
-        let found = await cache.alias(request.key, isFirstLook: true)
+    ///
+    /// - Throws: ``RenditionError/overloaded(cause:)`` if too many look-ups wait. A miss would cost more.
+    private func lookUp(_ request: RenditionRequest) async throws(RenditionError) -> RenditionResult? {
+        let found: CachedRendition?
+        do throws(CacheError) {
+            found = try await cache.look(for: request.key, isFirstLook: true)
+        } catch {
+            throw RenditionError(error)
+        }
         guard let stored = await usable(found, request.rendition) else { return nil }
         switch cache.freshness(of: stored) {
         case .fresh:
@@ -296,7 +303,9 @@ package struct RenditionPipeline: Sendable {
     /// Returns the stored rendition, unless it is a damaged facts document. The cache then drops it, so that it is produced
     /// again.
     private func usable(_ stored: CachedRendition?, _ rendition: Rendition) async -> CachedRendition? {
-        guard let stored, rendition.format == .json, FactsFile.read(stored) == nil else { return stored }
+        guard let stored, rendition.format == .json, !FactsFile.isKnown(stored) else { return stored }
+        let isReadable = try? await cache.onThread { () throws(CacheError) in FactsFile.read(stored) != nil }
+        guard isReadable == false else { return stored }
         await cache.discardCorrupt(stored)
         return nil
     }

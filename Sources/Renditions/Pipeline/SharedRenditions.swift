@@ -135,7 +135,7 @@ struct SharedRenditions: Sendable {
         _ id: ObjectID, _ fileExtension: String, _ epoch: Epoch, alias: (_ facts: [UInt8]) -> AliasRecord?
     ) async -> Receipt {
         do throws(CacheError) {
-            let file = try cache.stage(expecting: 0)
+            let file = try await cache.stage(expecting: 0)
             let answer = await inSpan("store lookup", ofKind: .client) { _ in
                 await tier.load(id, fileExtension: fileExtension, into: file)
             }

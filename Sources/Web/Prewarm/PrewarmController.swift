@@ -90,8 +90,16 @@ struct PrewarmController: Sendable {
         let from = first
         return .later { [queue, shared, threads] in
             if let job = queue.job(id) {
-                if method == .delete { _ = await threads.run { queue.cancel(job) } }
-                return Self.json(200, PrewarmReport(job, from: from), [:])
+                do throws(Problem) {
+                    if method == .delete {
+                        try await Self.run(threads) { () throws(Problem) in
+                            do throws(PrewarmQueue.Refusal) { try queue.cancel(job) } catch { throw Problem(error) }
+                        }
+                    }
+                    return Self.json(200, PrewarmReport(job, from: from), [:])
+                } catch {
+                    return ProblemDocument.response(error)
+                }
             }
             guard let report = await shared?.report(id) else {
                 return ProblemDocument.response(.notFound("There is no prewarm job with this id."))

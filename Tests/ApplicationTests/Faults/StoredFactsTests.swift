@@ -74,7 +74,7 @@ import Testing
         configuration.minFreeBytes = 0
         let cache = try Cache(configuration: configuration)
         defer { cache.close() }
-        let staged = try cache.stage(expecting: 0)
+        let staged = try await cache.stage(expecting: 0)
         let bytes = Array(text.utf8)
         try #require(pwrite(staged.descriptor.number, bytes, bytes.count, 0) == bytes.count)
         let rendition = Rendition(format: .json)

@@ -1,8 +1,9 @@
-import Cache
 import Glibc
 import Synchronization
 import SystemIO
 import Testing
+
+@testable import Cache
 
 extension CacheConfiguration {
     /// Settings of tests: no minimum of free space, and frequent housekeeping.
@@ -23,7 +24,7 @@ extension Cache {
 
     /// A staged file with these bytes in it.
     func staged(_ bytes: [UInt8]) throws -> StagedFile {
-        let staged = try stage(expecting: 0)
+        let staged = try publisher.createFile(expecting: 0)
         let count = bytes.withUnsafeBytes { write(staged.number, $0.baseAddress, $0.count) }
         try #require(count == bytes.count)
         return staged

@@ -268,7 +268,7 @@ final class InterleavedWorld: Sendable {
         flight.turn.begin()
         await takeTime()
         var bytes = [UInt8](repeating: 0, count: 2)
-        guard let staged = try? cache.stage(expecting: 0), pread(source.bytes.number, &bytes, 2, 0) == 2 else {
+        guard let staged = try? await cache.stage(expecting: 0), pread(source.bytes.number, &bytes, 2, 0) == 2 else {
             throw .overloaded(cause: nil)
         }
         if bytes[1] % 4 == 2, rendition.options.quality == 30 {

@@ -213,7 +213,7 @@ final class PipelineFixture: Sendable {
             }
             await gate?.pass()
             if let error { throw error }
-            guard let first = try? source.bytes.read(1, at: 0), let file = try? cache.stage(expecting: 0),
+            guard let first = try? source.bytes.read(1, at: 0), let file = try? await cache.stage(expecting: 0),
                 (try? DescriptorIO.write([UInt8](repeating: first[0], count: count), to: file.descriptor.number, at: 0)) != nil
             else { throw .overloaded(cause: "no file") }
             let result = TranscodeResult(

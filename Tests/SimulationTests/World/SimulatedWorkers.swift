@@ -68,7 +68,7 @@ final class SimulatedWorkers: Sendable {
             do {
                 let file =
                     isInMemory
-                    ? try cache.stageInMemory(because: .diskFull) : try cache.stage(expecting: Int64(bytes.count))
+                    ? try cache.stageInMemory(because: .diskFull) : try await cache.stage(expecting: Int64(bytes.count))
                 try DescriptorIO.write(Array(bytes.prefix(bytes.count / 2)), to: file.number, at: 0)
                 await takeTime()
                 try DescriptorIO.write(Array(bytes.dropFirst(bytes.count / 2)), to: file.number, at: bytes.count / 2)

@@ -228,7 +228,7 @@ final class WebFixture: Sendable {
     private static func convert(
         _ source: Source, to rendition: Rendition, _ flight: Flight, _ cache: Cache, _ threads: WorkThreads
     ) async throws(RenditionError) -> Converter.Conversion {
-        guard let output = rendition.format.output, let file = try? cache.stage(expecting: 0),
+        guard let output = rendition.format.output, let file = try? await cache.stage(expecting: 0),
             let bytes = try? source.bytes.readAll()
         else { throw .overloaded(cause: "no file") }
         flight.markQueued()
