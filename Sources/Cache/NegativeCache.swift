@@ -19,11 +19,17 @@ package final class NegativeCache<Failure: Sendable>: Sendable {
     }
 
     private let entries: Mutex<SieveTable<AliasKey, Entry>>
-    private let purges = PurgeLog()
+    private let isPurged: @Sendable (_ sourceURL: String, _ epoch: Epoch) -> Bool
     private let clock: CacheClock
 
-    /// - Parameter limit: The largest number of entries. Beyond, entries that were not used are dropped first.
-    package init(limit: Int = 10_000, clock: CacheClock = .system) {
+    /// - Parameters:
+    ///   - limit: The largest number of entries. Beyond, entries that were not used are dropped first.
+    ///   - isPurged: Whether a purge that covers the source came after the epoch. Every purge is followed by ``remove(_:)``.
+    package init(
+        limit: Int = 10_000, clock: CacheClock = .system,
+        isPurged: @escaping @Sendable (_ sourceURL: String, _ epoch: Epoch) -> Bool
+    ) {
+        self.isPurged = isPurged
         entries = Mutex(SieveTable(limit: limit))
         self.clock = clock
     }
@@ -41,9 +47,6 @@ package final class NegativeCache<Failure: Sendable>: Sendable {
         }
     }
 
-    /// The epoch to note before the source is requested, and to pass to ``remember(_:for:sourceURL:lifetime:since:)``.
-    package var epoch: Epoch { purges.epoch }
-
     /// Remembers a failure, unless its source was purged since `epoch`.
     ///
     /// - Parameters:
@@ -56,18 +59,17 @@ package final class NegativeCache<Failure: Sendable>: Sendable {
         // The key spreads the retries of different sources, and a run that is repeated gets the same times.
         let until = clock.monotonicNanoseconds() + lifetime.nanoseconds(jitter: key.digest.prefix)
         entries.withLock { entries in
-            guard !purges.overtook(epoch, sourceURL: sourceURL) else { return }
+            guard !isPurged(sourceURL, epoch) else { return }
             _ = entries.insert(Entry(failure: failure, sourceURL: sourceURL, until: until), for: key)
         }
     }
 
-    /// Forgets the failures that `scope` covers, and keeps those of requests under way from being remembered.
+    /// Forgets the failures that a purge covers. Those of requests under way are not remembered.
     ///
     /// - Returns: The number of failures forgotten.
     @discardableResult
-    package func purge(_ scope: PurgeScope) -> Int {
-        purges.append(scope)
-        return entries.withLock { $0.removeAll { _, entry in scope.covers(entry.sourceURL) }.count }
+    package func remove(_ scope: PurgeScope) -> Int {
+        entries.withLock { $0.removeAll { _, entry in scope.covers(entry.sourceURL) }.count }
     }
 
     /// The number of entries, including those whose time is over.

@@ -1,13 +1,26 @@
-import Cache
 import Synchronization
 import Testing
+
+@testable import Cache
 
 @Suite("Failures are remembered for their lifetime, and not beyond a purge") struct NegativeCacheTests {
     let clock = ManualClock()
     let key = AliasKey.test("https://a/1")
 
+    private let purges = PurgeLog()
+
+    private func makeCache(limit: Int = 10_000) -> NegativeCache<Int> {
+        let purges = purges
+        return NegativeCache(limit: limit, clock: clock.cacheClock) { purges.overtook($1, sourceURL: $0) }
+    }
+
+    private func purge(_ cache: NegativeCache<Int>, _ scope: PurgeScope) -> Int {
+        purges.append(scope)
+        return cache.remove(scope)
+    }
+
     private func remember(_ cache: NegativeCache<Int>, _ lifetime: NegativeLifetime, url: String = "https://a/1") {
-        cache.remember(404, for: .test(url), sourceURL: url, lifetime: lifetime, since: cache.epoch)
+        cache.remember(404, for: .test(url), sourceURL: url, lifetime: lifetime, since: purges.epoch)
     }
 
     @Test(
@@ -17,7 +30,7 @@ import Testing
             (.retryAfter(seconds: 9_999), 300...300), (.retryAfter(seconds: -5), 1...1),
         ] as [(NegativeLifetime, ClosedRange<Int64>)])
     func aFailureIsRememberedForItsLifetime(_ lifetime: NegativeLifetime, _ seconds: ClosedRange<Int64>) {
-        let cache = NegativeCache<Int>(clock: clock.cacheClock)
+        let cache = makeCache()
         remember(cache, lifetime)
         clock.advance(seconds.lowerBound - 1)
         #expect(cache.failure(for: key)?.failure == 404)
@@ -30,7 +43,7 @@ import Testing
     @Test func aFailureEndsWithTheLastNanosecondOfItsLifetime() {
         let time = Atomic<UInt64>(1_000_000_000_000)
         let clock = CacheClock(unixSeconds: { 0 }, monotonicNanoseconds: { time.load(ordering: .relaxed) })
-        let cache = NegativeCache<Int>(clock: clock)
+        let cache = NegativeCache<Int>(clock: clock) { _, _ in false }
         remember(cache, .missing)
         #expect(cache.failure(for: key)?.remaining == 60)
         time.add(1, ordering: .relaxed)
@@ -43,9 +56,9 @@ import Testing
     }
 
     @Test func aLaterFailureReplacesAnEarlierOne() {
-        let cache = NegativeCache<Int>(clock: clock.cacheClock)
+        let cache = makeCache()
         remember(cache, .unusable)
-        cache.remember(500, for: key, sourceURL: "https://a/1", lifetime: .missing, since: cache.epoch)
+        cache.remember(500, for: key, sourceURL: "https://a/1", lifetime: .missing, since: purges.epoch)
         #expect(cache.failure(for: key)?.failure == 500)
         #expect(cache.failure(for: key)?.remaining == 60)
         #expect(cache.count == 1)
@@ -59,20 +72,20 @@ import Testing
     }
 
     @Test func aPurgeForgetsFailuresAndRefusesThoseOfRequestsUnderWay() {
-        let cache = NegativeCache<Int>(clock: clock.cacheClock)
-        let epoch = cache.epoch
+        let cache = makeCache()
+        let epoch = purges.epoch
         remember(cache, .missing)
         remember(cache, .missing, url: "https://b/")
-        #expect(cache.purge(.prefix("https://a/")) == 1)
+        #expect(purge(cache, .prefix("https://a/")) == 1)
         #expect(cache.failure(for: key) == nil)
         #expect(cache.failure(for: .test("https://b/")) != nil)
         cache.remember(404, for: key, sourceURL: "https://a/1", lifetime: .missing, since: epoch)
         #expect(cache.failure(for: key) == nil)
-        #expect(cache.purge(.all) == 1)
+        #expect(purge(cache, .all) == 1)
     }
 
     @Test func theNumberOfFailuresIsBounded() {
-        let cache = NegativeCache<Int>(limit: 10, clock: clock.cacheClock)
+        let cache = makeCache(limit: 10)
         for number in 0..<100 { remember(cache, .missing, url: "https://a/\(number)") }
         #expect(cache.count == 10)
         #expect(cache.failure(for: .test("https://a/99")) != nil)

@@ -9,9 +9,10 @@ struct FailureMemory: Sendable {
     private let failures: NegativeCache<RenditionError>
     private let clock: CacheClock
 
-    init(clock: CacheClock) {
+    /// - Parameter cache: Gives the epochs of purges.
+    init(_ cache: Cache, clock: CacheClock) {
         self.clock = clock
-        failures = NegativeCache(clock: clock)
+        failures = NegativeCache(clock: clock) { cache.isPurged($0, since: $1) }
     }
 
     /// Checks for failures of the source, and of the rendition with that key.
@@ -27,11 +28,8 @@ struct FailureMemory: Sendable {
         return found.map { .remembered($0.failure, remaining: $0.remaining) }
     }
 
-    /// The epoch to note before work begins and to pass to ``remember(_:of:since:)``.
-    var epoch: Epoch { failures.epoch }
-
     /// Remembers the failure of a source, for all its renditions, unless the error has no lifetime or the source was purged
-    /// since `epoch`.
+    /// since `epoch`, which was noted before the work began.
     func remember(_ error: RenditionError, of source: SourceURL, since epoch: Epoch) {
         remember(error, of: Self.key(source), of: source, since: epoch)
     }
@@ -53,9 +51,9 @@ struct FailureMemory: Sendable {
             lifetime: .shared(seconds: failure.remaining(at: clock.unixSeconds())), since: epoch)
     }
 
-    /// Forgets the failures that the purge covers, also those of work in progress.
+    /// Forgets the failures that a purge covers, which the cache has carried out.
     func forget(_ scope: PurgeScope) {
-        failures.purge(scope)
+        failures.remove(scope)
     }
 
     /// The number of remembered failures, including expired ones that have not been removed yet.

@@ -126,14 +126,10 @@ struct MissRunner: Sendable {
     private func produceRememberingFailure(
         _ request: RenditionRequest, of loaded: LoadedSource, _ flight: Flight
     ) async throws(RenditionError) -> RenditionResult {
-        // Noted before the conversion, so that a purge during it also covers its failure.
-        let failureEpoch = state.failures.epoch
         do throws(RenditionError) {
             return try await producer.produce(Production(request.rendition, of: loaded), flight)
         } catch {
-            if !cache.isPurged(request.source.canonical, since: loaded.epoch) {
-                state.failures.remember(error, of: request.key, of: request.source, since: failureEpoch)
-            }
+            state.failures.remember(error, of: request.key, of: request.source, since: loaded.epoch)
             throw error
         }
     }

@@ -43,12 +43,13 @@ package final class RenditionState: Sendable {
     let sources: SourceLoader.State
     let failures: FailureMemory
     let admission: Admission
+    private let cache: Cache
     private let failureScope: Mutex<String>
 
     /// - Parameters:
     ///   - failureScope: See ``RenditionPipeline/Policy/failureScope``.
     package init(
-        _ limits: Limits, failureScope: String = "", clock: CacheClock, runtime: FlightRuntime = .system
+        _ limits: Limits, failureScope: String = "", cache: Cache, clock: CacheClock, runtime: FlightRuntime = .system
     ) {
         self.failureScope = Mutex(failureScope)
         flights = SingleFlight(
@@ -59,7 +60,8 @@ package final class RenditionState: Sendable {
             runtime: runtime)
         objectFlights = SingleFlight(queueTimeout: limits.queueTimeout, lifetime: limits.missLifetime, runtime: runtime)
         sources = SourceLoader.State(lifetime: limits.fetchLifetime, runtime: runtime)
-        failures = FailureMemory(clock: clock)
+        failures = FailureMemory(cache, clock: clock)
+        self.cache = cache
         admission = Admission(jobs: limits.jobs, bytes: limits.bytes)
     }
 
@@ -96,7 +98,7 @@ package final class RenditionState: Sendable {
     /// - Parameter isCurrent: Whether no purge overtook it.
     package func remember(_ record: SharedRecord, ofSourceAt sourceURL: String, if isCurrent: () -> Bool) {
         // Noted before the question: a later purge covers the failure.
-        let epoch = failures.epoch
+        let epoch = cache.epoch(for: sourceURL)
         guard let failure = SharedFailure(record, scope: failureScope.withLock { $0 }), failure.isOfSource, isCurrent() else {
             return
         }

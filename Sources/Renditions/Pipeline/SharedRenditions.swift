@@ -44,7 +44,6 @@ struct SharedRenditions: Sendable {
         }
         // Noted before the finding is received: a later purge covers it.
         let epoch = cache.epoch(for: request.source.canonical)
-        let failureEpoch = failures.epoch
         var rejected: SharedFinding?
         for _ in 0..<Self.maxFindings {
             let role = await inSpan("join") { [rejected] _ in
@@ -62,7 +61,7 @@ struct SharedRenditions: Sendable {
             case .failed(let failure):
                 failures.remember(
                     failure, of: failure.isOfSource ? nil : request.key, ofSourceAt: request.source.canonical,
-                    since: failureEpoch)
+                    since: epoch)
                 throw .remembered(failure.error, remaining: failure.remaining(at: clock.unixSeconds()))
             case .lead(let lease):
                 do throws(RenditionError) {

@@ -131,7 +131,6 @@ package struct SourceLoader: Sendable {
     private func fetchNow(_ key: Key) async throws(RenditionError) -> Outcome {
         // Noted before the origin is asked: a later purge covers the origin's answer.
         let epoch = cache.epoch(for: key.url.canonical)
-        let failureEpoch = failures.epoch
         let arriving = state.arrivals.open(key.url, epoch: epoch, in: cache)
         let outcome: FetchOutcome
         do throws(FetchError) {
@@ -143,7 +142,7 @@ package struct SourceLoader: Sendable {
             }
         } catch {
             let failure = RenditionError.fetchFailed(error)
-            failures.remember(failure, of: key.url, since: failureEpoch)
+            failures.remember(failure, of: key.url, since: epoch)
             // After that: a follower that tries again at once gets the failure.
             state.arrivals.fail(arriving, of: key.url)
             throw failure

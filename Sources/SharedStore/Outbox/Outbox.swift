@@ -200,7 +200,7 @@ final class Outbox: Sendable {
             guard let totals, totals.puts >= limits.puts || totals.bytes > limits.bytes - length else { return }
             let running = Set(state.withLock { $0.running.keys })
             let oldest = try? ledger.write(.normal) { try OutboxTables($0).removeOldestPut(except: running) }
-            guard case let oldest?? = oldest else { throw SystemError("outbox", code: ENOBUFS) }
+            guard let oldest else { throw SystemError("outbox", code: ENOBUFS) }
             files.remove(oldest.sequence)
             state.withLock { $0.gauges.dropped += 1 }
             end(Attempt(oldest), isSent: false)

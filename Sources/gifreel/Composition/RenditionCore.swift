@@ -67,7 +67,8 @@ final class RenditionCore: Sendable {
         }
         pool = WorkerPool(zygote: zygote, configuration: configuration.pool)
         state = RenditionState(
-            configuration.renditionLimits(pool: configuration.pool), failureScope: configuration.failureScope, clock: clock)
+            configuration.renditionLimits(pool: configuration.pool), failureScope: configuration.failureScope, cache: cache,
+            clock: clock)
         meter = WorkMeter(factory: registry) { Problem($0).code }
         tier = store.map { [cache] in S3Tier($0, cache: cache, maxBytes: Int(min(configuration.cache.maxBytes, 1 << 40))) }
         var purges = Purges(cache: cache, state: state, tier: tier)

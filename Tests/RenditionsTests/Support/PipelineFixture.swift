@@ -79,7 +79,7 @@ final class PipelineFixture: Sendable {
             RenditionState.Limits(
                 queueTimeout: .seconds(600), fetchLifetime: .seconds(600), missLifetime: .seconds(600), jobs: jobs,
                 bytes: 1 << 30),
-            clock: clock)
+            cache: cache, clock: clock)
         pipeline = RenditionPipeline(
             RenditionPipeline.Policy(originRules: rules, maxSourceBytes: 1000), state: renditionState, cache: cache,
             clock: clock,

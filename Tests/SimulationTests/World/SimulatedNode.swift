@@ -52,7 +52,7 @@ final class SimulatedNode: Sendable {
                 includeHousekeeping: false),
             onStep: { _ in if scheduler.chance(0.5) { scheduler.pause() } })
         state = RenditionState(
-            Self.limits(jobs: 12), clock: clock,
+            Self.limits(jobs: 12), cache: cache, clock: clock,
             runtime: FlightRuntime(executor: scheduler) { scheduler.startTimer(after: $0, $1) })
         purger = Purges(cache: cache, state: state, tier: nil)
         keeper = SimulatedThreads(scheduler, count: 1, limit: 1)

@@ -121,7 +121,7 @@ final class WebFixture: Sendable {
             RenditionState.Limits(
                 queueTimeout: .seconds(60), fetchLifetime: .seconds(60), missLifetime: .seconds(60), jobs: settings.jobs,
                 bytes: 1 << 30),
-            clock: .system)
+            cache: cache, clock: .system)
         let registry = PrometheusRegistry(Families.instruments)
         let meter = WorkMeter(factory: registry) { Problem($0).code }
         let pipeline = RenditionPipeline(
