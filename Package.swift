@@ -58,7 +58,7 @@ let package = Package(
             name: "Media", dependencies: ["CGIF", "CPNG", "CWebP", "CAV", "SystemIO"], swiftSettings: strict + libavHeaders,
             linkerSettings: libavArchives),
         .target(
-            name: "Fetch", dependencies: ["Curl", "CCurl", "Digests", "CLinux", "SystemIO"], swiftSettings: strict),
+            name: "Fetch", dependencies: ["Curl", "CCurl", "CZlib", "Digests", "CLinux", "SystemIO"], swiftSettings: strict),
         .target(
             name: "Cache",
             dependencies: ["Ledger", "Digests", "CLinux", "SystemIO"], swiftSettings: strict),

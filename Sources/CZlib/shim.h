@@ -3,9 +3,9 @@
 
 #include <zlib.h>
 
-/// Prepares a stream that decompresses gzip (RFC 1952). `inflateInit2` is a macro, which Swift cannot import.
-static inline int gifreel_inflate_gzip(z_stream *stream) {
-    return inflateInit2(stream, 16 + MAX_WBITS);
+/// Prepares a stream that decompresses. `inflateInit2` is a macro, which Swift cannot import.
+static inline int gifreel_inflate(z_stream *stream, int window_bits) {
+    return inflateInit2(stream, window_bits);
 }
 
 #endif

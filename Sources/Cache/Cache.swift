@@ -177,18 +177,20 @@ package final class Cache: Sendable {
         let configuration = context.configuration
         guard let times = rendition.aliasTimes else { return .fresh(remaining: configuration.freshFor) }
         if context.store.isRevalidated(aliasSequence: rendition.aliasSequence) { return .expired }
-        return freshness(fetchedAt: times.fetchedAt, freshFor: times.freshFor)
+        return Freshness(
+            fetchedAt: times.fetchedAt, freshFor: times.freshFor ?? configuration.freshFor,
+            staleFor: times.mustRevalidate ? 0 : configuration.staleFor, now: context.clock.steadySeconds())
     }
 
     /// Returns the freshness of a source.
     ///
     /// - Parameters:
-    ///   - fetchedAt: The time of the fetch in seconds since 1970.
+    ///   - fetchedAt: The time of the fetch by ``CacheClock/steadySeconds()``.
     ///   - freshFor: Seconds, if the origin limits them.
     package func freshness(fetchedAt: Int64, freshFor: Int64?) -> Freshness {
         Freshness(
             fetchedAt: fetchedAt, freshFor: freshFor ?? configuration.freshFor, staleFor: configuration.staleFor,
-            now: context.clock.unixSeconds())
+            now: context.clock.steadySeconds())
     }
 
     /// Drops a rendition whose contents its reader cannot use. Returns once no look-up finds it any more.
@@ -214,13 +216,16 @@ package final class Cache: Sendable {
     /// - Parameters:
     ///   - validators: From the origin's response; a missing one keeps its value (RFC 9111 section 4.3.4).
     ///   - freshFor: Seconds, if the origin said so.
+    ///   - mustRevalidate: Whether the origin forbids to use the response once it is stale.
     ///   - epoch: As noted before the origin was asked.
     /// - Returns: The renewed rendition; nil if the alias is gone or was purged meanwhile.
     package func renew(
-        _ key: AliasKey, validators: Validators, fetchedAt: Int64, freshFor: Int64?, epoch: Epoch
+        _ key: AliasKey, validators: Validators, fetchedAt: Int64, freshFor: Int64?, mustRevalidate: Bool = false, epoch: Epoch
     ) async -> CachedRendition? {
         let renewed = await publishers.run { [publisher] in
-            publisher.renewAlias(key, validators: validators, fetchedAt: fetchedAt, freshFor: freshFor, epoch: epoch)
+            publisher.renewAlias(
+                key, validators: validators, fetchedAt: fetchedAt, freshFor: freshFor, mustRevalidate: mustRevalidate,
+                epoch: epoch)
         }
         return renewed ?? nil
     }

@@ -232,7 +232,7 @@ struct RenditionPublisher: Sendable {
 
     /// Renews an alias after the origin confirmed it; nil if it is gone or was purged meanwhile.
     func renewAlias(
-        _ key: AliasKey, validators: Validators, fetchedAt: Int64, freshFor: Int64?, epoch: Epoch
+        _ key: AliasKey, validators: Validators, fetchedAt: Int64, freshFor: Int64?, mustRevalidate: Bool = false, epoch: Epoch
     ) -> CachedRendition? {
         guard let current = try? finder.rendition(under: key), var alias = current.alias else { return nil }
         alias.validators = Validators(
@@ -240,6 +240,7 @@ struct RenditionPublisher: Sendable {
             lastModified: validators.lastModified ?? alias.validators.lastModified)
         alias.fetchedAt = fetchedAt
         alias.freshFor = freshFor
+        alias.mustRevalidate = mustRevalidate
         let outcome = recordReference(alias, to: current.object, epoch: epoch, in: context.store)
         guard case .existing(let rendition)? = outcome else { return nil }
         return rendition

@@ -26,10 +26,10 @@ package struct FetchConfiguration: Sendable {
     package var connectTimeout: Duration = .seconds(3)
     /// The time limit for the whole fetch, including redirects, excluding the time in the queue. Default: 10 s.
     package var timeout: Duration = .seconds(10)
-    /// The lowest rate of a response that has begun, in bytes per second over ``stallTime``. Default: 1 KB/s.
+    /// The lowest rate of a response that has begun, in bytes per second over ``stallTimeout``. Default: 1 KB/s.
     package var stallRate = 1000
-    /// How long a response may stay below ``stallRate``. Default: 3 s.
-    package var stallTime: Duration = .seconds(3)
+    /// How long a response may stay below ``stallRate``. Default: 10 s.
+    package var stallTimeout: Duration = .seconds(10)
     /// Redirects that are followed. Default: 5.
     package var maxRedirects = 5
     /// Fetches that run at once. Default: 64.
@@ -48,6 +48,8 @@ package struct FetchConfiguration: Sendable {
     package var certificateAuthorities: String?
     /// The buckets whose objects may be fetched, by name. Default: none.
     package var buckets: [String: BucketAccess] = [:]
+    /// The sources whose requests must be signed. Other sources may not redirect to them. Default: none.
+    package var signedSources: [SourceScope] = []
     /// The fields of requests to certain origins, such as credentials. Default: none.
     package var originFields: [OriginFields] = []
 
@@ -70,7 +72,7 @@ package struct FetchConfiguration: Sendable {
         let day = Duration.seconds(86_400)
         try check(connectTimeout > .zero && connectTimeout <= day, "connect_timeout", "must be over 0 and at most a day")
         try check(timeout > .zero && timeout <= day, "timeout", "must be over 0 and at most a day")
-        try check(stallTime > .zero && stallTime <= day, "stall_time", "must be over 0 and at most a day")
+        try check(stallTimeout > .zero && stallTimeout <= day, "stall_timeout", "must be over 0 and at most a day")
         try check((0...(1 << 30)).contains(stallRate), "stall_rate", "must be from 0 to 1 GiB a second")
         try check((0...50).contains(maxRedirects), "max_redirects", "must be from 0 to 50")
         try check((1...4096).contains(concurrency), "concurrency", "must be from 1 to 4096")

@@ -14,8 +14,8 @@ package enum FetchError: Error, Equatable, Sendable {
     case gone
     /// The name could not be looked up, or none of its addresses accepted a connection.
     case unreachable(cause: String)
-    /// A phase of the fetch took too long.
-    case timeout(Phase)
+    /// A phase of the fetch took longer than `limit`.
+    case timeout(Phase, limit: Duration)
     /// The body is larger than `limit` bytes; `declared` is the value of `Content-Length`, if that was too large.
     case tooLarge(limit: Int, declared: Int?)
     /// The origin answered without the content.
@@ -79,8 +79,11 @@ package enum FetchError: Error, Equatable, Sendable {
         case .notFound: "The source was not found."
         case .gone: "The source is gone."
         case .unreachable: "The source cannot be reached."
-        case .timeout(.connect): "Connecting to the source took too long."
-        case .timeout: "The source took too long to answer."
+        case .timeout(.connect, let limit):
+            "Connecting to the source took longer than \(Self.text(limit)) (sources.connect_timeout)."
+        case .timeout(.total, let limit): "Fetching the source took longer than \(Self.text(limit)) (sources.timeout)."
+        case .timeout(.stall, let limit):
+            "The source sent almost nothing for \(Self.text(limit)) (sources.stall_timeout)."
         case .tooLarge(let limit, let declared?): "The source has \(declared) bytes; the limit is \(limit) bytes."
         case .tooLarge(let limit, nil): "The source has more than \(limit) bytes, which is the limit."
         case .failed(.status(let status, _)): "The source answered with status \(status)."
@@ -96,6 +99,14 @@ package enum FetchError: Error, Equatable, Sendable {
     }
 }
 
+extension FetchError {
+    private static func text(_ limit: Duration) -> String {
+        let (seconds, attoseconds) = limit.components
+        let milliseconds = attoseconds / 1_000_000_000_000_000
+        return milliseconds == 0 ? "\(seconds) s" : "\(seconds * 1000 + milliseconds) ms"
+    }
+}
+
 extension FetchError: CustomStringConvertible {
     /// A line for the log, with the cause.
     package var description: String {
@@ -105,7 +116,7 @@ extension FetchError: CustomStringConvertible {
         case .notAllowed(.address(.port(let port, let allowed))):
             "port not allowed: \(port) (sources.ports has \(allowed))"
         case .unreachable(let cause): "unreachable: \(cause)"
-        case .timeout(let phase): "timeout: \(phase.rawValue)"
+        case .timeout(let phase, let limit): "timeout: \(phase.rawValue), \(Self.text(limit))"
         case .failed(.redirect(let error)): "bad redirect: \(error)"
         case .failed(.redirectToNowhere): "redirect without a location"
         case .failed(.cutShort(let cause)): "response ended too early: \(cause)"

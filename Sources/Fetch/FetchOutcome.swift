@@ -51,6 +51,20 @@ package struct SourceValidators: Hashable, Sendable {
     /// Whether there is no validator, so that a request cannot be conditional.
     package var isEmpty: Bool { etag == nil && lastModified == nil }
 
+    /// Whether a response 304 with these validators is about the stored response that has `known` (RFC 9111 section 4.3.4).
+    ///
+    /// Entity tags are compared weakly, because some servers weaken a tag in only one of the two responses.
+    func confirm(_ known: SourceValidators) -> Bool {
+        if let etag, let stored = known.etag { return Self.opaque(etag) == Self.opaque(stored) }
+        if let lastModified, let stored = known.lastModified {
+            return curl_getdate(lastModified, nil) == curl_getdate(stored, nil)
+        }
+        // A tag that the stored response does not have names another one.
+        return etag == nil
+    }
+
+    private static func opaque(_ etag: String) -> Substring { etag.hasPrefix("W/") ? etag.dropFirst(2) : etag[...] }
+
     private static let maxLength = 1024
 
     private static func isEntityTag(_ text: String) -> Bool {
@@ -74,6 +88,11 @@ package struct CacheDirectives: Hashable, Sendable {
     package internal(set) var noCache = false
     /// `private`: the response must not be stored by a shared cache.
     package internal(set) var isPrivate = false
+    /// Whether a shared cache must not use the response once it is stale: `must-revalidate`, `proxy-revalidate`, `no-cache` or
+    /// `s-maxage` (RFC 9111 section 4.2.4).
+    package internal(set) var forbidsStale = false
+    /// Whether there was no `Cache-Control`.
+    package private(set) var isEmpty = true
     /// `s-maxage`, or else `max-age`, in seconds.
     package var maxAge: Int? { sharedMaxAge ?? plainMaxAge }
     /// Seconds for which the response is fresh after its arrival: its lifetime less its age on arrival (RFC 9111 sections 4.2.1
@@ -93,15 +112,19 @@ package struct CacheDirectives: Hashable, Sendable {
     ///   - age: The value of `Age`: seconds that the response spent in caches on the way.
     package init(_ text: String = "", expiry: Int? = nil, age: Int = 0) {
         for item in text.split(separator: ",") {
+            isEmpty = false
             let parts = item.split(separator: "=", maxSplits: 1)
             let name = parts.first.map { $0.filter { $0 != " " && $0 != "\t" }.lowercased() }
             let value = parts.count == 2 ? parts[1].filter { $0 != " " && $0 != "\t" && $0 != "\"" } : ""
             switch name {
             case "no-store": noStore = true
-            case "no-cache": noCache = true
+            case "no-cache": (noCache, forbidsStale) = (true, true)
+            case "must-revalidate", "proxy-revalidate": forbidsStale = true
             case "private": isPrivate = true
             case "max-age": plainMaxAge = Self.minimum(plainMaxAge, value)
-            case "s-maxage": sharedMaxAge = Self.minimum(sharedMaxAge, value)
+            case "s-maxage":
+                sharedMaxAge = Self.minimum(sharedMaxAge, value)
+                forbidsStale = true
             default: break
             }
         }

@@ -65,6 +65,7 @@ package struct Settings: Sendable, Equatable {
         package var minFreeBytes = ByteCount.gibibytes(1)
         package var freshFor = Duration.seconds(86_400)
         package var staleFor = Duration.seconds(7 * 86_400)
+        package var goneGrace = Duration.seconds(600)
         package var obeyOrigin = true
         package var minFreshFor = Duration.seconds(60)
         package var maxFreshFor = Duration.seconds(30 * 86_400)
@@ -80,6 +81,7 @@ package struct Settings: Sendable, Equatable {
         package var maxBytes = ByteCount.mebibytes(20)
         package var connectTimeout = Duration.seconds(3)
         package var timeout = Duration.seconds(10)
+        package var stallTimeout = Duration.seconds(10)
         package var maxRedirects = 5
         package var concurrency = 64
         package var requireSignature: Bool?

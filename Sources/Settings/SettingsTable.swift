@@ -90,6 +90,9 @@ extension Setting {
             "cache.stale_for", \.cache.staleFor, inWholeSeconds: .zero...decade, .restart,
             "Time after that in which a stale rendition may be served while the origin is asked or does not respond."),
         Setting(
+            "cache.gone_grace", \.cache.goneGrace, inWholeSeconds: .zero...decade, .live,
+            "Time after the first 404 of an origin in which stale renditions of the source are still served."),
+        Setting(
             "cache.obey_origin", \.cache.obeyOrigin, .live,
             "Whether Cache-Control and Expires of the origin override fresh_for, within the two limits below."),
         Setting(
@@ -130,6 +133,9 @@ extension Setting {
         Setting(
             "sources.timeout", \.sources.timeout, in: millisecond...day, .live,
             "Time for a whole fetch, redirects included."),
+        Setting(
+            "sources.stall_timeout", \.sources.stallTimeout, in: millisecond...day, .live,
+            "Time for which a response may be slower than 1000 bytes per second."),
         Setting(
             "sources.max_redirects", \.sources.maxRedirects, in: 0...50, .live,
             "Redirects that a fetch follows. Each target is checked like the first URL."),

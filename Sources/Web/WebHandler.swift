@@ -97,7 +97,8 @@ package final class WebHandler: HTTPHandler {
         crossOrigin = CrossOrigin(allowing: policy.allowOrigin)
         let log = ResponseLog(logger)
         problems = ProblemResponder(version: policy.version, log: log, secondsLeft: access.signatures.secondsLeft)
-        let responder = RenditionResponder(policy, crossOrigin: crossOrigin, secondsLeft: access.signatures.secondsLeft)
+        let responder = RenditionResponder(
+            policy, cache: dependencies.cache, crossOrigin: crossOrigin, secondsLeft: access.signatures.secondsLeft)
         hits = HitResponder(cache: dependencies.cache, responder: responder, access: access)
         statuses = StatusController(registry: dependencies.statuses, book: dependencies.sharedStatuses)
         asynchronous = AsyncResponder(

@@ -14,7 +14,7 @@ import Testing
         #expect(first["cache-status"] == "gifreel; fwd=miss; stored")
         #expect(first["content-type"] == "video/mp4")
         #expect(first["accept-ranges"] == "bytes")
-        #expect(first["cache-control"] == "public, max-age=86400, stale-while-revalidate=604800, stale-if-error=604800")
+        #expect(first.permits(86400, ", stale-while-revalidate=604800, stale-if-error=604800"))
         #expect(first["access-control-allow-origin"] == "*")
         #expect(first["server-timing"]?.contains("transcode;dur=") == true)
         let boxes = try MP4Boxes(first.body)
@@ -90,7 +90,7 @@ import Testing
         #expect(address.hasPrefix("/object/") && address.hasSuffix(".mp4"))
         let stored = try server.request("GET", address)
         #expect(stored.status == 200 && stored.body == answer.body)
-        #expect(stored["cache-control"] == "public, max-age=31536000, immutable")
+        #expect(stored.permits(31536000, ", immutable"))
         #expect(try server.request("POST", "/mp4", body: gif)["cache-status"] == "gifreel; hit")
         #expect(try server.request("POST", "/mp4?quality=5", body: gif).body.count < answer.body.count)
     }

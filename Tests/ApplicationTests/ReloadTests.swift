@@ -45,7 +45,7 @@ extension OperationsTests {
             for _ in 0..<3 { _ = try server.mp4(origin.url("/a.gif")) }
             let before = try server.mp4(origin.url("/a.gif"))
             #expect(before["cache-status"] == "gifreel; hit")
-            #expect(before["cache-control"] == "public, max-age=100, stale-while-revalidate=604800, stale-if-error=604800")
+            #expect(before.permits(100, ", stale-while-revalidate=604800, stale-if-error=604800"))
             #expect(before["access-control-allow-origin"] == "*")
             try "cache:\n  max_age: 200s\n  stale_for: 1h\nserver:\n  allow_origin: https://a.example\n"
                 .write(to: file, atomically: true, encoding: .utf8)
@@ -54,7 +54,7 @@ extension OperationsTests {
                 let after = try server.mp4(origin.url("/a.gif"))
                 #expect(after["cache-status"] == "gifreel; hit")
                 // stale_for needs a restart: the field agrees with the cache, which still goes by the old value.
-                #expect(after["cache-control"] == "public, max-age=200, stale-while-revalidate=604800, stale-if-error=604800")
+                #expect(after.permits(200, ", stale-while-revalidate=604800, stale-if-error=604800"))
                 #expect(after["access-control-allow-origin"] == "https://a.example")
             }
         }

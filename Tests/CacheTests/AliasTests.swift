@@ -1,4 +1,5 @@
 import Cache
+import Ledger
 import SystemIO
 import Testing
 
@@ -31,8 +32,68 @@ import Testing
         #expect(cache.freshness(of: rendition) == .stale(age: 49))
         clock.advance(1)
         #expect(cache.freshness(of: rendition) == .expired)
-        clock.advance(-1_000)
-        #expect(cache.freshness(of: rendition) == .fresh(remaining: 100))
+    }
+
+    /// Otherwise a clock that was wrong once would keep a rendition until it is right again.
+    @Test func aClockThatIsSetBackKeepsNothingFresh() async throws {
+        let cache = try open()
+        let rendition = try await cache.put([1], url: url, fetchedAt: clock.now).rendition
+        clock.setBack(120)
+        clock.advance(99)
+        #expect(cache.freshness(of: rendition) == .fresh(remaining: 1))
+        clock.advance(1)
+        #expect(cache.freshness(of: rendition) == .stale(age: 0))
+        cache.close()
+
+        // To a new process, the rendition comes from the future.
+        let after = try open()
+        defer { after.close() }
+        let found = try #require(await after.alias(.test(url)))
+        #expect(after.freshness(of: found) == .stale(age: 0))
+        clock.advance(20)
+        #expect(after.freshness(of: found) == .fresh(remaining: 100))
+    }
+
+    @Test func anOriginMayForbidToUseItsResponseOnceItIsStale() async throws {
+        let cache = try open()
+        var alias = AliasRecord.test(url, fetchedAt: clock.now)
+        alias.mustRevalidate = true
+        let epoch = cache.epoch(for: url)
+        let rendition = try await cache.publish(
+            try cache.staged([1]), as: .test(url), fileExtension: "mp4", alias: alias, epoch: epoch
+        ).rendition
+        clock.advance(99)
+        #expect(cache.freshness(of: rendition) == .fresh(remaining: 1))
+        clock.advance(1)
+        #expect(cache.freshness(of: rendition) == .expired)
+        cache.close()
+
+        let after = try open()
+        defer { after.close() }
+        #expect(await after.alias(.test(url))?.alias == alias)
+        let renewed = try #require(
+            await after.renew(
+                .test(url), validators: Validators(), fetchedAt: clock.now, freshFor: nil, mustRevalidate: false,
+                epoch: after.epoch(for: url)))
+        clock.advance(100)
+        #expect(after.freshness(of: renewed) == .stale(age: 0))
+    }
+
+    /// Version 1 of the tables did not record what an origin forbids.
+    @Test func aliasesOfTheFirstVersionAreKept() async throws {
+        let cache = try open()
+        let stored = try await cache.put([1], url: url, fetchedAt: clock.now).rendition
+        try cache.ledger.write(.full) { database in
+            try database.execute("ALTER TABLE aliases DROP COLUMN strict")
+            try database.run("UPDATE owners SET version = 1 WHERE owner = ?", ["cache"])
+        }
+        cache.close()
+
+        let after = try open()
+        defer { after.close() }
+        let found = try #require(await after.alias(.test(url)))
+        #expect(found.alias == stored.alias && found.objectID == stored.objectID)
+        #expect(after.freshness(of: found) == .fresh(remaining: 100))
     }
 
     @Test func aLifetimeFromTheOriginReplacesTheDefault() async throws {

@@ -111,7 +111,9 @@ import Testing
     @Test(
         arguments: [
             (0, Freshness.fresh(remaining: 100)), (99, .fresh(remaining: 1)), (100, .stale(age: 0)), (149, .stale(age: 49)),
-            (150, .expired), (-1_000, .fresh(remaining: 100)), (Int64.max - 1_000, .expired),
+            (150, .expired), (Int64.max - 1_000, .expired),
+            // The clock was set back.
+            (-1, .stale(age: 0)), (-150, .stale(age: 0)), (-151, .expired),
         ] as [(Int64, Freshness)])
     func freshnessFollowsTheAge(age: Int64, expected: Freshness) {
         #expect(Freshness(fetchedAt: 1_000, freshFor: 100, staleFor: 50, now: 1_000 + age) == expected)

@@ -14,7 +14,7 @@ import Testing
         ("max_head_bytes", { $0.maxHeadBytes = 1 }),
         ("connect_timeout", { $0.connectTimeout = .zero }),
         ("timeout", { $0.timeout = .seconds(-1) }),
-        ("stall_time", { $0.stallTime = .zero }),
+        ("stall_timeout", { $0.stallTimeout = .zero }),
         ("stall_rate", { $0.stallRate = -1 }),
         ("max_redirects", { $0.maxRedirects = -1 }),
         ("concurrency", { $0.concurrency = 0 }),

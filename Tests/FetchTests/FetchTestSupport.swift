@@ -32,7 +32,7 @@ func withOrigin(
     configuration.allowPrivate = [try #require(AddressException("127.0.0.1"))]
     configuration.connectTimeout = .seconds(60)
     configuration.timeout = .seconds(60)
-    configuration.stallTime = .seconds(60)
+    configuration.stallTimeout = .seconds(60)
     if onlyItsPort { configuration.ports = [80, 443, origin.port] } else { configuration.ports = .all }
     change(&configuration)
     let fetcher = try Fetcher(configuration: configuration)

@@ -52,6 +52,26 @@ import Testing
         }
     }
 
+    /// A 304 about other bytes must not renew the known ones, which would then stay for good.
+    @Test func aConfirmationOfAnotherEntityTagIsAskedAgainWithoutConditions() async throws {
+        try await withOrigin { origin, fetcher in
+            let changed = TestGIF.large(1000)
+            origin.on("/a.gif") { request in
+                request.headers["if-none-match"] == nil
+                    ? .ok(changed, ["ETag: \"v2\""])
+                    : .raw("HTTP/1.1 304 Not Modified\r\nETag: \"v2\"\r\n\r\n")
+            }
+            let outcome = try await fetcher.fetch(
+                SourceURL(origin.url("/a.gif")), validators: SourceValidators(etag: "\"v1\""))
+            guard case .fetched(let source) = outcome else {
+                Issue.record("\(outcome)")
+                return
+            }
+            #expect(source.count == changed.count && source.validators.etag == "\"v2\"")
+            #expect(origin.requests.map { $0.headers["if-none-match"] } == ["\"v1\"", nil])
+        }
+    }
+
     @Test func connectionsAreReused() async throws {
         try await withOrigin { origin, fetcher in
             origin.on("/a.gif", .ok(TestGIF.dot))

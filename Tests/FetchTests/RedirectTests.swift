@@ -29,6 +29,25 @@ import Testing
         }
     }
 
+    /// Otherwise the redirect would stand in for the signature.
+    @Test func noOtherSourceRedirectsToOneWhoseRequestsMustBeSigned() async throws {
+        let origin = try LoopbackOrigin()
+        defer { origin.stop() }
+        origin.on("/open.gif", .redirect(to: "/signed/b.gif"))
+        origin.on("/signed/a.gif", .redirect(to: "b.gif"))
+        origin.on("/signed/b.gif", .ok(TestGIF.dot))
+        var configuration = FetchConfiguration()
+        configuration.allowPrivate = [try #require(AddressException("127.0.0.1"))]
+        configuration.ports = .all
+        configuration.signedSources = [SourceScope(below: try SourceURL(origin.url("/signed/")))]
+        let fetcher = try Fetcher(configuration: configuration)
+        defer { fetcher.shutdown() }
+        await #expect(throws: FetchError.notAllowed(.pattern)) { try await fetcher.source(origin.url("/open.gif")) }
+        #expect(origin.count("/signed/b.gif") == 0)
+        // The access control has checked the request for a source below the mount.
+        #expect(try await fetcher.source(origin.url("/signed/a.gif")).count == TestGIF.dot.count)
+    }
+
     @Test func everyHopIsCheckedAgainstTheAllowedSources() async throws {
         let other = try LoopbackOrigin()
         defer { other.stop() }
@@ -106,7 +125,9 @@ import Testing
                 let answer = LoopbackAnswer.redirect(to: "/a.gif")
                 return LoopbackAnswer(steps: [.pause(.milliseconds(300))] + answer.steps, keepsAlive: true)
             }
-            await #expect(throws: FetchError.timeout(.total)) { try await fetcher.source(origin.url("/a.gif")) }
+            await #expect(throws: FetchError.timeout(.total, limit: .seconds(1))) {
+                try await fetcher.source(origin.url("/a.gif"))
+            }
             #expect(origin.count("/a.gif") <= 4)
         }
     }

@@ -1,5 +1,6 @@
-import Fetch
 import Testing
+
+@testable import Fetch
 
 @Suite("Validators are well-formed") struct SourceValidatorsTests {
     @Test(arguments: ["\"v1\"", "W/\"v1\"", "\"\"", "\"é\""])
@@ -13,6 +14,30 @@ import Testing
     func malformedEntityTagIsDropped(text: String) {
         #expect(SourceValidators(etag: text).etag == nil)
     }
+
+    /// RFC 9111 section 4.3.4. The validators of a 304, those of the stored response, and whether the 304 is about it.
+    @Test(
+        arguments: [
+            (SourceValidators(), SourceValidators(etag: "\"a\""), true),
+            (SourceValidators(etag: "\"a\""), SourceValidators(etag: "\"a\""), true),
+            (SourceValidators(etag: "\"b\""), SourceValidators(etag: "\"a\""), false),
+            (SourceValidators(etag: "W/\"b\""), SourceValidators(etag: "\"a\""), false),
+            (SourceValidators(etag: "\"a\""), SourceValidators(etag: "W/\"a\""), true),
+            (SourceValidators(etag: "\"a\"", lastModified: later), SourceValidators(etag: "\"a\"", lastModified: date), true),
+            (SourceValidators(etag: "\"a\""), SourceValidators(lastModified: date), false),
+            (SourceValidators(etag: "\"a\"", lastModified: date), SourceValidators(lastModified: date), true),
+            (SourceValidators(lastModified: date), SourceValidators(lastModified: date), true),
+            (SourceValidators(lastModified: later), SourceValidators(lastModified: date), false),
+            (SourceValidators(lastModified: later), SourceValidators(etag: "\"a\""), true),
+        ])
+    func aConfirmationNamesTheResponseThatItConfirms(
+        _ received: SourceValidators, _ known: SourceValidators, _ expected: Bool
+    ) {
+        #expect(received.confirm(known) == expected)
+    }
+
+    private static let date = "Sun, 06 Nov 1994 08:49:37 GMT"
+    private static let later = "Mon, 07 Nov 1994 08:49:37 GMT"
 
     @Test func lastModifiedMustBeADate() {
         #expect(SourceValidators(lastModified: "Sun, 06 Nov 1994 08:49:37 GMT").lastModified != nil)
@@ -34,7 +59,14 @@ import Testing
     @Test func flagsAreParsed() {
         let directives = CacheDirectives("No-Store, no-cache=\"Set-Cookie\" , private")
         #expect(directives.noStore && directives.noCache && directives.isPrivate)
-        #expect(CacheDirectives("public, immutable") == CacheDirectives())
+        let others = CacheDirectives("public, immutable")
+        #expect(!others.noStore && !others.noCache && !others.isPrivate && !others.forbidsStale && !others.isEmpty)
+        #expect(CacheDirectives().isEmpty)
+    }
+
+    @Test(arguments: ["must-revalidate", "max-age=9, Proxy-Revalidate", "no-cache", "s-maxage=5"])
+    func someForbidToUseTheResponseOnceItIsStale(text: String) {
+        #expect(CacheDirectives(text).forbidsStale)
     }
 
     @Test(

@@ -163,6 +163,17 @@ package struct RawHTTPResponse: Sendable {
     /// The number of fields with a name in lower case.
     package func fieldCount(_ name: String) -> Int { counts[name] ?? 0 }
 
+    /// The `max-age` of a field.
+    package func maxAge(_ field: String = "cache-control") -> Int? {
+        self[field]?.split(separator: "max-age=", maxSplits: 1).last.flatMap { Int($0.prefix(while: \.isNumber)) }
+    }
+
+    /// Whether a field is `public, max-age=N` and `rest`, where N is what is left of `seconds` after up to a minute.
+    package func permits(_ seconds: Int, _ rest: String, field: String = "cache-control") -> Bool {
+        guard let age = maxAge(field), (seconds - 60...seconds).contains(age) else { return false }
+        return self[field] == "public, max-age=\(age)\(rest)"
+    }
+
     /// The body as text.
     package var text: String { String(decoding: body, as: UTF8.self) }
 }

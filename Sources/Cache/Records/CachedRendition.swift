@@ -53,7 +53,7 @@ package final class CachedRendition: Sendable {
     /// The epoch of the look-up or publish: no purge up to then concerns it.
     package let epoch: Epoch
     /// The alias's times. Every hit reads them, and copying the alias would count references to its strings.
-    let aliasTimes: (fetchedAt: Int64, freshFor: Int64?)?
+    let aliasTimes: (fetchedAt: Int64, freshFor: Int64?, mustRevalidate: Bool)?
     /// The sequence of the alias's row; a newer one has a greater sequence.
     let aliasSequence: Int64
     /// The address of an owned ``Attachment``, or 0. (`AtomicLazyReference` takes 600 instructions per read.)
@@ -62,7 +62,7 @@ package final class CachedRendition: Sendable {
     init(object: StoredObject, alias: AliasRecord?, aliasSequence: Int64 = 0, epoch: Epoch) {
         self.object = object
         self.alias = alias
-        aliasTimes = alias.map { ($0.fetchedAt, $0.freshFor) }
+        aliasTimes = alias.map { ($0.fetchedAt, $0.freshFor, $0.mustRevalidate) }
         self.aliasSequence = aliasSequence
         self.epoch = epoch
     }
@@ -73,6 +73,8 @@ package final class CachedRendition: Sendable {
 
     /// Whether it was found by a source or published for one. (Reading ``alias`` copies it.)
     package var isOfSource: Bool { aliasTimes != nil }
+    /// Whether the origin has limited its lifetime.
+    package var isLimitedByOrigin: Bool { aliasTimes?.freshFor != nil }
     package var objectID: ObjectID { object.record.id }
     package var descriptor: SharedDescriptor { object.descriptor }
     /// Bytes.

@@ -38,19 +38,23 @@ package struct AliasRecord: Sendable, Equatable {
     package let sourceURL: String
     /// The validators of the origin's last response.
     package var validators: Validators
-    /// The time of the origin's last response, in seconds since 1970.
+    /// The time of the origin's last response by ``CacheClock/steadySeconds()``.
     package var fetchedAt: Int64
     /// The freshness lifetime in seconds, if the origin gave one; nil for ``CacheConfiguration/freshFor``.
     package var freshFor: Int64?
+    /// Whether the origin forbids to use the response once it is stale (RFC 9111 section 4.2.4).
+    package var mustRevalidate: Bool
 
     package init(
-        key: AliasKey, sourceURL: String, validators: Validators = Validators(), fetchedAt: Int64, freshFor: Int64? = nil
+        key: AliasKey, sourceURL: String, validators: Validators = Validators(), fetchedAt: Int64, freshFor: Int64? = nil,
+        mustRevalidate: Bool = false
     ) {
         self.key = key
         self.sourceURL = sourceURL
         self.validators = validators
         self.fetchedAt = fetchedAt
         self.freshFor = freshFor
+        self.mustRevalidate = mustRevalidate
     }
 
     /// Whether the values may be trusted after they were read from the database.
@@ -87,12 +91,16 @@ package enum Freshness: Sendable, Equatable {
 
     /// The freshness at `now` of a response at `fetchedAt`; all in seconds.
     ///
-    /// A clock that was set back does not change the age at the time of the response.
+    /// A response in the future is stale: the clock was set back since, and its age is unknown.
     package init(fetchedAt: Int64, freshFor: Int64, staleFor: Int64, now: Int64) {
         let (difference, isOverflow) = now.subtractingReportingOverflow(fetchedAt)
-        let age = isOverflow ? (now > fetchedAt ? .max : 0) : max(0, difference)
+        let age = isOverflow ? (now > fetchedAt ? .max : .min) : difference
         let freshFor = max(0, freshFor)
-        if age < freshFor {
+        if age < 0 {
+            // Saturated sums: a time that is further away than the response could ever be used says nothing.
+            let (usable, isLong) = freshFor.addingReportingOverflow(staleFor)
+            self = staleFor > 0 && -(age + 1) < (isLong ? .max : usable) ? .stale(age: 0) : .expired
+        } else if age < freshFor {
             self = .fresh(remaining: freshFor - age)
         } else if age - freshFor < staleFor {
             self = .stale(age: age - freshFor)

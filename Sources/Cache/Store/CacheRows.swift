@@ -98,16 +98,17 @@ extension ObjectRow {
 extension AliasRow {
     /// The columns that ``init(_:)`` expects, in their order.
     static let columns =
-        columnList("aliases", ["sequence", "key", "url", "etag", "modified", "fetched", "fresh"]) + ", " + ObjectRow.columns
+        columnList("aliases", ["sequence", "key", "url", "etag", "modified", "fetched", "fresh", "strict"]) + ", "
+        + ObjectRow.columns
 
-    /// The alias in seven columns, followed by its object.
+    /// The alias in eight columns, followed by its object.
     init(_ row: SQLiteRow) throws {
         let record = AliasRecord(
             key: try row.digest(1), sourceURL: try row.value(2),
             validators: Validators(etag: try row.value(3), lastModified: try row.value(4)),
-            fetchedAt: try row.value(5), freshFor: try row.value(6))
+            fetchedAt: try row.value(5), freshFor: try row.value(6), mustRevalidate: try row.value(7))
         guard record.isInRange else { throw LedgerError(.damage, "an alias has values out of range") }
-        self.init(sequence: try row.value(0), record: record, object: try ObjectRow(row, from: 7))
+        self.init(sequence: try row.value(0), record: record, object: try ObjectRow(row, from: 8))
     }
 }
 

@@ -69,6 +69,8 @@ struct CacheTables {
             """,
             // Prefixes of which a purge has not removed all rows yet, and the latest sequence that it covers.
             "CREATE TABLE purging (prefix TEXT PRIMARY KEY, sequence INTEGER NOT NULL) WITHOUT ROWID;",
+            // 1 if the origin forbids to use the alias once it is stale.
+            "ALTER TABLE aliases ADD COLUMN strict INTEGER NOT NULL DEFAULT 0",
         ])
 
     let database: SQLiteConnection
@@ -177,10 +179,10 @@ struct CacheTables {
             "UPDATE aliases SET key = NULL, former = 1 WHERE key = ? AND object <> ? AND \(Self.leadsToLive)", [key, object])
         try database.run("DELETE FROM aliases WHERE key = ?", [key])
         try database.run(
-            "INSERT INTO aliases VALUES (?, ?, 0, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO aliases VALUES (?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?)",
             [
                 sequence, key, object, record.sourceURL, record.validators.etag, record.validators.lastModified,
-                record.fetchedAt, record.freshFor, record.space,
+                record.fetchedAt, record.freshFor, record.space, record.mustRevalidate,
             ])
     }
 

@@ -15,6 +15,8 @@ package struct SharedRecord: Sendable, Equatable {
     package var fetchedAt: Int64
     /// The freshness lifetime in seconds, if the origin gave one.
     package var freshFor: Int64?
+    /// Whether the origin forbids to use the response once it is stale.
+    package var mustRevalidate: Bool
     /// Facts that only the caller reads, up to ``maxFactsCount`` bytes.
     package var facts: [UInt8]
     /// The fencing number of the lease under which the record was written; greater for later leases. Set by the cluster.
@@ -28,13 +30,14 @@ package struct SharedRecord: Sendable, Equatable {
 
     package init(
         outcome: Outcome, etag: String? = nil, lastModified: String? = nil, fetchedAt: Int64, freshFor: Int64? = nil,
-        facts: [UInt8] = []
+        mustRevalidate: Bool = false, facts: [UInt8] = []
     ) {
         self.outcome = outcome
         self.etag = etag
         self.lastModified = lastModified
         self.fetchedAt = fetchedAt
         self.freshFor = freshFor
+        self.mustRevalidate = mustRevalidate
         self.facts = facts
     }
 
@@ -61,6 +64,7 @@ package struct SharedRecord: Sendable, Equatable {
         writer.append(lastModified)
         writer.append(fetchedAt)
         writer.append(freshFor.map { String($0) })
+        writer.append(mustRevalidate ? 1 : 0)
         writer.append(facts)
         writer.append(fence)
         writer.append(position.description)
@@ -80,12 +84,14 @@ package struct SharedRecord: Sendable, Equatable {
         default: return nil
         }
         guard let etag = reader.optionalText(), let lastModified = reader.optionalText(), let fetchedAt = reader.number(),
-            let freshFor = reader.optionalText(), let facts = reader.field(), let fence = reader.number(),
+            let freshFor = reader.optionalText(), let strictness = reader.number(), let facts = reader.field(),
+            let fence = reader.number(),
             let position = reader.text().flatMap({ StreamID($0) }), reader.isAtEnd
         else { return nil }
         self.etag = etag
         self.lastModified = lastModified
         self.fetchedAt = fetchedAt
+        mustRevalidate = strictness != 0
         if let freshFor {
             guard let seconds = Int64(freshFor) else { return nil }
             self.freshFor = seconds

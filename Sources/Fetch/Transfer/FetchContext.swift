@@ -14,7 +14,7 @@ final class FetchSettings: Sendable {
         policy = configuration.sourcePolicy
         headers = [
             "Accept: image/gif, */*;q=0.1",
-            // The body is checked and stored exactly as the origin sends it.
+            // Compression makes no GIF smaller.
             "Accept-Encoding: identity",
             "CDN-Loop: \(configuration.loopName)",
         ]
@@ -33,6 +33,15 @@ final class FetchSettings: Sendable {
     ///   - source: That of the fetch, from which redirects may have led to `url`.
     func fields(of url: SourceURL, source: SourceURL) -> [String] {
         configuration.originFields.filter { $0.apply(to: url) && $0.apply(to: source) }.flatMap(\.fields)
+    }
+
+    /// Throws for a URL to which a source may not redirect, whatever addresses its host has.
+    func check(_ url: SourceURL, redirectedFrom source: SourceURL) throws(FetchError) {
+        try check(url)
+        // The request for the source may have been without the signature that the target's need.
+        if configuration.signedSources.contains(where: { $0.contains(url) && !$0.contains(source) }) {
+            throw .notAllowed(.pattern)
+        }
     }
 
     /// Throws for a URL that may not be fetched, whatever addresses its host has.

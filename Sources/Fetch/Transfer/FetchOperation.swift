@@ -32,6 +32,7 @@ final class FetchOperation {
     /// Whether the next request must use a new connection.
     private(set) var needsFreshConnection = false
     private(set) var redirects = 0
+    private var isUnconditional = false
     private(set) var redirectDirectives = RedirectDirectives()
     /// When the first request was sent.
     private(set) var started: ContinuousClock.Instant?
@@ -49,7 +50,9 @@ final class FetchOperation {
     }
 
     /// The validators that the current request may have: they belong to the URL of the first one.
-    var validators: SourceValidators { redirects == 0 ? request.validators : SourceValidators() }
+    var validators: SourceValidators {
+        redirects == 0 && !isUnconditional ? request.validators : SourceValidators()
+    }
 
     /// Continues with the URL of a redirect.
     ///
@@ -59,6 +62,11 @@ final class FetchOperation {
         redirectDirectives.add(head)
         needsFreshConnection = false
         redirects += 1
+    }
+
+    /// Repeats the request without validators.
+    func repeatWithoutConditions() {
+        isUnconditional = true
     }
 
     /// Repeats the request on a new connection.

@@ -7,6 +7,7 @@ struct RedirectDirectives {
     private var noStore = false
     private var noCache = false
     private var isPrivate = false
+    private var forbidsStale = false
     /// Seconds: the smallest lifetime that a redirect gave; nil if none did.
     private var freshFor: Int?
     /// Whether a temporary redirect gave no lifetime. A permanent one without a lifetime imposes none (RFC 9110 §15.4).
@@ -18,6 +19,7 @@ struct RedirectDirectives {
         noStore = noStore || directives.noStore
         noCache = noCache || directives.noCache
         isPrivate = isPrivate || directives.isPrivate
+        forbidsStale = forbidsStale || directives.forbidsStale
         freshFor = [freshFor, directives.freshFor].compactMap { $0 }.min()
         if directives.freshFor == nil && Self.temporary.contains(head.status) { lacksLifetime = true }
     }
@@ -28,6 +30,7 @@ struct RedirectDirectives {
         result.noStore = noStore || last.noStore
         result.noCache = noCache || last.noCache
         result.isPrivate = isPrivate || last.isPrivate
+        result.forbidsStale = forbidsStale || last.forbidsStale
         result.freshFor = [freshFor, last.freshFor].compactMap { $0 }.min()
         result.isLimitedByDefault = lacksLifetime || last.freshFor == nil
         return result

@@ -10,6 +10,10 @@ struct ResponseHead {
     /// The raw value of `Location`.
     private(set) var location: [UInt8]?
     private(set) var contentLength: Int?
+    /// The codings of the body, in the order in which they were applied.
+    private(set) var contentCodings: [String] = []
+    /// The size of the whole representation if the body is all of it; nil without a `Content-Range` of such a body.
+    private(set) var wholeRange: Int?
     private(set) var cacheDirectives = CacheDirectives()
     /// Bytes of all lines so far, including interim responses.
     private(set) var size = 0
@@ -91,6 +95,10 @@ struct ResponseHead {
             // was not requested to be compressed, and `Content-Length` and the size limit would no longer be about the same bytes.
             let codings = Self.text(value).lowercased().split(separator: ",").map { $0.filter { $0 != " " && $0 != "\t" } }
             guard codings.allSatisfy({ $0 == "chunked" || $0 == "identity" }) else { return "Transfer-Encoding is not chunked" }
+        case "content-encoding":
+            contentCodings += Self.text(value).lowercased().split(separator: ",").map { $0.filter { $0 != " " && $0 != "\t" } }
+                .filter { !$0.isEmpty }
+        case "content-range": wholeRange = Self.wholeRange(Self.text(value))
         case "etag": etag = Self.text(value)
         case "last-modified": lastModified = Self.text(value)
         case "retry-after": retryAfterText = Self.text(value)
@@ -101,6 +109,15 @@ struct ResponseHead {
         default: break
         }
         return nil
+    }
+
+    /// The size in `bytes 0-9/10`, where the range is all of it (RFC 9110 section 14.4).
+    private static func wholeRange(_ text: String) -> Int? {
+        let parts = text.split(whereSeparator: { " -/".contains($0) })
+        guard parts.count == 4, parts[0].lowercased() == "bytes", parts[1] == "0", let last = Int(parts[2]),
+            let size = Int(parts[3]), (1...(1 << 53)).contains(size), last == size - 1
+        else { return nil }
+        return size
     }
 
     /// The first member of `Age`; 0 if it is not a number (RFC 9111 section 5.1). A number that is too large counts as 2³¹.

@@ -22,6 +22,8 @@ final class Transfer {
 
     private(set) var head = ResponseHead()
     private var sink: BodySink?
+    /// Nil if the body is the source itself.
+    private var decoder: ContentDecoder?
     private var stall: StallMeter
     private var failure: FetchError?
     private var refusal: AddressRefusal?
@@ -57,7 +59,7 @@ final class Transfer {
         self.onFreshConnection = onFreshConnection
         easy = try EasyHandle<FetchError>()
         sink = BodySink(limit: settings.configuration.maxBytes)
-        stall = StallMeter(rate: settings.configuration.stallRate, window: settings.configuration.stallTime)
+        stall = StallMeter(rate: settings.configuration.stallRate, window: settings.configuration.stallTimeout)
         try receiveCallbacks(of: easy)
         try setOptions(timeLeft: timeLeft)
         if let document {
@@ -131,7 +133,9 @@ final class Transfer {
             failure = .failed(.protocolViolation(cause: fault))
             return false
         }
-        guard head.isComplete, !wasComplete, bringsContent, let length = head.contentLength else { return true }
+        guard head.isComplete, !wasComplete, bringsContent else { return true }
+        decoder = ContentDecoder(head.contentCodings)
+        guard let length = head.contentLength else { return true }
         let limit = settings.configuration.maxBytes
         if length > limit { failure = .tooLarge(limit: limit, declared: length) }
         return failure == nil
@@ -146,7 +150,14 @@ final class Transfer {
             return (head.contentLength ?? .max) <= Self.worthDraining && bodyBytes <= Self.worthDraining
         }
         do throws(FetchError) {
-            if let arrived = try sink?.append(bytes) { show(arrived) }
+            if decoder == nil {
+                try take(bytes)
+            } else {
+                // What is received is limited as well as what becomes of it.
+                let limit = settings.configuration.maxBytes
+                guard bodyBytes <= limit else { throw .tooLarge(limit: limit, declared: nil) }
+                try decoder?.decode(bytes) { piece throws(FetchError) in try take(piece) }
+            }
             return true
         } catch {
             failure = error
@@ -156,10 +167,16 @@ final class Transfer {
 
     private static let worthDraining = 16 << 10
 
+    /// Takes a part of the source.
+    private func take(_ bytes: UnsafeRawBufferPointer) throws(FetchError) {
+        if let arrived = try sink?.append(bytes) { show(arrived) }
+    }
+
     /// Shows the bytes received so far, once they are recognized as a source.
     private func show(_ arrived: BodySink.Arrived) {
         guard arrived.isFirst else { return arriving.advance(to: arrived.count) }
-        let start = ArrivingSource.Start(file: arrived.file, length: head.contentLength, cacheDirectives: cacheDirectives)
+        let length = decoder == nil ? head.contentLength : nil
+        let start = ArrivingSource.Start(file: arrived.file, length: length, cacheDirectives: cacheDirectives)
         arriving.begin(start, count: arrived.count)
     }
 
@@ -179,8 +196,16 @@ final class Transfer {
 
     // MARK: The result
 
-    /// Whether the body is the source: status 200, or 203 from a transforming proxy.
-    private var bringsContent: Bool { !isDelivery && (head.status == 200 || head.status == 203) }
+    /// Whether the body is the source: status 200, 201, 203 from a transforming proxy, or 206 with all that there is, which some
+    /// origins send unasked.
+    private var bringsContent: Bool {
+        guard !isDelivery else { return false }
+        return switch head.status {
+        case 200, 201, 203: true
+        case 206: head.wholeRange != nil
+        default: false
+        }
+    }
 
     /// The directives of the response and of the redirects that led to it.
     var cacheDirectives: CacheDirectives {
@@ -205,7 +230,8 @@ final class Transfer {
 
     /// The result of a transfer that was ended because it stalled.
     func stalledResult() -> Result {
-        head.isComplete && !bringsContent ? resultByStatus() : .failure(.timeout(.stall))
+        head.isComplete && !bringsContent
+            ? resultByStatus() : .failure(.timeout(.stall, limit: settings.configuration.stallTimeout))
     }
 
     /// The result of a transfer that has ended with `code`.
@@ -222,6 +248,10 @@ final class Transfer {
             return .failure(error)
         }
         guard head.isComplete, let sink = sink.take() else { return .failure(.failed(.protocolViolation(cause: "no head"))) }
+        if decoder?.isComplete == false { return .failure(.failed(.cutShort(cause: "its compressed data end early"))) }
+        if let range = head.wholeRange, head.status == 206, range != bodyBytes {
+            return .failure(.failed(.cutShort(cause: "\(bodyBytes) bytes of \(range)")))
+        }
         do throws(FetchError) {
             return .content(try sink.finish())
         } catch {
@@ -263,7 +293,9 @@ final class Transfer {
             if let refusal, openedSockets == 0 || code == CURLE_ABORTED_BY_CALLBACK { return .notAllowed(.address(refusal)) }
             return .unreachable(cause: cause)
         case CURLE_OPERATION_TIMEDOUT:
-            return .timeout(didSendRequest ? .total : .connect)
+            return didSendRequest
+                ? .timeout(.total, limit: settings.configuration.timeout)
+                : .timeout(.connect, limit: settings.configuration.connectTimeout)
         case CURLE_PARTIAL_FILE, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_SEND_ERROR, CURLE_HTTP2_STREAM:
             return .failed(.cutShort(cause: cause))
         case CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_ISSUER_ERROR:

@@ -80,7 +80,7 @@ final class TransferDriver: CurlLoopDriver {
         return Int32(max(0, min(left.rounded(.up), 1000)))
     }
 
-    private var sweepInterval: Duration { min(.milliseconds(250), context.settings.configuration.stallTime / 4) }
+    private var sweepInterval: Duration { min(.milliseconds(250), context.settings.configuration.stallTimeout / 4) }
 
     private func sweep(at now: ContinuousClock.Instant, on multi: borrowing MultiHandle<FetchError>) {
         nextSweep = now + sweepInterval
@@ -89,7 +89,7 @@ final class TransferDriver: CurlLoopDriver {
             if let transfer = operation.transfer {
                 if transfer.isStalled(at: now) { handleResult(transfer.stalledResult(), of: operation, on: multi) }
             } else if now >= operation.deadline(timeout) {
-                finish(operation, .failure(operation.started == nil ? .busy : .timeout(.total)), on: multi)
+                finish(operation, .failure(operation.started == nil ? .busy : .timeout(.total, limit: timeout)), on: multi)
             }
         }
     }
@@ -112,9 +112,10 @@ final class TransferDriver: CurlLoopDriver {
         operation.begin(at: now)
         do throws(FetchError) {
             // The settings may have changed since the operation was queued.
-            try settings.check(operation.url)
-            let timeLeft = operation.deadline(settings.configuration.timeout) - now
-            guard timeLeft > .zero else { throw .timeout(.total) }
+            try settings.check(operation.url, redirectedFrom: operation.request.url)
+            let timeout = settings.configuration.timeout
+            let timeLeft = operation.deadline(timeout) - now
+            guard timeLeft > .zero else { throw .timeout(.total, limit: timeout) }
             let transfer = try Transfer(
                 operation.url, validators: operation.validators, document: operation.request.document,
                 fields: operation.request.fields + settings.fields(of: operation.url, source: operation.request.url),
@@ -139,6 +140,11 @@ final class TransferDriver: CurlLoopDriver {
             finish(operation, .failure(error), on: multi)
         case .delivered:
             finish(operation, .success(nil), on: multi)
+        case .notModified where !transfer.head.validators.confirm(operation.validators):
+            // It is about another representation (RFC 9111 section 4.3.4).
+            release(operation, on: multi)
+            operation.repeatWithoutConditions()
+            enter(operation, isContinuation: true, on: multi)
         case .notModified:
             finish(operation, .success(operation.unmodified(transfer)), on: multi)
         case .content(let body):
@@ -165,7 +171,7 @@ final class TransferDriver: CurlLoopDriver {
             } catch {
                 throw .failed(.redirect(error))
             }
-            try settings.check(next)
+            try settings.check(next, redirectedFrom: operation.request.url)
             release(operation, on: multi)
             operation.redirect(to: next, by: head)
             context.metrics.countRedirect()

@@ -7,6 +7,10 @@ package struct HTTPHeaders: Sendable, ExpressibleByDictionaryLiteral, CustomStri
     private(set) var encoded: [UInt8] = []
     /// The range of the value of `Cache-Status` in `encoded`, for the access log; empty without one.
     private(set) var cacheStatus = 0..<0
+    /// Where ``number`` belongs in `encoded`; nil without such a field.
+    private(set) var numberPosition: Int?
+    /// The number of the field that was appended with one. Copies with other numbers share all other bytes.
+    package var number = 0
 
     /// No fields.
     package init() {}
@@ -17,7 +21,25 @@ package struct HTTPHeaders: Sendable, ExpressibleByDictionaryLiteral, CustomStri
 
     package var isEmpty: Bool { encoded.isEmpty }
 
-    package var description: String { String(decoding: encoded, as: UTF8.self) }
+    package var description: String { String(decoding: complete, as: UTF8.self) }
+
+    /// All fields, with the number.
+    var complete: [UInt8] {
+        var fields = self
+        fields.settleNumber()
+        return fields.encoded
+    }
+
+    /// Makes the number a part of the other bytes.
+    private mutating func settleNumber() {
+        guard let position = numberPosition else { return }
+        let digits = String(number).utf8
+        encoded.insert(contentsOf: digits, at: position)
+        if cacheStatus.lowerBound >= position {
+            cacheStatus = cacheStatus.lowerBound + digits.count..<cacheStatus.upperBound + digits.count
+        }
+        numberPosition = nil
+    }
 
     /// Appends a field.
     ///
@@ -33,8 +55,26 @@ package struct HTTPHeaders: Sendable, ExpressibleByDictionaryLiteral, CustomStri
         encoded.append(10)
     }
 
+    /// Appends a field whose value contains a number, which is at least 0. The number of the last such field can be changed.
+    ///
+    /// - Parameters:
+    ///   - prefix: The value before the number.
+    ///   - suffix: The value after it.
+    package mutating func append(_ name: HTTPFieldName, _ prefix: String, number: Int, _ suffix: String) {
+        settleNumber()
+        append(name, prefix)
+        // Before the line's end.
+        let position = encoded.count - 2
+        encoded.insert(contentsOf: suffix.utf8, at: position)
+        (numberPosition, self.number) = (position, number)
+    }
+
     /// Appends all fields of `other`.
     package mutating func append(_ other: HTTPHeaders) {
+        if let position = other.numberPosition {
+            settleNumber()
+            (numberPosition, number) = (encoded.count + position, other.number)
+        }
         if !other.cacheStatus.isEmpty {
             cacheStatus = other.cacheStatus.lowerBound + encoded.count..<other.cacheStatus.upperBound + encoded.count
         }
@@ -43,7 +83,7 @@ package struct HTTPHeaders: Sendable, ExpressibleByDictionaryLiteral, CustomStri
 
     /// The value of the first field with that name, which is case-insensitive. Searches line by line: not for hot paths.
     package subscript(_ name: HTTPFieldName) -> String? {
-        encoded.withUnsafeBytes { bytes in
+        complete.withUnsafeBytes { bytes in
             for line in bytes.split(separator: 10) {
                 guard let colon = line.firstIndex(of: UInt8(ascii: ":")) else { continue }
                 let field = UnsafeRawBufferPointer(rebasing: line[..<colon])

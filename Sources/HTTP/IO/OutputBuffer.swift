@@ -57,6 +57,15 @@ final class OutputBuffer {
         bytes.withUnsafeBytes { append($0) }
     }
 
+    func append(_ headers: HTTPHeaders) {
+        guard let position = headers.numberPosition else { return append(headers.encoded) }
+        headers.encoded.withUnsafeBytes { bytes in
+            append(UnsafeRawBufferPointer(rebasing: bytes[..<position]))
+            append(decimal: headers.number)
+            append(UnsafeRawBufferPointer(rebasing: bytes[position...]))
+        }
+    }
+
     @inline(__always)
     func append(_ literal: StaticString) {
         let count = literal.utf8CodeUnitCount

@@ -86,7 +86,7 @@ package final class HTTPResource: Sendable {
         var whole = typed
         whole.append("Content-Length", String(length))
 
-        wholeFields = whole.encoded
+        wholeFields = whole.complete
         wholeHead = Self.head(200, whole)
         partHead = Self.head(206, typed)
         partsHead = Self.head(206, partial)
@@ -110,7 +110,7 @@ package final class HTTPResource: Sendable {
     private static func head(_ status: Int, _ headers: HTTPHeaders) -> [UInt8] {
         var bytes: [UInt8] = []
         HTTPStatus.appendLine(status, to: &bytes)
-        bytes.append(contentsOf: headers.encoded)
+        bytes.append(contentsOf: headers.complete)
         return bytes
     }
 }

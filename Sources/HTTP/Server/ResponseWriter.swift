@@ -206,7 +206,7 @@ final class ResponseWriter {
 
     /// Appends the fields that differ from response to response, and the empty line.
     private func endHead(_ connection: Connection, _ headers: HTTPHeaders, _ head: RequestHead) {
-        output.append(headers.encoded)
+        output.append(headers)
         output.append(clock.dateLine)
         output.append("X-Request-Id: ")
         if connection.exchange.generatedID == 0, let given = head.first(.requestID) {

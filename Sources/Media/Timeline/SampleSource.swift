@@ -72,6 +72,9 @@ final class SampleSource<Decoder: AnimationDecoder & ~Copyable> {
         drawn = area
     }
 
+    /// Whether the frames end with one whose pixels cannot be decoded, even if its header is sound.
+    var isBrokenOff: Bool { decoder.ending == .brokenOff }
+
     /// The duration of the frames read so far, in units of the source.
     var elapsed: Int { clock.now }
 

@@ -27,7 +27,7 @@ enum GzipReader {
     /// - Parameter limit: The most bytes of the result.
     static func decompress(_ bytes: [UInt8], limit: Int) throws(Failure) -> [UInt8] {
         var stream = z_stream()
-        guard gifreel_inflate_gzip(&stream) == Z_OK else { throw .damaged }
+        guard gifreel_inflate(&stream, 16 + MAX_WBITS) == Z_OK else { throw .damaged }
         defer { inflateEnd(&stream) }
         var result: [UInt8] = []
         var piece = [UInt8](repeating: 0, count: 1 << 18)

@@ -15,6 +15,8 @@ package indirect enum RenditionError: Error, Sendable, Equatable {
     case invalidOption(name: String, reason: String)
     /// The text is not the URL of a source.
     case invalidSourceURL(SourceURLError)
+    /// The rendition is not stored, and the request permits no fetch.
+    case notStored
     /// The client has used up its allowance of misses; `retryAfter` is in seconds, at least 1.
     case rateLimited(retryAfter: Int)
 
@@ -52,7 +54,8 @@ extension RenditionError {
         // Each attempt takes a worker for that long, so the next one comes as much later.
         case .conversionFailed(.wallClockTimeout, let allowance): .retryAfter(seconds: Int64(allowance.wall))
         case .conversionFailed(let error, _): Self.lifetime(error)
-        case .invalidOption, .invalidSourceURL, .rateLimited, .factsUnusable, .overloaded, .waitTimedOut, .storageFailed,
+        case .invalidOption, .invalidSourceURL, .notStored, .rateLimited, .factsUnusable, .overloaded, .waitTimedOut,
+            .storageFailed,
             .cancelled, .remembered:
             nil
         }
@@ -61,6 +64,8 @@ extension RenditionError {
     private static func lifetime(_ error: FetchError) -> NegativeLifetime? {
         switch error {
         case .notFound, .gone: .missing
+        // Rather an error page than a picture: the origin fails for the moment, whatever the status says.
+        case .notAGIF(.html), .notAGIF(.xml), .notAGIF(.json), .notAGIF(.text), .notAGIF(.empty): .transient
         case .notAGIF, .tooLarge: .unusable
         case .unreachable, .timeout, .failed, .tooManyRedirects, .notAllowed(.address):
             error.retryAfter.map { .retryAfter(seconds: $0.components.seconds) } ?? .transient
@@ -95,7 +100,7 @@ extension RenditionError {
     /// Whether another attempt may succeed, and when.
     package var retry: Retry {
         switch self {
-        case .invalidOption, .invalidSourceURL: .never
+        case .invalidOption, .invalidSourceURL, .notStored: .never
         case .rateLimited(let seconds): .whenServerHasCapacity(after: seconds)
         case .fetchFailed(let error): Self.retry(error)
         case .conversionFailed(let error, _): Self.retry(error)
@@ -134,14 +139,6 @@ extension RenditionError {
         case .conversionFailed(.rejected(.startPastEnd), _): false
         case .conversionFailed, .factsUnusable, .overloaded, .waitTimedOut, .storageFailed: true
         case .remembered(let error, _): error.concernsRendition
-        default: false
-        }
-    }
-
-    /// Whether the origin says that the source no longer exists.
-    var isSourceMissing: Bool {
-        switch self {
-        case .fetchFailed(.notFound), .fetchFailed(.gone): true
         default: false
         }
     }

@@ -92,8 +92,8 @@ package struct SharedFailure: Sendable, Equatable {
             switch error {
             case .fetchFailed(let error): self.init(error)
             case .conversionFailed(let error, let allowance): self.init(error, allowance)
-            case .invalidOption, .invalidSourceURL, .rateLimited, .factsUnusable, .overloaded, .waitTimedOut, .storageFailed,
-                .cancelled, .remembered:
+            case .invalidOption, .invalidSourceURL, .notStored, .rateLimited, .factsUnusable, .overloaded, .waitTimedOut,
+                .storageFailed, .cancelled, .remembered:
                 return nil
             }
         }

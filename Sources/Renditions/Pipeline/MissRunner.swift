@@ -8,6 +8,8 @@ internal import Sandbox
 /// shared tier), convert, publish, share.
 struct MissRunner: Sendable {
     let originRules: OriginRules
+    /// How long stale renditions are served after the first 404 of an origin.
+    let goneGrace: Duration
     /// The largest source, in bytes.
     let maxSourceBytes: Int
     let state: RenditionState
@@ -38,7 +40,7 @@ struct MissRunner: Sendable {
             }
         } catch .remembered(let error, let remaining) {
             // Another node found the source missing.
-            if stored != nil, error.isSourceMissing { await forget(request.source) }
+            if stored != nil { _ = await forgets(request.source, after: error) }
             throw .remembered(error, remaining: remaining)
         } catch {
             throw error
@@ -92,12 +94,29 @@ struct MissRunner: Sendable {
         _ request: RenditionRequest, validatorsOf stored: CachedRendition?
     ) async throws(RenditionError) -> SourceLoader.Outcome {
         do throws(RenditionError) {
-            return try await loader.load(request.source, validators: SourceValidators(stored?.alias?.validators))
+            let outcome = try await loader.load(
+                request.source, validators: SourceValidators(stored?.alias?.validators))
+            state.missing.remove(request.source)
+            return outcome
         } catch {
-            // The origin has removed the source, so stored renditions must not be sent any more, as after a purge.
-            if stored != nil, error.isSourceMissing { await forget(request.source) }
+            if stored != nil { _ = await forgets(request.source, after: error) }
             throw error
         }
+    }
+
+    /// Removes the stored renditions of a source if its origin has removed it: it says so (410), or answers 404 for longer than the
+    /// grace.
+    ///
+    /// - Returns: Whether they must not be sent any more, as after a purge.
+    func forgets(_ source: SourceURL, after error: RenditionError) async -> Bool {
+        switch error {
+        case .fetchFailed(.gone): break
+        case .fetchFailed(.notFound) where !state.missing.note(source, grace: goneGrace): break
+        default: return false
+        }
+        await forget(source)
+        state.missing.remove(source)
+        return true
     }
 
     /// Renews the alias of a rendition that the origin has confirmed (304).
@@ -108,14 +127,15 @@ struct MissRunner: Sendable {
         guard let stored, let alias = stored.alias else { throw .overloaded(cause: "304 without a stored rendition") }
         let times = StageTimes(fetch: unmodified.duration)
         let storage = originRules.permission(
-            for: request.source, unmodified.cacheDirectives, renewing: alias.freshFor)
+            for: request.source, unmodified.cacheDirectives, renewing: alias)
         guard storage.isAllowed else {
             await forget(request.source)
             return RenditionResult(stored, .unstored(.unwanted), times: times)
         }
         let renewed = await cache.renew(
-            alias.key, validators: Validators(unmodified.validators), fetchedAt: clock.unixSeconds(),
-            freshFor: stored.isOfIncompleteSource ? storage.freshForIncomplete : storage.freshFor, epoch: epoch)
+            alias.key, validators: Validators(unmodified.validators), fetchedAt: clock.steadySeconds(),
+            freshFor: stored.isOfIncompleteSource ? storage.freshForIncomplete : storage.freshFor,
+            mustRevalidate: storage.mustRevalidate, epoch: epoch)
         if let renewed { return RenditionResult(renewed, .renewed, times: times) }
         // If the cache cannot record the renewal, the stored rendition is still valid for this response, unless a purge is the
         // reason.

@@ -41,7 +41,7 @@ struct Production: Sendable {
         self.rendition = rendition
         self.source = source
         id = ObjectID(source.digest, rendition)
-        alias = storage.isAllowed ? source.alias(of: name, freshFor: storage.freshFor) : nil
+        alias = storage.isAllowed ? source.alias(of: name, storage) : nil
         self.epoch = epoch
         self.storage = storage
         self.times = times

@@ -17,6 +17,8 @@ package struct RenditionPipeline: Sendable {
     /// The settings of the pipeline.
     package struct Policy: Sendable {
         package var originRules: OriginRules
+        /// How long stale renditions are served after the first 404 of an origin.
+        package var goneGrace: Duration
         /// The largest source, in bytes.
         package var maxSourceBytes: Int
         /// Identifies the limits that decide whether a source fails; see ``SharedFailure/details(scope:)``.
@@ -25,10 +27,11 @@ package struct RenditionPipeline: Sendable {
         package var defaults: RenditionDefaults
 
         package init(
-            originRules: OriginRules, maxSourceBytes: Int, failureScope: String = "",
+            originRules: OriginRules, goneGrace: Duration = .seconds(600), maxSourceBytes: Int, failureScope: String = "",
             defaults: RenditionDefaults = RenditionDefaults()
         ) {
             self.originRules = originRules
+            self.goneGrace = goneGrace
             self.maxSourceBytes = maxSourceBytes
             self.failureScope = failureScope
             self.defaults = defaults
@@ -66,8 +69,8 @@ package struct RenditionPipeline: Sendable {
             cache: cache, clock: clock, rules: policy.originRules, state: state.sources, failures: state.failures,
             fetch: fetch)
         misses = MissRunner(
-            originRules: policy.originRules, maxSourceBytes: policy.maxSourceBytes, state: state, cache: cache, clock: clock,
-            loader: loader,
+            originRules: policy.originRules, goneGrace: policy.goneGrace, maxSourceBytes: policy.maxSourceBytes, state: state,
+            cache: cache, clock: clock, loader: loader,
             producer: RenditionProducer(
                 cache: cache, admission: state.admission, sharing: sharing, convert: convert, log: log),
             sharing: sharing, log: log)
@@ -85,6 +88,7 @@ package struct RenditionPipeline: Sendable {
         if let stored = try await lookUp(request) { return stored }
         if let lastFrame = await redirectPastEnd(request) { return try await find(lastFrame) }
         try state.failures.check(request.key, of: request.source)
+        if request.isOnlyFromStore { throw .notStored }
         try request.allowance.use()
         let (result, joined) = try await state.flights.value(
             for: FlightKey(request), urgency: request.urgency, client: request.client, watch: request.watch
@@ -110,6 +114,7 @@ package struct RenditionPipeline: Sendable {
             result.isStorable = false
             return .rendition(result)
         }
+        if request.isOnlyFromStore { throw .notStored }
         try request.allowance.use()
         var request = request
         request.followsSource = true
@@ -162,7 +167,7 @@ package struct RenditionPipeline: Sendable {
 
     /// Produces a rendition that no caller waits for, unless it is known to fail or the client has used up its allowance.
     package func produceBehindResponse(_ request: RenditionRequest) {
-        guard !isKnownToFail(request), request.allowance.useIfAvailable() else { return }
+        guard !request.isOnlyFromStore, !isKnownToFail(request), request.allowance.useIfAvailable() else { return }
         state.flights.start(FlightKey(request), urgency: request.urgency, client: request.client) {
             flight async throws(RenditionError) in
             try await runMissBehindResponse(request, flight)
@@ -212,13 +217,16 @@ package struct RenditionPipeline: Sendable {
 
     /// Returns a stored object, from the local cache or the shared tier; nil if neither has it.
     ///
-    /// - Parameter allowance: Used before the shared tier is asked, because ids without an object cost a request each.
+    /// - Parameters:
+    ///   - allowance: Used before the shared tier is asked, because ids without an object cost a request each.
+    ///   - isOnlyFromStore: Whether the shared tier is not asked.
     /// - Throws: ``RenditionError/rateLimited(retryAfter:)`` if the client has used up its allowance,
     ///   ``RenditionError/storageFailed(cause:)`` if the shared tier cannot tell.
     package func object(
-        _ id: ObjectID, fileExtension: String, allowance: MissAllowance
+        _ id: ObjectID, fileExtension: String, allowance: MissAllowance, isOnlyFromStore: Bool = false
     ) async throws(RenditionError) -> CachedRendition? {
         if let stored = await cache.object(id, isFirstLook: true) { return stored }
+        if isOnlyFromStore { throw .notStored }
         guard let sharing else { return nil }
         try allowance.use()
         return try await state.objectFlights.value(for: "\(id).\(fileExtension)") { _ async throws(RenditionError) in
@@ -254,11 +262,8 @@ package struct RenditionPipeline: Sendable {
             return nil
         case .stale(let age):
             let failure = state.failures.failure(of: request.key, of: request.source)
-            // Another request, or another node, has found that the origin removed the source.
-            if case .remembered(let cause, _) = failure, cause.isSourceMissing {
-                await misses.forget(request.source)
-                return nil
-            }
+            // Another request, or another node, has found that the origin does not have the source.
+            if case .remembered(let cause, _) = failure, await misses.forgets(request.source, after: cause) { return nil }
             // An origin that is known to fail is not asked again.
             if failure == nil { renewBehindResponse(request) }
             return RenditionResult(stored, .stale(age))
@@ -271,7 +276,7 @@ package struct RenditionPipeline: Sendable {
     /// request.
     private func renewBehindResponse(_ request: RenditionRequest) {
         let key = FlightKey(request)
-        guard !state.flights.isJoinable(key), request.allowance.useIfAvailable() else { return }
+        guard !request.isOnlyFromStore, !state.flights.isJoinable(key), request.allowance.useIfAvailable() else { return }
         state.flights.start(key, urgency: .renewal) { flight async throws(RenditionError) in
             try await misses.run(request, flight)
         }

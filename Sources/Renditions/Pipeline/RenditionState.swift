@@ -42,6 +42,7 @@ package final class RenditionState: Sendable {
     let objectFlights: SingleFlight<String, CachedRendition?>
     let sources: SourceLoader.State
     let failures: FailureMemory
+    let missing: MissingSources
     let admission: Admission
     private let cache: Cache
     private let failureScope: Mutex<String>
@@ -62,6 +63,7 @@ package final class RenditionState: Sendable {
         sources = SourceLoader.State(lifetime: limits.fetchLifetime, runtime: runtime)
         failures = FailureMemory(cache, clock: clock)
         self.cache = cache
+        missing = MissingSources(clock: clock)
         admission = Admission(jobs: limits.jobs, bytes: limits.bytes)
     }
 
@@ -91,6 +93,7 @@ package final class RenditionState: Sendable {
         case .url, .prefix: break
         }
         failures.forget(scope)
+        missing.forget(scope)
     }
 
     /// Remembers the failure of a source that another node has found.

@@ -21,6 +21,8 @@ package struct RenditionRequest: Sendable {
     /// The rendition that answers instead if this one is larger than the source: the source itself. It is stored in the same
     /// flight then, so that it needs no second fetch.
     package var alternative: Rendition?
+    /// Whether the request is answered from the store only, and causes no fetch.
+    package let isOnlyFromStore: Bool
     /// Follows the flight of a miss.
     package var watch: MissWatch?
     /// Whether the caller follows the bytes of the source while they arrive.
@@ -28,11 +30,12 @@ package struct RenditionRequest: Sendable {
 
     package init(
         _ rendition: Rendition, of source: SourceURL, urgency: Urgency = .visitor, client: ClientNetwork? = nil,
-        allowance: MissAllowance = .unlimited, alternative: Rendition? = nil
+        allowance: MissAllowance = .unlimited, alternative: Rendition? = nil, isOnlyFromStore: Bool = false
     ) {
         self.rendition = rendition
         self.source = source
         self.alternative = alternative
+        self.isOnlyFromStore = isOnlyFromStore
         key = AliasKey(source, rendition)
         self.urgency = urgency
         self.client = client
@@ -41,7 +44,8 @@ package struct RenditionRequest: Sendable {
 
     /// The same request for another rendition of the source.
     package func with(_ other: Rendition) -> RenditionRequest {
-        var request = RenditionRequest(other, of: source, urgency: urgency, client: client, allowance: allowance)
+        var request = RenditionRequest(
+            other, of: source, urgency: urgency, client: client, allowance: allowance, isOnlyFromStore: isOnlyFromStore)
         request.watch = watch
         return request
     }

@@ -7,7 +7,7 @@ package struct ClusterCoordinator: NodeCoordinator {
     private let cluster: Cluster
     /// Seconds that a finding is kept if the origin gives no lifetime.
     private let freshFor: Int64
-    private let now: @Sendable () -> Int64
+    private let clock: CacheClock
 
     /// - Parameters:
     ///   - freshFor: Seconds that a finding is kept if the origin gives no lifetime: `cache.fresh_for`.
@@ -15,23 +15,20 @@ package struct ClusterCoordinator: NodeCoordinator {
     package init(_ cluster: Cluster, freshFor: Int64, clock: CacheClock) {
         self.cluster = cluster
         self.freshFor = freshFor
-        now = clock.unixSeconds
+        self.clock = clock
     }
 
     package func join(
         _ key: AliasKey, of source: SourceURL, rejecting rejected: SharedFinding?, failureScope: String
     ) async -> FlightRole {
-        var outdated = rejected.map { SharedRecord($0) }
+        var outdated = rejected.map { SharedRecord($0, clock) }
         while true {
             switch await cluster.joinFlight(key.description, sourceURL: source.canonical, outdated: outdated) {
             case .lead(let lease):
-                return .lead(
-                    ClusterLease(lease, failureScope: failureScope) { freshFor, fetchedAt in
-                        (freshFor ?? self.freshFor) - (now() - fetchedAt)
-                    })
+                return .lead(ClusterLease(lease, failureScope: failureScope, freshFor: freshFor, clock: clock))
             case .found(let record, let isFollowed):
                 if let failure = SharedFailure(record, scope: failureScope) { return .failed(failure) }
-                if let finding = SharedFinding(record) { return .found(finding, isFollowed: isFollowed) }
+                if let finding = SharedFinding(record, clock) { return .found(finding, isFollowed: isFollowed) }
                 // A failure under other limits. This node tries the source itself.
                 if outdated == record { return .alone }
                 outdated = record
@@ -51,20 +48,20 @@ package struct ClusterCoordinator: NodeCoordinator {
 private struct ClusterLease: FlightLease {
     private let lease: Lease
     private let failureScope: String
-    private let secondsLeft: @Sendable (_ freshFor: Int64?, _ fetchedAt: Int64) -> Int64
+    /// Seconds that a finding is kept if the origin gives no lifetime.
+    private let freshFor: Int64
+    private let clock: CacheClock
 
-    init(
-        _ lease: Lease, failureScope: String,
-        secondsLeft: @escaping @Sendable (_ freshFor: Int64?, _ fetchedAt: Int64) -> Int64
-    ) {
+    init(_ lease: Lease, failureScope: String, freshFor: Int64, clock: CacheClock) {
         self.lease = lease
         self.failureScope = failureScope
-        self.secondsLeft = secondsLeft
+        self.freshFor = freshFor
+        self.clock = clock
     }
 
     func complete(_ finding: SharedFinding) async {
-        let seconds = secondsLeft(finding.freshFor, finding.fetchedAt)
-        _ = await lease.complete(SharedRecord(finding), lifetime: .seconds(max(0, seconds)))
+        let seconds = (finding.freshFor ?? freshFor) - (clock.steadySeconds() - finding.fetchedAt)
+        _ = await lease.complete(SharedRecord(finding, clock), lifetime: .seconds(max(0, seconds)))
     }
 
     func fail(_ failure: SharedFailure) async {
@@ -88,22 +85,29 @@ extension SharedFailure {
 }
 
 extension SharedRecord {
-    fileprivate init(_ finding: SharedFinding) {
+    /// The record has the wall clock's time, because the nodes have that in common.
+    fileprivate init(_ finding: SharedFinding, _ clock: CacheClock) {
         self.init(
             outcome: .object(id: finding.object.description, fileExtension: finding.fileExtension),
-            etag: finding.validators.etag, lastModified: finding.validators.lastModified, fetchedAt: finding.fetchedAt,
-            freshFor: finding.freshFor)
+            etag: finding.validators.etag, lastModified: finding.validators.lastModified,
+            fetchedAt: finding.fetchedAt + clock.unixSeconds() - clock.steadySeconds(), freshFor: finding.freshFor,
+            mustRevalidate: finding.mustRevalidate)
     }
 }
 
 extension SharedFinding {
+    /// Seconds by which the clock of another node may be ahead. What is further in the future is stale.
+    private static let tolerance: Int64 = 60
+
     /// Nil for a record that names no object.
-    fileprivate init?(_ record: SharedRecord) {
+    fileprivate init?(_ record: SharedRecord, _ clock: CacheClock) {
         guard case .object(let id, let fileExtension) = record.outcome, let object = ObjectID(hex: id) else { return nil }
+        let age = clock.unixSeconds() - record.fetchedAt
         self.init(
             object: object, fileExtension: fileExtension,
-            validators: Validators(etag: record.etag, lastModified: record.lastModified), fetchedAt: record.fetchedAt,
-            freshFor: record.freshFor)
+            validators: Validators(etag: record.etag, lastModified: record.lastModified),
+            fetchedAt: clock.steadySeconds() - (-Self.tolerance..<0 ~= age ? 0 : age), freshFor: record.freshFor,
+            mustRevalidate: record.mustRevalidate)
     }
 }
 

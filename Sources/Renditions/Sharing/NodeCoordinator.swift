@@ -45,19 +45,23 @@ package struct SharedFinding: Sendable, Equatable {
     package let object: ObjectID
     package let fileExtension: String
     package let validators: Validators
-    /// The time of the origin's response, in seconds since 1970.
+    /// The time of the origin's response by ``CacheClock/steadySeconds()``.
     package let fetchedAt: Int64
     /// Seconds of freshness, if the origin limits them.
     package let freshFor: Int64?
+    /// Whether the origin forbids to use the response once it is stale.
+    package let mustRevalidate: Bool
 
     package init(
-        object: ObjectID, fileExtension: String, validators: Validators, fetchedAt: Int64, freshFor: Int64?
+        object: ObjectID, fileExtension: String, validators: Validators, fetchedAt: Int64, freshFor: Int64?,
+        mustRevalidate: Bool = false
     ) {
         self.object = object
         self.fileExtension = fileExtension
         self.validators = validators
         self.fetchedAt = fetchedAt
         self.freshFor = freshFor
+        self.mustRevalidate = mustRevalidate
     }
 
     /// The finding of a rendition that was found or published under an alias; nil for an upload.
@@ -65,14 +69,14 @@ package struct SharedFinding: Sendable, Equatable {
         guard let alias = rendition.alias else { return nil }
         self.init(
             object: rendition.objectID, fileExtension: rendition.fileExtension, validators: alias.validators,
-            fetchedAt: alias.fetchedAt, freshFor: alias.freshFor)
+            fetchedAt: alias.fetchedAt, freshFor: alias.freshFor, mustRevalidate: alias.mustRevalidate)
     }
 
     /// The alias of the local cache.
     func alias(of request: RenditionRequest) -> AliasRecord {
         AliasRecord(
             key: request.key, sourceURL: request.source.canonical, validators: validators, fetchedAt: fetchedAt,
-            freshFor: freshFor)
+            freshFor: freshFor, mustRevalidate: mustRevalidate)
     }
 }
 

@@ -1,3 +1,4 @@
+internal import Cache
 internal import Fetch
 
 /// The extent to which `Cache-Control` and `Expires` of origins are obeyed (RFC 9111 section 5.2.2).
@@ -33,21 +34,27 @@ package struct OriginRules: Sendable, Equatable {
         guard isObeyed else { return permission(configured) }
         // `private` excludes shared caches, and this is one.
         if directives.noStore || directives.isPrivate { return .denied }
-        guard let lifetime = directives.noCache ? 0 : directives.freshFor else { return permission(configured) }
-        let most = directives.isLimitedByDefault ? min(longest, configured ?? defaultLifetime) : longest
-        return permission(min(max(Int64(lifetime), shortest), most))
+        var found = permission(configured)
+        if let lifetime = directives.noCache ? 0 : directives.freshFor {
+            let most = directives.isLimitedByDefault ? min(longest, configured ?? defaultLifetime) : longest
+            found = permission(min(max(Int64(lifetime), shortest), most))
+        }
+        found.mustRevalidate = directives.forbidsStale
+        return found
     }
 
     /// Whether the source at `url` may stay stored after the origin has confirmed it (304), and for how long.
     ///
-    /// A lifetime that the response does not repeat keeps its value (RFC 9111 section 4.3.4) within the bounds. It yields to that of a
-    /// mount: the stored value does not tell whether it is the origin's or an earlier one of the mount.
+    /// Directives that the response does not repeat keep their value (RFC 9111 section 4.3.4), a lifetime within the bounds. The latter
+    /// yields to that of a mount: the stored value does not tell whether it is the origin's or an earlier one of the mount.
     ///
-    /// - Parameter known: The stored lifetime, in seconds.
-    func permission(for url: SourceURL, _ directives: CacheDirectives, renewing known: Int64?) -> StoragePermission {
-        let found = permission(for: url, directives)
-        guard isObeyed, found.isAllowed, found.freshFor == nil, let known else { return found }
-        return permission(min(max(known, shortest), longest))
+    /// - Parameter known: The stored directives.
+    func permission(for url: SourceURL, _ directives: CacheDirectives, renewing known: AliasRecord) -> StoragePermission {
+        var found = permission(for: url, directives)
+        guard isObeyed, found.isAllowed else { return found }
+        if found.freshFor == nil, let lifetime = known.freshFor { found = permission(min(max(lifetime, shortest), longest)) }
+        found.mustRevalidate = directives.isEmpty ? known.mustRevalidate : directives.forbidsStale
+        return found
     }
 
     /// - Parameter freshFor: Seconds; nil if neither the origin nor a mount gives a lifetime.
@@ -63,6 +70,8 @@ struct StoragePermission: Sendable, Equatable {
     var isAllowed = true
     /// Seconds; nil if the origin gives no lifetime.
     var freshFor: Int64?
+    /// Whether the origin forbids to use the source once it is stale.
+    var mustRevalidate = false
     /// Seconds, if the source breaks off.
     var freshForIncomplete = OriginRules.longestForIncomplete
 

@@ -17,7 +17,7 @@ package struct Source: Sendable {
     struct Origin: Sendable {
         let url: SourceURL
         let validators: Validators
-        /// Seconds since 1970.
+        /// By ``CacheClock/steadySeconds()``.
         let fetchedAt: Int64
     }
 
@@ -35,12 +35,12 @@ package struct Source: Sendable {
 
     /// The alias of a rendition of this source; nil for an upload, which has no URL.
     ///
-    /// - Parameter freshFor: Seconds, if the origin limits them.
-    func alias(of rendition: Rendition, freshFor: Int64?) -> AliasRecord? {
+    /// - Parameter storage: The lifetime that the origin gave.
+    func alias(of rendition: Rendition, _ storage: StoragePermission) -> AliasRecord? {
         origin.map { origin in
             AliasRecord(
                 key: AliasKey(origin.url, rendition), sourceURL: origin.url.canonical, validators: origin.validators,
-                fetchedAt: origin.fetchedAt, freshFor: freshFor)
+                fetchedAt: origin.fetchedAt, freshFor: storage.freshFor, mustRevalidate: storage.mustRevalidate)
         }
     }
 }

@@ -155,7 +155,7 @@ package struct SourceLoader: Sendable {
             arriving.complete(fetched)
             guard let digest = SourceDigest(bytes: fetched.sha256) else { throw .overloaded(cause: "no digest") }
             let source = LoadedSource(
-                fetched, digest: digest, of: key.url, epoch: epoch, at: clock.unixSeconds(), rules, arriving)
+                fetched, digest: digest, of: key.url, epoch: epoch, at: clock.steadySeconds(), rules, arriving)
             if source.storage.isAllowed { share(source) }
             return .loaded(source)
         }

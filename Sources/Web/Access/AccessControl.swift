@@ -122,9 +122,7 @@ package struct SignatureCheck: Sendable {
     package init(keys: SigningKeys, isRequired: Bool, mounts: [Mount] = [], clock: CacheClock) {
         self.keys = keys
         self.isRequired = isRequired
-        signedSources = mounts.filter { $0.requiresSignature == true }.flatMap { mount in
-            (mount.allow.isEmpty ? [""] : mount.allow).map { SourceScope(below: mount.origin, path: $0) }
-        }
+        signedSources = mounts.flatMap(\.signedSources)
         now = clock.unixSeconds
     }
 
@@ -172,6 +170,8 @@ struct ClientContext: Sendable {
     var allowance: MissAllowance
     /// Whether the client prefers 202 to waiting.
     let prefersAsync: Bool
+    /// Whether the client wants a stored response or none.
+    let wantsStoredOnly: Bool
     /// The URL that gets the outcome of a request that does not wait.
     var callback: SourceURL?
 
@@ -183,5 +183,6 @@ struct ClientContext: Sendable {
         network = request.clientAddress.map(ClientNetwork.init)
         allowance = access.allowance(network, key)
         prefersAsync = PreferField.namesAsync(request)
+        wantsStoredOnly = RequestCacheControl.namesOnlyIfCached(request)
     }
 }

@@ -28,6 +28,20 @@ enum PriorityField {
     }
 }
 
+/// The request field `Cache-Control` (RFC 9111 section 5.2.1).
+enum RequestCacheControl {
+    /// Whether the client wants a stored response or none.
+    static func namesOnlyIfCached(_ request: borrowing HTTPRequest) -> Bool {
+        var isNamed = false
+        request.forEachValue(of: "Cache-Control") { value in
+            if !isNamed {
+                isNamed = FieldList(value).contains { FieldElement($0).value.equalsIgnoringCase("only-if-cached") }
+            }
+        }
+        return isNamed
+    }
+}
+
 /// The request field `Prefer` (RFC 7240).
 enum PreferField {
     /// Whether the client prefers an answer at once to one with the result.

@@ -26,10 +26,10 @@ struct HitResponder: Sendable {
         if let expires = entry.expires, access.signatures.hasExpired(expires) { return nil }
         if let alias = entry.alias {
             let found = entry.negotiated.map { negotiated(alias, $0.sequence, $0.original, request) } ?? fresh(alias)
-            guard let rendition = found else { return nil }
+            guard let (rendition, remaining) = found else { return nil }
             if entry.refusesLarger, mayBeRefused(rendition, entry.h264) { return nil }
             if let key = entry.key { access.countHit(key) }
-            return responder.hit(rendition, .source, entry.terms)
+            return responder.hit(rendition, .source, remaining: remaining, entry.terms)
         }
         guard let object = entry.object else { return nil }
         return objectResponse(object.id, object.fileExtension)
@@ -38,7 +38,7 @@ struct HitResponder: Sendable {
     /// The rendition that `Accept` selects, or the GIF if that is smaller; nil if it is not in memory or not fresh.
     private func negotiated(
         _ video: AliasKey, _ sequence: AliasKey?, _ original: AliasKey, _ request: borrowing HTTPRequest
-    ) -> CachedRendition? {
+    ) -> (rendition: CachedRendition, remaining: Int64)? {
         let key: AliasKey? =
             switch AcceptField(request).preference(offersSequence: sequence != nil) {
             case .video: video
@@ -46,8 +46,8 @@ struct HitResponder: Sendable {
             case .original: nil
             }
         guard let key else { return fresh(original) }
-        guard let rendition = fresh(key) else { return nil }
-        return responder.isLargerThanSource(rendition) ? fresh(original) : rendition
+        guard let found = fresh(key) else { return nil }
+        return responder.isLargerThanSource(found.rendition) ? fresh(original) : found
     }
 
     /// The response with a rendition of a source, if it is in memory and fresh.
@@ -58,16 +58,17 @@ struct HitResponder: Sendable {
     func renditionResponse(
         _ key: AliasKey, _ terms: ResponseTerms, unlessLarger: Bool, h264: AliasKey? = nil
     ) -> HTTPResponse? {
-        guard let rendition = fresh(key) else { return nil }
+        guard let (rendition, remaining) = fresh(key) else { return nil }
         if unlessLarger, mayBeRefused(rendition, h264) { return nil }
-        return responder.hit(rendition, .source, terms)
+        return responder.hit(rendition, .source, remaining: remaining, terms)
     }
 
     /// Whether a request that refuses larger renditions may refuse this one. Where the one in H.264 is not in memory, that is not known.
     private func mayBeRefused(_ rendition: CachedRendition, _ h264: AliasKey?) -> Bool {
         if responder.isLargerThanSource(rendition) { return true }
         guard let h264 else { return false }
-        return fresh(h264).map { !Rendition.isWorthOffering(av1: rendition.length, besideH264: $0.length) } ?? true
+        guard let (video, _) = fresh(h264) else { return true }
+        return !Rendition.isWorthOffering(av1: rendition.length, besideH264: video.length)
     }
 
     /// The response with a stored object, if it is in memory. Facts are composed for each request.
@@ -75,7 +76,7 @@ struct HitResponder: Sendable {
         guard fileExtension != Rendition.Format.json.rawValue, let rendition = cache.hotObject(id),
             rendition.fileExtension == fileExtension
         else { return nil }
-        return responder.hit(rendition, .object)
+        return responder.hit(rendition)
     }
 
     /// Records the meaning of a target, after access to it was granted.
@@ -83,8 +84,9 @@ struct HitResponder: Sendable {
         memo.insert(target, for: bytes)
     }
 
-    private func fresh(_ key: AliasKey) -> CachedRendition? {
-        guard let found = cache.hotAlias(key), case .fresh = cache.freshness(of: found) else { return nil }
-        return found
+    /// The rendition, and the seconds for which it is fresh.
+    private func fresh(_ key: AliasKey) -> (rendition: CachedRendition, remaining: Int64)? {
+        guard let found = cache.hotAlias(key), case .fresh(let remaining) = cache.freshness(of: found) else { return nil }
+        return (found, remaining)
     }
 }

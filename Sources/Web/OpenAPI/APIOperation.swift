@@ -61,7 +61,7 @@ package struct APIOperation: Sendable {
 
     private static let sourceProblems =
         ProblemTable.request + ProblemTable.access + ProblemTable.source + ProblemTable.conversion + ProblemTable.rate
-        + ProblemTable.load
+        + ProblemTable.load + ProblemTable.store
     private static let uploadProblems =
         ProblemTable.request + ProblemTable.access + ProblemTable.conversion + ProblemTable.rate + ProblemTable.load
     private static let adminProblems = ProblemTable.admin + ProblemTable.request + ProblemTable.load

@@ -116,7 +116,7 @@ struct PageController: Sendable {
     ///
     /// - Returns: Whether the page is about to change.
     private func queueSmallerVideo(of page: RequestedPage, _ client: ClientContext) -> Bool {
-        guard let after = policy.av1After, page.video?.uses ?? 0 >= after, page.smallerVideo == nil,
+        guard let after = policy.av1After, !client.wantsStoredOnly, page.video?.uses ?? 0 >= after, page.smallerVideo == nil,
             let smaller = page.smallerRendition
         else { return false }
         let entry = request(smaller, of: page, client)
@@ -127,7 +127,8 @@ struct PageController: Sendable {
 
     private func request(_ rendition: Rendition, of page: RequestedPage, _ client: ClientContext) -> RenditionRequest {
         RenditionRequest(
-            rendition, of: page.source, urgency: client.urgency, client: client.network, allowance: client.allowance)
+            rendition, of: page.source, urgency: client.urgency, client: client.network, allowance: client.allowance,
+            isOnlyFromStore: client.wantsStoredOnly)
     }
 
     /// Responds with the oEmbed document of the page that the query names.

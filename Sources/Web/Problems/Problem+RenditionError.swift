@@ -11,6 +11,7 @@ extension Problem {
         switch error {
         case .invalidOption(let name, let reason): self = .badOption(name, reason)
         case .invalidSourceURL(let error): self = .badSourceURL(error.description)
+        case .notStored: self = .notStored
         case .rateLimited(let seconds): self = .rateLimited(retryAfter: seconds)
         case .fetchFailed(let source):
             self.init(source)

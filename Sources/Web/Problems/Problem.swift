@@ -60,6 +60,16 @@ package struct Problem: Error, Sendable, Equatable {
         return problem
     }()
 
+    /// The rendition is not stored, and the request forbids to fetch its source (RFC 9111 section 5.2.1.7).
+    static let notStored: Problem = {
+        var problem = Problem(
+            504, "not_stored",
+            "The rendition is not stored, and the request permits no fetch (Cache-Control: only-if-cached).")
+        problem.cacheStatus = "gifreel; detail=only-if-cached"
+        problem.isLogged = false
+        return problem
+    }()
+
     package static func badSignature(_ detail: String) -> Problem {
         Problem(403, "bad_signature", detail)
     }

@@ -22,6 +22,8 @@ package enum ProblemTable {
     static let waiting = [Row(404, "not_ready")]
     /// The problem of a request that refuses a rendition that is larger than its source.
     static let larger = [Row(404, "not_smaller")]
+    /// The problem of a request that wants a stored rendition or none.
+    static let store = [Row(504, "not_stored")]
     /// Problems of requests that are not permitted.
     static let access = [
         Row(403, "bad_signature"), Row(403, "expired_signature"), Row(403, "option_not_allowed"),
@@ -50,5 +52,5 @@ package enum ProblemTable {
         + [Row(405, "method_not_allowed")]
 
     package static let all =
-        request + waiting + larger + access + source + conversion + rate + load + admin + format + everywhere
+        request + waiting + larger + store + access + source + conversion + rate + load + admin + format + everywhere
 }

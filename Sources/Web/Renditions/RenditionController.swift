@@ -56,7 +56,7 @@ struct RenditionController: Sendable {
         let alternative = rendition.format == .gif ? nil : target.negotiation?.original
         let renditionRequest = RenditionRequest(
             rendition, of: source, urgency: client.urgency, client: client.network, allowance: client.allowance,
-            alternative: alternative)
+            alternative: alternative, isOnlyFromStore: client.wantsStoredOnly)
         let terms = target.terms
         let url = target.withoutCallback(request.target, keys: keys)
         if rendition.format == .json {
@@ -108,7 +108,9 @@ struct RenditionController: Sendable {
     ///
     /// - Returns: False if there is an answer: the rendition is stored, or is known to fail.
     private func queue(_ request: RenditionRequest) async -> Bool {
-        guard await pipeline.stored(request) == nil, !pipeline.isKnownToFail(request) else { return false }
+        guard !request.isOnlyFromStore, await pipeline.stored(request) == nil, !pipeline.isKnownToFail(request) else {
+            return false
+        }
         // A page offers both encodings, so its visitors wait for this one.
         let encodedAsH264 = request.rendition.encoded(by: .h264).map(request.with)
         background.add(request, after: encodedAsH264?.key == request.key ? nil : encodedAsH264)
@@ -219,18 +221,19 @@ struct RenditionController: Sendable {
     ) -> HTTPReply {
         if let hit = hits.objectResponse(id, fileExtension) { return .now(hit) }
         return .later(in: RequestSpan(of: request, tracer)) {
-            await objectResponse(id, fileExtension, client.allowance)
+            await objectResponse(id, fileExtension, client)
         }
     }
 
     private static let noObject = Problem.notFound("No rendition is stored under this id and extension.")
 
     private func objectResponse(
-        _ id: ObjectID, _ fileExtension: String, _ allowance: MissAllowance
+        _ id: ObjectID, _ fileExtension: String, _ client: ClientContext
     ) async -> HTTPResponse {
         let stored: CachedRendition?
         do throws(RenditionError) {
-            stored = try await pipeline.object(id, fileExtension: fileExtension, allowance: allowance)
+            stored = try await pipeline.object(
+                id, fileExtension: fileExtension, allowance: client.allowance, isOnlyFromStore: client.wantsStoredOnly)
         } catch {
             return ProblemDocument.response(Problem(error))
         }
@@ -239,7 +242,7 @@ struct RenditionController: Sendable {
         }
         guard fileExtension == Rendition.Format.json.rawValue else {
             log.answered(object: RenditionResponder.path(found))
-            return responder.hit(found, .object)
+            return responder.hit(found)
         }
         // The facts of an upload, as the response to the upload had them.
         guard let document = await facts.compose(found, nil) else { return ProblemDocument.response(Self.noObject) }

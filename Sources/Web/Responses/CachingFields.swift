@@ -5,6 +5,7 @@ internal import Renditions
 /// The fields that instruct HTTP caches.
 struct CachingFields: Sendable {
     private let policy: HeadPolicy
+    private let cache: Cache
     private let secondsLeft: @Sendable (Int64) -> Int64
     private var maxAge: Int { policy.maxAge }
     private var staleFor: Int64 { policy.staleFor }
@@ -13,8 +14,9 @@ struct CachingFields: Sendable {
     private static let staleMaxAge = 5
 
     /// - Parameter secondsLeft: Returns the seconds until a time, which is in seconds since 1970.
-    init(_ policy: HeadPolicy, secondsLeft: @escaping @Sendable (Int64) -> Int64) {
+    init(_ policy: HeadPolicy, cache: Cache, secondsLeft: @escaping @Sendable (Int64) -> Int64) {
         self.policy = policy
+        self.cache = cache
         self.secondsLeft = secondsLeft
     }
 
@@ -30,15 +32,18 @@ struct CachingFields: Sendable {
         of result: RenditionResult, _ address: RenditionResponder.Address, _ terms: ResponseTerms, isIncomplete: Bool
     ) -> HTTPHeaders {
         guard result.isStorable else { return Self.constant("no-store", vary: terms.vary) }
-        let limited = Self.limited(terms, result)
-        return fields(ofStored: result.rendition.alias, address, limited, isIncomplete: isIncomplete)
+        return fields(
+            ofStored: result.rendition, address, terms, isIncomplete: isIncomplete, isStale: result.provenance.isStale)
     }
 
     /// The fields of a response with a stored rendition. Caches may store the response for as long as the origin permits this cache
     /// to, and no longer than the signature of the request is valid. The alias of a source that breaks off has a short lifetime,
     /// beyond which they must not send the response.
+    ///
+    /// Without fields for CDNs, the lifetime is the number of the fields, so that it can be set for each response.
     func fields(
-        ofStored alias: AliasRecord?, _ address: RenditionResponder.Address, _ terms: ResponseTerms, isIncomplete: Bool
+        ofStored rendition: CachedRendition, _ address: RenditionResponder.Address, _ terms: ResponseTerms, isIncomplete: Bool,
+        isStale: Bool = false
     ) -> HTTPHeaders {
         if address == .object {
             let year: Int64 = 31_536_000
@@ -48,40 +53,70 @@ struct CachingFields: Sendable {
             }
             return Self.constant("public, max-age=\(year), immutable", vary: terms.vary)
         }
+        let alias = rendition.alias
         let left = terms.expires.map(secondsLeft)
-        /// The directives for caches that may store the response for `age` seconds.
-        func directives(_ age: Int) -> String {
-            let age = Self.age(age, alias, terms)
-            if isIncomplete { return "public, max-age=\(min(age, left ?? age))" }
-            if let left, left < age + staleFor { return "public, max-age=\(min(age, left))" }
-            return "public, max-age=\(age), stale-while-revalidate=\(staleFor), stale-if-error=\(staleFor)"
+        /// Appends the directives for caches that may store the response for `configured` seconds.
+        func append(_ name: HTTPFieldName, _ configured: Int, to fields: inout HTTPHeaders) {
+            let age = lifetime(of: rendition, configured, terms, isStale: isStale)
+            var (number, rest) = (age, "")
+            if let left { number = min(age, left) }
+            if alias?.mustRevalidate == true {
+                rest = ", must-revalidate"
+            } else if !isIncomplete, left.map({ $0 >= age + staleFor }) ?? true {
+                rest = ", stale-while-revalidate=\(staleFor), stale-if-error=\(staleFor)"
+            }
+            fields.append(name, "public, max-age=", number: Int(number), rest)
         }
-        var fields = Self.constant(directives(terms.maxAge ?? maxAge), vary: terms.vary)
+        var fields = HTTPHeaders()
+        append("Cache-Control", terms.maxAge ?? maxAge, to: &fields)
+        if let vary = terms.vary { fields.append("Vary", vary) }
         if let cdnMaxAge = policy.cdnMaxAge {
-            fields.append("CDN-Cache-Control", directives(cdnMaxAge))
+            append("CDN-Cache-Control", cdnMaxAge, to: &fields)
             if let alias { fields.append(CDNTags(alias.sourceURL).fields) }
         }
         return fields
     }
 
+    /// Whether responses to requests with the same terms for the same rendition differ in nothing but the number of their fields.
+    var areNumbered: Bool { policy.cdnMaxAge == nil }
+
     /// The seconds for which a consumer may store what was composed from a result: as long as caches may.
     func lifetime(of result: RenditionResult, _ terms: ResponseTerms) -> Int {
         guard result.isStorable else { return 0 }
-        let terms = Self.limited(terms, result)
-        let age = Self.age(terms.maxAge ?? maxAge, result.rendition.alias, terms)
+        let age = lifetime(of: result.rendition, terms.maxAge ?? maxAge, terms, isStale: result.provenance.isStale)
         return Int(min(age, terms.expires.map(secondsLeft) ?? .max))
     }
 
-    /// The terms of a response with a result: those of a stale one are limited.
-    private static func limited(_ terms: ResponseTerms, _ result: RenditionResult) -> ResponseTerms {
-        if case .stale = result.provenance { return terms.limited(to: staleMaxAge) }
-        return terms
-    }
-
-    /// The lifetime of a response in seconds.
+    /// The lifetime of a response in seconds: that of the settings or of the origin, less the time since the origin was asked. Otherwise
+    /// each cache would start it anew.
     ///
     /// - Parameter configured: That of the settings.
-    private static func age(_ configured: Int, _ alias: AliasRecord?, _ terms: ResponseTerms) -> Int64 {
-        min(Int64(min(configured, terms.longest ?? .max)), alias?.freshFor ?? .max)
+    private func lifetime(
+        of rendition: CachedRendition, _ configured: Int, _ terms: ResponseTerms, isStale: Bool
+    ) -> Int64 {
+        let most = Int64(min(configured, terms.longest ?? .max))
+        if isStale { return min(most, Int64(Self.staleMaxAge)) }
+        guard case .fresh(let remaining) = cache.freshness(of: rendition) else { return rendition.isOfSource ? 0 : most }
+        return min(most, lifetime(of: rendition, remaining: remaining, configured))
+    }
+
+    /// The lifetime of a response with a rendition that is fresh for `remaining` seconds.
+    func hitLifetime(of rendition: CachedRendition, remaining: Int64, _ terms: ResponseTerms) -> Int64 {
+        let configured = terms.maxAge ?? maxAge
+        return min(
+            Int64(min(configured, terms.longest ?? .max)), lifetime(of: rendition, remaining: remaining, configured))
+    }
+
+    private func lifetime(of rendition: CachedRendition, remaining: Int64, _ configured: Int) -> Int64 {
+        guard rendition.isOfSource else { return .max }
+        // The settings may let clients keep a response for longer than this cache trusts the source.
+        let surplus = rendition.isLimitedByOrigin ? 0 : max(0, Int64(configured) - cache.configuration.freshFor)
+        return remaining + surplus
+    }
+}
+
+extension RenditionResult.Provenance {
+    fileprivate var isStale: Bool {
+        if case .stale = self { true } else { false }
     }
 }

@@ -54,31 +54,40 @@ struct RenditionResponder: Sendable {
 
     /// - Parameter secondsLeft: Returns the seconds until a time, which is in seconds since 1970.
     init(
-        _ settings: WebPolicy, crossOrigin: CrossOrigin, secondsLeft: @escaping @Sendable (Int64) -> Int64
+        _ settings: WebPolicy, cache: Cache, crossOrigin: CrossOrigin, secondsLeft: @escaping @Sendable (Int64) -> Int64
     ) {
         var common: HTTPHeaders = ["X-Content-Type-Options": "nosniff"]
         common.append(crossOrigin.fields)
         self.common = common
-        caching = CachingFields(settings.headPolicy, secondsLeft: secondsLeft)
+        caching = CachingFields(settings.headPolicy, cache: cache, secondsLeft: secondsLeft)
         policyNumber = Self.number(of: settings.headPolicy)
     }
 
-    /// Returns the response of a hit. For plain terms it builds no strings.
-    func hit(_ rendition: CachedRendition, _ address: Address, _ terms: ResponseTerms = .plain) -> HTTPResponse {
+    /// Returns the response of a hit. It builds no strings, unless the signature of the request expires or there are fields for CDNs.
+    ///
+    /// - Parameter remaining: Seconds for which the rendition is fresh.
+    func hit(
+        _ rendition: CachedRendition, _ address: Address, remaining: Int64, _ terms: ResponseTerms = .plain
+    ) -> HTTPResponse {
         let prepared = prepared(rendition)
         rendition.countUse()
-        if terms.isPlain, rendition.isOfSource == (address == .source) {
-            return HTTPResponse(prepared.resource, headers: prepared.hit)
-        }
         func compose() -> HTTPHeaders {
             let isIncomplete = prepared.isOfIncompleteSource
-            let fields = caching.fields(ofStored: rendition.alias, address, terms, isIncomplete: isIncomplete)
+            let fields = caching.fields(ofStored: rendition, address, terms, isIncomplete: isIncomplete)
             return Self.with(fields, .hit, isIncomplete: isIncomplete)
         }
         // An object may also be requested by the address of its source, and the other way round.
-        let isLasting = terms.expires == nil && rendition.isOfSource == (address == .source)
-        let headers = isLasting ? prepared.hit(terms, composing: compose) : compose()
+        guard terms.expires == nil, rendition.isOfSource == (address == .source), address == .object || caching.areNumbered
+        else { return HTTPResponse(prepared.resource, headers: compose()) }
+        var headers = terms.isPlain ? prepared.hit : prepared.hit(terms, composing: compose)
+        headers.number = Int(caching.hitLifetime(of: rendition, remaining: remaining, terms))
         return HTTPResponse(prepared.resource, headers: headers)
+    }
+
+    /// Returns the response of a hit by the object's id.
+    func hit(_ object: CachedRendition) -> HTTPResponse {
+        // An object is always fresh.
+        hit(object, .object, remaining: 0)
     }
 
     /// Whether a rendition has more bytes than its GIF.
@@ -197,7 +206,7 @@ struct RenditionResponder: Sendable {
         let address = rendition.isOfSource ? Address.source : .object
         let facts = RenditionFacts(stored: rendition.facts)
         let isIncomplete = facts?.isOfIncompleteSource ?? false
-        let plain = caching.fields(ofStored: rendition.alias, address, .plain, isIncomplete: isIncomplete)
+        let plain = caching.fields(ofStored: rendition, address, .plain, isIncomplete: isIncomplete)
         let prepared = Prepared(
             resource(rendition), hit: Self.with(plain, .hit, isIncomplete: isIncomplete), facts, policyNumber: policyNumber)
         // The attachment keeps its first value until the rendition leaves the cache's memory, which a reload causes. A request

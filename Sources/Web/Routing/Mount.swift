@@ -84,6 +84,12 @@ package struct Mount: Sendable, Equatable {
         (allow.isEmpty ? [""] : allow).compactMap { pattern($0) }
     }
 
+    /// The sources of the mount, if requests for them must be signed.
+    package var signedSources: [SourceScope] {
+        guard requiresSignature == true else { return [] }
+        return (allow.isEmpty ? [""] : allow).map { SourceScope(below: origin, path: $0) }
+    }
+
     /// The pattern of a path below the origin; nil if it cannot be one.
     package func pattern(_ path: String) -> SourcePattern? {
         guard let bucketRoot, let bucket = origin.bucket else { return SourcePattern(base + path) }

@@ -33,7 +33,8 @@ struct AsyncResponder: Sendable {
     func response(to request: RenditionRequest, _ client: ClientContext, url: String, _ terms: ResponseTerms) async
         -> HTTPResponse?
     {
-        guard client.prefersAsync, registry.isOn, await pipeline.stored(request) == nil, !pipeline.isKnownToFail(request)
+        guard client.prefersAsync, !client.wantsStoredOnly, registry.isOn, await pipeline.stored(request) == nil,
+            !pipeline.isKnownToFail(request)
         else { return nil }
         guard pipeline.hasCapacity(for: request) else { return Self.varying(ProblemDocument.response(.overloaded), terms) }
         let response = await accept(client, request.allowance, host: request.source.host) { watch throws(RenditionError) in

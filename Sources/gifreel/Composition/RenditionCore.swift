@@ -93,7 +93,8 @@ final class RenditionCore: Sendable {
             cache: cache, pool: pool, limits: configuration.limits, allowance: configuration.allowance, meter: meter)
         return RenditionPipeline(
             RenditionPipeline.Policy(
-                originRules: configuration.originRules, maxSourceBytes: configuration.fetch.maxBytes,
+                originRules: configuration.originRules, goneGrace: configuration.goneGrace,
+                maxSourceBytes: configuration.fetch.maxBytes,
                 failureScope: configuration.failureScope, defaults: configuration.defaults),
             state: state, cache: cache, clock: clock,
             fetch: { [fetcher, meter] url, validators, arriving async throws(FetchError) in

@@ -97,6 +97,7 @@ extension ServiceConfiguration {
             isObeyed: settings.obeyOrigin, shortest: settings.minFreshFor.components.seconds,
             longest: settings.maxFreshFor.components.seconds)
         originRules.defaultLifetime = cache.freshFor
+        goneGrace = settings.goneGrace
         maxAge = Int(settings.maxAge.components.seconds)
         cdnMaxAge = settings.cdnMaxAge.map { Int($0.components.seconds) }
     }
@@ -115,6 +116,7 @@ extension ServiceConfiguration {
         fetch.maxBytes = settings.maxBytes.bytes
         fetch.connectTimeout = settings.connectTimeout
         fetch.timeout = settings.timeout
+        fetch.stallTimeout = settings.stallTimeout
         fetch.maxRedirects = settings.maxRedirects
         fetch.concurrency = settings.concurrency
         fetch.loopName = settings.loopName
@@ -151,6 +153,7 @@ extension ServiceConfiguration {
         mounts = configured.mounts
         fetch.allow += configured.patterns
         fetch.originFields = configured.originFields
+        fetch.signedSources = configured.mounts.values.flatMap(\.signedSources)
         fetch.buckets = configured.buckets
         originRules.freshFor = configured.freshFor
     }

@@ -27,6 +27,8 @@ package struct ServiceConfiguration: Sendable {
     package var queueBytes = 1 << 30
     /// The limits for `Cache-Control` and `Expires` of origins.
     package var originRules = OriginRules()
+    /// How long stale renditions are served after the first 404 of an origin.
+    package var goneGrace: Duration = .seconds(600)
     /// The options of renditions that requests leave out.
     package var defaults = RenditionDefaults()
     /// The options of requests without a signature.

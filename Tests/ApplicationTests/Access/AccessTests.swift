@@ -73,7 +73,7 @@ import Testing
         let long = try server.request("GET", try sign(url, "--expires", "30d"))
         #expect(
             long.status == 200
-                && long["cache-control"] == "public, max-age=86400, stale-while-revalidate=604800, stale-if-error=604800")
+                && long.permits(86400, ", stale-while-revalidate=604800, stale-if-error=604800"))
     }
 
     @Test func aServiceThatHasToBeSignedDoesNotStartWithoutKeys() throws {
@@ -109,6 +109,20 @@ import Testing
         #expect(try server.request("GET", "/media/a.mp4").status == 200)
         try expect(try server.request("GET", "/mp4/\(origin.url("/a.gif"))"), 403, "bad_signature")
         try expect(try server.request("GET", "/media/a.mp4?sig=AAAA"), 403, "bad_signature")
+    }
+
+    @Test func aRedirectDoesNotStandInForTheSignatureOfAMount() throws {
+        let gif = gif
+        let origin = try LoopbackOrigin(["/signed/a.gif": { _ in .ok(gif) }])
+        defer { origin.stop() }
+        origin.on("/open.gif", .redirect(to: "/signed/a.gif"))
+        let server = try GifreelProcess([
+            "signing.keys=\(Self.key)", "sources.require_signature=false", "mounts.media.origin=\(origin.url("/signed/"))",
+            "mounts.media.require_signature=true",
+        ])
+        try expect(try server.request("GET", "/mp4/\(origin.url("/open.gif"))"), 403, "source_not_allowed")
+        #expect(origin.count("/signed/a.gif") == 0)
+        #expect(try server.request("GET", sign(origin.url("/signed/a.gif"))).status == 200)
     }
 
     @Test func missesAreLimitedAndHitsAreNot() throws {

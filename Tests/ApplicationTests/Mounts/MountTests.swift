@@ -32,7 +32,7 @@ import Testing
         let plain = try server.request("GET", "/media/a.gif")
         #expect(
             plain.body == gif
-                && plain["cache-control"] == "public, max-age=86400, stale-while-revalidate=604800, stale-if-error=604800")
+                && plain.permits(86400, ", stale-while-revalidate=604800, stale-if-error=604800"))
         let tag = try #require(plain["etag"])
         let same = try server.request("GET", "/media/a.gif", headers: ["If-None-Match: \(tag)"])
         #expect(same.status == 304 && same["vary"] == "Accept")
@@ -188,16 +188,14 @@ import Testing
             "mounts.media.origin=\(origin.url("/"))", "mounts.media.max_age=10m", "mounts.media.fresh_for=5d",
         ])
         for _ in 0..<2 {
-            #expect(
-                try server.request("GET", "/media/a.mp4")["cache-control"]
-                    == "public, max-age=600, stale-while-revalidate=604800, stale-if-error=604800")
+            let rest = ", stale-while-revalidate=604800, stale-if-error=604800"
+            #expect(try server.request("GET", "/media/a.mp4").permits(600, rest))
             // The origin's own word is the shorter one.
-            let short = try server.request("GET", "/media/short.mp4")["cache-control"]
-            #expect(short == "public, max-age=70, stale-while-revalidate=604800, stale-if-error=604800")
+            #expect(try server.request("GET", "/media/short.mp4").permits(70, rest))
         }
         // Elsewhere it is as the whole service has it.
         let plain = try server.mp4(origin.url("/a.gif"))
-        #expect(plain["cache-control"] == "public, max-age=86400, stale-while-revalidate=604800, stale-if-error=604800")
+        #expect(plain.permits(86400, ", stale-while-revalidate=604800, stale-if-error=604800"))
     }
 
     @Test func aMountThatCannotWorkStopsTheStart() throws {

@@ -117,21 +117,30 @@ func noise(_ count: Int, seed: UInt64) -> [UInt8] {
     return bytes
 }
 
-/// A clock that only ``advance(_:)`` moves.
+/// A clock that only ``advance(_:)`` and ``setBack(_:)`` move.
 final class ManualClock: Sendable {
     private let seconds: Atomic<Int64>
+    private let setBackBy = Atomic<Int64>(0)
 
     init(_ seconds: Int64 = 1_700_000_000) {
         self.seconds = Atomic(seconds)
     }
 
-    var now: Int64 { seconds.load(ordering: .relaxed) }
+    /// The wall clock.
+    var now: Int64 { seconds.load(ordering: .relaxed) - setBackBy.load(ordering: .relaxed) }
 
     func advance(_ amount: Int64) {
         seconds.add(amount, ordering: .relaxed)
     }
 
+    /// Sets the wall clock back.
+    func setBack(_ amount: Int64) {
+        setBackBy.add(amount, ordering: .relaxed)
+    }
+
     var cacheClock: CacheClock {
-        CacheClock(unixSeconds: { self.now }, monotonicNanoseconds: { UInt64(self.now) * 1_000_000_000 })
+        CacheClock(
+            unixSeconds: { self.now },
+            monotonicNanoseconds: { UInt64(self.seconds.load(ordering: .relaxed)) * 1_000_000_000 })
     }
 }

@@ -26,4 +26,30 @@ import Testing
         #expect([HTTPMethod.get, .head].allowValue == "GET, HEAD")
         #expect(HTTPResponse.options(allow: [.get, .other("X")]).headers["allow"] == "GET, X")
     }
+
+    @Test func theNumberOfAFieldIsSetWithoutTheOtherBytes() {
+        var headers: HTTPHeaders = ["A": "1"]
+        headers.append("Cache-Control", "max-age=", number: 60, ", public")
+        headers.append("Cache-Status", "x; hit")
+        var copy = headers
+        copy.number = 12_345
+        #expect(headers.description == "A: 1\r\nCache-Control: max-age=60, public\r\nCache-Status: x; hit\r\n")
+        #expect(copy["Cache-Control"] == "max-age=12345, public" && copy["Cache-Status"] == "x; hit")
+        #expect(copy.encoded == headers.encoded)
+        let buffer = OutputBuffer(capacity: 8)
+        buffer.append(copy)
+        #expect(Array(buffer.bytes) == Array(copy.description.utf8))
+    }
+
+    @Test func theLastOfSeveralNumbersCanBeSet() {
+        var headers: HTTPHeaders = ["A": "1"]
+        headers.append("B", "x=", number: 5, "")
+        headers.append("Cache-Status", "hit")
+        var more: HTTPHeaders = ["C": "2"]
+        more.append("D", "y=", number: 6, ";")
+        headers.append(more)
+        headers.number = 77
+        #expect(headers.description == "A: 1\r\nB: x=5\r\nCache-Status: hit\r\nC: 2\r\nD: y=77;\r\n")
+        #expect(String(decoding: headers.encoded[headers.cacheStatus], as: UTF8.self) == "hit")
+    }
 }

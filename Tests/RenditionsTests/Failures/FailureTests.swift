@@ -110,8 +110,10 @@ import Testing
     @Test(
         arguments: [
             (.fetchFailed(.notFound), .missing), (.fetchFailed(.gone), .missing),
+            (.fetchFailed(.notAGIF(looksLike: .html)), .transient), (.fetchFailed(.notAGIF(looksLike: .empty)), .transient),
             (.fetchFailed(.notAGIF(looksLike: .png)), .unusable), (.fetchFailed(.tooLarge(limit: 1, declared: nil)), .unusable),
-            (.fetchFailed(.timeout(.total)), .transient), (.fetchFailed(.unreachable(cause: "")), .transient),
+            (.fetchFailed(.timeout(.total, limit: .seconds(3))), .transient),
+            (.fetchFailed(.unreachable(cause: "")), .transient),
             (.fetchFailed(.failed(.status(503, retryAfter: .seconds(9)))), .retryAfter(seconds: 9)),
             (.fetchFailed(.failed(.status(500, retryAfter: nil))), .transient),
             (.fetchFailed(.tooManyRedirects(limit: 5)), .transient), (.fetchFailed(.busy), nil),
@@ -124,7 +126,7 @@ import Testing
             (conversion(.rejected(.failed(.write, code: -EFBIG))), .unusable), (.waitTimedOut(limit: .seconds(1)), nil),
             (conversion(.zygoteUnresponsive), nil),
             (.overloaded(cause: nil), nil), (.storageFailed(cause: ""), nil), (.cancelled, nil),
-            (.rateLimited(retryAfter: 3), nil), (.invalidOption(name: "x", reason: "y"), nil),
+            (.notStored, nil), (.rateLimited(retryAfter: 3), nil), (.invalidOption(name: "x", reason: "y"), nil),
             (.remembered(.fetchFailed(.gone), remaining: 4), nil),
         ] as [(RenditionError, NegativeLifetime?)])
     func onlyWhatTheNextAttemptWouldRepeatIsRemembered(_ error: RenditionError, _ lifetime: NegativeLifetime?) {
@@ -134,7 +136,7 @@ import Testing
     @Test(
         arguments: [
             (.fetchFailed(.notFound), .never), (.fetchFailed(.notAGIF(looksLike: .html)), .never),
-            (.fetchFailed(.timeout(.stall)), .whenOriginRecovers(after: nil)),
+            (.fetchFailed(.timeout(.stall, limit: .seconds(3))), .whenOriginRecovers(after: nil)),
             (.fetchFailed(.failed(.status(503, retryAfter: .seconds(7)))), .whenOriginRecovers(after: 7)),
             (.fetchFailed(.failed(.status(503, retryAfter: .seconds(9999)))), .whenOriginRecovers(after: 300)),
             (.fetchFailed(.busy), .whenServerHasCapacity(after: 1)), (conversion(.queueFull), .whenServerHasCapacity(after: 2)),
@@ -144,18 +146,10 @@ import Testing
             (.rateLimited(retryAfter: 11), .whenServerHasCapacity(after: 11)), (.cancelled, .whenServerHasCapacity(after: 2)),
             (.invalidSourceURL(.malformed), .never), (.storageFailed(cause: ""), .whenServerHasCapacity(after: 2)),
             (.remembered(.fetchFailed(.notFound), remaining: 8), .never),
-            (.remembered(.fetchFailed(.timeout(.total)), remaining: 8), .whenOriginRecovers(after: 8)),
+            (.remembered(.fetchFailed(.timeout(.total, limit: .seconds(3))), remaining: 8), .whenOriginRecovers(after: 8)),
             (.remembered(.overloaded(cause: nil), remaining: 8), .whenServerHasCapacity(after: 8)),
         ] as [(RenditionError, RenditionError.Retry)])
     func aCallerLearnsWhetherAndWhenToTryAgain(_ error: RenditionError, _ retry: RenditionError.Retry) {
         #expect(error.retry == retry)
-    }
-
-    @Test func onlyTheOriginSaysThatASourceIsMissing() {
-        for error in [FetchError.notFound, .gone] { #expect(RenditionError.fetchFailed(error).isSourceMissing) }
-        for error in [RenditionError.fetchFailed(.timeout(.total)), .remembered(.fetchFailed(.gone), remaining: 1), .cancelled]
-        {
-            #expect(!error.isSourceMissing)
-        }
     }
 }

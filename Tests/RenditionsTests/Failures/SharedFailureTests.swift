@@ -32,7 +32,8 @@ import Testing
 
     @Test(
         arguments: [
-            .fetchFailed(.unreachable(cause: "refused")), .fetchFailed(.timeout(.total)), .fetchFailed(.busy),
+            .fetchFailed(.unreachable(cause: "refused")), .fetchFailed(.timeout(.total, limit: .seconds(3))),
+            .fetchFailed(.busy),
             .fetchFailed(.notAllowed(.pattern)), .conversionFailed(.queueFull, allowance: allowance),
             .conversionFailed(.misbehaved(.surplusMessage), allowance: allowance), .overloaded(cause: nil), .cancelled,
             .remembered(.fetchFailed(.notFound), remaining: 9),

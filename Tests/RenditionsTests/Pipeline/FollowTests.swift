@@ -146,7 +146,9 @@ import Testing
 
     @Test func aSourceThatFailsBeforeItsFirstByteIsAnError() async throws {
         try await PipelineFixture.run { world async throws in
-            for (index, error) in [FetchError.notFound, .notAGIF(looksLike: .png), .timeout(.total)].enumerated() {
+            for (index, error) in [FetchError.notFound, .notAGIF(looksLike: .png), .timeout(.total, limit: .seconds(3))]
+                .enumerated()
+            {
                 world.answer("/\(index).gif", .failure(error))
                 let request = try world.request("/\(index).gif")
                 await #expect(throws: RenditionError.fetchFailed(error)) { try await world.pipeline.findOrFollow(request) }

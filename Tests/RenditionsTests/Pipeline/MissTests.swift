@@ -196,7 +196,7 @@ import Testing
             world.answer("/a.gif", .content(gif))
             _ = try await world.find("/a.gif")
             world.advance(150)
-            world.answer("/a.gif", .failure(.timeout(.total)))
+            world.answer("/a.gif", .failure(.timeout(.total, limit: .seconds(3))))
             #expect(try await world.find("/a.gif").provenance == .stale(50))
             try await waitUntil("the failed renewal") { world.renditionState.rememberedFailures == 1 }
             // The origin is not asked again while its failure is remembered.
@@ -278,16 +278,119 @@ import Testing
         }
     }
 
-    @Test func aStaleRenditionEndsWithTheSourceThatAnotherRequestFoundMissing() async throws {
+    /// A deployment under way, say.
+    @Test func aStaleRenditionOutlivesASourceThatIsMissingForAWhile() async throws {
+        try await PipelineFixture.run { world async throws in
+            world.answer("/a.gif", .content([1], etag: "\"1\""))
+            _ = try await world.find("/a.gif")
+            world.advance(150)
+            world.answer("/a.gif", .failure(.notFound))
+            for seconds in [0, 30, 40, 400] as [Int64] {
+                world.advance(seconds)
+                guard case .stale = try await world.find("/a.gif").provenance else {
+                    Issue.record("not stale")
+                    return
+                }
+                try await waitUntil("the end of a renewal") { try world.hasFailed("/a.gif") }
+            }
+            #expect(world.fetches.count == 4)
+            world.answer("/a.gif", .content([1], etag: "\"1\""))
+            world.advance(60)
+            _ = try await world.find("/a.gif")
+            try await waitUntil("the renewal") { try await world.find("/a.gif").provenance == .hit }
+            #expect(world.conversions.count == 1)
+            // The next 404 is a first one again.
+            world.advance(150)
+            world.answer("/a.gif", .failure(.notFound))
+            guard case .stale = try await world.find("/a.gif").provenance else {
+                Issue.record("not stale")
+                return
+            }
+        }
+    }
+
+    @Test func aStaleRenditionEndsWithASourceThatStaysMissing() async throws {
         try await PipelineFixture.run { world async throws in
             world.answer("/a.gif", .content([1]))
             _ = try await world.find("/a.gif")
             world.advance(150)
             world.answer("/a.gif", .failure(.notFound))
-            #expect(try await world.error(of: "/a.gif", .json) == .fetchFailed(.notFound))
+            _ = try await world.find("/a.gif")
+            try await waitUntil("the first 404") { try world.hasFailed("/a.gif") }
+            world.advance(601)
+            _ = try await world.find("/a.gif")
+            try await waitUntil("the second 404") {
+                guard case .remembered(.fetchFailed(.notFound), _) = try await world.error(of: "/a.gif") else { return false }
+                return true
+            }
+            #expect(await world.cache.alias(try world.request("/a.gif").key, isFirstLook: true) == nil)
+        }
+    }
+
+    /// An error page with the status 200, and what an origin sends while a file is being replaced.
+    @Test(arguments: [ContentKind.html, .empty])
+    func aPageInPlaceOfThePictureDoesNotEndRenewals(_ kind: ContentKind) async throws {
+        try await PipelineFixture.run { world async throws in
+            world.answer("/a.gif", .content([1], etag: "\"1\""))
+            _ = try await world.find("/a.gif")
+            world.advance(150)
+            world.answer("/a.gif", .failure(.notAGIF(looksLike: kind)))
+            _ = try await world.find("/a.gif")
+            try await waitUntil("the failure") { try world.hasFailed("/a.gif") }
+            world.answer("/a.gif", .content([1], etag: "\"1\""))
+            world.advance(8)
+            guard case .stale = try await world.find("/a.gif").provenance else {
+                Issue.record("not stale")
+                return
+            }
+            try await waitUntil("the renewal") { try await world.find("/a.gif").provenance == .hit }
+        }
+    }
+
+    @Test func aRequestForStoredRenditionsFetchesNothing() async throws {
+        try await PipelineFixture.run { world async throws in
+            func request() throws -> RenditionRequest {
+                RenditionRequest(Rendition(format: .mp4), of: try world.url("/a.gif"), isOnlyFromStore: true)
+            }
+            world.answer("/a.gif", .content([1]))
+            await #expect(throws: RenditionError.notStored) { try await world.pipeline.find(request()) }
+            await #expect(throws: RenditionError.notStored) { try await world.pipeline.findOrFollow(request()) }
+            #expect(world.fetches.isEmpty)
+            _ = try await world.find("/a.gif")
+            #expect(try await world.pipeline.find(request()).provenance == .hit)
+            // A stale one is not renewed by it.
+            world.advance(150)
+            #expect(try await world.pipeline.find(request()).provenance == .stale(50))
+            world.advance(2000)
+            await #expect(throws: RenditionError.notStored) { try await world.pipeline.find(request()) }
+            #expect(world.renditionState.missesInProgress == 0 && world.fetches.count == 1)
+        }
+    }
+
+    @Test func aRenditionThatMustBeRevalidatedIsNeverStale() async throws {
+        try await PipelineFixture.run { world async throws in
+            world.answer("/a.gif", .content([1], etag: "\"1\"", CacheDirectives("max-age=100, must-revalidate")))
+            _ = try await world.find("/a.gif")
+            world.advance(99)
+            #expect(try await world.find("/a.gif").provenance == .hit)
+            world.advance(1)
+            #expect(try await world.find("/a.gif").provenance == .renewed)
+            world.advance(100)
+            world.answer("/a.gif", .failure(.failed(.status(500, retryAfter: nil))))
+            #expect(try await world.error(of: "/a.gif") == .fetchFailed(.failed(.status(500, retryAfter: nil))))
+        }
+    }
+
+    @Test func aStaleRenditionEndsWithTheSourceThatAnotherRequestFoundRemoved() async throws {
+        try await PipelineFixture.run { world async throws in
+            world.answer("/a.gif", .content([1]))
+            _ = try await world.find("/a.gif")
+            world.advance(150)
+            world.answer("/a.gif", .failure(.gone))
+            #expect(try await world.error(of: "/a.gif", .json) == .fetchFailed(.gone))
             let request = try world.request("/a.gif")
             let error = try await world.error(of: "/a.gif")
-            guard case .remembered(.fetchFailed(.notFound), _) = error else {
+            guard case .remembered(.fetchFailed(.gone), _) = error else {
                 Issue.record("\(String(describing: error))")
                 return
             }

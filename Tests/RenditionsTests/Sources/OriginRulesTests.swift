@@ -1,3 +1,4 @@
+import Cache
 import Fetch
 import Testing
 
@@ -28,6 +29,29 @@ import Testing
         #expect(disobeying.permission(for: url, CacheDirectives(text)) == StoragePermission())
     }
 
+    /// An alias with these directives.
+    private func known(freshFor: Int64?, mustRevalidate: Bool = false) -> AliasRecord {
+        AliasRecord(
+            key: AliasKey(sourceURL: url.canonical, rendition: "mp4"), sourceURL: url.canonical, fetchedAt: 0,
+            freshFor: freshFor, mustRevalidate: mustRevalidate)
+    }
+
+    /// RFC 9111 section 4.2.4.
+    @Test(
+        arguments: [
+            ("", false), ("max-age=500", false), ("max-age=500, must-revalidate", true), ("proxy-revalidate", true),
+            ("no-cache", true), ("max-age=500, s-maxage=200", true), ("public, Must-Revalidate", true),
+        ])
+    func whatForbidsToUseStaleResponsesIsKept(_ text: String, _ expected: Bool) {
+        #expect(rules.permission(for: url, CacheDirectives(text)).mustRevalidate == expected)
+        let disobeying = OriginRules(isObeyed: false)
+        #expect(!disobeying.permission(for: url, CacheDirectives(text)).mustRevalidate)
+        for known in [known(freshFor: nil, mustRevalidate: true), known(freshFor: 200)] {
+            let renewed = rules.permission(for: url, CacheDirectives(text), renewing: known)
+            #expect(renewed.mustRevalidate == (text.isEmpty ? known.mustRevalidate : expected))
+        }
+    }
+
     @Test(
         arguments: [
             // The lifetime of a confirmation, the stored one, that of the mount, and the result.
@@ -39,15 +63,15 @@ import Testing
     ) {
         var rules = rules
         if let configured { rules.freshFor = ["https://a.test/": configured] }
-        let permission = rules.permission(for: url, CacheDirectives(text), renewing: known)
+        let permission = rules.permission(for: url, CacheDirectives(text), renewing: self.known(freshFor: known))
         #expect(permission.isAllowed && permission.freshFor == expected)
         rules.isObeyed = false
-        let disobeying = rules.permission(for: url, CacheDirectives(text), renewing: known)
+        let disobeying = rules.permission(for: url, CacheDirectives(text), renewing: self.known(freshFor: known))
         #expect(disobeying.isAllowed && disobeying.freshFor == configured)
     }
 
     @Test func aConfirmationMayForbidToStore() {
-        #expect(rules.permission(for: url, CacheDirectives("no-store"), renewing: 200) == .denied)
+        #expect(rules.permission(for: url, CacheDirectives("no-store"), renewing: known(freshFor: 200)) == .denied)
     }
 
     @Test func expiresCountsWithoutMaxAgeAndTheAgeIsSubtracted() {

@@ -132,6 +132,11 @@ final class PipelineFixture: Sendable {
 
     // MARK: Requests
 
+    /// Whether a source is known to fail, and the work that found it out has ended.
+    func hasFailed(_ path: String) throws -> Bool {
+        pipeline.isKnownToFail(try request(path)) && renditionState.missesInProgress == 0
+    }
+
     func url(_ path: String) throws -> SourceURL { try SourceURL("https://a.test\(path)") }
 
     func request(

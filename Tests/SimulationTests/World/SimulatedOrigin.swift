@@ -65,7 +65,7 @@ final class SimulatedOrigin: Sendable {
         if Task.isCancelled { throw .cancelled }
         guard scheduler.chance(failureRate) else { return }
         throw scheduler.element(of: [
-            .failed(.cutShort(cause: "simulated")), .timeout(.total), .unreachable(cause: "simulated"),
+            .failed(.cutShort(cause: "simulated")), .timeout(.total, limit: .seconds(3)), .unreachable(cause: "simulated"),
             .failed(.status(503, retryAfter: .seconds(3))),
         ])
     }

@@ -39,14 +39,16 @@ import Testing
                 let answer = try await web.request("GET", web.target(format, "/a.gif"))
                 #expect(answer["cache-tag"] == "\(host),\(source)" && answer["surrogate-key"] == "\(host) \(source)")
                 #expect(
-                    answer["cdn-cache-control"]
-                        == "public, max-age=2000000, stale-while-revalidate=604800, stale-if-error=604800")
-                #expect(answer["cache-control"]?.hasPrefix("public, max-age=86400,") == true)
+                    answer.permits(
+                        2000000, ", stale-while-revalidate=604800, stale-if-error=604800", field: "cdn-cache-control"))
+                #expect(answer.permits(86400, ", stale-while-revalidate=604800, stale-if-error=604800"))
                 #expect(answer.fieldCount("cache-tag") == 1 && answer.fieldCount("cdn-cache-control") == 1)
             }
             // The facts change with the contents of the cache.
             let facts = try await web.request("GET", web.target("json", "/a.gif"))
-            #expect(facts["cdn-cache-control"]?.hasPrefix("public, max-age=60,") == true && facts["cache-tag"] != nil)
+            #expect(
+                facts.permits(60, ", stale-while-revalidate=604800, stale-if-error=604800", field: "cdn-cache-control")
+                    && facts["cache-tag"] != nil)
             let other = try await web.request("GET", web.target("mp4", "/b.gif"))
             #expect(other["cache-tag"]?.hasPrefix(host) == true && other["cache-tag"] != "\(host),\(source)")
         }
@@ -59,7 +61,7 @@ import Testing
             settings.policy.signingKeys = keys
         } _: { web async throws in
             let short = try await web.request("GET", web.target("mp4", "/short.gif"))
-            #expect(short["cdn-cache-control"]?.hasPrefix("public, max-age=90,") == true)
+            #expect(short.permits(90, ", stale-while-revalidate=604800, stale-if-error=604800", field: "cdn-cache-control"))
             let never = try await web.request("GET", web.target("mp4", "/private.gif"))
             #expect(never["cache-control"] == "no-store" && never["cdn-cache-control"] == nil)
             let source = try SourceURL(web.origin.url("/a.gif"))
@@ -86,8 +88,8 @@ import Testing
         } _: { web async throws in
             let video = try await web.request("GET", "/media/a.mp4")
             #expect(video["cache-tag"]?.contains("127.0.0.1") == false)
-            #expect(video["cache-control"]?.hasPrefix("public, max-age=600,") == true)
-            #expect(video["cdn-cache-control"]?.hasPrefix("public, max-age=5000,") == true)
+            #expect(video.permits(600, ", stale-while-revalidate=604800, stale-if-error=604800"))
+            #expect(video.permits(5000, ", stale-while-revalidate=604800, stale-if-error=604800", field: "cdn-cache-control"))
         }
     }
 }

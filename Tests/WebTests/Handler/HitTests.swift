@@ -72,15 +72,15 @@ import Testing
             }
         ) { web async throws in
             let source = try await web.request("GET", web.target("mp4", "/a.gif"))
-            #expect(source["cache-control"] == "public, max-age=500, stale-while-revalidate=30, stale-if-error=30")
+            #expect(source.permits(500, ", stale-while-revalidate=30, stale-if-error=30"))
             let upload = try await web.request("POST", "/mp4", body: Self.gif)
             let path = try #require(upload["content-location"])
-            #expect(upload["cache-control"] == "public, max-age=31536000, immutable")
+            #expect(upload.permits(31536000, ", immutable"))
             // The object was stored for the source, so its prepared fields are those of a source.
             for _ in 0..<2 {
                 let object = try await web.request("GET", path)
                 #expect(object.status == 200 && object.body == source.body)
-                #expect(object["cache-control"] == "public, max-age=31536000, immutable")
+                #expect(object.permits(31536000, ", immutable"))
             }
             #expect(
                 try await web.request("GET", web.target("mp4", "/a.gif"))["cache-control"]
@@ -93,7 +93,7 @@ import Testing
         try await WebFixture.run(paths) { web async throws in
             for _ in 0..<2 {
                 let short = try await web.request("GET", web.target("mp4", "/short.gif"))
-                #expect(short["cache-control"] == "public, max-age=90, stale-while-revalidate=604800, stale-if-error=604800")
+                #expect(short.permits(90, ", stale-while-revalidate=604800, stale-if-error=604800"))
             }
             for _ in 0..<2 {
                 let uncached = try await web.request("GET", web.target("mp4", "/private.gif"))
@@ -117,7 +117,7 @@ import Testing
             for _ in 0..<3 {
                 let video = try await web.request("GET", "/media/a.gif", headers: ["Accept: video/mp4"])
                 #expect(video["content-type"] == "video/mp4" && video["vary"] == "Accept")
-                #expect(video["cache-control"] == "public, max-age=40, stale-while-revalidate=604800, stale-if-error=604800")
+                #expect(video.permits(40, ", stale-while-revalidate=604800, stale-if-error=604800"))
                 let image = try await web.request("GET", "/media/a.gif", headers: ["Accept: image/*"])
                 #expect(image["content-type"] == "image/gif" && image["vary"] == "Accept" && image.body == Self.gif)
                 // The MP4 of a tiny GIF is larger than the GIF.
@@ -148,7 +148,7 @@ import Testing
             let target = web.target("json", "/a.gif")
             let before = try await web.request("GET", target)
             #expect(before["content-type"] == "application/json")
-            #expect(before["cache-control"] == "public, max-age=60, stale-while-revalidate=604800, stale-if-error=604800")
+            #expect(before.permits(60, ", stale-while-revalidate=604800, stale-if-error=604800"))
             let renditions = try #require(try before.json()["renditions"] as? [String: [String: Any]])
             #expect(Set(renditions.keys) == ["mp4", "mp4,codec=av1", "webm", "avif", "jpg", "png", "webp"])
             #expect(renditions["mp4"]?["bytes"] == nil)

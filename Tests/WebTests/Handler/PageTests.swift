@@ -24,7 +24,7 @@ import Testing
         try await WebFixture.run(paths, Self.withAddress) { web async throws in
             let page = try await web.request("GET", web.target("html", "/a.gif"))
             #expect(page.status == 200 && page["content-type"] == "text/html; charset=utf-8")
-            #expect(page["cache-control"] == "public, max-age=86400, stale-while-revalidate=604800, stale-if-error=604800")
+            #expect(page.permits(86400, ", stale-while-revalidate=604800, stale-if-error=604800"))
             // Sides of a video are even; those of the poster are the GIF's.
             #expect(page.text.contains("width=\"42\"") && page.text.contains("height=\"30\""))
             #expect(page.text.contains(web.target("mp4", "/a.gif")) && page.text.contains(web.target("jpg", "/a.gif")))
@@ -101,7 +101,7 @@ import Testing
                 page.text.firstMatch(of: try Regex("property=\"og:video\" content=\"([^\"]*)\""))?[1].substring)
             #expect(shared.hasSuffix(video))
             // The page depends on what the cache holds.
-            #expect(page["cache-control"]?.hasPrefix("public, max-age=60,") == true)
+            #expect(page.permits(60, ", stale-while-revalidate=604800, stale-if-error=604800"))
         }
     }
 
@@ -129,15 +129,16 @@ import Testing
         } _: { web async throws in
             let target = web.target("html", "/a.gif")
             // The video has to be sent twice before.
+            let rest = ", stale-while-revalidate=604800, stale-if-error=604800"
             for _ in 0..<2 {
                 let page = try await web.request("GET", target)
-                #expect(page["cache-control"]?.hasPrefix("public, max-age=86400,") == true)
+                #expect(page.permits(86_400, rest))
                 #expect(try sources(page).map(\.target) == [web.target("mp4", "/a.gif")])
                 _ = try await web.request("GET", web.target("mp4", "/a.gif"))
             }
             #expect(web.background.waiting == 0 && web.outcomes.all.isEmpty)
             let page = try await web.request("GET", target)
-            #expect(page["cache-control"]?.hasPrefix("public, max-age=60,") == true)
+            #expect(page.permits(60, rest))
             try await waitUntil("the video in AV1") { web.outcomes.all == [.made] }
             let smaller = try await web.request("GET", web.target("mp4,codec=av1", "/a.gif"))
             #expect(smaller["cache-status"] == "gifreel; hit")
@@ -228,7 +229,7 @@ import Testing
     @Test func theOriginsDirectivesConcernThePageToo() async throws {
         try await WebFixture.run(paths, Self.withAddress) { web async throws in
             let short = try await web.request("GET", web.target("html", "/short.gif"))
-            #expect(short["cache-control"] == "public, max-age=90, stale-while-revalidate=604800, stale-if-error=604800")
+            #expect(short.permits(90, ", stale-while-revalidate=604800, stale-if-error=604800"))
             #expect(try await web.request("GET", web.target("html", "/private.gif"))["cache-control"] == "no-store")
         }
     }

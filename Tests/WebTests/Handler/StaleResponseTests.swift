@@ -44,7 +44,98 @@ import Testing
                 renewed = try await web.request("GET", targets[0])
                 return renewed["cache-status"] == "gifreel; hit"
             }
-            #expect(renewed["cache-control"]?.hasPrefix("public, max-age=86400,") == true)
+            #expect(try #require(renewed.maxAge()) > 86_000)
+        }
+    }
+
+    /// Otherwise each cache on the way would begin anew, and the last one would have a response that is days old.
+    @Test func lifetimesCountFromTheResponseOfTheOrigin() async throws {
+        let time = AdvancingClock()
+        let paths: [String: LoopbackOrigin.Handler] = [
+            "/a.gif": { _ in .ok(Self.gif) }, "/b.gif": { _ in .ok(Self.gif, ["Cache-Control: max-age=5000"]) },
+        ]
+        try await WebFixture.run(paths) { settings in
+            settings.cacheClock = time.clock
+            settings.policy.maxAge = 3600
+            settings.policy.cdnMaxAge = 200_000
+        } _: { web async throws in
+            /// Compares with the seconds that are left, of which some may have passed.
+            func expect(_ path: String, _ cache: Int, _ cdn: Int, line: Int = #line) async throws {
+                for format in ["mp4", "html"] {
+                    let answer = try await web.request("GET", web.target(format, path))
+                    for (field, expected) in [("cache-control", cache), ("cdn-cache-control", cdn)] {
+                        let age = try #require(answer.maxAge(field))
+                        #expect((expected - 60...expected).contains(age), "\(format) \(field) line \(line): \(age)")
+                    }
+                }
+            }
+            try await expect("/a.gif", 3600, 200_000)
+            try await expect("/b.gif", 3600, 5000)
+            time.pass(4000)
+            // The server trusts the source for a day, and the settings permit an hour.
+            try await expect("/a.gif", 3600, 196_000)
+            try await expect("/b.gif", 1000, 1000)
+            time.pass(80_000)
+            try await expect("/a.gif", 2400, 116_000)
+        }
+    }
+
+    @Test func aPlainHitHasTheLifetimeThatIsLeft() async throws {
+        let time = AdvancingClock()
+        try await WebFixture.run(["/a.gif": { _ in .ok(Self.gif, ["Cache-Control: max-age=5000"]) }]) { settings in
+            settings.cacheClock = time.clock
+        } _: { web async throws in
+            let target = web.target("mp4", "/a.gif")
+            _ = try await web.request("GET", target)
+            for _ in 0..<3 {
+                time.pass(1000)
+                let hit = try await web.request("GET", target)
+                let left = 5000 - Int(time.seconds)
+                #expect((left - 60...left).contains(try #require(hit.maxAge())))
+                #expect(hit["cache-status"] == "gifreel; hit")
+                #expect(hit["cache-control"]?.hasSuffix(", stale-while-revalidate=604800, stale-if-error=604800") == true)
+            }
+        }
+    }
+
+    @Test(arguments: ["must-revalidate", "proxy-revalidate", "s-maxage=500", "no-cache"])
+    func whatAnOriginForbidsIsForbiddenToCaches(_ directive: String) async throws {
+        let answer: LoopbackOrigin.Handler = { request in
+            request.headers["if-none-match"] == nil
+                ? .ok(Self.gif, ["ETag: \"1\"", "Cache-Control: max-age=500, \(directive)"])
+                : .tagged("\"1\"", Self.gif, request)
+        }
+        let time = AdvancingClock()
+        try await WebFixture.run(["/a.gif": answer]) { settings in
+            settings.cacheClock = time.clock
+            settings.policy.cdnMaxAge = 9000
+        } _: { web async throws in
+            let target = web.target("mp4", "/a.gif")
+            for status in ["gifreel; fwd=miss; stored", "gifreel; hit"] {
+                let answer = try await web.request("GET", target)
+                #expect(answer["cache-status"] == status)
+                for field in ["cache-control", "cdn-cache-control"] {
+                    #expect(answer[field]?.contains("stale") == false && answer[field]?.hasSuffix(", must-revalidate") == true)
+                }
+            }
+            time.pass(501)
+            #expect(try await web.request("GET", target)["cache-status"] == "gifreel; fwd=stale; fwd-status=304; stored")
+        }
+    }
+
+    @Test func aClientMayWantStoredRenditionsOnly() async throws {
+        try await WebFixture.run(["/a.gif": { _ in .ok(Self.gif) }]) { web async throws in
+            let field = ["Cache-Control: only-if-cached"]
+            let id = String(repeating: "0", count: 64)
+            for target in [web.target("mp4", "/a.gif"), web.target("json", "/a.gif"), "/object/\(id).mp4"] {
+                let answer = try await web.request("GET", target, headers: field)
+                #expect(answer.status == 504 && answer.code == "not_stored" && answer["cache-control"] == "no-store")
+            }
+            #expect(web.origin.count("/a.gif") == 0)
+            _ = try await web.request("GET", web.target("mp4", "/a.gif"))
+            #expect(try await web.request("GET", web.target("mp4", "/a.gif"), headers: field).status == 200)
+            #expect(try await web.request("GET", web.target("jpg", "/a.gif"), headers: field).status == 504)
+            #expect(web.origin.count("/a.gif") == 1)
         }
     }
 

@@ -61,6 +61,10 @@ import Testing
             .invalidSourceURL(.credentials), 400, "bad_source_url",
             "The source URL must not contain a user name or password."),
         Row(
+            .notStored, 504, "not_stored",
+            "The rendition is not stored, and the request permits no fetch (Cache-Control: only-if-cached).",
+            cacheStatus: "gifreel; detail=only-if-cached"),
+        Row(
             .rateLimited(retryAfter: 9), 429, "rate_limited", "This address has requested too many new renditions.",
             retryAfter: 9),
         Row(
@@ -78,8 +82,8 @@ import Testing
             .remembered(.fetchFailed(.notFound), remaining: 3), 404, "source_not_found", "The source was not found.",
             cacheStatus: negative),
         Row(
-            .remembered(.fetchFailed(.timeout(.total)), remaining: 3), 504, "source_timeout",
-            "The source took too long to answer.", retryAfter: 3, cacheStatus: negative),
+            .remembered(.fetchFailed(.timeout(.total, limit: .seconds(3))), remaining: 3), 504, "source_timeout",
+            "Fetching the source took longer than 3 s (sources.timeout).", retryAfter: 3, cacheStatus: negative),
 
         fetch(
             .notAllowed(.pattern), 403, "source_not_allowed", "Sources of this host or path may not be fetched.",
@@ -95,8 +99,12 @@ import Testing
         fetch(.gone, 410, "source_gone", "The source is gone."),
         fetch(
             .unreachable(cause: "x"), 502, "source_unreachable", "The source cannot be reached.", retryAfter: 8),
-        fetch(.timeout(.connect), 504, "source_timeout", "Connecting to the source took too long.", retryAfter: 8),
-        fetch(.timeout(.stall), 504, "source_timeout", "The source took too long to answer.", retryAfter: 8),
+        fetch(
+            .timeout(.connect, limit: .seconds(3)), 504, "source_timeout",
+            "Connecting to the source took longer than 3 s (sources.connect_timeout).", retryAfter: 8),
+        fetch(
+            .timeout(.stall, limit: .milliseconds(1500)), 504, "source_timeout",
+            "The source sent almost nothing for 1500 ms (sources.stall_timeout).", retryAfter: 8),
         fetch(
             .tooLarge(limit: 10, declared: 11), 422, "too_large", "The source has 11 bytes; the limit is 10 bytes."),
         fetch(
@@ -190,7 +198,7 @@ import Testing
 
     @Test func theTableHasEveryCase() {
         let names = Set(Self.rows.map { Self.name($0.error) })
-        #expect(names.count == 10 + 13 + 20, "\(names.sorted())")
+        #expect(names.count == 11 + 13 + 20, "\(names.sorted())")
     }
 
     /// The case of an error. The switches have no default, so a new case does not compile until it is named here; the count
@@ -199,6 +207,7 @@ import Testing
         switch error {
         case .invalidOption: "invalidOption"
         case .invalidSourceURL: "invalidSourceURL"
+        case .notStored: "notStored"
         case .rateLimited: "rateLimited"
         case .fetchFailed(let error): "fetchFailed.\(name(error))"
         case .conversionFailed(let error, _): "conversionFailed.\(name(error))"

@@ -1,7 +1,7 @@
 import Cache
 import Synchronization
 
-/// The system's clock, which a test sets forward.
+/// The system's clocks, as if more time had passed.
 final class AdvancingClock: Sendable {
     private let advance = Mutex<Int64>(0)
 
@@ -11,7 +11,9 @@ final class AdvancingClock: Sendable {
     var clock: CacheClock {
         CacheClock(
             unixSeconds: { [self] in CacheClock.system.unixSeconds() + seconds },
-            monotonicNanoseconds: CacheClock.system.monotonicNanoseconds)
+            monotonicNanoseconds: { [self] in
+                CacheClock.system.monotonicNanoseconds() + UInt64(seconds) * 1_000_000_000
+            })
     }
 
     func pass(_ seconds: Int64) { advance.withLock { $0 += seconds } }

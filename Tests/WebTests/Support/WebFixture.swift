@@ -113,7 +113,7 @@ final class WebFixture: Sendable {
         fetch.allowPrivate = [try #require(AddressException("127.0.0.1"))]
         fetch.ports = PortSet([1...65_535])
         // A busy machine may keep a test that holds an answer back from going on for longer than the product's 3 s.
-        fetch.stallTime = .seconds(60)
+        fetch.stallTimeout = .seconds(60)
         if let maxBytes = settings.maxBytes { fetch.maxBytes = maxBytes }
         fetcher = try Fetcher(configuration: fetch)
 

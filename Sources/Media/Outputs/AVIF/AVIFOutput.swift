@@ -45,7 +45,7 @@ enum AVIFOutput: OutputMaker {
             sourceWidth: summary.width, sourceHeight: summary.height, width: width, height: height, frames: source.frames,
             samples: count * loops, duration: count == 1 ? 0 : round * loops, timescale: timeline.timescale,
             loopCount: summary.loopCount, sourceFormat: Decoder.format, isTransparent: hasAlpha,
-            isBrokenOff: summary.ending == .brokenOff, bytes: try streams.assemble(layout))
+            isBrokenOff: summary.ending == .brokenOff || source.isBrokenOff, bytes: try streams.assemble(layout))
     }
 
     /// How often a sequence is played, of which each play shows the animation `rounds` times; nil for endlessly.

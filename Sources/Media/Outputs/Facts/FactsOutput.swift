@@ -45,7 +45,8 @@ package enum FactsOutput: OutputMaker {
             sourceWidth: summary.width, sourceHeight: summary.height, width: summary.width, height: summary.height,
             frames: frames, samples: 0, duration: delays.reduce(0, +), timescale: summary.timescale,
             loopCount: summary.loopCount, sourceFormat: Decoder.format, isTransparent: isTransparent,
-            hasAlpha: summary.hasAlpha, isBrokenOff: summary.ending == .brokenOff, bytes: file.count)
+            hasAlpha: summary.hasAlpha,
+            isBrokenOff: summary.ending == .brokenOff || frames < summary.delays.count, bytes: file.count)
     }
 
     /// Inspects a worker's file: its length, and the placeholder. Delays are checked when they are read; see ``delays(_:)``.

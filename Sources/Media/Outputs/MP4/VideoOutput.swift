@@ -128,7 +128,7 @@ enum VideoOutput: OutputMaker {
             sourceWidth: summary.width, sourceHeight: summary.height, width: source.width, height: source.height,
             frames: source.frames, samples: isOneSample ? 1 : source.samples * loops, duration: round * loops,
             timescale: timeline.timescale, loopCount: summary.loopCount, sourceFormat: Decoder.format,
-            isBrokenOff: summary.ending == .brokenOff, bytes: length)
+            isBrokenOff: summary.ending == .brokenOff || source.isBrokenOff, bytes: length)
     }
 
     /// Encodes the last picture once more for each round after the first. Copies of one packet would be IDR pictures in a row with the

@@ -77,6 +77,6 @@ enum WebMOutput: OutputMaker {
             sourceWidth: summary.width, sourceHeight: summary.height, width: source.width, height: source.height,
             frames: source.frames, samples: samples, duration: round * loops, timescale: timeline.timescale,
             loopCount: summary.loopCount, sourceFormat: Decoder.format, isTransparent: hasAlpha,
-            isBrokenOff: summary.ending == .brokenOff, bytes: try streams.assemble(layout))
+            isBrokenOff: summary.ending == .brokenOff || source.isBrokenOff, bytes: try streams.assemble(layout))
     }
 }
