@@ -13,7 +13,7 @@ import Testing
         let (one, two) = (try TestNode("one", server.unixAddress), try TestNode("two", server.unixAddress))
         try await one.joined()
         try await two.joined()
-        try await one.cluster.prewarm.add("list1", (0..<450).map { Array("entry \($0)".utf8) })
+        _ = try await one.cluster.prewarm.add("list1", (0..<450).map { Array("entry \($0)".utf8) })
         try await waitUntil("both nodes are told") { one.prewarmSignals > 0 && two.prewarmSignals > 0 }
         var seen: Set<String> = []
         var turn = 0
@@ -43,7 +43,7 @@ import Testing
         defer { server.stop() }
         let one = try TestNode("one", server.unixAddress)
         try await one.joined()
-        try await one.cluster.prewarm.add("list1", [[1], [2], [3]])
+        _ = try await one.cluster.prewarm.add("list1", [[1], [2], [3]])
         let outcomes = [made, .made(isHit: true, bytes: 7, saved: 0), .failed(failure)]
         for (ticket, outcome) in zip(try await one.cluster.prewarm.claim(3), outcomes) {
             try await one.cluster.prewarm.finish(ticket, outcome)
@@ -51,6 +51,41 @@ import Testing
         #expect(
             try await one.cluster.prewarm.progress(of: "list1")
                 == SharedPrewarm.Progress(total: 3, done: 2, failed: 1, hits: 1, bytes: 17, saved: 5, errors: [failure]))
+    }
+
+    @Test func singleOutcomesAreKeptInTheOrderOfTheirArrival() async throws {
+        let server = try await RedisServer()
+        defer { server.stop() }
+        let (one, two) = (try TestNode("one", server.unixAddress), try TestNode("two", server.unixAddress))
+        try await one.joined()
+        try await two.joined()
+        _ = try await one.cluster.prewarm.add("list1", [[1], [2], [3]])
+        let tickets = try await one.cluster.prewarm.claim(3)
+        for (number, ticket) in tickets.enumerated().reversed() {
+            try await one.cluster.prewarm.finish(ticket, made, result: [UInt8(number)])
+            // It counts once.
+            try await two.cluster.prewarm.finish(ticket, made, result: [9])
+        }
+        let lists = two.cluster.prewarm
+        #expect(try await lists.results(of: "list1", from: 0, limit: 10) == [[2], [1], [0]])
+        #expect(try await lists.results(of: "list1", from: 1, limit: 1) == [[1]])
+        #expect(try await lists.results(of: "list1", from: .max, limit: 1000).isEmpty)
+        try await lists.cancel("list1")
+        #expect(try await one.cluster.prewarm.results(of: "list1", from: 0, limit: 10).isEmpty)
+    }
+
+    @Test func theUnfinishedEntriesOfAllNodesAreBounded() async throws {
+        let server = try await RedisServer()
+        defer { server.stop() }
+        let (one, two) = (try TestNode("one", server.unixAddress), try TestNode("two", server.unixAddress))
+        try await one.joined()
+        try await two.joined()
+        #expect(try await one.cluster.prewarm.add("list1", [[1], [2], [3]], limit: 4) == nil)
+        #expect(try await two.cluster.prewarm.add("list2", [[1], [2]], limit: 4) == 3)
+        #expect(try await two.cluster.prewarm.progress(of: "list2") == nil)
+        let ticket = try #require(try await one.cluster.prewarm.claim(1).first)
+        try await one.cluster.prewarm.finish(ticket, made)
+        #expect(try await two.cluster.prewarm.add("list2", [[1], [2]], limit: 4) == nil)
     }
 
     @Test func aListThatNodesOfVersion01BeganIsContinued() async throws {
@@ -92,7 +127,7 @@ import Testing
         )
         try await one.joined()
         try await two.joined()
-        try await one.cluster.prewarm.add("list1", [[1], [2]])
+        _ = try await one.cluster.prewarm.add("list1", [[1], [2]])
         let claimed = try await one.cluster.prewarm.claim(2)
         #expect(claimed.count == 2)
         var taken: [SharedPrewarm.Ticket] = []
@@ -112,7 +147,7 @@ import Testing
         defer { server.stop() }
         let one = try TestNode("one", server.unixAddress)
         try await one.joined()
-        try await one.cluster.prewarm.add("list1", [[1], [2]])
+        _ = try await one.cluster.prewarm.add("list1", [[1], [2]])
         try server.run("DEL", "test:v1:prewarm:list1")
         #expect(try await one.cluster.prewarm.claim(10) == [])
         #expect(try server.run("XLEN", "test:v1:prewarm") == ":0\r\n")

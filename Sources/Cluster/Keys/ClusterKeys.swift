@@ -37,4 +37,5 @@ package struct ClusterKeys: Sendable {
     /// Exists if a client has left that request.
     func statusMark(_ id: String) -> String { "\(prefix)status:\(id):left" }
     func prewarmErrors(_ id: String) -> String { "\(prefix)prewarm:\(id):errors" }
+    func prewarmResults(_ id: String) -> String { "\(prefix)prewarm:\(id):results" }
 }

@@ -47,15 +47,22 @@ package final class SharedPrewarm: Sendable {
     private let time: any ClusterTime
     private let meter: ClusterMeter
 
-    /// Counts an entry once, when its first node finishes it. Keys: stream, list, errors. Arguments: group, entry, error, largest
-    /// number of errors, lifetime in ms, then each counter with the number to add.
+    /// How long single outcomes are kept after the last one, for a client that polls.
+    private static let resultTime: Duration = .seconds(3600)
+
+    /// Counts an entry once, when its first node finishes it. Keys: stream, list, errors, results. Arguments: group, entry, error,
+    /// largest number of errors, lifetime in ms, result, its lifetime in ms, then each counter with the number to add.
     private static let finish = RedisScript(
         .integer,
         """
         if redis.call('XACK', KEYS[1], ARGV[1], ARGV[2]) == 0 then return 0 end
         redis.call('XDEL', KEYS[1], ARGV[2])
         if redis.call('EXISTS', KEYS[2]) == 0 then return 1 end
-        for index = 6, #ARGV, 2 do redis.call('HINCRBY', KEYS[2], ARGV[index], ARGV[index + 1]) end
+        if ARGV[6] ~= '' then
+          redis.call('RPUSH', KEYS[4], ARGV[6])
+          redis.call('PEXPIRE', KEYS[4], ARGV[7])
+        end
+        for index = 8, #ARGV, 2 do redis.call('HINCRBY', KEYS[2], ARGV[index], ARGV[index + 1]) end
         if ARGV[3] ~= '' and redis.call('LLEN', KEYS[3]) < tonumber(ARGV[4]) then
           redis.call('RPUSH', KEYS[3], ARGV[3])
           redis.call('PEXPIRE', KEYS[3], ARGV[5])
@@ -76,13 +83,19 @@ package final class SharedPrewarm: Sendable {
         self.meter = meter
     }
 
-    /// Adds a list for all nodes. Where this throws, no entry of the list is worked on any more.
+    /// Adds a list for all nodes, unless more than `limit` entries would be unfinished then. Where this throws, no entry of the list is
+    /// worked on any more.
     ///
     /// - Parameters:
     ///   - id: The list's id, which no other list has.
     ///   - payloads: Its entries, which only the caller reads.
-    package func add(_ id: String, _ payloads: [[UInt8]]) async throws(RedisError) {
+    /// - Returns: Nil, or the number of unfinished entries that leave no room for the list.
+    package func add(_ id: String, _ payloads: [[UInt8]], limit: Int = .max) async throws(RedisError) -> Int? {
         let list = RedisArgument(keys.prewarmList(id))
+        let waiting = try await commands.run(
+            RedisCommand(.integer, ["XLEN", RedisArgument(keys.prewarm)]), within: timings.commandLimit, time
+        ).integer(in: 0...Self.maxNumber)
+        if payloads.count > limit - Int(waiting) { return Int(waiting) }
         do throws(RedisError) {
             let replies = try await commands.run(
                 [
@@ -110,6 +123,7 @@ package final class SharedPrewarm: Sendable {
         _ = try? await commands.run(
             RedisCommand(.integer, ["PUBLISH", RedisArgument(keys.channel), RedisArgument(ClusterMessage.prewarm.bytes)]),
             within: timings.commandLimit, time)
+        return nil
     }
 
     /// Claims entries for this node: those of dead nodes first, then new ones.
@@ -166,7 +180,7 @@ package final class SharedPrewarm: Sendable {
             lists.map { RedisCommand(.integer, ["EXISTS", RedisArgument(keys.prewarmList($0))]) }, within: timings.commandLimit,
             time)
         let existing = Set(zip(lists, replies).filter { $1 == .integer(1) }.map(\.0))
-        for ticket in tickets where !existing.contains(ticket.list) { _ = try await finish(ticket, [], error: []) }
+        for ticket in tickets where !existing.contains(ticket.list) { _ = try await finish(ticket, [], error: [], result: []) }
         return tickets.filter { existing.contains($0.list) }
     }
 
@@ -183,15 +197,17 @@ package final class SharedPrewarm: Sendable {
 
     /// Counts an entry as finished.
     ///
+    /// - Parameter result: The outcome as ``results(of:from:limit:)`` returns it; nothing is kept if it is empty.
     /// - Returns: False if another node has finished it before.
     @discardableResult
-    package func finish(_ ticket: Ticket, _ outcome: Outcome) async throws(RedisError) -> Bool {
+    package func finish(_ ticket: Ticket, _ outcome: Outcome, result: [UInt8] = []) async throws(RedisError) -> Bool {
         switch outcome {
         case .made(let isHit, let bytes, let saved):
             return try await finish(
-                ticket, [("done", 1), ("hits", isHit ? 1 : 0), ("bytes", max(0, bytes)), ("saved", max(0, saved))], error: [])
+                ticket, [("done", 1), ("hits", isHit ? 1 : 0), ("bytes", max(0, bytes)), ("saved", max(0, saved))], error: [],
+                result: result)
         case .failed(let failure):
-            return try await finish(ticket, [("failed", 1)], error: failure.bytes)
+            return try await finish(ticket, [("failed", 1)], error: failure.bytes, result: result)
         }
     }
 
@@ -199,15 +215,19 @@ package final class SharedPrewarm: Sendable {
     ///   - counts: What to add to the counters of the list.
     ///   - error: Empty for success.
     private func finish(
-        _ ticket: Ticket, _ counts: [(name: String, number: Int64)], error: [UInt8]
+        _ ticket: Ticket, _ counts: [(name: String, number: Int64)], error: [UInt8], result: [UInt8]
     ) async throws(RedisError) -> Bool {
         let reply = try await commands.run(
             .script(
                 Self.finish,
-                keys: [keys.prewarm, keys.prewarmList(ticket.list), keys.prewarmErrors(ticket.list)],
+                keys: [
+                    keys.prewarm, keys.prewarmList(ticket.list), keys.prewarmErrors(ticket.list),
+                    keys.prewarmResults(ticket.list),
+                ],
                 [
                     RedisArgument(keys.prewarmGroup), RedisArgument(ticket.id), RedisArgument(error),
-                    RedisArgument(Self.maxErrors), RedisArgument(Self.listTime),
+                    RedisArgument(Self.maxErrors), RedisArgument(Self.listTime), RedisArgument(result),
+                    RedisArgument(Self.resultTime),
                 ] + counts.flatMap { [RedisArgument($0.name), RedisArgument($0.number)] }), within: timings.commandLimit, time)
         let isFirst = try reply.integer(in: 0...1) == 1
         if isFirst { meter.update { $0.prewarmed += 1 } }
@@ -217,8 +237,22 @@ package final class SharedPrewarm: Sendable {
     /// Cancels a list: no entry of it is claimed any more. Entries in progress are finished.
     package func cancel(_ id: String) async throws(RedisError) {
         let command = RedisCommand(
-            .integer, ["DEL", RedisArgument(keys.prewarmList(id)), RedisArgument(keys.prewarmErrors(id))])
+            .integer,
+            ["DEL"] + [keys.prewarmList(id), keys.prewarmErrors(id), keys.prewarmResults(id)].map { RedisArgument($0) })
         try await commands.run(command, within: timings.commandLimit, time).succeeded()
+    }
+
+    /// The outcomes of a list in the order of their arrival, as they were given to ``finish(_:_:result:)``.
+    package func results(of id: String, from first: Int, limit: Int) async throws(RedisError) -> [[UInt8]] {
+        let (last, isOverflow) = first.addingReportingOverflow(limit - 1)
+        let reply = try await commands.run(
+            RedisCommand(
+                .array,
+                ["LRANGE", RedisArgument(keys.prewarmResults(id)), RedisArgument(first), RedisArgument(isOverflow ? .max : last)]),
+            within: timings.commandLimit, time)
+        var results: [[UInt8]] = []
+        for result in try reply.elements() { results.append(try result.optionalBytes() ?? []) }
+        return results
     }
 
     /// How far a list is; nil if there is none.

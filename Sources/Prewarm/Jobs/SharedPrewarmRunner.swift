@@ -13,9 +13,6 @@ package final class SharedPrewarmRunner: Sendable {
     /// The time after the last entry or message during which a list counts as in progress.
     private static let busyPeriod = Duration.seconds(60)
     private static let renewInterval = Duration.seconds(2)
-    /// The attempts after the first, per entry.
-    private static let retries = 2
-
     private let concurrency: Int
     private let pollSignal = AsyncSignal()
     private let state = Mutex(State())
@@ -23,10 +20,43 @@ package final class SharedPrewarmRunner: Sendable {
     private struct State {
         /// Nil until ``SharedPrewarmRunner/start(_:_:describe:)``.
         var lists: SharedPrewarm?
+        /// The claimed entries: those in progress, and those that wait.
         var active: Set<SharedPrewarm.Ticket> = []
+        /// Claimed entries of lists of which this node works on as many entries as it may.
+        var waiting: [(ticket: SharedPrewarm.Ticket, entry: SharedEntry?)] = []
+        /// The entries in progress, by list.
+        var running: [String: Int] = [:]
         var loop: Task<Void, Never>?
         /// When an entry or a message of a list was last seen; nil before the first.
         var lastActivity: ContinuousClock.Instant?
+
+        /// Takes the waiting entries that may begin now.
+        mutating func takeStartable() -> [(ticket: SharedPrewarm.Ticket, entry: SharedEntry?)] {
+            var startable: [(ticket: SharedPrewarm.Ticket, entry: SharedEntry?)] = []
+            waiting.removeAll { work in
+                let count = running[work.ticket.list, default: 0]
+                guard count < work.entry?.concurrency ?? .max else { return false }
+                running[work.ticket.list] = count + 1
+                startable.append(work)
+                return true
+            }
+            return startable
+        }
+
+        mutating func end(_ ticket: SharedPrewarm.Ticket) {
+            active.remove(ticket)
+            let count = running[ticket.list, default: 0]
+            running[ticket.list] = count > 1 ? count - 1 : nil
+        }
+    }
+
+    /// What became of an attempt to share a list.
+    package enum Placement: Sendable, Equatable {
+        case shared
+        /// As many entries are unfinished that there is no room.
+        case full(waiting: Int)
+        /// This node has to process the list alone.
+        case unavailable
     }
 
     package init(concurrency: Int) {
@@ -35,22 +65,33 @@ package final class SharedPrewarmRunner: Sendable {
 
     private var lists: SharedPrewarm? { state.withLock { $0.lists } }
 
-    /// Adds a list for all nodes. Returns false if this node has to process it alone.
-    package func add(_ order: PrewarmJob.Order) async -> Bool {
-        let payloads = order.entries.map { Array((try? JSONEncoder().encode(SharedEntry($0))) ?? Data()) }
-        guard let lists else { return false }
+    /// Adds a list for all nodes.
+    ///
+    /// - Parameter limit: The largest number of unfinished entries in the cluster.
+    package func add(_ order: PrewarmJob.Order, limit: Int) async -> Placement {
+        guard let lists else { return .unavailable }
+        let payloads = order.entries.enumerated().map { number, entry in
+            Array((try? JSONEncoder().encode(SharedEntry(entry, number, of: order))) ?? Data())
+        }
         do throws(RedisError) {
-            try await lists.add(order.id, payloads)
-            return true
+            return try await lists.add(order.id, payloads, limit: limit).map { .full(waiting: $0) } ?? .shared
         } catch {
-            return false
+            return .unavailable
         }
     }
 
     /// The report on a list; nil if it is unknown.
-    package func report(_ id: String) async -> PrewarmReport? {
+    ///
+    /// - Parameter first: The index of the first requested outcome; nil for none.
+    package func report(_ id: String, from first: Int?) async -> PrewarmReport? {
+        // The outcomes first: so none is missing from those of a list that is reported as done.
+        var results: [[UInt8]]?
+        if let first {
+            results = try? await lists?.results(of: id, from: first, limit: PrewarmReport.resultLimit)
+            if results == nil { return nil }
+        }
         guard let progress = try? await lists?.progress(of: id) else { return nil }
-        return PrewarmReport(id, progress)
+        return PrewarmReport(id, progress, results)
     }
 
     /// Drops the unfinished entries of a list.
@@ -89,11 +130,18 @@ package final class SharedPrewarmRunner: Sendable {
             while !Task.isCancelled {
                 let free = concurrency - state.withLock { $0.active.count }
                 let entries = free > 0 ? (try? await lists.claim(free)) ?? [] : []
-                for entry in entries {
-                    state.withLock { _ = $0.active.insert(entry) }
+                let startable = state.withLock { state in
+                    for ticket in entries {
+                        state.active.insert(ticket)
+                        let entry = try? JSONDecoder().decode(SharedEntry.self, from: Data(ticket.payload))
+                        state.waiting.append((ticket, entry))
+                    }
+                    return state.takeStartable()
+                }
+                for work in startable {
                     group.addTask {
-                        await self.process(entry, lists, prewarmer)
-                        self.state.withLock { _ = $0.active.remove(entry) }
+                        await self.process(work.ticket, work.entry, lists, prewarmer)
+                        self.state.withLock { $0.end(work.ticket) }
                         self.wake()
                     }
                 }
@@ -103,18 +151,19 @@ package final class SharedPrewarmRunner: Sendable {
         }
     }
 
-    private func process(_ entry: SharedPrewarm.Ticket, _ lists: SharedPrewarm, _ prewarmer: Prewarmer) async {
-        guard let known = try? JSONDecoder().decode(SharedEntry.self, from: Data(entry.payload)) else {
+    private func process(
+        _ ticket: SharedPrewarm.Ticket, _ entry: SharedEntry?, _ lists: SharedPrewarm, _ prewarmer: Prewarmer
+    ) async {
+        // If counting fails, the claim expires, and a node that processes the entry again finds the rendition.
+        guard let entry else {
             let failure = SharedPrewarm.Failure(url: "", code: "bad_request", detail: "The entry cannot be read.")
-            return await finish(entry, lists, .failed(failure))
+            _ = try? await lists.finish(ticket, .failed(failure))
+            return
         }
-        guard let outcome = await prewarmer.warm(known.entry, retries: Self.retries) else { return }
-        await finish(entry, lists, SharedPrewarm.Outcome(outcome, url: known.url))
-    }
-
-    private func finish(_ entry: SharedPrewarm.Ticket, _ lists: SharedPrewarm, _ outcome: SharedPrewarm.Outcome) async {
-        // If this fails, the claim expires, and a node that processes the entry again finds the rendition.
-        _ = try? await lists.finish(entry, outcome)
+        guard let outcome = await prewarmer.warm(entry.entry, retries: entry.retries) else { return }
+        let result = try? JSONEncoder().encode(PrewarmReport.Result(number: entry.number, outcome: outcome))
+        _ = try? await lists.finish(
+            ticket, SharedPrewarm.Outcome(outcome, url: entry.url), result: result.map { Array($0) } ?? [])
     }
 
     private func renewClaims(_ lists: SharedPrewarm) async {
@@ -136,11 +185,19 @@ private struct SharedEntry: Codable {
     let url: String
     let format: String
     let options: [String: String]
+    /// The index of the entry in its list.
+    let number: Int
+    let retries: Int
+    /// The number of entries of the list that a node works on at the same time.
+    let concurrency: Int
 
-    init(_ entry: PrewarmEntry) {
+    init(_ entry: PrewarmEntry, _ number: Int, of order: PrewarmJob.Order) {
         url = entry.url
         format = entry.format
         options = entry.options
+        self.number = number
+        retries = order.retries
+        concurrency = order.concurrency
     }
 
     var entry: PrewarmEntry { PrewarmEntry(url: url, format: format, options: options) }
@@ -159,8 +216,11 @@ extension SharedPrewarm.Outcome {
 }
 
 extension PrewarmReport {
-    /// The report on a list that several nodes process. Single outcomes are not known.
-    fileprivate init(_ id: String, _ progress: SharedPrewarm.Progress) {
+    /// The report on a list that several nodes process.
+    ///
+    /// - Parameter results: The requested outcomes, each as JSON; nil if none were requested.
+    fileprivate init(_ id: String, _ progress: SharedPrewarm.Progress, _ results: [[UInt8]]?) {
+        self.results = results?.compactMap { try? JSONDecoder().decode(Result.self, from: Data($0)) }
         self.id = id
         total = Int(progress.total)
         done = Int(progress.done + progress.failed)

@@ -89,6 +89,9 @@ package struct PurgeReport: Sendable, Equatable {
     /// The number of live nodes, and of those that have applied the purge; nil without a cluster.
     package let nodes: (live: Int, acknowledged: Int)?
 
+    /// Whether the purge is in force on every node. A node that works alone is the only one.
+    package var isComplete: Bool { nodes.map { $0.acknowledged >= $0.live } ?? true }
+
     package init(purged: Int64, bytes: Int64, nodes: (live: Int, acknowledged: Int)? = nil) {
         self.purged = purged
         self.bytes = bytes

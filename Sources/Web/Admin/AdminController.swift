@@ -87,6 +87,8 @@ struct AdminController: Sendable {
     private struct Purged: Encodable {
         var purged: Int64
         var bytes: Int64
+        /// Whether the purge is in force on every node.
+        var complete: Bool
         /// Live nodes, and those that have applied the purge; left out without a cluster.
         var nodes: Int?
         var acknowledged: Int?
@@ -94,6 +96,7 @@ struct AdminController: Sendable {
         init(_ report: PurgeReport) {
             purged = report.purged
             bytes = report.bytes
+            complete = report.isComplete
             nodes = report.nodes?.live
             acknowledged = report.nodes?.acknowledged
         }
@@ -105,7 +108,10 @@ struct AdminController: Sendable {
                 let report = try await purges.purge(scope)
                 // After the purge: a CDN that asks again must not get the old rendition.
                 if hooks.isOn { hooks.call(PurgeNotice(scope, mounts: mounts, publicURL: publicURL)) }
-                return Self.json(Purged(report))
+                var response = Self.json(Purged(report))
+                // Accepted, and not yet carried out everywhere (RFC 9110 section 15.3.3).
+                if !report.isComplete { response.status = 202 }
+                return response
             } catch {
                 var problem = Problem(503, "overloaded", "The purge could not be completed.", retryAfter: 1)
                 problem.cause = error.description

@@ -240,7 +240,12 @@ package struct APIOperation: Sendable {
                 .query("prefix", APISchemas.text, "The beginning of URLs."),
                 .query("all", ["type": "string", "enum": ["true"]], "Everything."),
             ],
-            answers: [Answer(200, "What was removed.", ["application/json": APISchemas.reference("Purged")])],
+            answers: [
+                Answer(200, "What was removed.", ["application/json": APISchemas.reference("Purged")]),
+                Answer(
+                    202, "What was removed so far: not every node of the cluster has applied the purge.",
+                    ["application/json": APISchemas.reference("Purged")]),
+            ],
             problems: adminProblems, needsToken: true),
         APIOperation(
             method: "post", path: "/prewarm", id: "post_prewarm",

@@ -52,8 +52,8 @@ struct PrewarmController: Sendable {
             }
         }
         let options = (retries: retries, concurrency: concurrency, callback: callback)
-        // Parameters concern the work of this node, and the report on single outcomes needs them here.
-        let shared = query.isEmpty ? shared : nil
+        // The node that has the whole list reports its end.
+        let shared = callback == nil ? shared : nil
         return .receive(
             CollectingSink(limit: Self.bodyLimit) { [queue, threads] body in
                 do throws(Problem) {
@@ -61,7 +61,10 @@ struct PrewarmController: Sendable {
                         try Self.order(
                             body, limit: queue.limits.urls, options.retries, options.concurrency, callback: options.callback)
                     }
-                    if await shared?.add(order) != true {
+                    switch await shared?.add(order, limit: queue.limits.urls) ?? .unavailable {
+                    case .shared: break
+                    case .full(let waiting): throw Problem(PrewarmQueue.Refusal.full(waiting: waiting, limit: queue.limits.urls))
+                    case .unavailable:
                         try await Self.run(threads) { () throws(Problem) in
                             do throws(PrewarmQueue.Refusal) {
                                 try queue.add(order)
@@ -101,7 +104,7 @@ struct PrewarmController: Sendable {
                     return ProblemDocument.response(error)
                 }
             }
-            guard let report = await shared?.report(id) else {
+            guard let report = await shared?.report(id, from: from) else {
                 return ProblemDocument.response(.notFound("There is no prewarm job with this id."))
             }
             if method == .delete { await shared?.cancel(id) }

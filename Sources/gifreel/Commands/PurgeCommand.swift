@@ -33,7 +33,8 @@ struct PurgeCommand: ParsableCommand {
         try AdminServer.validate(server)
     }
 
-    /// Purges one scope after the other and prints the result of each. Exits with 1 if the server cannot be reached or refuses.
+    /// Purges one scope after the other and prints the result of each. Exits with 1 if the server cannot be reached or refuses,
+    /// or if a purge is not in force on every node.
     func run() throws {
         guard let token = AdminServer.token(token) else { throw Self.failure(AdminServer.missingToken) }
         let client = ServerClient(server: server, token: token)
@@ -79,6 +80,10 @@ struct PurgeCommand: ParsableCommand {
     private struct Purged: Decodable {
         var purged: Int64
         var bytes: Int64
+        /// Nil from a server of an older version.
+        var complete: Bool?
+        var nodes: Int?
+        var acknowledged: Int?
     }
 
     private struct Refusal: Decodable {
@@ -88,9 +93,14 @@ struct PurgeCommand: ParsableCommand {
 
     private static func report(_ answer: ServerClient.Answer, _ scope: Scope) -> Bool {
         let data = Data(answer.body.utf8)
-        if answer.status == 200, let purged = try? JSONDecoder().decode(Purged.self, from: data) {
-            print("\(scope.name): \(purged.purged) purged, \(purged.bytes) bytes")
-            return true
+        if (200...202).contains(answer.status), let purged = try? JSONDecoder().decode(Purged.self, from: data) {
+            let result = "\(scope.name): \(purged.purged) purged, \(purged.bytes) bytes"
+            guard let nodes = purged.nodes, let acknowledged = purged.acknowledged else {
+                print(result)
+                return true
+            }
+            print("\(result), in force on \(acknowledged) of \(nodes) nodes")
+            return purged.complete ?? (acknowledged >= nodes)
         }
         let refusal = try? JSONDecoder().decode(Refusal.self, from: data)
         let hint = answer.status == 404 ? " (Is admin.token set on the server?)" : ""

@@ -90,7 +90,13 @@ struct ClusterTests {
         let purge = try ClusterLab.object(
             lab.nodes[0].request("PURGE", "/mp4/\(url)", headers: ["Authorization: Bearer secret"]).body)
         #expect(purge["nodes"] as? Int == 2 && purge["acknowledged"] as? Int == 2 && purge["purged"] as? Int == 2)
+        #expect(purge["complete"] as? Bool == true)
         for node in lab.nodes.reversed() { #expect(try MP4Boxes(node.mp4(url).body).durations.count == 3) }
+    }
+
+    /// Runs a command of the program that asks a node.
+    private func run(_ arguments: [String], on node: GifreelProcess) throws -> ChildProcess.Outcome {
+        try ChildProcess(GifreelProcess.executable, arguments + ["--server", "http://127.0.0.1:\(node.port)"]).finish()
     }
 
     @Test func nodesWorkAloneWithoutTheirEnginesAndShareAgainAfterwards() async throws {
@@ -108,7 +114,10 @@ struct ClusterTests {
             #expect(try ClusterLab.cluster(node)["shared"] as? Bool == false)
         }
         let purge = try lab.nodes[0].request("PURGE", target, headers: ["Authorization: Bearer secret"])
-        #expect(purge.status == 200)
+        #expect(purge.status == 202)
+        #expect(try ClusterLab.object(purge.body)["complete"] as? Bool == false)
+        let command = try run(["purge", lab.origin.url("/a.gif"), "--token", "secret"], on: lab.nodes[0])
+        #expect(command.code == 1 && command.output.contains("in force on 0 of 2 nodes"), "\(command)")
         try await lab.redis.start()
         try lab.store.restart()
         for node in lab.nodes {
