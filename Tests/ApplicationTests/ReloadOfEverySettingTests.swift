@@ -109,6 +109,7 @@ extension OperationsTests {
         /// The settings without which another one is refused.
         private static let conditions: [String: (name: String, value: String)] = [
             "mounts.*.on_miss": ("mounts.*.negotiate", "true"), "webhooks.allow": ("webhooks.key", "secret"),
+            "renditions.av1_after": ("renditions.av1", "background"),
         ]
 
         private static func sample(_ setting: Setting) -> [String] {

@@ -248,7 +248,10 @@ package final class SharedPrewarm: Sendable {
         let reply = try await commands.run(
             RedisCommand(
                 .array,
-                ["LRANGE", RedisArgument(keys.prewarmResults(id)), RedisArgument(first), RedisArgument(isOverflow ? .max : last)]),
+                [
+                    "LRANGE", RedisArgument(keys.prewarmResults(id)), RedisArgument(first),
+                    RedisArgument(isOverflow ? .max : last),
+                ]),
             within: timings.commandLimit, time)
         var results: [[UInt8]] = []
         for result in try reply.elements() { results.append(try result.optionalBytes() ?? []) }

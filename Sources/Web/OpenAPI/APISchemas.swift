@@ -95,7 +95,8 @@ package enum APISchemas {
         ], optional: ["thumbnail_url", "thumbnail_width", "thumbnail_height"])
 
     private static let purged = object(
-        ["purged": count, "bytes": count, "complete": flag, "nodes": count, "acknowledged": count], optional: ["nodes", "acknowledged"])
+        ["purged": count, "bytes": count, "complete": flag, "nodes": count, "acknowledged": count],
+        optional: ["nodes", "acknowledged"])
 
     private static let cache = object(
         [

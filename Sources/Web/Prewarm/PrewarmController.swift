@@ -61,9 +61,10 @@ struct PrewarmController: Sendable {
                         try Self.order(
                             body, limit: queue.limits.urls, options.retries, options.concurrency, callback: options.callback)
                     }
-                    switch await shared?.add(order, limit: queue.limits.urls) ?? .unavailable {
+                    let limit = queue.limits.urls
+                    switch await shared?.add(order, limit: limit) ?? .unavailable {
                     case .shared: break
-                    case .full(let waiting): throw Problem(PrewarmQueue.Refusal.full(waiting: waiting, limit: queue.limits.urls))
+                    case .full(let waiting): throw Problem(PrewarmQueue.Refusal.full(waiting: waiting, limit: limit))
                     case .unavailable:
                         try await Self.run(threads) { () throws(Problem) in
                             do throws(PrewarmQueue.Refusal) {

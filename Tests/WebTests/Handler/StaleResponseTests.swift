@@ -56,6 +56,7 @@ import Testing
         ]
         try await WebFixture.run(paths) { settings in
             settings.cacheClock = time.clock
+            settings.policy.publicURL = "https://gifs.example"
             settings.policy.maxAge = 3600
             settings.policy.cdnMaxAge = 200_000
         } _: { web async throws in

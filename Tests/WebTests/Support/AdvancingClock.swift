@@ -18,3 +18,11 @@ final class AdvancingClock: Sendable {
 
     func pass(_ seconds: Int64) { advance.withLock { $0 += seconds } }
 }
+
+extension CacheClock {
+    /// A clock that stands still, so that the seconds left of a lifetime do not change during a test.
+    static var stopped: CacheClock {
+        let (seconds, nanoseconds) = (CacheClock.system.unixSeconds(), CacheClock.system.monotonicNanoseconds())
+        return CacheClock(unixSeconds: { seconds }, monotonicNanoseconds: { nanoseconds })
+    }
+}
