@@ -36,6 +36,13 @@ final class EventLoop {
     private var nextSweep: UInt64 = 0
     /// Nil while the server accepts requests.
     private var drain: Drain?
+    /// Accepted connections of clients at their limits, which are served once others of the same client have ended. In the order of
+    /// their arrival, each with the time at which it is reset.
+    private var held: [(connection: Connection, end: UInt64)] = []
+    /// How long a connection is held, in nanoseconds: a burst of short requests ends in less.
+    private static let patience: UInt64 = 5_000_000_000
+    /// The connections that a loop holds at most.
+    private static let mostHeld = 256
 
     init(_ parts: LoopParts) {
         settings = parts.settings
@@ -60,7 +67,10 @@ final class EventLoop {
             driver.serveQueued()
             driver.sendStaged()
             // A connection that has ended lets another one be accepted.
-            if acceptor.isPaused, driver.closedCount != closedBefore { acceptor.resume() }
+            if driver.closedCount != closedBefore {
+                if acceptor.isPaused { acceptor.resume() }
+                serveHeld()
+            }
             if clock.now >= nextSweep { sweep() }
             if turn % ThreadScheduling.turnsBetweenUpdates == 0 { scheduling.update() }
         }
@@ -72,7 +82,7 @@ final class EventLoop {
     private var timeout: Int32 {
         if driver.hasQueued { return 0 }
         // A loop that was busy updates its scheduling before it sleeps.
-        let isAsleep = connections.count == 0 && !acceptor.isPaused && !scheduling.isBusy && !driver.hasUnlogged
+        let isAsleep = connections.count == 0 && held.isEmpty && !acceptor.isPaused && !scheduling.isBusy && !driver.hasUnlogged
         if isAsleep, drain == nil { return -1 }
         return Int32(clamping: (nextSweep - min(nextSweep, clock.now)) / 1_000_000 + 1)
     }
@@ -120,20 +130,44 @@ final class EventLoop {
     @discardableResult
     private func accept(from index: Int) -> Bool {
         let mayHaveMore = acceptor.accept(from: index, turn: turn, closeIdle: { closeLongestIdle() }) { socket, peer in
-            guard mayConnect(peer) else {
-                // Without the reset, the kernel would keep the connection's state for a minute.
-                _ = clinux_reset_on_close(socket.number)
-                settings.connectionLimit.refuse()
-                return
-            }
             let connection = Connection(socket: socket, generation: connections.nextGeneration(), peer: peer)
-            driver.start(connection)
-            guard connection.phase != .closed else { return }
-            let token = connection.token
-            if !poller.addConnection(token.descriptor, token: token.encoded) { driver.close(connection) }
+            if mayConnect(peer) {
+                start(connection)
+            } else if held.count < Self.mostHeld, drain == nil {
+                held.append((connection, clock.now + Self.patience))
+            } else {
+                refuse(connection)
+            }
         }
-        if acceptor.isPaused { sweepSoon() }
+        if acceptor.isPaused || !held.isEmpty { sweepSoon() }
         return mayHaveMore
+    }
+
+    private func start(_ connection: Connection) {
+        driver.start(connection)
+        guard connection.phase != .closed else { return }
+        let token = connection.token
+        if !poller.addConnection(token.descriptor, token: token.encoded) { driver.close(connection) }
+    }
+
+    private func refuse(_ connection: Connection) {
+        // Without the reset, the kernel would keep the connection's state for a minute.
+        _ = clinux_reset_on_close(connection.token.descriptor)
+        settings.connectionLimit.refuse()
+    }
+
+    /// Serves the held connections whose clients may have another one, and resets those that have waited for too long.
+    private func serveHeld() {
+        guard !held.isEmpty else { return }
+        held.removeAll { connection, end in
+            if settings.connectionLimit.isReached || !mayConnect(connection.peer) {
+                guard end <= clock.now else { return false }
+                refuse(connection)
+            } else {
+                start(connection)
+            }
+            return true
+        }
     }
 
     /// Whether a client may have another connection. At its limit, its longest idle connections are closed.
@@ -169,7 +203,8 @@ final class EventLoop {
     private func sweep() {
         nextSweep = clock.now + settings.sweepInterval
         let isContended = settings.connectionLimit.isContended
-        if isContended || drain != nil { sweepSoon() }
+        serveHeld()
+        if isContended || drain != nil || !held.isEmpty { sweepSoon() }
         let now = clock.now
         for connection in connections.filter({ $0.deadline <= now }) { driver.expire(connection) }
         if let drain { proceed(drain) }
@@ -186,6 +221,8 @@ final class EventLoop {
     /// - Parameter timeout: Nanoseconds until the remaining connections are closed.
     private func startDraining(within timeout: UInt64) {
         driver.startDraining()
+        for (connection, _) in held { refuse(connection) }
+        held = []
         let end = clock.now + timeout
         if let earlier = drain {
             drain = Drain(start: earlier.start, end: min(earlier.end, end))
