@@ -80,12 +80,12 @@ import Testing
     }
 
     /// Version 1 of the tables did not record what an origin forbids.
-    @Test func aliasesOfTheFirstVersionAreKept() async throws {
+    @Test func aliasesOfAnOlderVersionAreKept() async throws {
         let cache = try open()
         let stored = try await cache.put([1], url: url, fetchedAt: clock.now).rendition
         try cache.ledger.write(.full) { database in
             try database.execute("ALTER TABLE aliases DROP COLUMN strict")
-            try database.run("UPDATE owners SET version = 1 WHERE owner = ?", ["cache"])
+            try database.run("UPDATE owners SET version = 2 WHERE owner = ?", ["cache"])
         }
         cache.close()
 
