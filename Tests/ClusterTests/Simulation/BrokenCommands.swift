@@ -18,8 +18,6 @@ enum Break: String, CaseIterable, Sendable {
     case acknowledgesBeforeApplying
     /// A node takes part before it has applied the purges that it missed.
     case takesPartBeforeCatchingUp
-    /// A node records a position before the purge, and not with it.
-    case savesThePositionBeforeThePurge
     /// The local cache, which is a model here, stores results of work that a purge overtook.
     case cacheIgnoresPurges
 }

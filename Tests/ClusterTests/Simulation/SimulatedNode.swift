@@ -49,8 +49,6 @@ final class SimulatedNode: @unchecked Sendable {
 
     private final class Life: @unchecked Sendable {
         var isOver = false
-        /// Kills the node, and starts another one on its disk.
-        var crash: () -> Void = {}
     }
 
     /// Runs work at once, so that the scheduler decides the order.
@@ -87,12 +85,6 @@ final class SimulatedNode: @unchecked Sendable {
                         await Self.pause(scheduler, 4)
                         disk.forget(scope, place)
                     }
-                case .savesThePositionBeforeThePurge:
-                    disk.record(place)
-                    // A crash between the two is rare otherwise.
-                    if scheduler.chance(4) { life.crash() }
-                    await Self.pause(scheduler, 100)
-                    if !life.isOver { disk.forget(scope) { _ in } }
                 default:
                     await Self.pause(scheduler, 2)
                     // A crash leaves both or none.
@@ -120,11 +112,6 @@ final class SimulatedNode: @unchecked Sendable {
     /// Gives other tasks up to `count` opportunities.
     static func pause(_ scheduler: Scheduler, _ count: Int) async {
         for _ in 0..<Int.random(in: 0...count, using: &scheduler.numbers) { await Task.yield() }
-    }
-
-    /// Sets what a crash that the node chooses itself does.
-    func onCrash(_ crash: @escaping () -> Void) {
-        life.crash = crash
     }
 
     /// Publishes a message to this node's subscription, which may lose it.

@@ -46,7 +46,6 @@ final class SimulatedWorld: @unchecked Sendable {
         server = SimulatedRedis()
         nodes = try ["a", "b"].map { try SimulatedNode($0, scheduler, server, SimulatedNode.Disk(), missing: missing) }
         for url in urls { (versions[url], floors[url]) = (1, 0) }
-        for node in nodes { node.onCrash { [weak self, weak node] in if let self, let node { kill(node) } } }
     }
 
     func run() -> Outcome {
@@ -126,9 +125,7 @@ final class SimulatedWorld: @unchecked Sendable {
         graveyard.append(victim)
         generation += 1
         victim.disk.failures = [:]
-        let node = SimulatedNode("r\(generation)", scheduler, server, victim.disk, missing: missing)
-        nodes[index] = node
-        node.onCrash { [weak self, weak node] in if let self, let node { kill(node) } }
+        nodes[index] = SimulatedNode("r\(generation)", scheduler, server, victim.disk, missing: missing)
     }
 
     /// Most faults are short, so that much goes on while and after they last.
