@@ -96,6 +96,20 @@ import Testing
         #expect(remaining == [1501, 501, 1])
     }
 
+    @Test func aSweepKeepsTheFileOfWhatWasPublishedAgain() async throws {
+        let cache = try Cache.openWithoutHousekeeping(.test(directory))
+        defer { cache.close() }
+        for number in 0..<300 { try await cache.put([1], url: "https://a/\(number)") }
+        // More than one sweep removes.
+        _ = try await cache.purge(.prefix("https://a/"))
+        let left = Set(directory.files())
+        #expect(!left.isEmpty)
+        for number in 0..<300 { try await cache.put([2], url: "https://a/\(number)") }
+        while cache.store.sweep() {}
+        #expect(directory.files().count == 300)
+        for number in 0..<300 { #expect(try await cache.bytes(url: "https://a/\(number)") == [2]) }
+    }
+
     @Test(arguments: [1, 300_000]) func onlyALargeFileIsHashedElsewhere(_ count: Int) async throws {
         let url = "https://a/1"
         do {

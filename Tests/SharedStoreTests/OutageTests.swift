@@ -13,7 +13,9 @@ import Testing
         let renditions = try (1...5).map { try TestRendition($0) }
         for rendition in renditions { try await store.store(rendition) }
         try await waitUntil("the suspension") { () async in !fixture.reported.isEmpty }
-        #expect(store.statistics.queuedWrites == 5 && store.statistics.queuedBytes == 25_000)
+        try await waitUntil("the count of what waits") { () async in
+            store.statistics.queuedWrites == 5 && store.statistics.queuedBytes == 25_000
+        }
         fixture.proxy.faults = .none
         #expect(await store.drain(within: .seconds(60)))
         for rendition in renditions { #expect(try await store.has(rendition)) }
@@ -125,7 +127,7 @@ import Testing
         fixture.proxy.closeConnections()
         try await waitUntil("the suspension") { () async in store.statistics.breaker == .open }
         #expect(try await !storeAndWait(3, within: .seconds(3600)))
-        #expect(store.statistics.queuedWrites == 2)
+        try await waitUntil("the count of what waits") { () async in store.statistics.queuedWrites == 2 }
     }
 
     @Test func anEntryThatCanNeverBeSentIsDropped() async throws {

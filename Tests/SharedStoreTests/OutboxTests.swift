@@ -262,6 +262,25 @@ import Testing
         }
     }
 
+    @Test func anEntryIsKeptUntilItsRequestHasEnded() async throws {
+        try await run { fixture in
+            let gate = AsyncGate()
+            fixture.start { _, _ in
+                await gate.pass()
+                return nil
+            }
+            try await fixture.put(TestRendition(1))
+            try fixture.delete(TestRendition(2))
+            try await waitUntil("both requests to begin") { gate.count == 2 }
+            // A crash now leaves what the ledger has.
+            try await fixture.waitForEntries(2, bytes: 5000)
+            #expect(try fixture.files() == 1)
+            gate.open()
+            try await fixture.waitForEntries(0)
+            try await waitUntil("the file to go") { try fixture.files() == 0 }
+        }
+    }
+
     // MARK: Waits
 
     @Test func aWaitEndsWithTheAttempt() async throws {

@@ -130,7 +130,7 @@ def fabricate(folder, count, url):
             (sequence + 1, identifier, extension, length, content, created, facts, space))
         key = bytes.fromhex(framed(b"gifreel alias 1", source, b"mp4"))
         database.execute(
-            "INSERT INTO aliases VALUES (?, ?, 0, ?, ?, NULL, NULL, ?, NULL, ?)",
+            "INSERT INTO aliases (sequence, key, former, object, url, fetched, space) VALUES (?, ?, 0, ?, ?, ?, ?)",
             (sequence + 2, key, sequence + 1, source.decode(), now, 2 * len(source) + 192))
         sequence += 2
     database.execute("UPDATE cache_state SET sequence = ?", (sequence,))
