@@ -132,9 +132,13 @@ struct ClusterTests {
         defer { lab.stop() }
         let upload = try lab.nodes[0].request("POST", "/mp4", body: gif)
         let location = try #require(upload["content-location"])
-        try await lab.waitForUploads(of: lab.nodes[0])
-        let object = try lab.nodes[1].request("GET", location)
-        #expect(object.status == 200 && object.body == upload.body)
+        // It is queued for the store after the response.
+        var object = try lab.nodes[1].request("GET", location)
+        try await waitUntil("the object to be in the store") {
+            object = try lab.nodes[1].request("GET", location)
+            return object.status == 200
+        }
+        #expect(object.body == upload.body)
         let purge = try lab.nodes[1].request("PURGE", location, headers: ["Authorization: Bearer secret"])
         #expect(purge.status == 200)
         for node in lab.nodes { #expect(try node.request("GET", location).status == 404) }
