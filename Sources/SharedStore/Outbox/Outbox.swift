@@ -170,11 +170,6 @@ final class Outbox: Sendable {
         in transaction: Transaction
     ) async -> Bool {
         let sequence = lastSequence.add(1, ordering: .relaxed).newValue
-        // Before it is in the ledger: an empty outbox means that nothing is left to send.
-        state.withLock { state in
-            state.gauges.entries += 1
-            state.gauges.bytes += record.length
-        }
         let prepared = await disk.run { [self] in
             Result { () throws(SystemError) in
                 try makeRoom(for: record.length)
@@ -183,7 +178,6 @@ final class Outbox: Sendable {
         }
         guard case .success = prepared else {
             if case .failure(let error) = prepared { noteDrop(.file(error)) }
-            _ = disk.submit { [self] in countEntries() }
             return false
         }
         state.withLock { $0.isDiskBroken = false }
