@@ -67,7 +67,7 @@ struct CacheTables {
                 WHERE OLD.object > emptied AND OLD.object NOT IN (SELECT object FROM doomed);
             END;
             """,
-            // Prefixes of which a purge has not removed all rows yet, and the latest sequence that it covers.
+            // Prefixes whose purge has rows left to remove, and the latest sequence that it covers.
             "CREATE TABLE purging (prefix TEXT PRIMARY KEY, sequence INTEGER NOT NULL) WITHOUT ROWID;",
             // 1 if the origin forbids to use the alias once it is stale.
             "ALTER TABLE aliases ADD COLUMN strict INTEGER NOT NULL DEFAULT 0",

@@ -39,7 +39,7 @@ final class EventLoop {
     /// Accepted connections of clients at their limits, which are served once others of the same client have ended. In the order of
     /// their arrival, each with the time at which it is reset.
     private var held: [(connection: Connection, end: UInt64)] = []
-    /// How long a connection is held, in nanoseconds: a burst of short requests ends in less.
+    /// The longest time for which a connection is held, in nanoseconds. A burst of short requests takes less.
     private static let patience: UInt64 = 5_000_000_000
     /// The connections that a loop holds at most.
     private static let mostHeld = 256

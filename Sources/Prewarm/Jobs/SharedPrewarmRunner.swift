@@ -22,7 +22,7 @@ package final class SharedPrewarmRunner: Sendable {
         var lists: SharedPrewarm?
         /// The claimed entries: those in progress, and those that wait.
         var active: Set<SharedPrewarm.Ticket> = []
-        /// Claimed entries of lists of which this node works on as many entries as it may.
+        /// Claimed entries that wait because their lists have reached their concurrency on this node.
         var waiting: [(ticket: SharedPrewarm.Ticket, entry: SharedEntry?)] = []
         /// The entries in progress, by list.
         var running: [String: Int] = [:]
@@ -53,7 +53,7 @@ package final class SharedPrewarmRunner: Sendable {
     /// What became of an attempt to share a list.
     package enum Placement: Sendable, Equatable {
         case shared
-        /// As many entries are unfinished that there is no room.
+        /// The unfinished entries leave no room for the list.
         case full(waiting: Int)
         /// This node has to process the list alone.
         case unavailable
