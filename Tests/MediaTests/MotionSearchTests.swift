@@ -5,23 +5,27 @@ import Testing
 
 @Suite("How far x264 looks for the parts of a picture") struct MotionSearchTests {
     private func search(
-        _ width: Int, _ height: Int, isScreen: Bool = true, farShare: Double = 0, changedShare: Double
+        _ width: Int, _ height: Int, isScreen: Bool = true, isPixelArt: Bool = false, farShare: Double = 0, changedShare: Double
     ) -> MotionSearch {
         MotionSearch(
             width: width, height: height,
-            PictureContent(isScreen: isScreen, farShare: farShare, changedShare: changedShare))
+            PictureContent(isScreen: isScreen, isPixelArt: isPixelArt, farShare: farShare, changedShare: changedShare))
     }
 
-    @Test func aDrawingThatChangesLittleIsSearchedInMorePictures() {
-        #expect(search(640, 480, changedShare: 0.3).options == ":me=umh:merange=64:ref=6")
-        #expect(search(640, 480, changedShare: 0.31).options == ":me=umh:merange=64:ref=3")
+    @Test func aDrawingThatChangesLittleIsSearchedWideAndInMorePictures() {
+        #expect(search(640, 480, changedShare: 0.3).options == ":subme=2:me=umh:merange=64:ref=6")
+        #expect(search(640, 480, changedShare: 0.31).options == ":subme=6")
+    }
+
+    @Test func pixelArtIsSearchedWideHoweverMuchChanges() {
+        #expect(search(640, 480, isPixelArt: true, changedShare: 0.31).options == ":subme=2:me=umh:merange=64:ref=3")
     }
 
     @Test func whatComesFromFarAwayIsFound() {
-        #expect(search(640, 480, isScreen: false, changedShare: 1).options.isEmpty)
+        #expect(search(640, 480, isScreen: false, changedShare: 1).options == ":subme=6")
         for isScreen in [false, true] {
             let far = search(640, 480, isScreen: isScreen, farShare: 0.2, changedShare: 1)
-            #expect(far.options == ":me=umh:merange=112:ref=6")
+            #expect(far.options == ":subme=2:me=umh:merange=112:ref=6")
         }
     }
 

@@ -23,7 +23,7 @@ package struct H264Settings: MP4EncoderSettings, Equatable {
     }
 
     /// The version that becomes part of an object's name. Change it with anything that changes the output bytes.
-    package static let version = "x264-21"
+    package static let version = "x264-22"
 
     /// The frames of rate control last 4/100 s each, whatever their delays are: x264 spends more on a frame the longer it is shown,
     /// and takes this duration as neutral (`BASE_FRAME_DURATION`). So the bytes depend on the pictures alone.
@@ -37,7 +37,7 @@ package struct H264Settings: MP4EncoderSettings, Equatable {
     ///
     /// Frames come in a fixed pattern of B-frames (`b-adapt=0`): the search for a better one costs more than anything else and
     /// finds a worse one for most GIFs. Psychovisual optimisation is off: it adds grain to what has none.
-    static let options = "psy=0:weightp=0:scenecut=0:b-adapt=0:subme=6:trellis=1"
+    static let options = "psy=0:weightp=0:scenecut=0:b-adapt=0:trellis=1"
 
     /// Options for drawings, in addition to those of ``MotionSearch``. 8×8 transforms make them larger.
     ///
@@ -45,6 +45,10 @@ package struct H264Settings: MP4EncoderSettings, Equatable {
     /// would otherwise declare Main.
     private static let drawingOptions =
         ":bframes=4:8x8dct=0:cqm4=16,16,16,16,16,16,16,16,16,16,16,16,16,16,16,16"
+
+    /// Options for films as they are. Their grain and dither hide errors where they are strong, so smooth areas get more of the
+    /// bytes; and frames keep more of their quality where much moves, as in short loops every frame is seen often.
+    private static let filmOptions = ":qcomp=0.5:aq-strength=1.3"
 
     /// Options for films without the dither that they had. What is left of it lies in smooth areas, on which adaptive quantization
     /// would spend most of the bytes.
@@ -55,17 +59,20 @@ package struct H264Settings: MP4EncoderSettings, Equatable {
         var list = Self.options
         list += MotionSearch(width: width, height: height, content).options
         // Less deblocking keeps edges sharp.
-        if content.isScreen { list += Self.drawingOptions + (content.isPixelArt ? ":no-deblock=1" : ":deblock=-1,-1") }
-        if content.isUndithered { list += Self.unditheredOptions }
+        if content.isScreen {
+            list += Self.drawingOptions + (content.isPixelArt ? ":no-deblock=1" : ":deblock=-1,-1")
+        } else {
+            list += content.isUndithered ? Self.unditheredOptions : Self.filmOptions
+        }
         if hasOneKeyframe { list += ":keyint=infinite:min-keyint=1000000" }
         return list
     }
 
-    /// The rate factor for `quality` 1…100: two straight lines that meet at the default, 60 ↦ 19.4, or more where the options give a
-    /// better picture at the same factor: 19.6 for drawings, 20.5 for films without their dither. 100 ↦ 7.1 (no loss to be seen),
+    /// The rate factor for `quality` 1…100: two straight lines that meet at the default, 60 ↦ 18.3, or more where the options give a
+    /// better picture at the same factor: 19.5 for drawings, 20.5 for films without their dither. 100 ↦ 7.1 (no loss to be seen),
     /// 1 ↦ 42.7.
     static func rateFactor(quality: Int, _ content: PictureContent) -> Double {
-        let middle = content.isScreen ? 19.6 : content.isUndithered ? 20.5 : 19.4
+        let middle = content.isScreen ? 19.5 : content.isUndithered ? 20.5 : 18.3
         let distance = Double(quality - 60)
         return distance >= 0 ? middle - distance * (middle - 7.1) / 40 : middle - distance * (42.7 - middle) / 59
     }

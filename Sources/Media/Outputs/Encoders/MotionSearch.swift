@@ -1,11 +1,12 @@
-/// How far, and in how many pictures, x264 looks for blocks.
+/// How far, how finely and in how many pictures x264 looks for blocks.
 ///
 /// Parts of drawings move far from one picture to the next (a page scrolls, a window opens) and return after some pictures, but
 /// x264 pays for each pixel of the range and each picture wherever a block has changed. Where frames change little of the
 /// canvas, many pictures are cheap. Where much is seen to come from far away, the widest search pays off, even in films.
+/// What moves far moves by whole pixels as a rule, so a wide search spends little on parts of pixels.
 /// `docs/benchmarks.md` has the measurements.
 struct MotionSearch: Equatable {
-    /// The distance to each side in pixels; nil for the search of the preset.
+    /// The distance to each side in pixels; nil for the short search of the preset, which looks finely at parts of pixels.
     let range: Int?
     /// Pictures that a block may be copied from. More of them raise the level of the stream and the memory of its decoder.
     let references: Int
@@ -28,14 +29,16 @@ struct MotionSearch: Equatable {
     ///   - width: Of the video, in pixels; as the height.
     init(width: Int, height: Int, _ content: PictureContent) {
         let isFar = content.farShare >= Self.muchFarMotion
-        let hasManyReferences = isFar || (content.isScreen && content.changedShare <= Self.littleChange)
+        let changesLittle = content.changedShare <= Self.littleChange
+        let hasManyReferences = isFar || (content.isScreen && changesLittle)
         let macroblocks = (width + 15) / 16 * ((height + 15) / 16)
-        range = isFar ? Self.wideRange : content.isScreen ? Self.drawingRange : nil
+        let looksFar = content.isScreen && (content.isPixelArt || changesLittle)
+        range = isFar ? Self.wideRange : looksFar ? Self.drawingRange : nil
         references =
             hasManyReferences && macroblocks * Self.manyReferences <= Self.mostReferenceMacroblocks
             ? Self.manyReferences : Self.fewReferences
     }
 
-    /// In x264's syntax, with a leading colon; empty for the search of the preset.
-    var options: String { range.map { ":me=umh:merange=\($0):ref=\(references)" } ?? "" }
+    /// In x264's syntax, with a leading colon.
+    var options: String { range.map { ":subme=2:me=umh:merange=\($0):ref=\(references)" } ?? ":subme=6" }
 }
