@@ -18,15 +18,16 @@ enum AVIFOutput: OutputMaker {
         ) { AVIFSettings(tools, quantizer: $0) }
         var streams = PictureStreams(hasAlpha: hasAlpha, descriptor: descriptor, payload: AV1Stream.withoutDelimiters)
         let source = try streams.encode(
-            start: options.time.start, frames: summary.delays.count, threads: transcoder.threads, meter
+            start: options.time.start, frames: summary.delays.count, threads: transcoder.threads, meter, hasTwoPasses: false
         ) {
             () throws(TranscodeError) in
             try SampleSource<Decoder>(bytes, summary, limits: transcoder.limits, options: options, hasAlpha: hasAlpha)
-        } encoder: { isAlpha, source throws(TranscodeError) in
+        } encoder: { isAlpha, source, pass throws(TranscodeError) in
             try VideoEncoder(
                 width: source.geometry.width, height: source.geometry.height,
                 settings: isAlpha
-                    ? AVIFSettings(alphaBeside: tools, quality: options.quality) : AVIFSettings(tools, quantizer: quantizer))
+                    ? AVIFSettings(alphaBeside: tools, quality: options.quality) : AVIFSettings(tools, quantizer: quantizer),
+                pass: pass)
         }
         let (width, height) = (source.geometry.width, source.geometry.height)
         guard let color = AV1Stream(streams.firstColor, isMonochrome: false) else { throw .failed(.mux, code: 0) }

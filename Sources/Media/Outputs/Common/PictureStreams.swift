@@ -1,8 +1,10 @@
+internal import CAV
+
 /// The encoded pictures of an animation: a stream of colours and, where there is transparency, one of alpha. Not thread-safe.
 struct PictureStreams: ~Copyable {
     private static let headerLength = 256
     /// Pixels up to which both streams are encoded at once. Above, alpha comes first and then the colours, from the beginning of the
-    /// source: that takes decoding twice and the memory of one encoder. The packets of alpha wait at the front of the spool.
+    /// source: that takes reading it once more and the memory of one encoder. The packets of alpha wait at the front of the spool.
     private static let mostPixelsAtOnce = 2_500_000
 
     private let hasAlpha: Bool
@@ -16,9 +18,9 @@ struct PictureStreams: ~Copyable {
     private(set) var firstColor: [UInt8] = []
     private(set) var firstAlpha: [UInt8] = []
     private var spool: PacketSpool
-    /// The packets of alpha that the first of two passes has written to the front of the spool, and their length.
-    private var firstPass: [(range: Range<Int>, isKey: Bool)] = []
-    private var firstPassLength = 0
+    /// The packets of alpha that were encoded before the colours and wait at the front of the spool, and their length.
+    private var waitingAlpha: [(range: Range<Int>, isKey: Bool)] = []
+    private var waitingLength = 0
     /// Packets of one stream that wait for the other's.
     private var colorQueue = PacketQueue()
     private var alphaQueue = PacketQueue()
@@ -42,37 +44,54 @@ struct PictureStreams: ~Copyable {
     ///   - frames: Frames of the source.
     ///   - threads: Above 1, pictures are composed on a thread of their own.
     ///   - meter: Receives the progress of all passes.
+    ///   - hasTwoPasses: Whether the encoders see all frames once before they encode them.
     ///   - source: Opens the source at its beginning.
-    ///   - encoder: Opens the encoder of colours or of alpha, for planes of the source's size.
+    ///   - encoder: Opens the encoder of colours or of alpha for the source.
     /// - Returns: The source at its end.
     /// - Throws: ``TranscodeError``, also for a source without a sample.
     mutating func encode<Decoder: AnimationDecoder & ~Copyable, Settings: EncoderSettings>(
-        start: Int, frames: Int, threads: Int, _ meter: FrameMeter, source: () throws(TranscodeError) -> SampleSource<Decoder>,
-        encoder: (_ isAlpha: Bool, SampleSource<Decoder>) throws(TranscodeError) -> VideoEncoder<Settings>
+        start: Int, frames: Int, threads: Int, _ meter: FrameMeter, hasTwoPasses: Bool,
+        source: () throws(TranscodeError) -> SampleSource<Decoder>,
+        encoder: (_ isAlpha: Bool, SampleSource<Decoder>, EncoderPass) throws(TranscodeError) -> VideoEncoder<Settings>
     ) throws(TranscodeError) -> SampleSource<Decoder> {
         var samples = try source()
         let isAtOnce = samples.width * samples.height <= Self.mostPixelsAtOnce
-        meter.begin(total: frames, passes: hasAlpha && !isAtOnce ? 2 : 1)
-        if hasAlpha && !isAtOnce {
-            try encode(samples, color: nil, alpha: try encoder(true, samples), threads: threads, meter)
-            firstPassLength = spool.length
-            samples = try source()
-            meter.beginNextPass()
+        let runs: [(color: Bool, alpha: Bool)] = hasAlpha && !isAtOnce ? [(false, true), (true, false)] : [(true, hasAlpha)]
+        meter.begin(total: frames, passes: runs.count * (hasTwoPasses ? 2 : 1))
+        for (number, run) in runs.enumerated() {
+            if number > 0 {
+                waitingLength = spool.length
+                samples = try source()
+                meter.beginNextPass()
+            }
+            var passes: (color: EncoderPass, alpha: EncoderPass) = (.only, .only)
+            if hasTwoPasses {
+                let color = run.color ? try encoder(false, samples, .first) : nil
+                let alpha = run.alpha ? try encoder(true, samples, .first) : nil
+                try feed(samples, color, alpha, isFirstPass: true, threads: threads, meter)
+                guard samples.samples > 0 else { break }
+                if let color { passes.color = try color.finishFirstPass() }
+                if let alpha { passes.alpha = try alpha.finishFirstPass() }
+                samples = try source()
+                meter.beginNextPass()
+            }
+            let color = run.color ? try encoder(false, samples, passes.color) : nil
+            let alpha = run.alpha ? try encoder(true, samples, passes.alpha) : nil
+            try feed(samples, color, alpha, isFirstPass: false, threads: threads, meter)
+            guard samples.samples > 0 else { break }
+            try finish(color, alpha, meter)
         }
-        try encode(
-            samples, color: try encoder(false, samples), alpha: hasAlpha && isAtOnce ? try encoder(true, samples) : nil,
-            threads: threads, meter)
         guard samples.frames > 0 else { throw .incomplete(Decoder.format) }
         guard samples.samples > 0 else { throw samples.startPastEnd(start) }
         guard pictures.count == times.count else { throw .failed(.encode, code: 0) }
-        try removeFirstPass()
+        try removeWaitingAlpha()
         return samples
     }
 
-    /// Encodes one stream or both.
-    private mutating func encode<Decoder: AnimationDecoder & ~Copyable, Settings: EncoderSettings>(
-        _ source: SampleSource<Decoder>, color: VideoEncoder<Settings>?, alpha: VideoEncoder<Settings>?, threads: Int,
-        _ progress: FrameMeter
+    /// Gives all samples to one encoder or both. A first pass stores nothing.
+    private mutating func feed<Decoder: AnimationDecoder & ~Copyable, Settings: EncoderSettings>(
+        _ source: SampleSource<Decoder>, _ color: VideoEncoder<Settings>?, _ alpha: VideoEncoder<Settings>?, isFirstPass: Bool,
+        threads: Int, _ progress: FrameMeter
     ) throws(TranscodeError) {
         // Both planes decide which pictures differ, so one that is not encoded is written all the same.
         let unused = try UnusedPlanes(source, color: color == nil, alpha: hasAlpha && alpha == nil)
@@ -92,35 +111,38 @@ struct PictureStreams: ~Copyable {
                 sample = try source.next(&meter) { () throws(TranscodeError) in try planes() }
             }
             guard let sample else { break }
-            if color != nil { times.append(sample.time) }
+            if color != nil && !isFirstPass { times.append(sample.time) }
             progress.enter(frame: sample.frame)
-            try color?.encode { packet throws(TranscodeError) in
-                try colorQueue.append(payload(packet.pointee.bytes), packet.pointee.isKey)
-                progress.leave()
-            }
-            try alpha?.encode { packet throws(TranscodeError) in
-                try receiveAlpha(payload(packet.pointee.bytes), packet.pointee.isKey, isAlone: color == nil)
-                if color == nil { progress.leave() }
-            }
+            try color?.encode { packet throws(TranscodeError) in try receiveColor(packet, progress) }
+            try alpha?.encode { packet throws(TranscodeError) in try receiveAlpha(packet, isAlone: color == nil, progress) }
+            if isFirstPass { progress.leave() }
             try store()
         }
-        guard source.samples > 0 else { return }
-        try color?.finish { packet throws(TranscodeError) in
-            try colorQueue.append(payload(packet.pointee.bytes), packet.pointee.isKey)
-            progress.leave()
-        }
-        try alpha?.finish { packet throws(TranscodeError) in
-            try receiveAlpha(payload(packet.pointee.bytes), packet.pointee.isKey, isAlone: color == nil)
-            if color == nil { progress.leave() }
-        }
+    }
+
+    /// Ends the streams.
+    private mutating func finish<Settings: EncoderSettings>(
+        _ color: VideoEncoder<Settings>?, _ alpha: VideoEncoder<Settings>?, _ progress: FrameMeter
+    ) throws(TranscodeError) {
+        try color?.finish { packet throws(TranscodeError) in try receiveColor(packet, progress) }
+        try alpha?.finish { packet throws(TranscodeError) in try receiveAlpha(packet, isAlone: color == nil, progress) }
         try store()
     }
 
-    private mutating func receiveAlpha(
-        _ bytes: UnsafeRawBufferPointer, _ isKey: Bool, isAlone: Bool
+    private mutating func receiveColor(
+        _ packet: UnsafeMutablePointer<AVPacket>, _ progress: FrameMeter
     ) throws(TranscodeError) {
+        try colorQueue.append(payload(packet.pointee.bytes), packet.pointee.isKey)
+        progress.leave()
+    }
+
+    private mutating func receiveAlpha(
+        _ packet: UnsafeMutablePointer<AVPacket>, isAlone: Bool, _ progress: FrameMeter
+    ) throws(TranscodeError) {
+        let (bytes, isKey) = (payload(packet.pointee.bytes), packet.pointee.isKey)
         if isAlone {
-            firstPass.append((try spool.append(bytes), isKey))
+            waitingAlpha.append((try spool.append(bytes), isKey))
+            progress.leave()
         } else {
             try alphaQueue.append(bytes, isKey)
         }
@@ -128,14 +150,14 @@ struct PictureStreams: ~Copyable {
 
     /// The packet of alpha of the next picture. There must be one.
     private mutating func takeAlpha() throws(TranscodeError) -> PacketQueue.Packet {
-        guard pictures.count < firstPass.count else { return alphaQueue.removeFirst() }
-        let packet = firstPass[pictures.count]
+        guard pictures.count < waitingAlpha.count else { return alphaQueue.removeFirst() }
+        let packet = waitingAlpha[pictures.count]
         return PacketQueue.Packet(bytes: try spool.read(packet.range), isKey: packet.isKey)
     }
 
     /// Writes the packets of pictures that are complete.
     private mutating func store() throws(TranscodeError) {
-        while colorQueue.count > 0, !hasAlpha || alphaQueue.count > 0 || pictures.count < firstPass.count,
+        while colorQueue.count > 0, !hasAlpha || alphaQueue.count > 0 || pictures.count < waitingAlpha.count,
             pictures.count < times.count
         {
             let colors = colorQueue.removeFirst()
@@ -158,12 +180,12 @@ struct PictureStreams: ~Copyable {
         }.get()
     }
 
-    /// Removes what the first of two passes has written: the pictures have copies of it.
-    private mutating func removeFirstPass() throws(TranscodeError) {
-        if firstPassLength == 0 { return }
-        try spool.removeFirst(firstPassLength)
-        for index in pictures.indices { pictures[index].move(by: -firstPassLength) }
-        (firstPass, firstPassLength) = ([], 0)
+    /// Removes the packets of alpha that waited: the pictures have copies of them.
+    private mutating func removeWaitingAlpha() throws(TranscodeError) {
+        if waitingLength == 0 { return }
+        try spool.removeFirst(waitingLength)
+        for index in pictures.indices { pictures[index].move(by: -waitingLength) }
+        (waitingAlpha, waitingLength) = ([], 0)
     }
 
     /// Writes the file; see ``PacketSpool/assemble(_:)``.

@@ -110,6 +110,8 @@ struct AV1Tools: Equatable {
         av_opt_set_int(options, "cpu-used", speed, 0)
         av_opt_set_int(options, "crf", Int64(quantizer), 0)
         av_opt_set_int(options, "row-mt", 0, 0)
+        // Distortion is weighed by the activity of its surroundings, as x264 does it. Alpha has no texture.
+        if context.pointee.pix_fmt != AV_PIX_FMT_GRAY8 { av_opt_set(options, "tune", "ssim", 0) }
         av_opt_set(options, "tiles", "1x1", 0)
         let pixels = Int(context.pointee.width) * Int(context.pointee.height)
         if effort == .thorough {

@@ -14,6 +14,8 @@ protocol EncoderSettings: Sendable {
 
     /// What the frames contain.
     var plane: EncodedPlane { get }
+    /// Whether the encoder sees all frames once before it encodes them.
+    var hasTwoPasses: Bool { get }
 
     /// Sets everything that is the encoder's own. Size, pixel format and colours are set already.
     ///
@@ -23,6 +25,7 @@ protocol EncoderSettings: Sendable {
 
 extension EncoderSettings {
     static var unitsPerFrame: Int64 { 1 }
+    var hasTwoPasses: Bool { false }
 }
 
 /// The settings of an encoder whose video becomes an MP4.

@@ -14,8 +14,12 @@ struct QualitySearch {
 
     /// Differences up to this are not visible, and not corrected.
     private static let tolerance = 0.3
-    /// How much coarser than the first guess the result may be, in steps. In even areas luma keeps its quality while colours drift.
-    private static let mostStepsCoarser = 4
+    /// How much coarser than the first guess the result may be, in steps, where H.264 has its usual rate factor.
+    private static let mostStepsCoarser = 12
+    /// How far the result may be from the second trial, in steps. A line through two trials is wrong far from both.
+    private static let farthestCorrection = 4.0
+    /// The decibels that one step of x264's rate factor costs, roughly.
+    private static let decibelsPerRateFactor = 0.6
     /// Pictures of more pixels are encoded at the first guess: the memory of a second encoder and a decoder would be too much.
     private static let mostPixels = 2_500_000
 
@@ -25,10 +29,11 @@ struct QualitySearch {
     func quantizer<Decoder: AnimationDecoder & ~Copyable, Settings: EncoderSettings>(
         _ trial: QualityTrial<Decoder>, first: Int, _ settings: (Int) -> Settings
     ) throws(TranscodeError) -> Int {
-        guard trial.pixels <= Self.mostPixels, let target = try trial.target() else { return first }
+        guard trial.pixels <= Self.mostPixels, let (target, steps) = try trial.target() else { return first }
         let reached = try trial.quality(settings(first))
         guard abs(reached - target) > Self.tolerance else { return first }
-        let coarsest = min(range.upperBound, first + Self.mostStepsCoarser)
+        let more = Int((steps * Self.decibelsPerRateFactor / decibelsPerStep).rounded())
+        let coarsest = min(range.upperBound, first + Self.mostStepsCoarser + more)
         func clamped(_ quantizer: Double) -> Int {
             Int(min(Double(coarsest), max(Double(range.lowerBound), quantizer)).rounded())
         }
@@ -40,14 +45,17 @@ struct QualitySearch {
         guard abs(corrected - target) > Self.tolerance, slope < -decibelsPerStep / 4 else {
             return abs(corrected - target) <= abs(reached - target) ? second : first
         }
-        return clamped(Double(second) + (target - corrected) / slope)
+        let correction = (target - corrected) / slope
+        return clamped(Double(second) + min(Self.farthestCorrection, max(-Self.farthestCorrection, correction)))
     }
 }
 
-/// Pictures of an animation on which encoders are compared: some from its beginning and as many from its middle.
+/// Pictures of an animation on which encoders are compared: all of a short one, or some from its beginning and as many from its middle.
 final class QualityTrial<Decoder: AnimationDecoder & ~Copyable> {
     /// The most pictures of one excerpt. Two are needed to see how an encoder treats what stays.
     private static var mostPictures: Int { 5 }
+    /// The pictures of an animation that is compared as a whole.
+    private static var mostPicturesOfWhole: Int { 16 }
     /// The pixels of all pictures together, beyond two of each excerpt.
     private static var mostPixels: Int { 4_000_000 }
     /// Pictures after an excerpt that x264's lookahead takes into account.
@@ -64,7 +72,9 @@ final class QualityTrial<Decoder: AnimationDecoder & ~Copyable> {
     /// The indices of the pictures among the samples, in ascending order, and the pictures.
     private var indices: [Int] = []
     private var pictures: [TrialPicture] = []
-    /// Whether the animation has more pictures.
+    /// The number of all pictures of the animation.
+    private let samples: Int
+    /// Whether there are more than those that are compared.
     private let isExcerpt: Bool
 
     /// Composes the pictures.
@@ -83,8 +93,9 @@ final class QualityTrial<Decoder: AnimationDecoder & ~Copyable> {
         let source = try SampleSource<Decoder>(bytes, summary, limits: transcoder.limits, options: transcoder.options)
         (width, height) = (source.width, source.height)
         pixels = width * height
-        let count = min(Self.mostPictures, max(2, Self.mostPixels / pixels / 2))
-        let samples = SamplePlan(transcoder.options.time, of: summary).count
+        samples = SamplePlan(transcoder.options.time, of: summary).count
+        let isShort = samples <= Self.mostPicturesOfWhole && samples * pixels <= Self.mostPixels
+        let count = isShort ? samples : min(Self.mostPictures, max(2, Self.mostPixels / pixels / 2))
         let middle = max(count, samples / 2)
         isExcerpt = samples > 2 * count
         let canvas = try TrialPicture(width: width, height: height)
@@ -99,29 +110,48 @@ final class QualityTrial<Decoder: AnimationDecoder & ~Copyable> {
         }
     }
 
-    /// The quality that the other encoder is to reach; nil for an animation without a picture.
-    func target() throws(TranscodeError) -> Double? {
-        guard let last = indices.last else { return nil }
+    /// The quality that the other encoder is to reach, and the steps of x264's rate factor by which it is coarser because the MP4 would be
+    /// larger than its source; nil for an animation without a picture.
+    func target() throws(TranscodeError) -> (decibels: Double, stepsCoarser: Double)? {
+        guard !indices.isEmpty else { return nil }
+        let settings = H264Settings(transcoder, content)
+        var (reached, bytesPerPicture) = try quality(ofMP4With: settings)
+        var steps = 0.0
+        let size = Int(bytesPerPicture * Double(samples))
+        if let coarser = try VideoOutput.coarser(settings, after: size, transcoder, Decoder.self, bytes, summary) {
+            steps = coarser.rateFactor - settings.rateFactor
+            reached = try quality(ofMP4With: coarser).decibels
+        }
+        let target = min(reached, Self.clear(quality: transcoder.options.quality))
+        return (target + (isExcerpt ? Self.excerptGain : 0), steps)
+    }
+
+    /// The quality of the pictures in an MP4 of the animation, and its bytes for each picture up to the last of them.
+    private func quality(ofMP4With settings: H264Settings) throws(TranscodeError) -> (decibels: Double, bytesPerPicture: Double) {
         let source = try SampleSource<Decoder>(bytes, summary, limits: transcoder.limits, options: transcoder.options)
-        let encoder = try VideoEncoder(width: width, height: height, settings: H264Settings(transcoder, content))
+        let encoder = try VideoEncoder(width: width, height: height, settings: settings)
         let decoder = try PictureDecoder(encoder, H264Settings.self)
         var similarity = PictureSimilarity()
-        var next = 0
+        var (next, size) = (0, 0)
         func compare(_ frame: UnsafeMutablePointer<AVFrame>) {
             guard next < indices.count, frame.pointee.pts == indices[next] else { return }
             similarity.add(pictures[next], frame)
             next += 1
         }
+        func decode(_ packet: UnsafeMutablePointer<AVPacket>) throws(TranscodeError) {
+            size += Int(packet.pointee.size)
+            try decoder.decode(packet, compare)
+        }
         var meter = NoMeter()
-        while source.samples <= last + Self.lookahead,
+        let end = (indices.last ?? 0) + Self.lookahead
+        while source.samples <= end,
             try source.next(&meter, into: { () throws(TranscodeError) in try encoder.planes() }) != nil
         {
-            try encoder.encode { packet throws(TranscodeError) in try decoder.decode(packet, compare) }
+            try encoder.encode { packet throws(TranscodeError) in try decode(packet) }
         }
-        try encoder.finish { packet throws(TranscodeError) in try decoder.decode(packet, compare) }
+        try encoder.finish { packet throws(TranscodeError) in try decode(packet) }
         try decoder.decode(nil, compare)
-        let target = min(similarity.decibels, Self.clear(quality: transcoder.options.quality))
-        return target + (isExcerpt ? Self.excerptGain : 0)
+        return (similarity.decibels, Double(size) / Double(max(1, source.samples)))
     }
 
     /// The decibels by which excerpts come out better than the same pictures in the whole, because more of them follow a key picture
@@ -133,7 +163,13 @@ final class QualityTrial<Decoder: AnimationDecoder & ~Copyable> {
 
     /// The quality of the pictures with the settings.
     func quality<Settings: EncoderSettings>(_ settings: Settings) throws(TranscodeError) -> Double {
-        let encoder = try VideoEncoder(width: width, height: height, settings: settings)
+        var pass = EncoderPass.only
+        if settings.hasTwoPasses {
+            let encoder = try VideoEncoder(width: width, height: height, settings: settings, pass: .first)
+            try encode(by: encoder) { _ in }
+            pass = try encoder.finishFirstPass()
+        }
+        let encoder = try VideoEncoder(width: width, height: height, settings: settings, pass: pass)
         let decoder = try PictureDecoder(encoder, Settings.self)
         var similarity = PictureSimilarity()
         var next = 0
@@ -142,14 +178,20 @@ final class QualityTrial<Decoder: AnimationDecoder & ~Copyable> {
             similarity.add(pictures[next], frame)
             next += 1
         }
-        for picture in pictures {
-            try encoder.planes().copy(
-                Rectangle(x: 0, y: 0, width: width, height: height), from: picture.planes, width: width, height: height)
-            try encoder.encode { packet throws(TranscodeError) in try decoder.decode(packet, compare) }
-        }
+        try encode(by: encoder) { packet throws(TranscodeError) in try decoder.decode(packet, compare) }
         try encoder.finish { packet throws(TranscodeError) in try decoder.decode(packet, compare) }
         try decoder.decode(nil, compare)
         return similarity.decibels
+    }
+
+    private func encode<Settings: EncoderSettings>(
+        by encoder: VideoEncoder<Settings>, _ sink: (UnsafeMutablePointer<AVPacket>) throws(TranscodeError) -> Void
+    ) throws(TranscodeError) {
+        for picture in pictures {
+            try encoder.planes().copy(
+                Rectangle(x: 0, y: 0, width: width, height: height), from: picture.planes, width: width, height: height)
+            try encoder.encode(sink)
+        }
     }
 }
 
@@ -181,7 +223,8 @@ private final class TrialPicture {
     }
 }
 
-/// The structural similarity of pictures (Wang et al., "Image quality assessment: from error visibility to structural similarity", 2004) by the luma of blocks of 8 × 8 samples.
+/// The structural similarity of pictures by blocks of 8 × 8 samples, of which two thirds are of luma (Wang et al., "Image quality assessment: from error
+/// visibility to structural similarity", 2004).
 struct PictureSimilarity {
     private static let side = 8
     // (0.01 · 219)² and (0.03 · 219)²: luma has a range of 219.
@@ -193,19 +236,19 @@ struct PictureSimilarity {
 
     /// Adds a picture and its decoded counterpart.
     fileprivate mutating func add(_ picture: TrialPicture, _ frame: UnsafeMutablePointer<AVFrame>) {
-        guard let decoded = frame.pointee.data.0 else { return }
-        let planes = picture.planes
+        let (planes, data, strides) = (picture.planes, frame.pointee.data, frame.pointee.linesize)
+        guard let luma = data.0, let cb = data.1, let cr = data.2 else { return }
         let width = min(picture.width, Int(frame.pointee.width))
         let height = min(picture.height, Int(frame.pointee.height))
-        add(
-            UnsafePointer(planes.luma), planes.lumaStride, UnsafePointer(decoded), Int(frame.pointee.linesize.0), width: width,
-            height: height)
+        add(planes.luma, planes.lumaStride, luma, Int(strides.0), width: width, height: height)
+        add(planes.cb, planes.cbStride, cb, Int(strides.1), width: width / 2, height: height / 2)
+        add(planes.cr, planes.crStride, cr, Int(strides.2), width: width / 2, height: height / 2)
     }
 
     /// Adds the blocks of two planes.
     mutating func add(
-        _ first: UnsafePointer<UInt8>, _ firstStride: Int, _ second: UnsafePointer<UInt8>, _ secondStride: Int, width: Int,
-        height: Int
+        _ first: UnsafeMutablePointer<UInt8>, _ firstStride: Int, _ second: UnsafeMutablePointer<UInt8>, _ secondStride: Int,
+        width: Int, height: Int
     ) {
         for y in stride(from: 0, to: height, by: Self.side) {
             for x in stride(from: 0, to: width, by: Self.side) {

@@ -19,9 +19,11 @@ final class VideoEncoder<Settings: EncoderSettings> {
     ///   - width: In pixels; H.264 and MP4 need an even number.
     ///   - height: As `width`.
     ///   - highestRate: Frames per second where they follow each other fastest; the level may follow from it.
+    ///   - pass: Which of the passes that the settings ask for.
     /// - Throws: ``EncoderSettings/missing``, ``TranscodeError/failed(_:code:)`` or `outOfMemory`.
     init(
-        width: Int, height: Int, highestRate: AVRational = AVRational(num: 25, den: 1), settings: Settings
+        width: Int, height: Int, highestRate: AVRational = AVRational(num: 25, den: 1), settings: Settings,
+        pass: EncoderPass = .only
     ) throws(TranscodeError) {
         guard let codec = avcodec_find_encoder_by_name(Settings.encoder) else { throw Settings.missing }
         context = avcodec_alloc_context3(codec)
@@ -35,6 +37,14 @@ final class VideoEncoder<Settings: EncoderSettings> {
         context.pointee.flags |= AV_CODEC_FLAG_GLOBAL_HEADER
         settings.plane.tag(context)
         settings.configure(context, highestRate: highestRate)
+        switch pass {
+        case .only: break
+        case .first: context.pointee.flags |= AV_CODEC_FLAG_PASS1
+        case .second(let statistics):
+            context.pointee.flags |= AV_CODEC_FLAG_PASS2
+            context.pointee.stats_in = av_strdup(statistics)
+            guard context.pointee.stats_in != nil else { throw .outOfMemory }
+        }
         let opened = avcodec_open2(context, codec, nil)
         guard opened >= 0 else { throw .library(.openEncoder, code: opened) }
 
@@ -50,6 +60,8 @@ final class VideoEncoder<Settings: EncoderSettings> {
     deinit {
         av_packet_free(&packet)
         av_frame_free(&frame)
+        // libavcodec leaves the statistics to the caller.
+        av_free(context?.pointee.stats_in)
         avcodec_free_context(&context)
     }
 
@@ -121,6 +133,15 @@ final class VideoEncoder<Settings: EncoderSettings> {
         try send(nil, sink)
     }
 
+    /// Ends a first pass.
+    ///
+    /// - Returns: What the second one needs.
+    func finishFirstPass() throws(TranscodeError) -> EncoderPass {
+        try finish { _ in }
+        guard let statistics = context?.pointee.stats_out else { throw .failed(.encode, code: 0) }
+        return .second(statistics: String(cString: statistics))
+    }
+
     private func send(
         _ frame: UnsafeMutablePointer<AVFrame>?, _ sink: (UnsafeMutablePointer<AVPacket>) throws(TranscodeError) -> Void
     ) throws(TranscodeError) {
@@ -142,6 +163,16 @@ final class VideoEncoder<Settings: EncoderSettings> {
         let copied = avcodec_parameters_from_context(parameters, context)
         guard copied >= 0 else { throw .library(.openMuxer, code: copied) }
     }
+}
+
+/// A pass of an encoder over all frames.
+enum EncoderPass {
+    /// Frames are encoded as they come.
+    case only
+    /// Frames are looked at; nothing comes out but ``VideoEncoder/finishFirstPass()``.
+    case first
+    /// The same frames are encoded with what the first pass has seen: about 300 bytes for each of them.
+    case second(statistics: String)
 }
 
 extension AVPacket {

@@ -36,14 +36,22 @@ enum VideoOutput: OutputMaker {
     ) throws(TranscodeError) -> TranscodeResult {
         var meter = NoMeter()
         let result = try encode(transcoder, decoder, bytes, summary, settings, to: descriptor, &meter, progress)
-        // Enlarged pixels are meant to be sharp.
-        guard transcoder.options.zoom == 1 else { return result }
-        let available = try sourceBytes(decoder, bytes, summary, limits: transcoder.limits, transcoder.options.time)
-        // Every round may be as large as the source.
-        let excess = Double(result.bytes) / Double(available * transcoder.options.time.loops)
-        guard available > smallSource, let coarser = settings.coarser(excess: excess) else { return result }
+        let round = result.bytes / transcoder.options.time.loops
+        guard let coarser = try coarser(settings, after: round, transcoder, decoder, bytes, summary) else { return result }
         guard ftruncate(descriptor, 0) == 0 else { throw .library(.write, code: gifreel_averror(errno)) }
         return try encode(transcoder, decoder, bytes, summary, coarser, to: descriptor, &meter, progress)
+    }
+
+    /// The settings for another attempt where the settings have made `size` bytes of each round, which is too large; nil where it is not,
+    /// or where coarser ones would not help.
+    static func coarser<Decoder: AnimationDecoder & ~Copyable, Settings: MP4EncoderSettings>(
+        _ settings: Settings, after size: Int, _ transcoder: Transcoder, _ decoder: Decoder.Type, _ bytes: UnsafeRawBufferPointer,
+        _ summary: AnimationSummary
+    ) throws(TranscodeError) -> Settings? {
+        // Enlarged pixels are meant to be sharp.
+        guard transcoder.options.zoom == 1 else { return nil }
+        let available = try sourceBytes(decoder, bytes, summary, limits: transcoder.limits, transcoder.options.time)
+        return available > smallSource ? settings.coarser(excess: Double(size) / Double(available)) : nil
     }
 
     /// The bytes of a source that has the frames of the requested part: where the part begins later and its first frame does not cover

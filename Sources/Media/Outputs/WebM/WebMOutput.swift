@@ -52,17 +52,18 @@ enum WebMOutput: OutputMaker {
         let hasAlpha = try TransparencyProbe.isTransparent(
             bytes, by: Decoder.self, summary, limits: transcoder.limits, options: options)
         var streams = PictureStreams(hasAlpha: hasAlpha, descriptor: descriptor)
+        let geometry = PictureGeometry(width: summary.width, height: summary.height, options: options)
+        let speed = VP9Settings.Speed(content, pixels: geometry.evenWidth * geometry.evenHeight * plan.count)
         let source = try streams.encode(
-            start: options.time.start, frames: summary.delays.count, threads: transcoder.threads, meter
+            start: options.time.start, frames: summary.delays.count, threads: transcoder.threads, meter,
+            hasTwoPasses: speed.hasTwoPasses
         ) {
             () throws(TranscodeError) in
             try SampleSource<Decoder>(bytes, summary, limits: transcoder.limits, options: options, hasAlpha: hasAlpha)
-        } encoder: { isAlpha, source throws(TranscodeError) in
-            let pixels = source.width * source.height * plan.count
-            let speed = VP9Settings.Speed(content, pixels: pixels)
-            return try VideoEncoder(
+        } encoder: { isAlpha, source, pass throws(TranscodeError) in
+            try VideoEncoder(
                 width: source.width, height: source.height,
-                settings: VP9Settings(plane: isAlpha ? .alpha : .color(.bt709), level: level, speed: speed))
+                settings: VP9Settings(plane: isAlpha ? .alpha : .color(.bt709), level: level, speed: speed), pass: pass)
         }
         let timeline = Timeline(options.time, of: summary)
         let round = timeline.length(of: source.elapsed)
