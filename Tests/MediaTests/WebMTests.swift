@@ -11,7 +11,7 @@ import Testing
         if let loop { builder.addLoop(loop) }
         for (index, delay) in delays.enumerated() {
             builder.add(GIFBuilder.Frame(width: 16, height: 16, color: 2)) {
-                ($0.x, $0.y) = (8 + index * 8 % max(1, width - 24), 9)
+                ($0.x, $0.y) = (min(8, width - 16) + index * 8 % max(1, width - 24), 9)
                 $0.delay = delay
                 $0.disposal = 2
                 $0.transparent = 7
