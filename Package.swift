@@ -164,7 +164,7 @@ let package = Package(
         .testTarget(name: "TestSupportTests", dependencies: ["TestSupport"], swiftSettings: strict),
         .testTarget(name: "SystemIOTests", dependencies: ["SystemIO", "TestSupport"], swiftSettings: strict),
         .testTarget(
-            name: "MediaTests", dependencies: ["Media", "SystemIO", "TestSupport"],
+            name: "MediaTests", dependencies: ["Media", "SystemIO", "TestSupport", "CZlib"],
             exclude: ["Fuzzing/Corpus", "Fuzzing/gif.dict", "Fuzzing/apng.dict", "Fuzzing/webp.dict"],
             swiftSettings: strict),
         .testTarget(name: "SandboxTests", dependencies: ["Sandbox", "CLinux", "TestSupport"], swiftSettings: strict),

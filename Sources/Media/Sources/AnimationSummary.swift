@@ -102,7 +102,7 @@ struct PixelDensity {
     private var codedPixels = 0
 
     mutating func add(_ frame: AnimationFrame) {
-        codedPixels += frame.rectangle.width * frame.rectangle.height
+        codedPixels += frame.countedPixels
     }
 
     /// Whether no frame has a pixel.
