@@ -7,7 +7,11 @@ internal import CPNG
 package struct APNGReader: AnimationDecoder, ~Copyable {
     package static let format = SourceFormat.apng
 
-    private let header: PNGHeader
+    private var header: PNGHeader
+    /// The chunks on colours, until the first pixels are read.
+    private var colors: PNGColors?
+    /// Of decoded pixels; nil if their colours are those of sRGB.
+    private var conversion: ColorConversion?
     /// Nil for a still picture.
     private let animation: APNGAnimation?
     private var delays: DelayFractions
@@ -58,7 +62,9 @@ package struct APNGReader: AnimationDecoder, ~Copyable {
         try limits.check(.canvasPixels, header.width * header.height)
         let body = chunks.position
         var animation: APNGAnimation?
+        var colors = PNGColors()
         while let chunk = chunks.next(), chunk.type != PNGChunk.data {
+            colors.keep(chunk)
             switch chunk.type {
             case PNGChunk.palette, PNGChunk.transparency: header.keep(chunk)
             default: animation = animation ?? APNGAnimation(chunk)
@@ -76,6 +82,7 @@ package struct APNGReader: AnimationDecoder, ~Copyable {
         chunks.position = body
         let words = try HeapBuffer<UInt32>(count: 1)
         self.header = header
+        self.colors = colors
         self.animation = animation
         self.delays = delays
         self.chunks = chunks
@@ -180,6 +187,11 @@ package struct APNGReader: AnimationDecoder, ~Copyable {
     }
 
     package mutating func readPixels() throws(TranscodeError) -> FramePixels? {
+        if let colors {
+            conversion = try colors.conversion(header.words)
+            if header.words == .palette, let whole = conversion.take() { header.convertPalette(whole) }
+            self.colors = nil
+        }
         let (width, height) = (frame.rectangle.width, frame.rectangle.height)
         if words.count < width * height { words = try HeapBuffer(count: header.width * header.height) }
         let head = header.head(width: width, height: height)
@@ -198,6 +210,7 @@ package struct APNGReader: AnimationDecoder, ~Copyable {
             return nil
         }
         wholeFrames += 1
+        conversion?.convert(UnsafeMutableBufferPointer(start: words.base, count: width * height))
         return .colors(UnsafeBufferPointer(start: words.base, count: width * height))
     }
 

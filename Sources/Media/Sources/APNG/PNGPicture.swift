@@ -7,8 +7,9 @@ struct PNGHeader {
     let height: Int
     /// Bit depth, colour type, compression, filter and interlace methods, as coded.
     private let coding: [UInt8]
-    /// The chunks with the palette, if pixels are its indices, and with transparent colours, as they are in the file.
-    private var palette: UnsafeRawBufferPointer?
+    /// The palette, if pixels are its indices.
+    private var palette: [UInt8]?
+    /// The chunk with transparent colours, as it is in the file.
     private var transparency: UnsafeRawBufferPointer?
 
     static let length = 13
@@ -30,13 +31,32 @@ struct PNGHeader {
         let length = chunk.data.count
         switch (chunk.type, coding[1]) {
         case (PNGChunk.palette, 3) where palette == nil && (3...768).contains(length):
-            palette = chunk.data
+            palette = Array(chunk.data.prefix(chunk.data.count / 3 * 3))
         case (PNGChunk.transparency, 0) where transparency == nil && length == 2,
             (PNGChunk.transparency, 2) where transparency == nil && length == 6,
             (PNGChunk.transparency, 3) where transparency == nil && palette != nil && (1...256).contains(length):
             transparency = chunk.data
         default: break
         }
+    }
+
+    /// What the words of decoded pixels hold, for a conversion of colours.
+    var words: ColorConversion.Words {
+        switch coding[1] {
+        case 0, 4: .greys
+        case 3: .palette
+        default: .colors
+        }
+    }
+
+    /// Converts the palette.
+    mutating func convertPalette(_ conversion: borrowing ColorConversion) {
+        guard let colors = palette else { return }
+        var words = stride(from: 0, to: colors.count, by: 3).map {
+            UInt32(colors[$0]) | UInt32(colors[$0 + 1]) << 8 | UInt32(colors[$0 + 2]) << 16
+        }
+        words.withUnsafeMutableBufferPointer { conversion.convert($0) }
+        palette = words.flatMap { [UInt8($0 & 255), UInt8($0 >> 8 & 255), UInt8($0 >> 16 & 255)] }
     }
 
     /// Whether a pixel may have alpha: the colour type has it, or some colours are transparent.
