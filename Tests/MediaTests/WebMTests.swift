@@ -93,6 +93,7 @@ import Testing
         #expect(!webm.result.isTransparent)
         let stream = try webm.stream()
         #expect(stream["codec_name"] == "vp9" && stream["TAG:alpha_mode"] == nil && stream["pix_fmt"] == "yuv420p")
+        #expect(stream["color_transfer"] == "iec61966-2-1" && stream["chroma_location"] == "center")
         #expect(stream["color_space"] == "bt709" && stream["color_range"] == "tv" && stream["color_primaries"] == "bt709")
     }
 

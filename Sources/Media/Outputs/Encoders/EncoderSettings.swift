@@ -40,22 +40,17 @@ protocol MP4EncoderSettings: EncoderSettings {
 extension MP4EncoderSettings {
     static var encoder: String { codec.traits.encoder }
     static var missing: TranscodeError { .codecMissing(codec) }
-    var plane: EncodedPlane { .color(.bt709) }
+    var plane: EncodedPlane { .color }
 }
 
 /// What the frames of a video contain.
 enum EncodedPlane {
-    /// 4:2:0, BT.709, limited range.
-    case color(Transfer)
+    /// 4:2:0 with chroma in the middle of its four pixels, BT.709's primaries and matrix, sRGB's transfer, limited range.
+    case color
     /// The full range of 8 bits as luma, with chroma that says nothing.
     case alpha
     /// The same without chroma.
     case monochromeAlpha
-
-    enum Transfer {
-        case bt709
-        case sRGB
-    }
 
     /// libavcodec's format of the samples.
     var format: AVPixelFormat {
@@ -64,17 +59,14 @@ enum EncodedPlane {
 
     /// Tags a stream.
     func tag(_ context: UnsafeMutablePointer<AVCodecContext>) {
-        guard case .color(let transfer) = self else {
+        guard case .color = self else {
             context.pointee.color_range = AVCOL_RANGE_JPEG
             return
         }
         context.pointee.color_range = AVCOL_RANGE_MPEG
         context.pointee.colorspace = AVCOL_SPC_BT709
         context.pointee.color_primaries = AVCOL_PRI_BT709
-        context.pointee.color_trc =
-            switch transfer {
-            case .bt709: AVCOL_TRC_BT709
-            case .sRGB: AVCOL_TRC_IEC61966_2_1
-            }
+        context.pointee.color_trc = AVCOL_TRC_IEC61966_2_1
+        context.pointee.chroma_sample_location = AVCHROMA_LOC_CENTER
     }
 }

@@ -40,7 +40,7 @@ enum WebMOutput: OutputMaker {
         let speed = VP9Settings.Speed(content, pixels: trial.pixels * plan.count)
         let first = VP9Settings.level(quality: transcoder.options.quality, isScreen: content.isScreen)
         return try VP9Settings.search.quantizer(trial, first: first) {
-            VP9Settings(plane: .color(.bt709), level: $0, speed: speed)
+            VP9Settings(plane: .color, level: $0, speed: speed)
         }
     }
 
@@ -62,7 +62,7 @@ enum WebMOutput: OutputMaker {
             let speed = VP9Settings.Speed(content, pixels: pixels)
             return try VideoEncoder(
                 width: source.width, height: source.height,
-                settings: VP9Settings(plane: isAlpha ? .alpha : .color(.bt709), level: level, speed: speed))
+                settings: VP9Settings(plane: isAlpha ? .alpha : .color, level: level, speed: speed))
         }
         let timeline = Timeline(options.time, of: summary)
         let round = timeline.length(of: source.elapsed)
