@@ -88,6 +88,16 @@ import Testing
         }
     }
 
+    @Test(arguments: [(33, 17), (1, 1), (255, 30)]) func oddSidesStayOdd(_ width: Int, _ height: Int) throws {
+        for gif in [GIFBuilder.animation(frames: 2, width: width, height: height), Self.sprite(width: 33, height: 35)] {
+            let webm = try Converted(gif, as: .webm) { _ in }
+            let stream = try webm.stream()
+            #expect(webm.result.width == webm.result.sourceWidth && webm.result.height == webm.result.sourceHeight)
+            #expect(stream["width"] == "\(webm.result.sourceWidth)" && stream["height"] == "\(webm.result.sourceHeight)")
+            #expect(try frames(webm).count == webm.result.samples)
+        }
+    }
+
     @Test func anOpaqueAnimationHasNoAlpha() throws {
         let webm = try Converted(GIFBuilder.animation(), as: .webm) { _ in }
         #expect(!webm.result.isTransparent)

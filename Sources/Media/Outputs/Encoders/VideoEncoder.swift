@@ -16,7 +16,7 @@ final class VideoEncoder<Settings: EncoderSettings> {
     /// Opens the encoder.
     ///
     /// - Parameters:
-    ///   - width: In pixels; H.264 and MP4 need an even number.
+    ///   - width: In pixels; even for H.264. The planes of libavcodec's frames have room for one more column and row.
     ///   - height: As `width`.
     ///   - highestRate: Frames per second where they follow each other fastest; the level may follow from it.
     /// - Throws: ``EncoderSettings/missing``, ``TranscodeError/failed(_:code:)`` or `outOfMemory`.

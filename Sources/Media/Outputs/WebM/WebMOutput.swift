@@ -61,7 +61,7 @@ enum WebMOutput: OutputMaker {
             let pixels = source.width * source.height * plan.count
             let speed = VP9Settings.Speed(content, pixels: pixels)
             return try VideoEncoder(
-                width: source.width, height: source.height,
+                width: source.geometry.width, height: source.geometry.height,
                 settings: VP9Settings(plane: isAlpha ? .alpha : .color, level: level, speed: speed))
         }
         let timeline = Timeline(options.time, of: summary)
@@ -69,12 +69,13 @@ enum WebMOutput: OutputMaker {
         let loops = options.time.loops
         // A still picture that is repeated is one picture of the whole time.
         let rounds = streams.pictures.count == 1 ? 1 : loops
+        let (width, height) = (source.geometry.width, source.geometry.height)
         let writer = WebMWriter(
-            width: source.width, height: source.height, clock: WebMClock(timescale: timeline.timescale), hasAlpha: hasAlpha)
+            width: width, height: height, clock: WebMClock(timescale: timeline.timescale), hasAlpha: hasAlpha)
         let samples = streams.pictures.count * rounds
         let layout = writer.layout(streams.pictures, end: rounds == loops ? round : round * loops, rounds: rounds)
         return TranscodeResult(
-            sourceWidth: summary.width, sourceHeight: summary.height, width: source.width, height: source.height,
+            sourceWidth: summary.width, sourceHeight: summary.height, width: width, height: height,
             frames: source.frames, samples: samples, duration: round * loops, timescale: timeline.timescale,
             loopCount: summary.loopCount, sourceFormat: Decoder.format, isTransparent: hasAlpha,
             isBrokenOff: summary.ending == .brokenOff || source.isBrokenOff, bytes: try streams.assemble(layout))
