@@ -103,7 +103,16 @@ struct DitherProbe {
     }
 
     /// Rounds to steps of a factor of 1.4, so that small changes leave the picture as it is.
-    private static func step(_ energy: Float) -> Float { exp2((log2(energy) * 2).rounded() / 2) }
+    ///
+    /// The steps are powers of √2. Logarithms of the C library would differ in the last bit from machine to machine.
+    private static func step(_ energy: Float) -> Float {
+        guard energy.isNormal, energy > 0 else { return 0 }
+        let (root, quarter) = (Float(2).squareRoot(), Float(2).squareRoot().squareRoot())
+        let power = Float(sign: .plus, exponent: energy.exponent, significand: 1)
+        // Rounded by the logarithm, in whose middle between two steps is a fourth root.
+        if energy.significand < quarter { return power }
+        return energy.significand < root * quarter ? power * root : power * 2
+    }
 
     /// Reads the lightness of a block, and sums its reach.
     @inline(__always)
