@@ -1,5 +1,3 @@
-internal import Glibc
-
 /// A ThumbHash: about 25 bytes from which a page paints a blur of a picture (github.com/evanw/thumbhash).
 ///
 /// The picture is divided into luminance, two differences of colour and alpha. Each channel is a sum of cosines of low frequency:
