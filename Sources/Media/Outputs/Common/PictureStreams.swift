@@ -92,7 +92,7 @@ struct PictureStreams: ~Copyable {
                 sample = try source.next(&meter) { () throws(TranscodeError) in try planes() }
             }
             guard let sample else { break }
-            if color != nil { times.append(sample.time) }
+            if color != nil { try times.grow(by: sample.time) }
             progress.enter(frame: sample.frame)
             try color?.encode { packet throws(TranscodeError) in
                 try colorQueue.append(payload(packet.pointee.bytes), packet.pointee.isKey)
@@ -120,7 +120,7 @@ struct PictureStreams: ~Copyable {
         _ bytes: UnsafeRawBufferPointer, _ isKey: Bool, isAlone: Bool
     ) throws(TranscodeError) {
         if isAlone {
-            firstPass.append((try spool.append(bytes), isKey))
+            try firstPass.grow(by: (try spool.append(bytes), isKey))
         } else {
             try alphaQueue.append(bytes, isKey)
         }
@@ -148,7 +148,7 @@ struct PictureStreams: ~Copyable {
                 picture.alpha = try Self.append(plane, to: &spool)
                 picture.isKey = picture.isKey && plane.isKey
             }
-            pictures.append(picture)
+            try pictures.grow(by: picture)
         }
     }
 
@@ -164,6 +164,14 @@ struct PictureStreams: ~Copyable {
         try spool.removeFirst(firstPassLength)
         for index in pictures.indices { pictures[index].move(by: -firstPassLength) }
         (firstPass, firstPassLength) = ([], 0)
+    }
+
+    /// The layout of the file, with the pictures in it `rounds` times.
+    ///
+    /// - Throws: ``TranscodeError/outOfMemory``.
+    func layout(rounds: Int, _ layout: ([EncodedPicture]) -> FileLayout) throws(TranscodeError) -> FileLayout {
+        try HeapBuffer.check(bytes: pictures.count * rounds * FileLayout.mostBytes)
+        return layout(pictures)
     }
 
     /// Writes the file; see ``PacketSpool/assemble(_:)``.
@@ -186,9 +194,8 @@ private struct PacketQueue {
     var count: Int { packets.count - first }
 
     mutating func append(_ bytes: UnsafeRawBufferPointer, _ isKey: Bool) throws(TranscodeError) {
-        // An array that cannot be allocated ends the process.
-        _ = try HeapBuffer<UInt8>(count: bytes.count + 64)
-        packets.append(Packet(bytes: Array(bytes), isKey: isKey))
+        try HeapBuffer.check(bytes: bytes.count + 64)
+        try packets.grow(by: Packet(bytes: Array(bytes), isKey: isKey))
     }
 
     /// Takes the oldest packet. There must be one.

@@ -73,7 +73,9 @@ enum WebMOutput: OutputMaker {
         let writer = WebMWriter(
             width: width, height: height, clock: WebMClock(timescale: timeline.timescale), hasAlpha: hasAlpha)
         let samples = streams.pictures.count * rounds
-        let layout = writer.layout(streams.pictures, end: rounds == loops ? round : round * loops, rounds: rounds)
+        let layout = try streams.layout(rounds: rounds) {
+            writer.layout($0, end: rounds == loops ? round : round * loops, rounds: rounds)
+        }
         return TranscodeResult(
             sourceWidth: summary.width, sourceHeight: summary.height, width: width, height: height,
             frames: source.frames, samples: samples, duration: round * loops, timescale: timeline.timescale,
