@@ -32,6 +32,7 @@ let package = Package(
         // C libraries, each with a module map and a shim for what Swift cannot import.
         .systemLibrary(name: "CGIF"),
         .systemLibrary(name: "CPNG"),
+        .systemLibrary(name: "CLCMS"),
         .systemLibrary(name: "CWebP"),
         .systemLibrary(name: "CAV"),
         .systemLibrary(name: "CCurl"),
@@ -55,8 +56,8 @@ let package = Package(
 
         // The leaves, which do not import one another.
         .target(
-            name: "Media", dependencies: ["CGIF", "CPNG", "CWebP", "CAV", "SystemIO"], swiftSettings: strict + libavHeaders,
-            linkerSettings: libavArchives),
+            name: "Media", dependencies: ["CGIF", "CPNG", "CLCMS", "CWebP", "CAV", "SystemIO"],
+            swiftSettings: strict + libavHeaders, linkerSettings: libavArchives),
         .target(
             name: "Fetch", dependencies: ["Curl", "CCurl", "CZlib", "Digests", "CLinux", "SystemIO"], swiftSettings: strict),
         .target(
@@ -164,7 +165,7 @@ let package = Package(
         .testTarget(name: "TestSupportTests", dependencies: ["TestSupport"], swiftSettings: strict),
         .testTarget(name: "SystemIOTests", dependencies: ["SystemIO", "TestSupport"], swiftSettings: strict),
         .testTarget(
-            name: "MediaTests", dependencies: ["Media", "SystemIO", "TestSupport"],
+            name: "MediaTests", dependencies: ["Media", "SystemIO", "TestSupport", "CZlib"],
             exclude: ["Fuzzing/Corpus", "Fuzzing/gif.dict", "Fuzzing/apng.dict", "Fuzzing/webp.dict"],
             swiftSettings: strict),
         .testTarget(name: "SandboxTests", dependencies: ["Sandbox", "CLinux", "TestSupport"], swiftSettings: strict),

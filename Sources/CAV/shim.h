@@ -43,9 +43,10 @@ static inline AVIOContext *gifreel_avio_alloc(
 // (FFmpeg 7.1): Swift imports the pointer differently since then.
 
 /// A scaler whose rounding does not depend on the processor; NULL on failure.
-static inline void *gifreel_scaler_open(int source_width, int source_height, int width, int height) {
+static inline void *gifreel_scaler_open(int source_width, int source_height, int width, int height, int bytes) {
+    enum AVPixelFormat format = bytes == 2 ? AV_PIX_FMT_GRAY16 : AV_PIX_FMT_GRAY8;
     return sws_getContext(
-        source_width, source_height, AV_PIX_FMT_GRAY8, width, height, AV_PIX_FMT_GRAY8,
+        source_width, source_height, format, width, height, format,
         SWS_BICUBIC | SWS_ACCURATE_RND | SWS_BITEXACT, NULL, NULL, NULL);
 }
 

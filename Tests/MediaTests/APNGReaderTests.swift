@@ -234,7 +234,6 @@ import Testing
         // IHDR, acTL, fcTL, IDAT, fcTL, fdAT, fcTL, fdAT
         #expect(try frames { _ in } == 3)
         #expect(try frames { $0.chunks[6].isSound = false } == 2)
-        #expect(try frames { $0.chunks[5].isSound = false } == 1)
         #expect(try frames { $0.chunks[6].data[3] += 1 } == 2)
         #expect(try frames { $0.chunks[7].data[3] += 1 } == 2)
         #expect(try frames { $0.chunks.swapAt(4, 6) } == 1)
@@ -252,6 +251,145 @@ import Testing
                 text.isSound = false
                 png.chunks.insert(text, at: 3)
             } == 3)
+    }
+
+    @Test func aWrongChecksumOfLaterFramesIsNotSeen() throws {
+        #expect(try frames { $0.chunks[5].isSound = false } == 3)
+        #expect(try frames { $0.chunks[7].isSound = false } == 3)
+    }
+
+    @Test func aControlWithoutPixelsIsReplacedByTheNext() throws {
+        var png = builder()
+        png.add(full(Word.red))
+        png.addControl(Frame(width: 1, height: 1, word: Word.white))
+        png.add(full(Word.green)) { $0.delay = (7, 10) }
+        png.addControl(Frame(width: 1, height: 1, word: Word.white))
+        let composed = try Animation.compose(png.finish())
+        #expect(composed.canvases == [spread(Word.red), spread(Word.green)])
+        #expect(composed.summary.delays == [10, 70] && composed.summary.ending == .complete)
+    }
+
+    @Test func pixelsOfThePNGItselfAfterAnotherChunkEndTheAnimation() throws {
+        #expect(try frames { $0.chunks.insert($0.chunks[3], at: 5) } == 1)
+        #expect(
+            try frames {
+                $0.chunks.insert(.init("tEXt", [65, 0]), at: 4)
+                $0.chunks.insert($0.chunks[3], at: 5)
+            } == 1)
+    }
+
+    // MARK: zlib streams
+
+    /// An APNG of two frames with the same pixels, whose zlib streams are changed.
+    private func compressed(_ stream: [UInt8], _ change: (inout [UInt8]) -> Void) -> [UInt8] {
+        var stream = stream
+        change(&stream)
+        var png = APNGBuilder(width: 64, height: 256)
+        for _ in 0..<2 { png.add(stream, width: 64, height: 256) }
+        return png.finish()
+    }
+
+    /// 64 × 256 pixels, compressed by zlib with matches that reach 32 kB back.
+    private func noise() -> (words: [UInt32], stream: [UInt8]) {
+        var numbers = SeededNumbers(seed: 7)
+        let rows: [[UInt32]] = (0..<100).map { _ in
+            (0..<64).map { _ in UInt32.random(in: 0...UInt32.max, using: &numbers) | Word.black }
+        }
+        let words: [UInt32] = (0..<256).flatMap { rows[$0 % 100] }
+        var lines: [UInt8] = []
+        for y in 0..<256 {
+            lines.append(0)
+            for word in rows[y % 100] { lines += (0..<4).map { UInt8(truncatingIfNeeded: word >> UInt32(8 * $0)) } }
+        }
+        return (words, ZlibStream.compressed(lines))
+    }
+
+    @Test func aZlibHeaderThatNamesTooSmallAWindowIsNotBelieved() throws {
+        let (words, stream) = noise()
+        for window in UInt8(0)...7 {
+            let png = compressed(stream) {
+                $0[0] = window << 4 | 8
+                $0[1] = UInt8(31 - Int($0[0]) * 256 % 31)
+            }
+            #expect(try Animation.compose(png).canvases == [words, words], "\(window)")
+        }
+        // No such windows.
+        #expect(throws: TranscodeError.corrupt(.apng, .unreadableFrame)) {
+            try Converted(compressed(stream) { ($0[0], $0[1]) = (0x88, 0x1c) }, as: .png) { _ in }
+        }
+    }
+
+    @Test func anAdler32IsNeitherVerifiedNorNeeded() throws {
+        let (words, stream) = noise()
+        for change in [{ $0[$0.count - 1] ^= 1 }, { $0.removeLast(4) }, { $0.removeLast(1) }, { $0 += [1, 2, 3, 4, 5] }]
+            as [(inout [UInt8]) -> Void]
+        {
+            #expect(try Animation.compose(compressed(stream, change)).canvases == [words, words])
+        }
+    }
+
+    @Test func aStreamThatLacksPixelsIsNoWholeFrame() throws {
+        let (words, stream) = noise()
+        let part = Array(stream.prefix(stream.count - 300))
+        var png = APNGBuilder(width: 64, height: 256)
+        for stream in [stream, part] { png.add(stream, width: 64, height: 256) }
+        let composed = try Animation.compose(png.finish())
+        #expect(composed.canvases == [words])
+        #expect(try Converted(png.finish()).result.isBrokenOff)
+    }
+
+    // MARK: Palettes
+
+    @Test func theFirstTransparentColoursAfterThePaletteCount() throws {
+        let palette = APNGBuilder.Chunk("PLTE", [255, 0, 0, 0, 255, 0])
+        let other = APNGBuilder.Chunk("PLTE", [0, 0, 255, 0, 0, 255])
+        func transparent(_ alpha: UInt8) -> APNGBuilder.Chunk { .init("tRNS", [alpha]) }
+        func first(_ head: [APNGBuilder.Chunk]) throws -> UInt32 {
+            var png = APNGBuilder(width: 2, height: 1, coding: .init(type: 3), head: head)
+            png.add(Frame(width: 2, height: 1, samples: [0, 1]))
+            return try Animation.compose(png.finish()).canvases[0][0]
+        }
+        #expect(try first([transparent(128), palette]) == Word.red)
+        #expect(try first([transparent(128), palette, transparent(64)]) == 0x4000_00ff)
+        #expect(try first([palette, transparent(128), transparent(64)]) == 0x8000_00ff)
+        #expect(try first([palette, other]) == Word.red)
+        var grey = APNGBuilder(
+            width: 2, height: 1, coding: .init(type: 0), head: [.init("tRNS", [0, 5]), .init("tRNS", [0, 15])])
+        grey.add(Frame(width: 2, height: 1, samples: [5, 15]))
+        #expect(try Animation.compose(grey.finish()).canvases == [[0, 0xff0f_0f0f]])
+    }
+
+    @Test(arguments: [1, 2, 4, 8]) func indicesPastThePaletteHaveItsLastColour(_ depth: Int) throws {
+        let most = (1 << depth) - 1
+        for (alpha, last) in [([], Word.green), ([255, 128], 0x8000_ff00), ([128, 255, 64], Word.green)] as [([UInt8], UInt32)]
+        {
+            let palette = APNGBuilder.Chunk("PLTE", depth == 1 ? [0, 255, 0] : [255, 0, 0, 0, 255, 0])
+            let transparent = alpha.isEmpty ? [] : [APNGBuilder.Chunk("tRNS", depth == 1 ? [alpha[1]] : alpha)]
+            var png = APNGBuilder(width: 2, height: 1, coding: .init(type: 3, depth: depth), head: [palette] + transparent)
+            png.add(Frame(width: 2, height: 1, samples: [most, most]))
+            #expect(try Animation.compose(png.finish()).canvases == [[last, last]], "\(alpha)")
+        }
+    }
+
+    // MARK: Limits
+
+    @Test func pixelsOfLessThanAByteAreCountedByTheirBytes() throws {
+        func blank(_ coding: APNGBuilder.Coding) -> [UInt8] {
+            var png = APNGBuilder(width: 1024, height: 1024, coding: coding)
+            let line = [UInt8](repeating: 0, count: 1 + 1024 * coding.depth / 8)
+            let stream = ZlibStream.compressed((0..<1024).flatMap { _ in line })
+            for _ in 0..<12 { png.add(stream, width: 1024, height: 1024) }
+            return png.finish()
+        }
+        for depth in [1, 2, 4] {
+            let summary = try Animation.compose(blank(.init(type: 0, depth: depth))).summary
+            #expect(summary.delays.count == 12 && summary.ending == .complete)
+            #expect(try Converted(blank(.init(type: 0, depth: depth)), as: .png) { $0.frame = .number(11) }.result.frames == 12)
+        }
+        #expect(throws: TranscodeError.self) {
+            try Animation.compose(
+                blank(.init(type: 0, depth: 1)), limits: MediaLimits(canvasPixels: 1_100_000, pixelsPerByte: 500))
+        }
     }
 
     @Test func factsCountTheFramesThatOutputsHave() throws {

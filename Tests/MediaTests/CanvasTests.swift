@@ -79,10 +79,11 @@ struct CanvasTests {
         #expect(try Composing.frames(builder.finish())[0] == pixels.map { Composing.color(Int($0)) })
     }
 
-    @Test func frameLargerThanTheCanvasIsClipped() throws {
+    @Test func laterFrameLargerThanTheCanvasIsClipped() throws {
         var builder = GIFBuilder(width: 2, height: 2)
+        builder.add(color: 1)
         builder.add(GIFBuilder.Frame(width: 3, height: 3, pixels: [2, 3, 1, 4, 2, 1, 1, 1, 1]))
-        #expect(try Composing.frames(builder.finish()) == [[red, green, blue, red]])
+        #expect(try Composing.frames(builder.finish())[1] == [red, green, blue, red])
     }
 
     @Test func frameOutsideTheCanvasChangesNothingAndKeepsItsTime() throws {
@@ -127,7 +128,8 @@ struct CanvasTests {
         var builder = GIFBuilder(width: canvasWidth, height: height)
         var pictures: [[UInt32]] = []
         for number in 0..<12 {
-            let x = Int.random(in: 0...7, using: &numbers)
+            // The first frame would enlarge the canvas.
+            let x = number == 0 ? 0 : Int.random(in: 0...7, using: &numbers)
             // Few colours at first, so that whole groups are transparent, opaque or as before.
             let pixels = (0..<width * height).map { _ in UInt8.random(in: 0...UInt8(number % 6), using: &numbers) }
             let transparent: UInt8? = number % 3 == 0 ? nil : 1

@@ -54,12 +54,17 @@ struct GIFReaderTests {
         #expect(summary.delays == [10] && summary.loopCount == nil)
     }
 
-    @Test func plainTextUsesTheControlBlockUp() throws {
-        var builder = GIFBuilder(width: 1, height: 1)
-        builder.addRaw([0x21, 0xf9, 4, 0, 50, 0, 0, 0])
+    @Test func plainTextLeavesTheControlBlockToTheNextImage() throws {
+        var builder = GIFBuilder(width: 2, height: 1)
+        builder.add(color: 1)
+        // Disposal 2, half a second, index 2 is transparent.
+        builder.addRaw([0x21, 0xf9, 4, 2 << 2 | 1, 50, 0, 2, 0])
         builder.addExtension(0x01, [UInt8](repeating: 0, count: 12))
-        builder.add(color: 1, delay: nil)
-        #expect(try Composing.summary(builder.finish()).delays == [0])
+        builder.add(GIFBuilder.Frame(width: 2, height: 1, pixels: [3, 2])) { $0.delay = nil }
+        builder.add(GIFBuilder.Frame(width: 1, height: 1, color: 1)) { $0.delay = nil }
+        #expect(try Composing.summary(builder.finish()).delays == [10, 50, 0])
+        let green = Composing.color(3)
+        #expect(try Composing.frames(builder.finish()) == [[white, white], [green, white], [white, Composing.clear]])
     }
 
     @Test func anImageWithoutControlBlockHasNoDelay() throws {
@@ -138,6 +143,46 @@ struct GIFReaderTests {
         builder.add(GIFBuilder.Frame(width: 3, height: 2, color: 2))
         let summary = try Composing.summary(builder.finish())
         #expect(summary.width == 3 && summary.height == 2)
+    }
+
+    @Test(arguments: ["87a", "89a"]) func aFirstFrameThatIsLargerThanTheScreenEnlargesIt(_ version: String) throws {
+        var builder = GIFBuilder(width: 2, height: 3, version: version)
+        builder.add(GIFBuilder.Frame(width: 2, height: 1, color: 2)) { $0.x = 1 }
+        builder.add(GIFBuilder.Frame(width: 9, height: 9, color: 1))
+        let clear = Composing.clear
+        let first = [clear, red, red, clear, clear, clear, clear, clear, clear]
+        #expect(try Composing.frames(builder.finish()) == [first, Array(repeating: white, count: 9)])
+        let video = try Converted(builder.finish(), as: .facts) { _ in }
+        #expect(video.result.sourceWidth == 3 && video.result.sourceHeight == 3)
+    }
+
+    @Test func theLimitsHoldForAScreenThatTheFirstFrameEnlarges() throws {
+        var builder = GIFBuilder(width: 2, height: 3)
+        builder.add(GIFBuilder.Frame(width: 1, height: 1, color: 2)) { $0.x = 5000 }
+        #expect(throws: TranscodeError.tooLarge(.side, value: 5001, maximum: 4096)) { try Composing.summary(builder.finish()) }
+        #expect(throws: TranscodeError.tooLarge(.side, value: 5001, maximum: 4096)) {
+            try Converted(builder.finish(), as: .png) { _ in }
+        }
+    }
+
+    @Test func aFirstFrameThatBreaksOffShowsThePixelsItHas() throws {
+        var builder = GIFBuilder(width: 16, height: 16)
+        var numbers = SeededNumbers(seed: 5)
+        let pixels = (0..<256).map { _ in UInt8.random(in: 0...7, using: &numbers) }
+        builder.add(GIFBuilder.Frame(width: 16, height: 16, pixels: pixels))
+        let whole = try Composing.frames(builder.finish())[0]
+        let gif = Array(builder.bytes.prefix(builder.bytes.count - 60))
+        let part = try Composing.frames(gif)
+        let count = try #require(part.first?.firstIndex(of: Composing.clear))
+        #expect(part.count == 1 && count > 64 && part[0].prefix(count) == whole.prefix(count))
+        #expect(part[0].dropFirst(count).allSatisfy { $0 == Composing.clear })
+        for output in [OutputFormat.mp4, .png, .facts] {
+            let result = try Converted(gif, as: output) { _ in }.result
+            #expect(result.frames == 1 && result.isBrokenOff, "\(output)")
+        }
+        // Without a pixel, there is nothing to show.
+        let head = Array(gif.prefix(GIFBuilder(width: 16, height: 16).bytes.count + 8 + 11))
+        #expect(throws: TranscodeError.incomplete(.gif)) { try Converted(head, as: .png) { _ in } }
     }
 
     @Test func whatIsNoGIFIsTold() {

@@ -73,12 +73,12 @@ struct TranscoderTests {
 
     @Test func streamAndContainerAreTaggedAlike() throws {
         let mp4 = try Converted(GIFBuilder.animation())
-        #expect(mp4.boxes.color == [1, 1, 1, 0])
+        #expect(mp4.boxes.color == [1, 13, 1, 0])
         #expect(mp4.boxes.profile == 100)
         let stream = try FFmpeg.stream(of: mp4.file)
         let expected = [
             "codec_name": "h264", "profile": "High", "pix_fmt": "yuv420p", "color_range": "tv", "color_space": "bt709",
-            "color_primaries": "bt709", "color_transfer": "bt709",
+            "color_primaries": "bt709", "color_transfer": "iec61966-2-1", "chroma_location": "center",
         ]
         for (name, value) in expected { #expect(stream[name] == value) }
         // The encoder's own description is left out.

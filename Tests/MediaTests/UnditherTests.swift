@@ -181,6 +181,22 @@ import Testing
         #expect(try Converted(gif).bytes == Converted(gif) { $0.undither = true }.bytes)
     }
 
+    @Test(arguments: [4, 8, 16, 24, 36]) func patternsOfNearColoursStayAsTheyAre(_ distance: Int) throws {
+        let near = [UInt8(100), UInt8(100 + distance), 200, 0].map { ($0, $0, $0) }
+        for pattern in [{ ($0 + $1) & 1 }, { x, _ in x & 1 }, { x, y in x & y & 1 }] as [(Int, Int) -> Int] {
+            var builder = GIFBuilder(width: 64, height: 64, palette: near)
+            let pixels = (0..<64 * 64).map { index in
+                let (x, y) = (index % 64, index / 64)
+                return UInt8(x < 40 ? pattern(x, y) : 2 + (x / 8 + y / 8) % 2)
+            }
+            for _ in 0..<3 { builder.add(GIFBuilder.Frame(width: 64, height: 64, pixels: pixels)) }
+            for format in [PixelFormat.rgba, .yuv(background: .white)] {
+                let (words, original) = try undithered(builder.finish(), format: format)
+                #expect(words == original)
+            }
+        }
+    }
+
     @Test func aPosterShowsTheFilmToo() throws {
         let gif = Self.gif(.diffused)
         let plain = try Converted(gif, as: .png) { $0.frame = .number(2) }.picture()

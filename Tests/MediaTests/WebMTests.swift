@@ -11,7 +11,7 @@ import Testing
         if let loop { builder.addLoop(loop) }
         for (index, delay) in delays.enumerated() {
             builder.add(GIFBuilder.Frame(width: 16, height: 16, color: 2)) {
-                ($0.x, $0.y) = (8 + index * 8 % max(1, width - 24), 9)
+                ($0.x, $0.y) = (min(8, width - 16) + index * 8 % max(1, width - 24), 9)
                 $0.delay = delay
                 $0.disposal = 2
                 $0.transparent = 7
@@ -88,11 +88,22 @@ import Testing
         }
     }
 
+    @Test(arguments: [(33, 17), (1, 1), (255, 30)]) func oddSidesStayOdd(_ width: Int, _ height: Int) throws {
+        for gif in [GIFBuilder.animation(frames: 2, width: width, height: height), Self.sprite(width: 33, height: 35)] {
+            let webm = try Converted(gif, as: .webm) { _ in }
+            let stream = try webm.stream()
+            #expect(webm.result.width == webm.result.sourceWidth && webm.result.height == webm.result.sourceHeight)
+            #expect(stream["width"] == "\(webm.result.sourceWidth)" && stream["height"] == "\(webm.result.sourceHeight)")
+            #expect(try frames(webm).count == webm.result.samples)
+        }
+    }
+
     @Test func anOpaqueAnimationHasNoAlpha() throws {
         let webm = try Converted(GIFBuilder.animation(), as: .webm) { _ in }
         #expect(!webm.result.isTransparent)
         let stream = try webm.stream()
         #expect(stream["codec_name"] == "vp9" && stream["TAG:alpha_mode"] == nil && stream["pix_fmt"] == "yuv420p")
+        #expect(stream["color_transfer"] == "iec61966-2-1" && stream["chroma_location"] == "center")
         #expect(stream["color_space"] == "bt709" && stream["color_range"] == "tv" && stream["color_primaries"] == "bt709")
     }
 

@@ -123,6 +123,13 @@ package struct APNGBuilder: Sendable {
         }
     }
 
+    /// Appends a frame whose pixels are compressed already.
+    package mutating func add(_ stream: [UInt8], width: Int, height: Int) {
+        let isFirst = !chunks.contains { $0.type == "IDAT" }
+        addControl(Frame(width: width, height: height, samples: []))
+        chunks.append(isFirst ? Chunk("IDAT", stream) : Chunk("fdAT", nextSequence() + stream))
+    }
+
     /// The finished file.
     ///
     /// - Parameter count: The number of frames in `acTL`; nil for the right one.

@@ -35,8 +35,13 @@ package struct WebPBuilder: Sendable {
     /// - Parameters:
     ///   - loops: How often it is played; 0 for endlessly.
     ///   - background: B, G, R, A, the first in the lowest byte.
-    package init(width: Int, height: Int, loops: Int = 0, background: UInt32 = 0, hasAlpha: Bool = true) {
-        append("VP8X", [hasAlpha ? 0x12 : 2, 0, 0, 0] + Self.number(width - 1, 3) + Self.number(height - 1, 3))
+    ///   - profile: An ICC profile.
+    package init(
+        width: Int, height: Int, loops: Int = 0, background: UInt32 = 0, hasAlpha: Bool = true, profile: [UInt8]? = nil
+    ) {
+        let flags: UInt8 = 2 | (hasAlpha ? 0x10 : 0) | (profile == nil ? 0 : 0x20)
+        append("VP8X", [flags, 0, 0, 0] + Self.number(width - 1, 3) + Self.number(height - 1, 3))
+        if let profile { append("ICCP", profile) }
         append("ANIM", Self.number(Int(background), 4) + Self.number(loops, 2))
     }
 

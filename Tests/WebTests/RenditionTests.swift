@@ -69,7 +69,7 @@ import Testing
     @Test func anObjectIsNamedForTheVersionOfItsCodec() throws {
         let (plain, explicit) = (try made(.mp4, ""), try made(.mp4, "codec=h264"))
         #expect(plain == explicit && plain.encoderVersion == explicit.encoderVersion)
-        #expect(plain.encoderVersion == "x264-22")
+        #expect(plain.encoderVersion.hasPrefix("x264-"))
         #expect(try made(.mp4, "codec=av1").encoderVersion.hasPrefix("aom-"))
     }
 

@@ -17,7 +17,7 @@ import uuid
 # Debian packages whose code is in the program (scripts/libav).
 STATIC = {
     "libavcodec-dev": "GPL-2.0-or-later", "libaom-dev": "BSD-2-Clause", "libvpx-dev": "BSD-3-Clause", "libwebp-dev": "BSD-3-Clause",
-    "libpng-dev": "libpng-2.0"}
+    "libpng-dev": "libpng-2.0", "liblcms2-dev": "MIT"}
 RUNTIME = " with runtime library exception"
 
 

@@ -29,3 +29,27 @@ struct HeapBuffer<Element: BitwiseCopyable>: ~Copyable {
         free(base)
     }
 }
+
+extension HeapBuffer<UInt8> {
+    /// Checks that there is memory for arrays of this many bytes. An array that cannot be allocated ends the process.
+    ///
+    /// - Throws: ``TranscodeError/outOfMemory``.
+    static func check(bytes: Int) throws(TranscodeError) {
+        _ = try HeapBuffer(count: bytes)
+    }
+}
+
+extension Array {
+    /// Appends an element, for arrays that grow with the frames of a source.
+    ///
+    /// - Throws: ``TranscodeError/outOfMemory``.
+    mutating func grow(by element: Element) throws(TranscodeError) {
+        if count == capacity {
+            let wanted = Swift.max(64, 2 * count)
+            // The array's own header comes on top.
+            try HeapBuffer.check(bytes: wanted * MemoryLayout<Element>.stride + 64)
+            reserveCapacity(wanted)
+        }
+        append(element)
+    }
+}

@@ -6,7 +6,8 @@ package struct MediaLimits: Sendable, Equatable {
     package var canvasPixels: Int
     /// Total pixels: the sum over the frames of the larger of canvas and frame.
     package var totalPixels: Int
-    /// Pixels of all frames' own rectangles per byte of image data. Applies once their sum exceeds `canvasPixels`.
+    /// Pixels of all frames' own rectangles per byte of image data. Applies once their sum exceeds `canvasPixels`. Of an APNG with less
+    /// than eight bits per pixel, the bytes of the rows are counted.
     ///
     /// LZW yields up to 1,500 pixels per byte, so half a megabyte can hold a thousand million of them. One blank frame is
     /// legitimate, so the first `canvasPixels` are free. Real GIFs stay below 100.

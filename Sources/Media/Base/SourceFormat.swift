@@ -6,6 +6,9 @@ package enum SourceFormat: UInt8, Sendable, CaseIterable {
     case apng
     case webp
 
+    /// Changes whenever the pixels, times or facts that decoders read from some file change.
+    static let version = "source-3"
+
     /// The name in facts and settings: `a`…`z`.
     package var name: String {
         switch self {

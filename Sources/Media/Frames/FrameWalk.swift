@@ -17,6 +17,8 @@ struct FrameWalk<Decoder: AnimationDecoder & ~Copyable>: ~Copyable {
     private(set) var codedPixels = 0
     /// Whether the whole file was found to be within ``MediaLimits/pixelsPerByte``.
     private var isDense = false
+    /// Pixels of the composed frames so far, counted as for ``MediaLimits/pixelsPerByte``.
+    private var countedPixels = 0
     /// Whether the decoder has read the header of the first frame, which is not composed yet.
     private var isAtFirst = true
     /// Takes dither out of the canvas where that is wanted; it is told the palettes of all frames.
@@ -63,6 +65,7 @@ struct FrameWalk<Decoder: AnimationDecoder & ~Copyable>: ~Copyable {
         totalPixels += max(canvas.width * canvas.height, frame.width * frame.height)
         try limits.check(.totalPixels, totalPixels)
         codedPixels += frame.width * frame.height
+        countedPixels += decoder.frame.countedPixels
         try checkDensity()
         guard let pixels = try decoder.readPixels() else { return false }
         changed = try canvas.draw(decoder, pixels)
@@ -120,9 +123,8 @@ struct FrameWalk<Decoder: AnimationDecoder & ~Copyable>: ~Copyable {
     /// Checks the frames so far and the next one against ``MediaLimits/pixelsPerByte``. Blank frames may precede others, so the whole
     /// file decides: it is then scanned without decoding it.
     private mutating func checkDensity() throws(TranscodeError) {
-        guard !isDense, codedPixels > limits.canvasPixels, codedPixels / max(1, decoder.dataBytes) > limits.pixelsPerByte else {
-            return
-        }
+        guard !isDense, countedPixels > limits.canvasPixels, countedPixels / max(1, decoder.dataBytes) > limits.pixelsPerByte
+        else { return }
         var density = PixelDensity()
         var scan = try Decoder(bytes, limits: limits)
         while try scan.next() {

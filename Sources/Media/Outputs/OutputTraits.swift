@@ -54,9 +54,10 @@ extension OutputFormat {
         traits.options.contains(.codec) ? options.codec : nil
     }
 
-    /// The version of the encoder that the options select.
+    /// The version of the decoders and of the encoder that the options select.
     package func version(_ options: TranscodeOptions) -> String {
-        codec(options)?.traits.version ?? traits.version
+        let encoder = codec(options)?.traits.version ?? traits.version
+        return "\(encoder)+\(SourceFormat.version)"
     }
 
     /// The expected processor time of a conversion with the options, in multiples of that to H.264.

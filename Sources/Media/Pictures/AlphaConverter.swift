@@ -31,7 +31,8 @@ final class AlphaConverter {
         self.geometry = geometry
         let isCrop = geometry.source.width == geometry.width && geometry.source.height == geometry.height
         scaler =
-            isCrop || geometry.zoom > 1 ? nil : try PictureScaler(geometry.source, to: (geometry.width, geometry.height))
+            isCrop || geometry.zoom > 1
+            ? nil : try PictureScaler(geometry.source, to: (geometry.width, geometry.height), isOpaque: false)
         scaled = try HeapBuffer(count: isCrop ? 1 : geometry.width * geometry.height)
         scaled.base.initialize(repeating: 0, count: scaled.count)
         block = try AlphaBlock()

@@ -6,7 +6,7 @@ package struct PictureGeometry: Sendable, Equatable {
     package let width: Int
     package let height: Int
 
-    /// The size of a video, whose sides are even: an odd side gets one more pixel, a copy of its edge.
+    /// The size of an H.264 and of planes in 4:2:0: an odd side gets one more pixel, a copy of its edge.
     package var evenWidth: Int { Self.even(width) }
     package var evenHeight: Int { Self.even(height) }
 

@@ -1,60 +1,87 @@
 /// Scales a part of a canvas of the format ``PixelFormat/rgba`` to words of the same format.
 ///
 /// Colours are multiplied by alpha before scaling and divided by it afterwards: the mean of a pixel and a transparent one has half
-/// the alpha and the whole colour, without a dark or bright seam. Not thread-safe.
+/// the alpha and the whole colour, without a dark or bright seam. The products have 16 bits, so that little alpha leaves the colour as it
+/// is. Not thread-safe.
 final class PictureScaler {
     private let source: Rectangle
     private let width: Int
     private let height: Int
+    private let isOpaque: Bool
     private let scaler: PlaneScaler
     private let plane: SamplePlane
     private let scaled: SamplePlane
+    /// The scaled alpha, as ``load(_:_:)`` has it; empty for opaque pictures.
+    private let alpha: SamplePlane
 
-    /// - Parameter source: The part of the canvas.
-    init(_ source: Rectangle, to size: (width: Int, height: Int)) throws(TranscodeError) {
+    /// - Parameters:
+    ///   - source: The part of the canvas.
+    ///   - isOpaque: Whether all its pixels are opaque in every call.
+    init(_ source: Rectangle, to size: (width: Int, height: Int), isOpaque: Bool) throws(TranscodeError) {
         self.source = source
+        self.isOpaque = isOpaque
         (width, height) = size
-        scaler = try PlaneScaler(from: (source.width, source.height), to: size)
-        plane = try SamplePlane(width: source.width, height: source.height)
-        scaled = try SamplePlane(width: size.width, height: size.height)
+        let bytes = isOpaque ? 1 : 2
+        scaler = try PlaneScaler(from: (source.width, source.height), to: size, bytes: bytes)
+        plane = try SamplePlane(width: source.width * bytes, height: source.height)
+        scaled = try SamplePlane(width: size.width * bytes, height: size.height)
+        alpha = try SamplePlane(width: isOpaque ? 0 : size.width * bytes, height: isOpaque ? 0 : size.height)
     }
 
     /// Writes the picture: rows from top to bottom without padding.
     func scale(_ canvas: borrowing Canvas, into words: UnsafeMutablePointer<UInt32>) throws(TranscodeError) {
-        words.update(repeating: 0, count: width * height)
-        for shift in stride(from: UInt32(0), to: 32, by: 8) {
-            for y in 0..<source.height {
-                let pixels = canvas.pixels + (source.y + y) * canvas.width + source.x
-                let row = plane.row(y)
-                for x in 0..<source.width { row[x] = Self.multiplied(pixels[x], shift) }
-            }
+        if isOpaque {
+            words.update(repeating: PixelFormat.opaque, count: width * height)
+            for shift in stride(from: UInt32(0), to: 24, by: 8) { try scaleOpaque(canvas, shift, into: words) }
+            return
+        }
+        load(canvas) { ($0 >> 24) &* 255 }
+        try scaler.scale(plane, into: alpha.samples, stride: alpha.stride)
+        for y in 0..<height {
+            let (row, target) = (Self.wide(alpha.row(y)), words + y * width)
+            for x in 0..<width { target[x] = min(255, (UInt32(row[x]) &* 4 &+ 382) / 765) << 24 }
+        }
+        for shift in stride(from: UInt32(0), to: 24, by: 8) {
+            load(canvas) { ($0 >> shift & 255) &* ($0 >> 24) }
             try scaler.scale(plane, into: scaled.samples, stride: scaled.stride)
             for y in 0..<height {
-                let row = scaled.row(y)
-                let target = words + y * width
-                for x in 0..<width { target[x] |= UInt32(row[x]) << shift }
+                let (row, alpha, target) = (Self.wide(scaled.row(y)), Self.wide(alpha.row(y)), words + y * width)
+                for x in 0..<width where target[x] > 0 {
+                    let divisor = UInt32(alpha[x])
+                    target[x] |= min(255, (UInt32(row[x]) &* 255 &+ divisor / 2) / divisor) << shift
+                }
             }
         }
-        for index in 0..<width * height where words[index] < PixelFormat.opaque { words[index] = Self.straight(words[index]) }
     }
 
-    /// A component times alpha; alpha itself.
-    @inline(__always)
-    private static func multiplied(_ word: UInt32, _ shift: UInt32) -> UInt8 {
-        let value = word >> shift & 255
-        // Most pixels are opaque or wholly 0.
-        if word >= PixelFormat.opaque || shift == 24 { return UInt8(truncatingIfNeeded: value) }
-        return UInt8(truncatingIfNeeded: (value &* (word >> 24) &+ 127) / 255)
-    }
-
-    /// Divides the colour by alpha.
-    private static func straight(_ word: UInt32) -> UInt32 {
-        let alpha = word >> 24
-        if alpha == 0 { return 0 }
-        var result = alpha << 24
-        for shift in stride(from: UInt32(0), to: 24, by: 8) {
-            result |= min(255, ((word >> shift & 255) * 255 + alpha / 2) / alpha) << shift
+    /// Scales a component of opaque pixels.
+    private func scaleOpaque(
+        _ canvas: borrowing Canvas, _ shift: UInt32, into words: UnsafeMutablePointer<UInt32>
+    ) throws(TranscodeError) {
+        for y in 0..<source.height {
+            let pixels = canvas.pixels + (source.y + y) * canvas.width + source.x
+            let row = plane.row(y)
+            for x in 0..<source.width { row[x] = UInt8(truncatingIfNeeded: pixels[x] >> shift) }
         }
-        return result
+        try scaler.scale(plane, into: scaled.samples, stride: scaled.stride)
+        for y in 0..<height {
+            let (row, target) = (scaled.row(y), words + y * width)
+            for x in 0..<width { target[x] |= UInt32(row[x]) << shift }
+        }
+    }
+
+    /// Fills the plane with three quarters of numbers up to 65,025 that follow from the pixels. The filter overshoots by less than the rest.
+    @inline(__always)
+    private func load(_ canvas: borrowing Canvas, _ number: (UInt32) -> UInt32) {
+        for y in 0..<source.height {
+            let pixels = canvas.pixels + (source.y + y) * canvas.width + source.x
+            let row = Self.wide(plane.row(y))
+            for x in 0..<source.width { row[x] = UInt16(truncatingIfNeeded: (number(pixels[x]) &* 3 &+ 2) >> 2) }
+        }
+    }
+
+    /// A row of a plane of 16 bits.
+    private static func wide(_ row: UnsafeMutablePointer<UInt8>) -> UnsafeMutablePointer<UInt16> {
+        UnsafeMutableRawPointer(row).assumingMemoryBound(to: UInt16.self)
     }
 }

@@ -1,6 +1,6 @@
 internal import CAV
 
-/// Scales one plane of 8-bit samples by libswscale. Each component is scaled separately, so no colour is converted.
+/// Scales one plane of samples of 8 or 16 bits by libswscale. Each component is scaled separately, so no colour is converted.
 ///
 /// Edge samples are repeated beyond the edges. Not thread-safe.
 struct PlaneScaler: ~Copyable {
@@ -10,13 +10,18 @@ struct PlaneScaler: ~Copyable {
     /// In order. There are several for a large reduction.
     private let steps: [ScalingStep]
 
+    /// - Parameters:
+    ///   - source: In samples.
+    ///   - bytes: Of a sample: 1, or 2 in the order of the machine.
     /// - Throws: ``TranscodeError/failed(_:code:)`` if libswscale rejects the sizes.
-    init(from source: (width: Int, height: Int), to target: (width: Int, height: Int)) throws(TranscodeError) {
+    init(
+        from source: (width: Int, height: Int), to target: (width: Int, height: Int), bytes: Int = 1
+    ) throws(TranscodeError) {
         var steps: [ScalingStep] = []
         var size = source
         repeat {
             let next = (width: Self.reduced(size.width, to: target.width), height: Self.reduced(size.height, to: target.height))
-            steps.append(try ScalingStep(from: size, to: next, isLast: next == target))
+            steps.append(try ScalingStep(from: size, to: next, bytes: bytes, isLast: next == target))
             size = next
         } while size != target
         self.steps = steps
@@ -54,19 +59,19 @@ private final class ScalingStep {
 
     /// - Parameter isLast: Whether the result goes into a plane of the caller.
     init(
-        from source: (width: Int, height: Int), to target: (width: Int, height: Int), isLast: Bool
+        from source: (width: Int, height: Int), to target: (width: Int, height: Int), bytes: Int, isLast: Bool
     ) throws(TranscodeError) {
         if isLast {
             plane = nil
             intermediate = nil
         } else {
-            let plane = try SamplePlane(width: target.width, height: target.height)
+            let plane = try SamplePlane(width: target.width * bytes, height: target.height)
             intermediate = (plane.samples, plane.stride)
             self.plane = consume plane
         }
         guard
             let context = gifreel_scaler_open(
-                Int32(source.width), Int32(source.height), Int32(target.width), Int32(target.height))
+                Int32(source.width), Int32(source.height), Int32(target.width), Int32(target.height), Int32(bytes))
         else { throw .library(.scale, code: gifreel_averror_nomem) }
         self.context = context
         rows = source.height
@@ -84,7 +89,7 @@ private final class ScalingStep {
     }
 }
 
-/// A plane of 8-bit samples, aligned and padded so that SIMD code may access bytes past the ends of its rows. Not thread-safe.
+/// A plane of bytes, aligned and padded so that SIMD code may access bytes past the ends of its rows. Not thread-safe.
 struct SamplePlane: ~Copyable {
     /// Rows are padded to a multiple of this, and by at least this.
     private static let padding = 64

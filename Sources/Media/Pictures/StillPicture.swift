@@ -22,7 +22,8 @@ struct StillPicture: ~Copyable {
             PixelZoom.enlarge(canvas, geometry, into: storage.base)
         } else {
             storage.base.initialize(repeating: 0, count: width * height)
-            try PictureScaler(source, to: (width, height)).scale(canvas, into: storage.base)
+            let isOpaque = !canvas.hasTransparency(in: source)
+            try PictureScaler(source, to: (width, height), isOpaque: isOpaque).scale(canvas, into: storage.base)
         }
         self.width = width
         self.height = height

@@ -1,5 +1,3 @@
-internal import Glibc
-
 /// A ThumbHash: about 25 bytes from which a page paints a blur of a picture (github.com/evanw/thumbhash).
 ///
 /// The picture is divided into luminance, two differences of colour and alpha. Each channel is a sum of cosines of low frequency:
@@ -179,8 +177,20 @@ private struct Cosines {
     init(_ length: Int, count: Int) {
         self.length = length
         values = (0..<count).flatMap { frequency in
-            (0..<length).map { cos(Double.pi / Double(length) * Double(frequency) * (Double($0) + 0.5)) }
+            (0..<length).map { Self.cosine(frequency * (2 * $0 + 1), of: 2 * length) }
         }
+    }
+
+    /// The cosine of `number` parts of π, of which `parts` make it up. That of the C library may differ in the last bit from machine to
+    /// machine.
+    private static func cosine(_ number: Int, of parts: Int) -> Double {
+        // In the first half turn, and then in the first quarter.
+        var rest = number % (2 * parts)
+        if rest > parts { rest = 2 * parts - rest }
+        if 2 * rest > parts { return -cosine(parts - rest, of: parts) }
+        let square = (Double.pi * Double(rest) / Double(parts)) * (Double.pi * Double(rest) / Double(parts))
+        // The series, from its smallest term.
+        return stride(from: 22, to: 0, by: -2).reduce(1.0) { 1 - square / Double($1 * ($1 - 1)) * $0 }
     }
 
     subscript(_ frequency: Int, _ position: Int) -> Double { values[frequency * length + position] }

@@ -39,7 +39,7 @@ final class VideoScaler {
         guard unpack(canvas, isFirst ? geometry.source : changed) || isFirst else { return false }
         isFirst = false
         try scaler.scale(luma, into: planes.luma, stride: planes.lumaStride)
-        padLuma(planes)
+        finishLuma(planes)
         try scaler.scale(cb, into: chroma.samples, stride: chroma.stride)
         halveChroma(into: planes.cb, stride: planes.cbStride)
         try scaler.scale(cr, into: chroma.samples, stride: chroma.stride)
@@ -70,8 +70,12 @@ final class VideoScaler {
         return difference != 0
     }
 
-    /// Repeats the last column and the last row of an odd side.
-    private func padLuma(_ planes: PixelConverter.Planes) {
+    /// Removes what the filter overshoots the range by, and repeats the last column and the last row of an odd side.
+    private func finishLuma(_ planes: PixelConverter.Planes) {
+        for y in 0..<geometry.height {
+            let row = planes.luma + y * planes.lumaStride
+            for x in 0..<geometry.width { row[x] = min(max(row[x], 16), 235) }
+        }
         if geometry.width & 1 == 1 {
             for y in 0..<geometry.height {
                 let row = planes.luma + y * planes.lumaStride
@@ -84,7 +88,7 @@ final class VideoScaler {
         }
     }
 
-    /// Writes the rounded mean of each 2×2 block; the last column and row of an odd side are repeated.
+    /// Writes the rounded mean of each 2×2 block, within the range of chroma; the last column and row of an odd side are repeated.
     private func halveChroma(into target: UnsafeMutablePointer<UInt8>, stride: Int) {
         for y in 0..<(geometry.height + 1) / 2 {
             let upper = chroma.row(2 * y)
@@ -93,11 +97,12 @@ final class VideoScaler {
             for x in 0..<geometry.width / 2 {
                 let sum =
                     UInt16(upper[2 &* x]) &+ UInt16(upper[2 &* x &+ 1]) &+ UInt16(lower[2 &* x]) &+ UInt16(lower[2 &* x &+ 1])
-                row[x] = UInt8(truncatingIfNeeded: (sum &+ 2) >> 2)
+                row[x] = UInt8(truncatingIfNeeded: min(max((sum &+ 2) >> 2, 16), 240))
             }
             if geometry.width & 1 == 1 {
                 let last = geometry.width - 1
-                row[last / 2] = UInt8(truncatingIfNeeded: (UInt16(upper[last]) &+ UInt16(lower[last]) &+ 1) >> 1)
+                let mean = (UInt16(upper[last]) &+ UInt16(lower[last]) &+ 1) >> 1
+                row[last / 2] = UInt8(truncatingIfNeeded: min(max(mean, 16), 240))
             }
         }
     }

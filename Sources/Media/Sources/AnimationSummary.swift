@@ -50,7 +50,7 @@ package struct AnimationSummary: Sendable, Equatable {
             let isCleared = frame.disposal == .clear || (delays.isEmpty && frame.disposal == .restore)
             if frame.mayBeTransparent || isCleared { hasTransparency = true }
             try limits.check(.frames, delays.count + 1)
-            try append(frame.delay)
+            try delays.grow(by: frame.delay)
             density.add(frame)
             pixels += max(width * height, frame.rectangle.width * frame.rectangle.height)
             try limits.check(.totalPixels, pixels)
@@ -65,16 +65,6 @@ package struct AnimationSummary: Sendable, Equatable {
         if density.isEmpty { throw .corrupt(Decoder.format, .emptyFrames) }
         // Checked at the end, because a film may begin with a few blank frames.
         try density.check(limits, dataBytes: decoder.dataBytes)
-    }
-
-    /// Appends a delay. An array that cannot grow ends the process, so an allocation of the new size is tested first.
-    private mutating func append(_ delay: Int) throws(TranscodeError) {
-        if delays.count == delays.capacity {
-            let wanted = max(256, 2 * delays.count)
-            _ = try HeapBuffer<Int>(count: wanted + 64)
-            delays.reserveCapacity(wanted)
-        }
-        delays.append(delay)
     }
 
     /// The size of a decoder's canvas, once it has read the header of its first frame.
@@ -102,7 +92,7 @@ struct PixelDensity {
     private var codedPixels = 0
 
     mutating func add(_ frame: AnimationFrame) {
-        codedPixels += frame.rectangle.width * frame.rectangle.height
+        codedPixels += frame.countedPixels
     }
 
     /// Whether no frame has a pixel.

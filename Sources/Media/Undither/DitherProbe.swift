@@ -1,5 +1,3 @@
-internal import Glibc
-
 /// Tells dither from texture, edges and drawings by measurement, and remembers what earlier frames showed.
 ///
 /// Blocks of 8 × 8 pixels are transformed. A threshold matrix shows in the checkerboard, whose energy is that of its neighbours many
@@ -21,6 +19,10 @@ struct DitherProbe {
     private var checkerboard: Float = 0
     private var beside: Float = 0
     private var explained: Float = 0
+    /// Uneven blocks, and those of them that repeat every two pixels across and down, in frames where all of those have the colours of
+    /// one or two patterns.
+    private var uneven: Float = 0
+    private var regular: Float = 0
     private var frames = 0
 
     private static let side = 8
@@ -34,10 +36,20 @@ struct DitherProbe {
     private static let noisePerReach: Float = 0.108
     /// The smallest energy of a checkerboard that counts as a pattern: that of 0.43 levels.
     private static let faintest: Float = 12
+    /// A dithered film has more patterns: one for each of its levels of light.
+    private static let mostPatterns = 2
+
+    /// The least and the greatest word of a block that repeats every two pixels.
+    private struct Pattern: Equatable {
+        let least: UInt32
+        let greatest: UInt32
+    }
 
     /// Looks at a picture.
     mutating func look(at canvas: borrowing Canvas, _ reach: borrowing PaletteReach) {
-        for value in [\DitherProbe.blocks, \.noisy, \.high, \.middle, \.plain, \.checkerboard, \.beside, \.explained] {
+        for value in [
+            \DitherProbe.blocks, \.noisy, \.high, \.middle, \.plain, \.checkerboard, \.beside, \.explained, \.uneven, \.regular,
+        ] {
             self[keyPath: value] *= Self.memory
         }
         let step = frames == 0 ? 1 : Self.sparseness
@@ -46,6 +58,8 @@ struct DitherProbe {
         let samples = UnsafeMutablePointer<Int16>.allocate(capacity: Self.side * Self.side)
         defer { samples.deallocate() }
         let tables = BandTables.shared
+        var regularBlocks: Float = 0
+        var patterns: [Pattern] = []
         for top in stride(from: 0, to: canvas.height - Self.side + 1, by: Self.side) {
             for left in stride(from: 0, to: canvas.width - Self.side + 1, by: Self.side) {
                 number += 1
@@ -54,11 +68,17 @@ struct DitherProbe {
                 blocks += 1
                 // A block that no palette explains, or of a single colour, says nothing.
                 guard sum.reach > 0, sum.isUneven else { continue }
+                uneven += 1
+                if let pattern = sum.pattern {
+                    regularBlocks += 1
+                    if patterns.count <= Self.mostPatterns && !patterns.contains(pattern) { patterns.append(pattern) }
+                }
                 // In levels of lightness.
                 let reach = canvas.format.lightnessRange * Float(sum.reach) / Float(64 * PaletteReach.unit)
                 weigh(tables.energies(samples), meanReach: reach)
             }
         }
+        if patterns.count <= Self.mostPatterns { regular += regularBlocks }
         decide()
     }
 
@@ -80,6 +100,11 @@ struct DitherProbe {
     private mutating func decide() {
         let wasOrdered = if case .ordered = kind { true } else { false }
         let contrast: Float = wasOrdered ? 3 : 5
+        // A drawing with a checkerboard or stripes of one pixel.
+        if regular > (kind == nil ? 0.5 : 0.7) * uneven {
+            kind = nil
+            return
+        }
         if plain >= max(Self.fewest, 0.01 * blocks), checkerboard > contrast * beside,
             checkerboard > (wasOrdered ? 0.6 : 1) * Self.faintest * plain
         {
@@ -103,26 +128,41 @@ struct DitherProbe {
     }
 
     /// Rounds to steps of a factor of 1.4, so that small changes leave the picture as it is.
-    private static func step(_ energy: Float) -> Float { exp2((log2(energy) * 2).rounded() / 2) }
+    ///
+    /// The steps are powers of √2. Logarithms of the C library would differ in the last bit from machine to machine.
+    private static func step(_ energy: Float) -> Float {
+        guard energy.isNormal, energy > 0 else { return 0 }
+        let (root, quarter) = (Float(2).squareRoot(), Float(2).squareRoot().squareRoot())
+        let power = Float(sign: .plus, exponent: energy.exponent, significand: 1)
+        // Rounded by the logarithm, in whose middle between two steps is a fourth root.
+        if energy.significand < quarter { return power }
+        return energy.significand < root * quarter ? power * root : power * 2
+    }
 
     /// Reads the lightness of a block, and sums its reach.
     @inline(__always)
     private static func read(
         _ canvas: borrowing Canvas, x: Int, y: Int, _ reach: borrowing PaletteReach, into samples: UnsafeMutablePointer<Int16>
-    ) -> (reach: Int32, isUneven: Bool) {
+    ) -> (reach: Int32, isUneven: Bool, pattern: Pattern?) {
         var sum: Int32 = 0
         let first = canvas.pixels[y * canvas.width + x]
         var difference: UInt32 = 0
+        var irregularity: UInt32 = 0
         for row in 0..<side {
             let words = canvas.pixels + ((y + row) * canvas.width + x)
+            let pair = canvas.pixels + ((y + (row & 1)) * canvas.width + x)
             for column in 0..<side {
                 let word = words[column]
                 difference |= word ^ first
+                irregularity |= word ^ pair[column & 1]
                 sum &+= reach.lookUp(word)
                 samples[row &* side &+ column] = canvas.format.lightness(word) &- 128
             }
         }
-        return (sum, difference != 0)
+        guard irregularity == 0 else { return (sum, difference != 0, nil) }
+        let second = canvas.pixels + ((y + 1) * canvas.width + x)
+        let words = [first, canvas.pixels[y * canvas.width + x + 1], second[0], second[1]]
+        return (sum, difference != 0, Pattern(least: words.min() ?? 0, greatest: words.max() ?? 0))
     }
 }
 

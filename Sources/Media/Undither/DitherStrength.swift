@@ -1,5 +1,3 @@
-internal import Glibc
-
 /// A kind of dither, as measured in pictures.
 enum DitherKind: Equatable {
     /// The error of each pixel is spread over its neighbours: noise with more of high than of low frequencies.

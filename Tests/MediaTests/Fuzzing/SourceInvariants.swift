@@ -37,6 +37,7 @@ enum SourceInvariants {
             let length = bytes[position..<position + 4].reduce(0) { $0 << 8 | Int($1) }
             let end = position + 8 + length
             guard end + 4 <= bytes.count else { break }
+            if bytes[position + 4..<position + 8].elementsEqual("iCCP".utf8) { repairProfile(&bytes, position + 8..<end) }
             let crc = bytes[position + 4..<end].reduce(UInt32.max) { crc, byte in
                 (0..<8).reduce(crc ^ UInt32(byte)) { crc, _ in crc >> 1 ^ (crc & 1 == 1 ? 0xedb8_8320 : 0) }
             }
@@ -44,6 +45,19 @@ enum SourceInvariants {
             position = end + 4
         }
         return bytes
+    }
+
+    /// Puts the right Adler-32 at the end of a profile that is stored in one block, so that it is read.
+    private static func repairProfile(_ bytes: inout [UInt8], _ chunk: Range<Int>) {
+        guard let name = bytes[chunk].firstIndex(of: 0), chunk.upperBound - name > 13 else { return }
+        var (low, high) = (1, 0)
+        for byte in bytes[name + 9..<chunk.upperBound - 4] {
+            low = (low + Int(byte)) % 65_521
+            high = (high + low) % 65_521
+        }
+        for index in 0..<4 {
+            bytes[chunk.upperBound - 4 + index] = UInt8(truncatingIfNeeded: (high << 16 | low) >> (24 - 8 * index))
+        }
     }
 }
 

@@ -41,7 +41,7 @@ enum AVIFOutput: OutputMaker {
         let writer = AVIFWriter(
             width: width, height: height, timescale: timeline.timescale, color: color, alpha: alpha,
             plays: plays(loopCount: summary.loopCount, rounds: loops))
-        let layout = writer.layout(streams.pictures, end: round, rounds: loops)
+        let layout = try streams.layout(rounds: loops) { writer.layout($0, end: round, rounds: loops) }
         return TranscodeResult(
             sourceWidth: summary.width, sourceHeight: summary.height, width: width, height: height, frames: source.frames,
             samples: count * loops, duration: count == 1 ? 0 : round * loops, timescale: timeline.timescale,

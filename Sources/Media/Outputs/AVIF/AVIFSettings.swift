@@ -15,7 +15,7 @@ struct AVIFSettings: EncoderSettings {
 
     /// The settings for the colours.
     init(_ tools: AV1Tools, quantizer: Int) {
-        plane = .color(.sRGB)
+        plane = .color
         self.tools = tools
         self.quantizer = quantizer
     }

@@ -106,6 +106,9 @@ struct FileLayout {
         }
     }
 
+    /// The most memory that making a layout takes for a picture: pieces, headers and tables, some of them twice while they grow.
+    static let mostBytes = 512
+
     private(set) var pieces: [Piece] = []
     /// The length of the file in bytes.
     private(set) var length = 0

@@ -111,7 +111,7 @@ struct PictureStreams: ~Copyable {
                 sample = try source.next(&meter) { () throws(TranscodeError) in try planes() }
             }
             guard let sample else { break }
-            if color != nil && !isFirstPass { times.append(sample.time) }
+            if color != nil && !isFirstPass { try times.grow(by: sample.time) }
             progress.enter(frame: sample.frame)
             try color?.encode { packet throws(TranscodeError) in try receiveColor(packet, progress) }
             try alpha?.encode { packet throws(TranscodeError) in try receiveAlpha(packet, isAlone: color == nil, progress) }
@@ -141,7 +141,7 @@ struct PictureStreams: ~Copyable {
     ) throws(TranscodeError) {
         let (bytes, isKey) = (payload(packet.pointee.bytes), packet.pointee.isKey)
         if isAlone {
-            waitingAlpha.append((try spool.append(bytes), isKey))
+            try waitingAlpha.grow(by: (try spool.append(bytes), isKey))
             progress.leave()
         } else {
             try alphaQueue.append(bytes, isKey)
@@ -170,7 +170,7 @@ struct PictureStreams: ~Copyable {
                 picture.alpha = try Self.append(plane, to: &spool)
                 picture.isKey = picture.isKey && plane.isKey
             }
-            pictures.append(picture)
+            try pictures.grow(by: picture)
         }
     }
 
@@ -186,6 +186,14 @@ struct PictureStreams: ~Copyable {
         try spool.removeFirst(waitingLength)
         for index in pictures.indices { pictures[index].move(by: -waitingLength) }
         (waitingAlpha, waitingLength) = ([], 0)
+    }
+
+    /// The layout of the file, with the pictures in it `rounds` times.
+    ///
+    /// - Throws: ``TranscodeError/outOfMemory``.
+    func layout(rounds: Int, _ layout: ([EncodedPicture]) -> FileLayout) throws(TranscodeError) -> FileLayout {
+        try HeapBuffer.check(bytes: pictures.count * rounds * FileLayout.mostBytes)
+        return layout(pictures)
     }
 
     /// Writes the file; see ``PacketSpool/assemble(_:)``.
@@ -208,9 +216,8 @@ private struct PacketQueue {
     var count: Int { packets.count - first }
 
     mutating func append(_ bytes: UnsafeRawBufferPointer, _ isKey: Bool) throws(TranscodeError) {
-        // An array that cannot be allocated ends the process.
-        _ = try HeapBuffer<UInt8>(count: bytes.count + 64)
-        packets.append(Packet(bytes: Array(bytes), isKey: isKey))
+        try HeapBuffer.check(bytes: bytes.count + 64)
+        try packets.grow(by: Packet(bytes: Array(bytes), isKey: isKey))
     }
 
     /// Takes the oldest packet. There must be one.

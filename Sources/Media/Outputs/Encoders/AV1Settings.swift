@@ -4,6 +4,7 @@ internal import Glibc
 /// The settings of libaom for a video in MP4.
 struct AV1Settings: MP4EncoderSettings, Equatable {
     static let codec = VideoCodec.av1
+    static let needsEvenSides = false
     /// A temporal unit ends with the frame that is shown.
     static let reordersFrames = false
     static let temporalMeanOffset = 0.0

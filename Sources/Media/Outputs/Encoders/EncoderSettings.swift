@@ -32,6 +32,9 @@ extension EncoderSettings {
 protocol MP4EncoderSettings: EncoderSettings {
     static var codec: VideoCodec { get }
 
+    /// Whether the codec has even sides only in 4:2:0. An odd one then gets one more pixel, a copy of its edge.
+    static var needsEvenSides: Bool { get }
+
     /// The number of steps by which a picture is quantized more coarsely if all of it is a mean of pictures with different dither
     /// (``TemporalFilter``). 0 where libavcodec passes the encoder no offsets.
     static var temporalMeanOffset: Double { get }
@@ -43,22 +46,17 @@ protocol MP4EncoderSettings: EncoderSettings {
 extension MP4EncoderSettings {
     static var encoder: String { codec.traits.encoder }
     static var missing: TranscodeError { .codecMissing(codec) }
-    var plane: EncodedPlane { .color(.bt709) }
+    var plane: EncodedPlane { .color }
 }
 
 /// What the frames of a video contain.
 enum EncodedPlane {
-    /// 4:2:0, BT.709, limited range.
-    case color(Transfer)
+    /// 4:2:0 with chroma in the middle of its four pixels, BT.709's primaries and matrix, sRGB's transfer, limited range.
+    case color
     /// The full range of 8 bits as luma, with chroma that says nothing.
     case alpha
     /// The same without chroma.
     case monochromeAlpha
-
-    enum Transfer {
-        case bt709
-        case sRGB
-    }
 
     /// libavcodec's format of the samples.
     var format: AVPixelFormat {
@@ -67,17 +65,14 @@ enum EncodedPlane {
 
     /// Tags a stream.
     func tag(_ context: UnsafeMutablePointer<AVCodecContext>) {
-        guard case .color(let transfer) = self else {
+        guard case .color = self else {
             context.pointee.color_range = AVCOL_RANGE_JPEG
             return
         }
         context.pointee.color_range = AVCOL_RANGE_MPEG
         context.pointee.colorspace = AVCOL_SPC_BT709
         context.pointee.color_primaries = AVCOL_PRI_BT709
-        context.pointee.color_trc =
-            switch transfer {
-            case .bt709: AVCOL_TRC_BT709
-            case .sRGB: AVCOL_TRC_IEC61966_2_1
-            }
+        context.pointee.color_trc = AVCOL_TRC_IEC61966_2_1
+        context.pointee.chroma_sample_location = AVCHROMA_LOC_CENTER
     }
 }

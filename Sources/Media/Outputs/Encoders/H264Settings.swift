@@ -4,6 +4,7 @@ internal import Glibc
 /// The settings of x264. `docs/benchmarks.md` has the measurements behind them.
 package struct H264Settings: MP4EncoderSettings, Equatable {
     static let codec = VideoCodec.h264
+    static let needsEvenSides = true
     static let reordersFrames = true
     /// Measured against films: the remains of the dither are a larger error than this.
     static let temporalMeanOffset = 0.75

@@ -16,8 +16,8 @@ struct QualitySearch {
     private static let tolerance = 0.3
     /// How much coarser than the first guess the result may be, in steps, where H.264 has its usual rate factor.
     private static let mostStepsCoarser = 12
-    /// How far the result may be from the second trial, in steps. A line through two trials is wrong far from both.
-    private static let farthestCorrection = 4.0
+    /// How far beyond both trials the result may be, in steps: a line through them is wrong far from both.
+    private static let farthestBeyond = 4.0
     /// The decibels that one step of x264's rate factor costs, roughly.
     private static let decibelsPerRateFactor = 0.6
     /// Pictures of more pixels are encoded at the first guess: the memory of a second encoder and a decoder would be too much.
@@ -45,8 +45,8 @@ struct QualitySearch {
         guard abs(corrected - target) > Self.tolerance, slope < -decibelsPerStep / 4 else {
             return abs(corrected - target) <= abs(reached - target) ? second : first
         }
-        let correction = (target - corrected) / slope
-        return clamped(Double(second) + min(Self.farthestCorrection, max(-Self.farthestCorrection, correction)))
+        let (least, most) = (Double(min(first, second)) - Self.farthestBeyond, Double(max(first, second)) + Self.farthestBeyond)
+        return clamped(min(most, max(least, Double(second) + (target - corrected) / slope)))
     }
 }
 
@@ -127,7 +127,8 @@ final class QualityTrial<Decoder: AnimationDecoder & ~Copyable> {
     }
 
     /// The quality of the pictures in an MP4 of the animation, and its bytes for each picture up to the last of them.
-    private func quality(ofMP4With settings: H264Settings) throws(TranscodeError) -> (decibels: Double, bytesPerPicture: Double) {
+    private func quality(ofMP4With settings: H264Settings) throws(TranscodeError) -> (decibels: Double, bytesPerPicture: Double)
+    {
         let source = try SampleSource<Decoder>(bytes, summary, limits: transcoder.limits, options: transcoder.options)
         let encoder = try VideoEncoder(width: width, height: height, settings: settings)
         let decoder = try PictureDecoder(encoder, H264Settings.self)

@@ -1,4 +1,5 @@
 internal import CAV
+internal import Glibc
 
 /// Encodes pictures of 8 bits by an encoder of libavcodec. Packets come out in decoding order; their `pts` and `dts` are indices of
 /// frames, the latter negative for packets that are decoded before the first frame is shown.
@@ -16,7 +17,7 @@ final class VideoEncoder<Settings: EncoderSettings> {
     /// Opens the encoder.
     ///
     /// - Parameters:
-    ///   - width: In pixels; H.264 and MP4 need an even number.
+    ///   - width: In pixels; even for H.264. The planes of libavcodec's frames have room for one more column and row.
     ///   - height: As `width`.
     ///   - highestRate: Frames per second where they follow each other fastest; the level may follow from it.
     ///   - pass: Which of the passes that the settings ask for.
@@ -139,6 +140,7 @@ final class VideoEncoder<Settings: EncoderSettings> {
     func finishFirstPass() throws(TranscodeError) -> EncoderPass {
         try finish { _ in }
         guard let statistics = context?.pointee.stats_out else { throw .failed(.encode, code: 0) }
+        try HeapBuffer.check(bytes: 2 * strlen(statistics))
         return .second(statistics: String(cString: statistics))
     }
 

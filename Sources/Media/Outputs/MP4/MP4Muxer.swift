@@ -179,8 +179,8 @@ struct MP4Muxer: ~Copyable {
         let position = avio_tell(context.pointee.pb)
         let status = av_write_frame(context, packet)
         guard status >= 0 else { throw .library(.mux, code: status) }
-        stored?.append(
-            StoredPacket(
+        try stored?.grow(
+            by: StoredPacket(
                 position: position, size: Int(avio_tell(context.pointee.pb) - position), presentation: packet.pointee.pts,
                 decoding: packet.pointee.dts, duration: duration, flags: packet.pointee.flags))
     }

@@ -45,7 +45,8 @@ enum VideoOutput: OutputMaker {
     /// The settings for another attempt where the settings have made `size` bytes of each round, which is too large; nil where it is not,
     /// or where coarser ones would not help.
     static func coarser<Decoder: AnimationDecoder & ~Copyable, Settings: MP4EncoderSettings>(
-        _ settings: Settings, after size: Int, _ transcoder: Transcoder, _ decoder: Decoder.Type, _ bytes: UnsafeRawBufferPointer,
+        _ settings: Settings, after size: Int, _ transcoder: Transcoder, _ decoder: Decoder.Type,
+        _ bytes: UnsafeRawBufferPointer,
         _ summary: AnimationSummary
     ) throws(TranscodeError) -> Settings? {
         // Enlarged pixels are meant to be sharp.
@@ -86,8 +87,9 @@ enum VideoOutput: OutputMaker {
         meter.worked(at: .compose)
         let timeline = Timeline(options.time, of: summary)
         let plan = SamplePlan(options.time, of: summary)
+        let size = Settings.needsEvenSides ? (source.width, source.height) : (source.geometry.width, source.geometry.height)
         let encoder = try VideoEncoder(
-            width: source.width, height: source.height,
+            width: size.0, height: size.1,
             highestRate: AVRational(num: Int32(timeline.timescale), den: Int32(clamping: max(1, plan.shortest))),
             settings: settings)
         meter.worked(at: .encode)
@@ -133,7 +135,7 @@ enum VideoOutput: OutputMaker {
         let length = try isStill ? muxer.finish(end: round * loops) : muxer.finish(end: round, rounds: loops)
         meter.worked(at: .mux)
         return TranscodeResult(
-            sourceWidth: summary.width, sourceHeight: summary.height, width: source.width, height: source.height,
+            sourceWidth: summary.width, sourceHeight: summary.height, width: size.0, height: size.1,
             frames: source.frames, samples: isOneSample ? 1 : source.samples * loops, duration: round * loops,
             timescale: timeline.timescale, loopCount: summary.loopCount, sourceFormat: Decoder.format,
             isBrokenOff: summary.ending == .brokenOff || source.isBrokenOff, bytes: length)

@@ -41,6 +41,8 @@ enum EBMLElement: UInt32 {
     case bitsPerChannel = 0x55b2
     case chromaSubsamplingHorizontal = 0x55b3
     case chromaSubsamplingVertical = 0x55b4
+    case chromaSitingHorizontal = 0x55b7
+    case chromaSitingVertical = 0x55b8
     case range = 0x55b9
     case transferCharacteristics = 0x55ba
     case primaries = 0x55bb

@@ -40,7 +40,7 @@ enum WebMOutput: OutputMaker {
         let speed = VP9Settings.Speed(content, pixels: trial.pixels * plan.count)
         let first = VP9Settings.level(quality: transcoder.options.quality, isScreen: content.isScreen)
         return try VP9Settings.search.quantizer(trial, first: first) {
-            VP9Settings(plane: .color(.bt709), level: $0, speed: speed)
+            VP9Settings(plane: .color, level: $0, speed: speed)
         }
     }
 
@@ -62,20 +62,23 @@ enum WebMOutput: OutputMaker {
             try SampleSource<Decoder>(bytes, summary, limits: transcoder.limits, options: options, hasAlpha: hasAlpha)
         } encoder: { isAlpha, source, pass throws(TranscodeError) in
             try VideoEncoder(
-                width: source.width, height: source.height,
-                settings: VP9Settings(plane: isAlpha ? .alpha : .color(.bt709), level: level, speed: speed), pass: pass)
+                width: source.geometry.width, height: source.geometry.height,
+                settings: VP9Settings(plane: isAlpha ? .alpha : .color, level: level, speed: speed), pass: pass)
         }
         let timeline = Timeline(options.time, of: summary)
         let round = timeline.length(of: source.elapsed)
         let loops = options.time.loops
         // A still picture that is repeated is one picture of the whole time.
         let rounds = streams.pictures.count == 1 ? 1 : loops
+        let (width, height) = (source.geometry.width, source.geometry.height)
         let writer = WebMWriter(
-            width: source.width, height: source.height, clock: WebMClock(timescale: timeline.timescale), hasAlpha: hasAlpha)
+            width: width, height: height, clock: WebMClock(timescale: timeline.timescale), hasAlpha: hasAlpha)
         let samples = streams.pictures.count * rounds
-        let layout = writer.layout(streams.pictures, end: rounds == loops ? round : round * loops, rounds: rounds)
+        let layout = try streams.layout(rounds: rounds) {
+            writer.layout($0, end: rounds == loops ? round : round * loops, rounds: rounds)
+        }
         return TranscodeResult(
-            sourceWidth: summary.width, sourceHeight: summary.height, width: source.width, height: source.height,
+            sourceWidth: summary.width, sourceHeight: summary.height, width: width, height: height,
             frames: source.frames, samples: samples, duration: round * loops, timescale: timeline.timescale,
             loopCount: summary.loopCount, sourceFormat: Decoder.format, isTransparent: hasAlpha,
             isBrokenOff: summary.ending == .brokenOff || source.isBrokenOff, bytes: try streams.assemble(layout))

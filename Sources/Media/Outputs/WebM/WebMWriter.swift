@@ -147,12 +147,13 @@ struct WebMWriter {
     }
 
     private var tracks: [UInt8] {
-        // BT.709, limited range (ITU-T H.273).
+        // BT.709, the transfer of sRGB, limited range (ITU-T H.273); chroma in the middle of its pixels.
         let colour = EBML.element(
             .colour,
             EBML.number(.matrixCoefficients, 1) + EBML.number(.bitsPerChannel, 8)
                 + EBML.number(.chromaSubsamplingHorizontal, 1) + EBML.number(.chromaSubsamplingVertical, 1)
-                + EBML.number(.range, 1) + EBML.number(.transferCharacteristics, 1) + EBML.number(.primaries, 1))
+                + EBML.number(.chromaSitingHorizontal, 2) + EBML.number(.chromaSitingVertical, 2)
+                + EBML.number(.range, 1) + EBML.number(.transferCharacteristics, 13) + EBML.number(.primaries, 1))
         let video = EBML.element(
             .video,
             EBML.number(.pixelWidth, width) + EBML.number(.pixelHeight, height)

@@ -7,7 +7,11 @@ internal import CPNG
 package struct APNGReader: AnimationDecoder, ~Copyable {
     package static let format = SourceFormat.apng
 
-    private let header: PNGHeader
+    private var header: PNGHeader
+    /// The chunks on colours, until the first pixels are read.
+    private var colors: PNGColors?
+    /// Of decoded pixels; nil if their colours are those of sRGB.
+    private var conversion: ColorConversion?
     /// Nil for a still picture.
     private let animation: APNGAnimation?
     private var delays: DelayFractions
@@ -58,7 +62,9 @@ package struct APNGReader: AnimationDecoder, ~Copyable {
         try limits.check(.canvasPixels, header.width * header.height)
         let body = chunks.position
         var animation: APNGAnimation?
+        var colors = PNGColors()
         while let chunk = chunks.next(), chunk.type != PNGChunk.data {
+            colors.keep(chunk)
             switch chunk.type {
             case PNGChunk.palette, PNGChunk.transparency: header.keep(chunk)
             default: animation = animation ?? APNGAnimation(chunk)
@@ -76,6 +82,7 @@ package struct APNGReader: AnimationDecoder, ~Copyable {
         chunks.position = body
         let words = try HeapBuffer<UInt32>(count: 1)
         self.header = header
+        self.colors = colors
         self.animation = animation
         self.delays = delays
         self.chunks = chunks
@@ -112,7 +119,8 @@ package struct APNGReader: AnimationDecoder, ~Copyable {
             }
             switch chunk.type {
             case PNGChunk.control where animation != nil:
-                guard control == nil, chunk.isSound, let read = APNGControl(chunk), read.sequence == sequence, fits(read) else {
+                // One without pixels is replaced by the next, as in Chromium.
+                guard chunk.isSound, let read = APNGControl(chunk), read.sequence == sequence, fits(read) else {
                     try end()
                     break
                 }
@@ -124,6 +132,9 @@ package struct APNGReader: AnimationDecoder, ~Copyable {
                 guard animation == nil || control != nil else { continue }
                 begin(control, chunk.type, at: start)
                 return true
+            case PNGChunk.data where framesBegun > 0:
+                // The pixels of the PNG itself are in consecutive chunks (§5.6).
+                try end()
             case PNGChunk.frameData where animation != nil:
                 guard let control else {
                     try end()
@@ -160,7 +171,8 @@ package struct APNGReader: AnimationDecoder, ~Copyable {
         frame = AnimationFrame(
             rectangle: control?.rectangle ?? canvas,
             delay: control.map { delays.units($0.delay.numerator, $0.delay.denominator) } ?? 0,
-            disposal: control?.disposal ?? .keep, blend: control?.blend ?? .replace, hasAlpha: header.hasAlpha)
+            disposal: control?.disposal ?? .keep, blend: control?.blend ?? .replace, hasAlpha: header.hasAlpha,
+            pixelsPerByte: header.pixelsPerByte)
         // Before the first frame, there is nothing to return to (§11.3.6.2).
         if framesBegun == 0, frame.disposal == .restore { frame.disposal = .clear }
         framesBegun += 1
@@ -175,10 +187,22 @@ package struct APNGReader: AnimationDecoder, ~Copyable {
     }
 
     package mutating func readPixels() throws(TranscodeError) -> FramePixels? {
+        if let colors {
+            conversion = try colors.conversion(header.words)
+            if header.words == .palette, let whole = conversion.take() { header.convertPalette(whole) }
+            self.colors = nil
+        }
         let (width, height) = (frame.rectangle.width, frame.rectangle.height)
         if words.count < width * height { words = try HeapBuffer(count: header.width * header.height) }
         let head = header.head(width: width, height: height)
-        let outcome = try PNGPicture.decode(head: head, width: width, height: height, into: words.base) { nextPart() }
+        var isFlushed = false
+        let outcome = try PNGPicture.decode(head: head, width: width, height: height, into: words.base) {
+            if let part = nextPart() { return part }
+            // zlib may hold back the last rows of a stream that ends without its Adler-32 until it gets another byte.
+            if isFlushed || ending != nil { return nil }
+            isFlushed = true
+            return Self.flush
+        }
         while nextPart() != nil {}
         guard outcome == .whole else {
             if !isCutOff { try end() }
@@ -186,7 +210,14 @@ package struct APNGReader: AnimationDecoder, ~Copyable {
             return nil
         }
         wholeFrames += 1
+        conversion?.convert(UnsafeMutableBufferPointer(start: words.base, count: width * height))
         return .colors(UnsafeBufferPointer(start: words.base, count: width * height))
+    }
+
+    /// A byte after the compressed pixels, where their Adler-32 would be. It is not verified.
+    private static var flush: UnsafeRawBufferPointer {
+        let byte: StaticString = "\0"
+        return UnsafeRawBufferPointer(start: byte.utf8Start, count: 1)
     }
 
     /// The next part of the current frame's compressed pixels; nil after the last one, and if the file is broken there.
@@ -203,7 +234,8 @@ package struct APNGReader: AnimationDecoder, ~Copyable {
                 chunks.position = start
                 break
             }
-            guard chunk.isSound, let part = payload(of: chunk) else {
+            // Browsers verify the checksums of `IDAT` and not those of `fdAT`.
+            guard type == PNGChunk.frameData || chunk.isSound, let part = payload(of: chunk) else {
                 ending = .brokenOff
                 break
             }

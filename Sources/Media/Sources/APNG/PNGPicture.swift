@@ -7,8 +7,9 @@ struct PNGHeader {
     let height: Int
     /// Bit depth, colour type, compression, filter and interlace methods, as coded.
     private let coding: [UInt8]
-    /// The chunks with the palette and with transparent colours, as they are in the file.
-    private var palette: UnsafeRawBufferPointer?
+    /// The palette, if pixels are its indices.
+    private var palette: [UInt8]?
+    /// The chunk with transparent colours, as it is in the file.
     private var transparency: UnsafeRawBufferPointer?
 
     static let length = 13
@@ -23,22 +24,70 @@ struct PNGHeader {
         guard width > 0, height > 0, width < 1 << 31, height < 1 << 31 else { return nil }
     }
 
-    /// Keeps a chunk with the palette (§11.2.2) or the transparent colours (§11.3.1.1). libpng ignores those of another length, which
-    /// would only be copied for each frame.
+    /// Keeps a chunk with the palette (§11.2.2) or the transparent colours (§11.3.1.1). As in browsers, the first one of its type counts,
+    /// one of another length or with a wrong checksum is ignored, and so are transparent colours before the palette.
     mutating func keep(_ chunk: PNGChunk) {
         guard chunk.isSound else { return }
         let length = chunk.data.count
         switch (chunk.type, coding[1]) {
-        case (PNGChunk.palette, _) where (3...768).contains(length) && length % 3 == 0: palette = chunk.data
-        case (PNGChunk.transparency, 0) where length == 2, (PNGChunk.transparency, 2) where length == 6,
-            (PNGChunk.transparency, 3) where (1...256).contains(length):
+        case (PNGChunk.palette, 3) where palette == nil && (3...768).contains(length):
+            palette = Array(chunk.data.prefix(chunk.data.count / 3 * 3))
+        case (PNGChunk.transparency, 0) where transparency == nil && length == 2,
+            (PNGChunk.transparency, 2) where transparency == nil && length == 6,
+            (PNGChunk.transparency, 3) where transparency == nil && palette != nil && (1...256).contains(length):
             transparency = chunk.data
         default: break
         }
     }
 
+    /// What the words of decoded pixels hold, for a conversion of colours.
+    var words: ColorConversion.Words {
+        switch coding[1] {
+        case 0, 4: .greys
+        case 3: .palette
+        default: .colors
+        }
+    }
+
+    /// Converts the palette.
+    mutating func convertPalette(_ conversion: borrowing ColorConversion) {
+        guard let colors = palette else { return }
+        var words = stride(from: 0, to: colors.count, by: 3).map {
+            UInt32(colors[$0]) | UInt32(colors[$0 + 1]) << 8 | UInt32(colors[$0 + 2]) << 16
+        }
+        words.withUnsafeMutableBufferPointer { conversion.convert($0) }
+        palette = words.flatMap { [UInt8($0 & 255), UInt8($0 >> 8 & 255), UInt8($0 >> 16 & 255)] }
+    }
+
     /// Whether a pixel may have alpha: the colour type has it, or some colours are transparent.
     var hasAlpha: Bool { coding[1] & 4 != 0 || transparency != nil }
+
+    /// Pixels in a byte of uncompressed rows; 1 if a pixel takes a byte or more.
+    var pixelsPerByte: Int {
+        switch (coding[0], coding[1]) {
+        case (1, 0), (1, 3): 8
+        case (2, 0), (2, 3): 4
+        case (4, 0), (4, 3): 2
+        default: 1
+        }
+    }
+
+    /// The entries of the palette and their alpha, one for every possible index. Indices past the end have the last colour, as in Chromium.
+    private var paletteEntries: (colors: [UInt8], alpha: [UInt8])? {
+        guard let palette, [1, 2, 4, 8].contains(coding[0]) else { return nil }
+        let count = min(1 << Int(coding[0]), palette.count / 3)
+        let missing = (1 << Int(coding[0])) - count
+        var colors = Array(palette.prefix(3 * count))
+        let last = colors.suffix(3)
+        for _ in 0..<missing { colors += last }
+        var alpha: [UInt8] = []
+        if let transparency {
+            alpha = Array(transparency.prefix(count))
+            alpha += Array(repeating: 255, count: count - alpha.count)
+            alpha += Array(repeating: alpha[count - 1], count: missing)
+        }
+        return (colors, alpha)
+    }
 
     /// The beginning of a PNG of another size with the same coding. Checksums are not computed.
     func head(width: Int, height: Int) -> [UInt8] {
@@ -47,8 +96,12 @@ struct PNGHeader {
             head += Self.bytes(UInt32(data.count)) + Self.bytes(type) + data + Self.bytes(0)
         }
         append(PNGChunk.header, Self.bytes(UInt32(width)) + Self.bytes(UInt32(height)) + coding)
-        if let palette { append(PNGChunk.palette, palette) }
-        if let transparency { append(PNGChunk.transparency, transparency) }
+        if let (colors, alpha) = paletteEntries {
+            append(PNGChunk.palette, colors)
+            if !alpha.isEmpty { append(PNGChunk.transparency, alpha) }
+        } else if let transparency {
+            append(PNGChunk.transparency, transparency)
+        }
         return head
     }
 
@@ -86,7 +139,7 @@ enum PNGPicture {
         var reader = gifreel_png()
         // libpng keeps the address of the reader.
         return try withUnsafeMutablePointer(to: &reader) { reader throws(TranscodeError) in
-            try check(gifreel_png_open(reader, target, UInt32(width), UInt32(height)))
+            guard try check(gifreel_png_open(reader, target, UInt32(width), UInt32(height))) else { return .broken }
             defer { gifreel_png_close(reader) }
             let checksum = PNGHeader.bytes(0)
             var isFine = try push(reader, head)
@@ -104,7 +157,6 @@ enum PNGPicture {
         try check(bytes.withUnsafeBytes { gifreel_png_push(reader, $0.baseAddress, $0.count) })
     }
 
-    @discardableResult
     private static func check(_ status: Int32) throws(TranscodeError) -> Bool {
         if status == gifreel_png_no_memory { throw .outOfMemory }
         return status == gifreel_png_fine

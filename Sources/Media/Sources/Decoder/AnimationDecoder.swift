@@ -107,7 +107,11 @@ package struct AnimationFrame: Sendable, Equatable {
     /// Whether its colours may have alpha.
     package var hasAlpha = false
     package var hasLocalPalette = false
+    /// Pixels in a byte of uncompressed image data; 1 if a pixel takes a byte or more.
+    package var pixelsPerByte = 1
 
+    /// Its pixels as ``MediaLimits/pixelsPerByte`` counts them.
+    var countedPixels: Int { (rectangle.width * rectangle.height + pixelsPerByte - 1) / pixelsPerByte }
     /// Whether it may leave pixels transparent.
     var mayBeTransparent: Bool { transparentIndex != nil || hasAlpha }
 }

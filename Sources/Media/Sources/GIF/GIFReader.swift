@@ -28,7 +28,8 @@ package struct GIFReader: AnimationDecoder, ~Copyable {
     package private(set) var frame = AnimationFrame(rectangle: .empty, delay: 0, disposal: .unspecified)
 
     private var firstFrame = Rectangle.empty
-    private var hasFrame = false
+    /// Image descriptors read so far.
+    private var images = 0
 
     private struct Control: Equatable {
         var delay = 0
@@ -97,7 +98,7 @@ package struct GIFReader: AnimationDecoder, ~Copyable {
     }
 
     /// Whether a whole frame was read, and no control block of another one.
-    private var isBetweenFrames: Bool { hasFrame && control == Control() }
+    private var isBetweenFrames: Bool { images > 0 && control == Control() }
 
     private mutating func readDescriptor() throws(TranscodeError) -> Bool {
         let status = gifreel_gif_image_header(source.handle)
@@ -117,8 +118,8 @@ package struct GIFReader: AnimationDecoder, ~Copyable {
             transparentIndex: control.transparentIndex,
             hasLocalPalette: image.ColorMap != nil)
         control = Control()
-        if !hasFrame { firstFrame = frame.rectangle }
-        hasFrame = true
+        if images == 0 { firstFrame = frame.rectangle }
+        images += 1
         try limits.check(.canvasPixels, frame.rectangle.width * frame.rectangle.height)
         codeSize = Int(size)
         return true
@@ -141,10 +142,9 @@ package struct GIFReader: AnimationDecoder, ~Copyable {
                 isLooping = GIFQuirks.loopingApplications.contains { data.elementsEqual($0) }
             case APPLICATION_EXT_FUNC_CODE where isLooping && data.count >= 3 && data[0] & 7 == 1:
                 loopCount = Int(data[1]) | Int(data[2]) << 8
-            case PLAINTEXT_EXT_FUNC_CODE:
-                // Plain text is a graphic and consumes the control block (GIF89a §25).
-                control = Control()
             default:
+                // Plain text is a graphic and consumes the control block (GIF89a §25). Browsers draw none, and apply the control block to
+                // the next image.
                 break
             }
             isFirst = false
@@ -161,7 +161,8 @@ package struct GIFReader: AnimationDecoder, ~Copyable {
     /// Decodes the frame's data.
     ///
     /// - Returns: The frame's palette indices, row by row as they are coded (interlaced rows in their coded order),
-    ///   valid until the next call; fewer than the frame has if its data ends early. Nil if the file ends inside the frame.
+    ///   valid until the next call; fewer than the frame has if its data ends early. Nil if the file ends inside the frame, unless it
+    ///   is the first one and has pixels: browsers show the part that arrived.
     /// - Throws: ``TranscodeError/outOfMemory``.
     package mutating func readPixels() throws(TranscodeError) -> FramePixels? {
         let pixels = frame.rectangle.width * frame.rectangle.height
@@ -178,7 +179,7 @@ package struct GIFReader: AnimationDecoder, ~Copyable {
             }
             decoded = decoder.count
         }
-        if !isWhole && decoded < pixels { return nil }
+        if !isWhole && decoded < pixels && (images > 1 || decoded == 0) { return nil }
         return .indices(UnsafeBufferPointer(start: output, count: decoded))
     }
 
@@ -202,15 +203,15 @@ package struct GIFReader: AnimationDecoder, ~Copyable {
             status = DGifGetCodeNext(source.handle, &block)
         }
         ending = .brokenOff
+        let rest = source.lastRead
+        if decodes && !rest.isEmpty { body(&decoder, .data(rest.bindMemory(to: UInt8.self))) }
         return false
     }
 
-    /// The size of the logical screen. If a side is 0, the first frame determines it, as in browsers.
-    ///
-    /// Chromium and Safari enlarge the canvas to a first frame that extends past a screen with a size. GIF89a §20 forbids such frames; they
-    /// are clipped here, as all others are.
+    /// The size of the logical screen, enlarged to a first frame that extends past it, as in Chromium. GIF89a §20 forbids such frames.
+    /// Later ones are clipped.
     package var canvasSize: (width: Int, height: Int) {
-        (screenWidth == 0 ? firstFrame.maxX : screenWidth, screenHeight == 0 ? firstFrame.maxY : screenHeight)
+        (max(screenWidth, firstFrame.maxX), max(screenHeight, firstFrame.maxY))
     }
 
     /// Calls `body` for each entry of the frame's own palette, or else of the global one, if there is one.

@@ -8,6 +8,8 @@ struct GIFSource: ~Copyable {
     private struct Cursor {
         let start: UnsafeRawPointer
         var rest: UnsafeRawBufferPointer
+        /// The bytes of the last read.
+        var read = UnsafeRawBufferPointer(start: nil, count: 0)
     }
 
     let handle: UnsafeMutablePointer<GifFileType>
@@ -31,6 +33,7 @@ struct GIFSource: ~Copyable {
                     UnsafeMutableRawPointer(target).copyMemory(from: base, byteCount: taken)
                 }
                 let rest = cursor.pointee.rest
+                cursor.pointee.read = UnsafeRawBufferPointer(rebasing: rest.prefix(taken))
                 cursor.pointee.rest = UnsafeRawBufferPointer(
                     start: rest.baseAddress.map { $0 + taken }, count: rest.count - taken)
                 return Int32(taken)
@@ -50,6 +53,9 @@ struct GIFSource: ~Copyable {
 
     /// Whether giflib has read all bytes.
     var isAtEnd: Bool { cursor.base.pointee.rest.isEmpty }
+
+    /// The bytes of giflib's last read: of a data sub-block that the file cuts off, those that the file has.
+    var lastRead: UnsafeRawBufferPointer { cursor.base.pointee.read }
 
     /// Whether the last failure was a failed allocation.
     var isOutOfMemory: Bool { handle.pointee.Error == D_GIF_ERR_NOT_ENOUGH_MEM }

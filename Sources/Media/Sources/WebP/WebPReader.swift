@@ -2,12 +2,14 @@ internal import CWebP
 
 /// Reads an animated WebP frame by frame: libwebpdemux parses the container, libwebp decodes the pixels.
 ///
-/// A WebP without animation is read as one frame. Colour profiles and the background colour are ignored; browsers ignore the latter as
-/// well. It holds the pixels of one frame in memory. Not thread-safe. The bytes must stay valid for the reader's lifetime.
+/// A WebP without animation is read as one frame. The background colour is ignored, as in browsers. It holds the pixels of one frame in memory. Not thread-safe. The bytes must stay valid for the reader's lifetime.
 package struct WebPReader: AnimationDecoder, ~Copyable {
     package static let format = SourceFormat.webp
 
     private let demuxer: Demuxer
+    /// Of pixels, known once the first are read; nil if their colours are those of sRGB.
+    private var conversion: ColorConversion?
+    private var hasRead = false
     /// The number of the current frame, from 1.
     private var number = 0
     /// The compressed pixels of the current frame; nil once they were read.
@@ -96,12 +98,15 @@ package struct WebPReader: AnimationDecoder, ~Copyable {
     package mutating func readPixels() throws(TranscodeError) -> FramePixels? {
         guard let data else { return nil }
         _ = skipPixels()
+        if !hasRead { conversion = demuxer.conversion() }
+        hasRead = true
         let (width, height) = (frame.rectangle.width, frame.rectangle.height)
         if words.count < width * height { words = try HeapBuffer(count: canvasSize.width * canvasSize.height) }
         let status = gifreel_webp_decode(
             data.baseAddress?.assumingMemoryBound(to: UInt8.self), data.count, words.base, Int32(width), Int32(height))
         switch status {
         case VP8_STATUS_OK:
+            conversion?.convert(UnsafeMutableBufferPointer(start: words.base, count: width * height))
             return .colors(UnsafeBufferPointer(start: words.base, count: width * height))
         case VP8_STATUS_OUT_OF_MEMORY:
             throw .outOfMemory
@@ -134,6 +139,19 @@ private struct Demuxer: ~Copyable {
     }
 
     deinit { WebPDemuxDelete(handle) }
+
+    /// The conversion from the profile of the file to sRGB; nil without an effective one.
+    func conversion() -> ColorConversion? {
+        var chunk = WebPChunkIterator()
+        guard self[WEBP_FF_FORMAT_FLAGS] & Int(ICCP_FLAG.rawValue) != 0, WebPDemuxGetChunk(handle, "ICCP", 1, &chunk) != 0
+        else {
+            return nil
+        }
+        defer { WebPDemuxReleaseChunkIterator(&chunk) }
+        let profile = UnsafeRawBufferPointer(start: chunk.chunk.bytes, count: chunk.chunk.size)
+        guard let conversion = ColorConversion(profile: profile, .colors), !conversion.isIdentity else { return nil }
+        return conversion
+    }
 
     subscript(_ feature: WebPFormatFeature) -> Int { Int(WebPDemuxGetI(handle, feature)) }
 }

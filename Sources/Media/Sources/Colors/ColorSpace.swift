@@ -1,0 +1,86 @@
+/// An RGB colour space by its primaries, its white point and its transfer function.
+struct ColorSpace {
+    /// A chromaticity (CIE 1931 x and y).
+    struct Point {
+        let x: Double
+        let y: Double
+
+        init(_ x: Double, _ y: Double) {
+            self.x = x
+            self.y = y
+        }
+
+        /// Whether it can be that of a colour.
+        var isValid: Bool { (0...1).contains(x) && (0...1).contains(y) }
+    }
+
+    struct Primaries {
+        let red: Point
+        let green: Point
+        let blue: Point
+        let white: Point
+
+        static let sRGB = Primaries(red: Point(0.64, 0.33), green: Point(0.3, 0.6), blue: Point(0.15, 0.06), white: .d65)
+    }
+
+    /// The light of a sample.
+    enum Transfer {
+        /// A power of the sample.
+        case power(Double)
+        case sRGB
+        /// SMPTE ST 428-1.
+        case cinema
+    }
+
+    let primaries: Primaries
+    let transfer: Transfer
+
+    init(_ primaries: Primaries, _ transfer: Transfer) {
+        self.primaries = primaries
+        self.transfer = transfer
+    }
+
+    /// The colour space with code points of ITU-T H.273; nil for those that Chromium does not know either.
+    ///
+    /// Chromium reads code points 6 and 7 as those of sRGB, and displays BT.709 with a gamma of 2.4 (BT.1886).
+    init?(primaries: UInt8, transfer: UInt8) {
+        switch primaries {
+        case 1, 6, 7: self.primaries = .sRGB
+        case 4: self.primaries = Primaries(red: Point(0.67, 0.33), green: Point(0.21, 0.71), blue: Point(0.14, 0.08), white: .c)
+        case 5:
+            self.primaries = Primaries(red: Point(0.64, 0.33), green: Point(0.29, 0.6), blue: Point(0.15, 0.06), white: .d65)
+        case 8:
+            self.primaries = Primaries(
+                red: Point(0.681, 0.319), green: Point(0.243, 0.692), blue: Point(0.145, 0.049), white: .c)
+        case 9:
+            self.primaries = Primaries(
+                red: Point(0.708, 0.292), green: Point(0.17, 0.797), blue: Point(0.131, 0.046), white: .d65)
+        case 10: self.primaries = Primaries(red: Point(1, 0), green: Point(0, 1), blue: Point(0, 0), white: .e)
+        case 11:
+            self.primaries = Primaries(
+                red: Point(0.68, 0.32), green: Point(0.265, 0.69), blue: Point(0.15, 0.06), white: .cinema)
+        case 12:
+            self.primaries = Primaries(red: Point(0.68, 0.32), green: Point(0.265, 0.69), blue: Point(0.15, 0.06), white: .d65)
+        case 22:
+            self.primaries = Primaries(
+                red: Point(0.63, 0.34), green: Point(0.295, 0.605), blue: Point(0.155, 0.077), white: .d65)
+        default: return nil
+        }
+        switch transfer {
+        case 1, 6, 11, 14, 15: self.transfer = .power(2.4)
+        case 4: self.transfer = .power(2.2)
+        case 5: self.transfer = .power(2.8)
+        case 7, 13: self.transfer = .sRGB
+        case 8: self.transfer = .power(1)
+        case 17: self.transfer = .cinema
+        default: return nil
+        }
+    }
+}
+
+extension ColorSpace.Point {
+    fileprivate static let c = Self(0.31, 0.316)
+    fileprivate static let d65 = Self(0.3127, 0.329)
+    fileprivate static let e = Self(1.0 / 3, 1.0 / 3)
+    fileprivate static let cinema = Self(0.314, 0.351)
+}
