@@ -12,7 +12,7 @@ enum Benchmarks {
             FileHandle.standardError.write(Data("Benchmarks ROUNDS GIF…\n".utf8))
             exit(2)
         }
-        Transcoder.silenceLibraries()
+        Transcoder.prepareLibraries()
         for path in arguments.dropFirst(2) {
             let name = URL(fileURLWithPath: path).lastPathComponent
             let line: Line

@@ -1,9 +1,12 @@
 internal import CAV
+internal import Glibc
 
 extension Transcoder {
-    /// Keeps libav from writing to standard error. Errors are returned as values.
-    package static func silenceLibraries() {
+    /// Prepares libraries for a process that will be confined. libav is kept from writing to standard error: errors are returned as
+    /// values. The C library reads the time zone once, which it otherwise does when Little CMS asks for the date of a profile.
+    package static func prepareLibraries() {
         av_log_set_level(AV_LOG_QUIET)
+        tzset()
     }
 
     /// Makes the output. Blocks.

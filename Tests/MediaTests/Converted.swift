@@ -14,7 +14,7 @@ final class Converted {
     init(
         _ gif: [UInt8], _ transcoder: Transcoder = Transcoder(), onProgress: ((FrameProgress) -> Void)? = nil
     ) throws {
-        Transcoder.silenceLibraries()
+        Transcoder.prepareLibraries()
         file = FileManager.default.temporaryDirectory.appendingPathComponent(
             "gifreel-\(UUID().uuidString).\(transcoder.output)")
         let descriptor = open(file.path, O_RDWR | O_CREAT | O_EXCL, 0o600)

@@ -61,6 +61,21 @@ import Testing
         }
     }
 
+    @Test func highRangesAreCompressed() throws {
+        let greys = stride(from: 16, to: 256, by: 16).map { [$0, $0, $0] }
+        func expected(_ levels: [Int]) -> [Color] { levels.map { [$0, $0, $0] } }
+        for primaries: UInt8 in [1, 9, 12] {
+            let pq = try shown([Chunk("cICP", [primaries, 16, 0, 1])], samples: greys)
+            expect(pq, expected([1, 5, 15, 30, 48, 70, 98, 132, 175, 213, 237, 255, 255, 255, 255]), "\(primaries)")
+            let hlg = try shown([Chunk("cICP", [primaries, 18, 0, 1])], samples: greys)
+            expect(hlg, expected([3, 14, 29, 43, 57, 71, 85, 99, 115, 135, 160, 189, 212, 228, 243]), "\(primaries)")
+        }
+        let pq = [[21, 255, 4], [76, 76, 76], [1, 11, 255], [255, 134, 0], [0, 0, 0]]
+        expect(try shown([Chunk("cICP", [1, 16, 0, 1])]), pq)
+        let hlg = [[0, 255, 0], [75, 75, 75], [0, 41, 176], [255, 138, 0], [0, 1, 0]]
+        expect(try shown([Chunk("cICP", [9, 18, 0, 1])]), hlg)
+    }
+
     @Test func gammasAndChromaticitiesAreConverted() throws {
         let p3 = [[11, 255, 0], [100, 100, 100], [6, 58, 209], [255, 199, 0], [0, 2, 0]]
         expect(try shown([Self.gamma(100_000)]), Self.linear)
@@ -97,7 +112,7 @@ import Testing
         expect(try shown([gamma, profile]), Self.p3)
         expect(try shown([gamma, Self.sRGB]), Self.samples)
         // Code points that are unknown, of limited range or after the palette count as none.
-        for codePoints: [UInt8] in [[2, 2, 0, 1], [12, 13, 0, 0], [12, 13, 1, 1], [12, 16, 0, 1], [12, 13, 0, 1, 0]] {
+        for codePoints: [UInt8] in [[2, 2, 0, 1], [12, 13, 0, 0], [12, 13, 1, 1], [3, 16, 0, 1], [12, 13, 0, 1, 0]] {
             expect(try shown([Chunk("cICP", codePoints), gamma]), Self.linear)
         }
         expect(try shown([Chunk("PLTE", [1, 2, 3]), Chunk("cICP", [12, 13, 0, 1]), gamma]), Self.linear)

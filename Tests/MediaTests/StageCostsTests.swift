@@ -21,7 +21,7 @@ struct StageCostsTests {
     }
 
     @Test func theMeasuredConversionIsTheRealOne() throws {
-        Transcoder.silenceLibraries()
+        Transcoder.prepareLibraries()
         var builder = GIFBuilder(width: 33, height: 21)
         for index in 0..<20 {
             let frame = GIFBuilder.Frame(width: 12, height: 9, color: UInt8(index % 6 / 2))

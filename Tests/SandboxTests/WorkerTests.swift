@@ -64,6 +64,28 @@ extension SerialTests {
             }
         }
 
+        /// Little CMS asks for the date, for which the C library would open a file.
+        @Test func coloursAreConvertedInAConfinedWorker() throws {
+            let zygote = try SandboxFixture.zygote()
+            let profile = ICCProfile.displayP3.bytes()
+            let chunks: [APNGBuilder.Chunk] = [
+                .init("iCCP", [65, 0, 0] + APNGBuilder.stored(profile)), .init("gAMA", APNGBuilder.number(100_000)),
+                .init("cICP", [12, 13, 0, 1]),
+            ]
+            for type in [0, 2, 3] {
+                for chunk in chunks {
+                    let coding = APNGBuilder.Coding(type: type)
+                    let palette = type == 3 ? [APNGBuilder.Chunk("PLTE", [1, 2, 3])] : []
+                    var png = APNGBuilder(width: 8, height: 8, coding: coding, head: [chunk] + palette)
+                    png.add(.init(width: 8, height: 8, samples: Array(repeating: 0, count: 64 * coding.channels)))
+                    #expect(try run(png.finish(), SandboxFixture.job(), on: zygote).result.frames == 1)
+                }
+            }
+            var webp = WebPBuilder(width: 8, height: 8, profile: profile)
+            webp.add(.init(width: 8, height: 8, word: 0xff12_3456))
+            #expect(try run(webp.finish(), SandboxFixture.job(), on: zygote).result.frames == 1)
+        }
+
         /// The size of the canvas decides how much memory a worker commits before it reads the source.
         @Test(arguments: [OutputFormat.mp4, .png])
         func anyCanvasThatAHeaderClaimsIsRejectedByItsSize(_ output: OutputFormat) throws {

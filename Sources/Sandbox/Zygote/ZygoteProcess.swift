@@ -45,7 +45,7 @@ struct ZygoteProcess {
         else { _exit(70) }
         let signals = clinux_child_signals()
         guard signals >= 0 else { _exit(70) }
-        Transcoder.silenceLibraries()
+        Transcoder.prepareLibraries()
         if warmsUp { _ = nice(Self.niceness) }
         let warmUp = warmsUp ? WarmUp.openOutput() : -1
         if warmUp >= 0 { WarmUp.run(output: warmUp) }

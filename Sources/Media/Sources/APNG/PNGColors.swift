@@ -32,10 +32,12 @@ struct PNGColors {
     ///
     /// - Throws: ``TranscodeError/outOfMemory``.
     func conversion(_ words: ColorConversion.Words) throws(TranscodeError) -> ColorConversion? {
-        if let codePoints, codePoints[2] == 0, codePoints[3] == 1,
-            let space = ColorSpace(primaries: codePoints[0], transfer: codePoints[1])
-        {
-            return Self.effective(ColorConversion(space, words))
+        if let codePoints, codePoints[2] == 0, codePoints[3] == 1 {
+            let (primaries, transfer) = (codePoints[0], codePoints[1])
+            if let space = ColorSpace(primaries: primaries, transfer: transfer) {
+                return Self.effective(ColorConversion(space, words))
+            }
+            if let range = HighRange(primaries: primaries, transfer: transfer) { return ColorConversion(range) }
         }
         if let profile, let conversion = try Self.conversion(profile, words) { return Self.effective(conversion) }
         guard !isSRGB, let gamma, gamma > 0 else { return nil }

@@ -18,7 +18,9 @@ struct ColorConversion: ~Copyable {
     /// The most bytes of a profile. The largest usual ones, of printers, have two million.
     static let maximumProfile = 4 << 20
 
-    private let transform: Transform
+    /// One of these.
+    private let transform: cmsHTRANSFORM?
+    private let highRange: HighRange?
     /// What each grey becomes, with an alpha of 0; empty for other words than greys.
     private var greys: [UInt32] = []
     /// Whether nothing changes, because the colours are those of sRGB up to rounding.
@@ -35,17 +37,23 @@ struct ColorConversion: ~Copyable {
         self.init(Profile(space), words)
     }
 
+    /// A conversion of a high range of light.
+    init(_ range: HighRange) {
+        transform = nil
+        highRange = range
+    }
+
     private init?(_ source: consuming Profile?, _ words: Words) {
         guard let source, let sRGB = Profile(cmsCreate_sRGBProfile()) else { return nil }
         let isGrey = cmsGetColorSpace(source.handle) == cmsSigGrayData
         guard isGrey ? words == .greys : cmsGetColorSpace(source.handle) == cmsSigRgbData else { return nil }
-        let handle =
+        let handle: cmsHTRANSFORM? =
             isGrey
             ? gifreel_lcms_greys(source.handle, sRGB.handle)
             : gifreel_lcms_colors(source.handle, sRGB.handle, words == .colors ? 0 : 1)
-        guard let transform = Transform(handle) else { return nil }
-        let operation = transform.handle
-        self.transform = transform
+        guard let handle else { return nil }
+        transform = handle
+        highRange = nil
         guard words == .greys else {
             isIdentity = hasNoEffect()
             return
@@ -54,17 +62,23 @@ struct ColorConversion: ~Copyable {
         var table: [UInt32] = (0..<256).map { isGrey ? 0 : $0 * 0x01_0101 }
         table.withUnsafeMutableBytes { table in
             samples.withUnsafeBytes {
-                cmsDoTransform(operation, isGrey ? $0.baseAddress : UnsafeRawPointer(table.baseAddress), table.baseAddress, 256)
+                cmsDoTransform(handle, isGrey ? $0.baseAddress : UnsafeRawPointer(table.baseAddress), table.baseAddress, 256)
             }
         }
         greys = table
         isIdentity = table.enumerated().allSatisfy { Self.differ($1, UInt32($0) * 0x01_0101) <= 1 }
     }
 
+    deinit {
+        if let transform { cmsDeleteTransform(transform) }
+    }
+
     /// Converts words of R, G, B, A in place. Their alpha stays.
     func convert(_ words: UnsafeMutableBufferPointer<UInt32>) {
+        if let highRange { return highRange.convert(words) }
         guard !greys.isEmpty else {
-            return cmsDoTransform(transform.handle, words.baseAddress, words.baseAddress, UInt32(words.count))
+            if let transform { cmsDoTransform(transform, words.baseAddress, words.baseAddress, UInt32(words.count)) }
+            return
         }
         greys.withUnsafeBufferPointer { greys in
             for index in words.indices { words[index] = words[index] & 0xff00_0000 | greys[Int(words[index] & 255)] }
@@ -130,16 +144,5 @@ struct ColorConversion: ~Copyable {
         }
 
         deinit { cmsCloseProfile(handle) }
-    }
-
-    private struct Transform: ~Copyable {
-        let handle: cmsHTRANSFORM
-
-        init?(_ handle: cmsHTRANSFORM?) {
-            guard let handle else { return nil }
-            self.handle = handle
-        }
-
-        deinit { cmsDeleteTransform(handle) }
     }
 }
