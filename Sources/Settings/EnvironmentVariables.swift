@@ -2,13 +2,16 @@
 struct EnvironmentVariables {
     /// Variables that set a setting, by the setting's full name.
     private(set) var settings: [String: (variable: String, value: String)] = [:]
-    /// Variables that Kubernetes injects for a service named `gifreel`, sorted.
+    /// Variables that Kubernetes injects for services named `gifreel` or `gifreel-…`, sorted.
     private(set) var injected: [String] = []
 
     /// - Throws: ``SettingsError`` for a variable that is neither.
     init(_ environment: [String: String]) throws(SettingsError) {
         for (variable, value) in environment.sorted(by: { $0.key < $1.key }) where variable.hasPrefix("GIFREEL_") {
-            if let name = Self.settingName(variable) {
+            // For a service named `gifreel-server`, one of them has the name of a setting.
+            if Self.isInjectedAddress(variable, value) {
+                injected.append(variable)
+            } else if let name = Self.settingName(variable) {
                 settings[name] = (variable, value)
             } else if Self.isInjected(variable, value) {
                 injected.append(variable)
@@ -39,22 +42,28 @@ struct EnvironmentVariables {
         return nil
     }
 
-    /// Whether Kubernetes injects the variable into the containers of a namespace with a service named `gifreel`: the
+    private static let protocols = ["TCP", "UDP", "SCTP"]
+
+    /// Whether the variable is the `…_PORT` that Kubernetes injects for a service: `tcp://10.0.0.1:8080`.
+    private static func isInjectedAddress(_ variable: String, _ value: String) -> Bool {
+        // `GIFREEL_PORT=9000` is a mistake of the operator.
+        variable.hasSuffix("_PORT") && protocols.contains { value.hasPrefix($0.lowercased() + "://") }
+    }
+
+    /// Whether Kubernetes injects the variable into the containers of a namespace with a service named `gifreel` or `gifreel-…`: the
     /// variables of Docker links, and `…_SERVICE_HOST` and `…_SERVICE_PORT[_NAME]`.
     private static func isInjected(_ variable: String, _ value: String) -> Bool {
         let words = variable.split(separator: "_", omittingEmptySubsequences: false).dropFirst().map(String.init)
-        let protocols = ["TCP", "UDP", "SCTP"]
-        switch words.first {
-        case "SERVICE":
-            return words.count == 2 && words[1] == "HOST" || words.count >= 2 && words[1] == "PORT"
-        case "PORT" where words.count == 1:
-            // `GIFREEL_PORT=9000` is a mistake of the operator.
-            return protocols.contains { value.hasPrefix($0.lowercased() + "://") }
-        case "PORT" where words.count == 3 || words.count == 4:
-            return UInt16(words[1]) != nil && protocols.contains(words[2])
-                && (words.count == 3 || ["PROTO", "PORT", "ADDR"].contains(words[3]))
-        default:
-            return false
+        // The service's own name may contain the words that stand after it.
+        return words.indices.contains { start in
+            let rest = Array(words[start...])
+            return switch rest.first {
+            case "SERVICE": rest == ["SERVICE", "HOST"] || rest.dropFirst().first == "PORT"
+            case "PORT" where rest.count == 3 || rest.count == 4:
+                UInt16(rest[1]) != nil && protocols.contains(rest[2])
+                    && (rest.count == 3 || ["PROTO", "PORT", "ADDR"].contains(rest[3]))
+            default: false
+            }
         }
     }
 }

@@ -153,7 +153,7 @@ private enum MarkdownDocument {
 
             ## Kubernetes
 
-            For a service named `gifreel`, Kubernetes injects variables such as `GIFREEL_PORT=tcp://10.0.0.1:8080`,
+            For a service named `gifreel` or `gifreel-…`, Kubernetes injects variables such as `GIFREEL_PORT=tcp://10.0.0.1:8080`,
             `GIFREEL_SERVICE_HOST` and `GIFREEL_PORT_8080_TCP_ADDR` into the containers of the namespace. The server ignores them and
             names them in one line of the log. Any other variable that begins with `GIFREEL_` and names no setting stops the start.
 

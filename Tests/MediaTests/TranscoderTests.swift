@@ -130,7 +130,7 @@ struct TranscoderTests {
 
     @Test func anMP4ThatIsALittleLargerThanItsGIFIsEncodedOnceMore() throws {
         let gif = GIFBuilder.noise(frames: 6, width: 96, height: 96)
-        try #require(gif.count > VideoOutput.smallSource)
+        try #require(gif.count > SizeRule.smallSource)
         var attempts: [Int: Int] = [:]
         for quality in stride(from: 20, through: 100, by: 8) {
             let transcoder = Transcoder(options: TranscodeOptions(quality: quality))

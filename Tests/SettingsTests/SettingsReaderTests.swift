@@ -124,17 +124,24 @@ import Testing
         #expect(try complaint(nil, [:], ["quite.another=1"]).hasSuffix("gifreel settings lists all of them."))
     }
 
-    @Test func variablesThatKubernetesInjectsAreIgnoredAndReported() throws {
+    /// For services named `gifreel`, `gifreel-api`, `gifreel-server` (a group of settings) and `gifreel-service-port`.
+    @Test(arguments: ["GIFREEL", "GIFREEL_API", "GIFREEL_SERVER", "GIFREEL_SERVICE_PORT"])
+    func variablesThatKubernetesInjectsAreIgnoredAndReported(_ service: String) throws {
         let injected = [
-            "GIFREEL_PORT": "tcp://10.0.0.1:8080", "GIFREEL_SERVICE_HOST": "10.0.0.1", "GIFREEL_SERVICE_PORT": "8080",
-            "GIFREEL_SERVICE_PORT_HTTP_METRICS": "8080", "GIFREEL_PORT_8080_TCP": "tcp://10.0.0.1:8080",
-            "GIFREEL_PORT_8080_TCP_PROTO": "tcp", "GIFREEL_PORT_8080_TCP_PORT": "8080",
-            "GIFREEL_PORT_8080_TCP_ADDR": "10.0.0.1",
-        ]
-        let result = try SettingsReader.read(file: nil, environment: injected, flags: [])
-        #expect(result.settings == Settings() && result.ignoredVariables == injected.keys.sorted())
+            "PORT": "tcp://10.0.0.1:8080", "SERVICE_HOST": "10.0.0.1", "SERVICE_PORT": "8080",
+            "SERVICE_PORT_HTTP_METRICS": "8080", "PORT_8080_TCP": "tcp://10.0.0.1:8080", "PORT_8080_TCP_PROTO": "tcp",
+            "PORT_8080_TCP_PORT": "8080", "PORT_8080_TCP_ADDR": "10.0.0.1",
+        ].map { ("\(service)_\($0)", $1) }
+        let result = try SettingsReader.read(file: nil, environment: Dictionary(uniqueKeysWithValues: injected), flags: [])
+        #expect(result.settings == Settings() && result.ignoredVariables == injected.map(\.0).sorted())
         // No setting can be mistaken for one of them.
         #expect(Setting.all.allSatisfy { !["service", "port"].contains($0.group) })
+    }
+
+    @Test func aSettingIsReadBesideAServiceOfItsName() throws {
+        let environment = ["GIFREEL_SERVER_PORT": "9000", "GIFREEL_SERVER_SERVICE_HOST": "10.0.0.1"]
+        let result = try SettingsReader.read(file: nil, environment: environment, flags: [])
+        #expect(result.settings.server.port == 9000 && result.ignoredVariables == ["GIFREEL_SERVER_SERVICE_HOST"])
     }
 
     @Test(arguments: ["GIFREEL_PORT", "GIFREEL_PORT_8080", "GIFREEL_PORT_X_TCP", "GIFREEL_SERVICE", "GIFREEL_SERVICE_HOSTS"])

@@ -93,6 +93,11 @@ package final class RedisServer: Sendable {
     /// Runs a command on a new connection, and returns the reply's bytes as text.
     @discardableResult
     package func run(_ arguments: String...) throws -> String {
+        try run(arguments)
+    }
+
+    /// Runs a command as above.
+    package func run(_ arguments: [String]) throws -> String {
         let command = arguments.map { "\"\($0)\"" }.joined(separator: " ")
         return try Self.command(command, folder.path + "/redis.sock")
     }

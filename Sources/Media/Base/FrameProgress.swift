@@ -33,6 +33,8 @@ final class FrameMeter {
     /// Pictures of this pass that went in and that came out.
     private var entered = 0
     private var left = 0
+    /// What was reported last. It never falls, so that a second, coarser attempt at a file that became too large shows as a pause.
+    private var done = 0
 
     /// - Parameter report: Nil if no caller asks for the progress.
     init(_ report: Report?) {
@@ -68,6 +70,7 @@ final class FrameMeter {
         guard let report, left < entered else { return }
         let frame = min(frames[left % Self.depth], total)
         left += 1
-        report(FrameProgress(done: (pass * total + frame) / passes, total: total))
+        done = max(done, (pass * total + frame) / passes)
+        report(FrameProgress(done: done, total: total))
     }
 }

@@ -118,7 +118,7 @@ final class QualityTrial<Decoder: AnimationDecoder & ~Copyable> {
         var (reached, bytesPerPicture) = try quality(ofMP4With: settings)
         var steps = 0.0
         let size = Int(bytesPerPicture * Double(samples))
-        if let coarser = try VideoOutput.coarser(settings, after: size, transcoder, Decoder.self, bytes, summary) {
+        if let coarser = try settings.coarser(after: size, transcoder, Decoder.self, bytes, summary) {
             steps = coarser.rateFactor - settings.rateFactor
             reached = try quality(ofMP4With: coarser).decibels
         }

@@ -3,9 +3,6 @@ internal import Glibc
 
 /// Writes a video in MP4: samples ▸ encoder ▸ muxer.
 enum VideoOutput: OutputMaker {
-    /// Bytes of a source up to which its MP4 may be larger without a second attempt.
-    static let smallSource = 10_000
-
     static func make<Decoder: AnimationDecoder & ~Copyable>(
         _ transcoder: Transcoder, _ decoder: Decoder.Type, _ bytes: UnsafeRawBufferPointer, to descriptor: Int32,
         _ progress: FrameMeter
@@ -37,43 +34,9 @@ enum VideoOutput: OutputMaker {
         var meter = NoMeter()
         let result = try encode(transcoder, decoder, bytes, summary, settings, to: descriptor, &meter, progress)
         let round = result.bytes / transcoder.options.time.loops
-        guard let coarser = try coarser(settings, after: round, transcoder, decoder, bytes, summary) else { return result }
+        guard let coarser = try settings.coarser(after: round, transcoder, decoder, bytes, summary) else { return result }
         guard ftruncate(descriptor, 0) == 0 else { throw .library(.write, code: gifreel_averror(errno)) }
         return try encode(transcoder, decoder, bytes, summary, coarser, to: descriptor, &meter, progress)
-    }
-
-    /// The settings for another attempt where the settings have made `size` bytes of each round, which is too large; nil where it is not,
-    /// or where coarser ones would not help.
-    static func coarser<Decoder: AnimationDecoder & ~Copyable, Settings: MP4EncoderSettings>(
-        _ settings: Settings, after size: Int, _ transcoder: Transcoder, _ decoder: Decoder.Type,
-        _ bytes: UnsafeRawBufferPointer,
-        _ summary: AnimationSummary
-    ) throws(TranscodeError) -> Settings? {
-        // Enlarged pixels are meant to be sharp.
-        guard transcoder.options.zoom == 1 else { return nil }
-        let available = try sourceBytes(decoder, bytes, summary, limits: transcoder.limits, transcoder.options.time)
-        return available > smallSource ? settings.coarser(excess: Double(size) / Double(available)) : nil
-    }
-
-    /// The bytes of a source that has the frames of the requested part: where the part begins later and its first frame does not cover
-    /// the canvas, the source's first frame counts in its place, because it is a whole picture.
-    private static func sourceBytes<Decoder: AnimationDecoder & ~Copyable>(
-        _: Decoder.Type, _ bytes: UnsafeRawBufferPointer, _ summary: AnimationSummary, limits: MediaLimits,
-        _ options: TimeOptions
-    ) throws(TranscodeError) -> Int {
-        let plan = SamplePlan(options, of: summary)
-        guard plan.count > 0, plan.first > 1 || plan.last < summary.delays.count else { return bytes.count }
-        var decoder = try Decoder(bytes, limits: limits)
-        var (number, part, before) = (0, 0, 0)
-        while try decoder.next() {
-            _ = decoder.skipPixels()
-            number += 1
-            let isFirst = number == (summary.hasWholeFrames ? plan.first : 1)
-            if isFirst || (number > plan.first && number <= plan.last) { part += decoder.dataBytes - before }
-            before = decoder.dataBytes
-        }
-        // Headers and palettes are shared out as the data is.
-        return Int(Double(bytes.count) * Double(part) / Double(max(1, decoder.dataBytes)))
     }
 
     /// Writes an MP4 with the settings.

@@ -1,0 +1,40 @@
+/// Which videos are too large for their sources.
+enum SizeRule {
+    /// Bytes of a source up to which its MP4 may be larger without a second attempt.
+    static let smallSource = 10_000
+
+    /// The bytes of a source that has the frames of the requested part: where the part begins later and its first frame does not cover
+    /// the canvas, the source's first frame counts in its place, because it is a whole picture.
+    fileprivate static func sourceBytes<Decoder: AnimationDecoder & ~Copyable>(
+        _: Decoder.Type, _ bytes: UnsafeRawBufferPointer, _ summary: AnimationSummary, limits: MediaLimits,
+        _ options: TimeOptions
+    ) throws(TranscodeError) -> Int {
+        let plan = SamplePlan(options, of: summary)
+        guard plan.count > 0, plan.first > 1 || plan.last < summary.delays.count else { return bytes.count }
+        var decoder = try Decoder(bytes, limits: limits)
+        var (number, part, before) = (0, 0, 0)
+        while try decoder.next() {
+            _ = decoder.skipPixels()
+            number += 1
+            let isFirst = number == (summary.hasWholeFrames ? plan.first : 1)
+            if isFirst || (number > plan.first && number <= plan.last) { part += decoder.dataBytes - before }
+            before = decoder.dataBytes
+        }
+        // Headers and palettes are shared out as the data is.
+        return Int(Double(bytes.count) * Double(part) / Double(max(1, decoder.dataBytes)))
+    }
+}
+
+extension MP4EncoderSettings {
+    /// The settings for another attempt after these have made `size` bytes of each round; nil where that is not too large for the source,
+    /// or where coarser ones would not help.
+    func coarser<Decoder: AnimationDecoder & ~Copyable>(
+        after size: Int, _ transcoder: Transcoder, _ decoder: Decoder.Type, _ bytes: UnsafeRawBufferPointer,
+        _ summary: AnimationSummary
+    ) throws(TranscodeError) -> Self? {
+        // Enlarged pixels are meant to be sharp.
+        guard transcoder.options.zoom == 1 else { return nil }
+        let available = try SizeRule.sourceBytes(decoder, bytes, summary, limits: transcoder.limits, transcoder.options.time)
+        return available > SizeRule.smallSource ? coarser(excess: Double(size) / Double(available)) : nil
+    }
+}
