@@ -16,10 +16,9 @@ import Testing
         #expect(lease.isHeld)
         async let follower = two.cluster.joinFlight("a1", sourceURL: url)
         try await waitUntil("the other node to wait") { try server.run("GET", "test:v1:flight:a1:0-0").contains(":w") }
-        #expect(await lease.complete(.test("object1", facts: [9]), lifetime: .seconds(60)) == .published)
+        #expect(await lease.complete(.test("object1"), lifetime: .seconds(60)) == .published)
         let followed = await follower
-        #expect(followed.record?.objectID == "object1" && followed.record?.facts == [9] && followed.isFollowed)
-        #expect(followed.record?.fence == lease.fence)
+        #expect(followed.record?.objectID == "object1" && followed.isFollowed)
         let found = await two.cluster.joinFlight("a1", sourceURL: url)
         #expect(found.record == followed.record && !found.isFollowed)
         #expect(two.cluster.metrics.recordsFound == 1 && two.cluster.metrics.flightsFollowed == 1)
@@ -39,7 +38,6 @@ import Testing
         let start = ContinuousClock.now
         let taken = try #require(await two.cluster.joinFlight("a1", sourceURL: url).lease)
         #expect(ContinuousClock.now - start < .seconds(3.6))
-        #expect(taken.fence > lease.fence)
         #expect(await taken.complete(.test("object2"), lifetime: .seconds(60)) == .published)
         #expect(await lease.complete(.test("object1"), lifetime: .seconds(60)) != .published)
     }
@@ -105,7 +103,6 @@ import Testing
         _ = await lease.complete(.test("object1"), lifetime: .seconds(60))
         let stale = try #require(await two.cluster.joinFlight("a1", sourceURL: url).record)
         let renewal = try #require(await two.cluster.joinFlight("a1", sourceURL: url, outdated: stale).lease)
-        #expect(renewal.fence > stale.fence)
         async let follower = one.cluster.joinFlight("a1", sourceURL: url)
         try await waitUntil("the other node to wait") { try server.run("GET", "test:v1:flight:a1:0-0").contains(":w") }
         #expect(await renewal.complete(.test("object2"), lifetime: .seconds(60)) == .published)
@@ -140,10 +137,10 @@ import Testing
             _ = await lease.complete(.test("object"), lifetime: .seconds(60))
         }
         let after = try server.commandCalls()
-        let own = ["set", "incr", "evalsha", "get", "publish", "eval", "del"]
+        let own = ["set", "evalsha", "get", "publish", "eval", "del"]
         let cost = own.reduce(0) { $0 + (after[$1] ?? 0) - (before[$1] ?? 0) }
         // A heartbeat may fall in between.
-        #expect((50...52).contains(cost), "\(before) \(after)")
+        #expect((40...42).contains(cost), "\(before) \(after)")
         #expect((20...22).contains(node.cluster.metrics.roundTrips - trips))
     }
 }

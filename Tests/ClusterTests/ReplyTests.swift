@@ -79,8 +79,7 @@ import Testing
     }
 
     @Test func recordsSurviveTheirEncodingAndDamageIsFound() throws {
-        var record = SharedRecord.test("abc123", facts: [1, 2, 3])
-        record.fence = 7
+        var record = SharedRecord.test("abc123")
         record.position = StreamID(1, 2)
         #expect(SharedRecord(record.bytes) == record)
         record.outcome = .failure(code: "source_gone", details: [0, 255])

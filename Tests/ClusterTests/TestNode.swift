@@ -167,10 +167,8 @@ final class TestNodeRecord: Sendable {
 
 extension SharedRecord {
     /// A record of an object.
-    static func test(_ id: String, facts: [UInt8] = []) -> SharedRecord {
-        SharedRecord(
-            outcome: .object(id: id, fileExtension: "mp4"), etag: "\"\(id)\"", fetchedAt: 1_700_000_000, freshFor: 60,
-            facts: facts)
+    static func test(_ id: String) -> SharedRecord {
+        SharedRecord(outcome: .object(id: id, fileExtension: "mp4"), etag: "\"\(id)\"", fetchedAt: 1_700_000_000, freshFor: 60)
     }
 }
 

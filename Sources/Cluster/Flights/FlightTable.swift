@@ -118,20 +118,14 @@ final class FlightTable: Sendable {
         let end = time.now + timings.commandLimit
         // A lease counts from before the command, so that it never outlasts the server's key.
         var start = time.now
-        let replies = try await commands.run(
-            [
-                RedisCommand(
-                    .statusOrBytes,
-                    [
-                        "SET", RedisArgument(key), RedisArgument(value), "NX", "GET", "PX", RedisArgument(timings.leaseTime),
-                    ]),
-                RedisCommand(.integer, ["INCR", RedisArgument(keys.fence)]),
-            ], within: end - time.now, time)
-        // The number is drawn while the lease holds, because the limit is shorter than the lease: later leases get greater ones.
-        var known = try replies[0].optionalBytes()
-        let fence = try replies[1].integer(in: 1...Int64.max)
+        var known = try await commands.run(
+            RedisCommand(
+                .statusOrBytes,
+                ["SET", RedisArgument(key), RedisArgument(value), "NX", "GET", "PX", RedisArgument(timings.leaseTime)]),
+            within: end - time.now, time
+        ).optionalBytes()
         func lease() -> Step {
-            .lead(leases.take(key, value, fence, position, sourceURL, since: start))
+            .lead(leases.take(key, value, position, sourceURL, since: start))
         }
         guard known != nil else { return lease() }
         if let bytes = known, FlightValue(bytes) == .lease(isAwaited: false) {

@@ -12,8 +12,6 @@ package final class Lease: Sendable {
         case unknown(RedisError)
     }
 
-    /// The fencing number: greater for later leases of the same flight, and unique.
-    package let fence: Int64
     /// The purges that were applied when the lease was taken.
     package let position: StreamID
     let key: String
@@ -22,8 +20,7 @@ package final class Lease: Sendable {
     private let table: LeaseTable
     private let isEnded = Mutex(false)
 
-    init(fence: Int64, position: StreamID, key: String, value: [UInt8], sourceURL: String, table: LeaseTable) {
-        self.fence = fence
+    init(position: StreamID, key: String, value: [UInt8], sourceURL: String, table: LeaseTable) {
         self.position = position
         self.key = key
         self.value = value
@@ -48,7 +45,6 @@ package final class Lease: Sendable {
     package func complete(_ record: SharedRecord, lifetime: Duration, isOfSource: Bool = false) async -> Completion {
         guard end() else { return .lost }
         var record = record
-        record.fence = fence
         record.position = position
         let completion = await table.finish(self, record, lifetime: lifetime)
         if isOfSource, completion == .published { await table.announce(record, of: sourceURL) }

@@ -38,11 +38,11 @@ final class LeaseTable: Sendable {
     ///
     /// - Parameter start: A time before the command, so that the lease never outlasts the server's key.
     func take(
-        _ key: String, _ value: [UInt8], _ fence: Int64, _ position: StreamID, _ sourceURL: String, since start: Duration
+        _ key: String, _ value: [UInt8], _ position: StreamID, _ sourceURL: String, since start: Duration
     ) -> Lease {
         held.withLock { $0[value] = Held(key: key, renewed: start) }
         meter.update { $0.leasesTaken += 1 }
-        return Lease(fence: fence, position: position, key: key, value: value, sourceURL: sourceURL, table: self)
+        return Lease(position: position, key: key, value: value, sourceURL: sourceURL, table: self)
     }
 
     /// Whether no other node can have the lease yet, as far as this node knows.

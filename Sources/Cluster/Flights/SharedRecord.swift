@@ -17,20 +17,15 @@ package struct SharedRecord: Sendable, Equatable {
     package var freshFor: Int64?
     /// Whether the origin forbids to use the response once it is stale.
     package var mustRevalidate: Bool
-    /// Facts that only the caller reads, up to ``maxFactsCount`` bytes.
-    package var facts: [UInt8]
-    /// The fencing number of the lease under which the record was written; greater for later leases. Set by the cluster.
-    package internal(set) var fence: Int64 = 0
     /// The purges that had been applied when the work began. Set by the cluster.
     package internal(set) var position = StreamID.zero
 
-    package static let maxFactsCount = 64 * 1024
     /// Times beyond this, in seconds, are not real. Sums of them cannot overflow.
     private static let maxTime: Int64 = 1 << 53
 
     package init(
         outcome: Outcome, etag: String? = nil, lastModified: String? = nil, fetchedAt: Int64, freshFor: Int64? = nil,
-        mustRevalidate: Bool = false, facts: [UInt8] = []
+        mustRevalidate: Bool = false
     ) {
         self.outcome = outcome
         self.etag = etag
@@ -38,7 +33,6 @@ package struct SharedRecord: Sendable, Equatable {
         self.fetchedAt = fetchedAt
         self.freshFor = freshFor
         self.mustRevalidate = mustRevalidate
-        self.facts = facts
     }
 
     /// The rendition's id; nil for a failure.
@@ -65,8 +59,6 @@ package struct SharedRecord: Sendable, Equatable {
         writer.append(fetchedAt)
         writer.append(freshFor.map { String($0) })
         writer.append(mustRevalidate ? 1 : 0)
-        writer.append(facts)
-        writer.append(fence)
         writer.append(position.description)
         return writer.bytes
     }
@@ -84,8 +76,7 @@ package struct SharedRecord: Sendable, Equatable {
         default: return nil
         }
         guard let etag = reader.optionalText(), let lastModified = reader.optionalText(), let fetchedAt = reader.number(),
-            let freshFor = reader.optionalText(), let strictness = reader.number(), let facts = reader.field(),
-            let fence = reader.number(),
+            let freshFor = reader.optionalText(), let strictness = reader.number(),
             let position = reader.text().flatMap({ StreamID($0) }), reader.isAtEnd
         else { return nil }
         self.etag = etag
@@ -96,13 +87,9 @@ package struct SharedRecord: Sendable, Equatable {
             guard let seconds = Int64(freshFor) else { return nil }
             self.freshFor = seconds
         }
-        self.facts = facts
-        self.fence = fence
         self.position = position
         let range = -Self.maxTime...Self.maxTime
-        guard range.contains(fetchedAt), range.contains(self.freshFor ?? 0), facts.count <= Self.maxFactsCount, fence > 0 else {
-            return nil
-        }
+        guard range.contains(fetchedAt), range.contains(self.freshFor ?? 0) else { return nil }
     }
 
     /// Ids and extensions become parts of paths: `a…z 0…9` only.

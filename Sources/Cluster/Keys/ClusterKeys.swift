@@ -18,8 +18,6 @@ package struct ClusterKeys: Sendable {
     /// - Parameter cover: The latest purge that covers the source. Work from before a purge and work from after it have distinct
     ///   keys.
     func flight(_ alias: String, cover: StreamID) -> String { "\(prefix)flight:\(alias):\(cover)" }
-    /// The counter of fencing numbers.
-    var fence: String { prefix + "fence" }
     /// Completed flights, acknowledged purges, and new prewarm lists.
     package var channel: String { prefix + "events" }
     var purges: String { prefix + "purges" }

@@ -4,7 +4,7 @@
 ///
 /// The nodes are those of production. Most breaks change what they send, or what they are told, on the way to the server.
 enum Break: String, CaseIterable, Sendable {
-    /// A flight is completed without a comparison of the lease: fencing is ignored.
+    /// A flight is completed without a comparison of the lease.
     case completesWithoutComparison
     /// A lease replaces that of another node.
     case takesTheLeaseOfAnother

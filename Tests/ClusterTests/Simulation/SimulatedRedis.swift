@@ -13,9 +13,8 @@ final class SimulatedRedis {
     private var sets: [String: Set<String>] = [:]
     private var hashes: [String: [String: [UInt8]]] = [:]
     private(set) var entries: [(id: StreamID, fields: [[UInt8]])] = []
-    private var counter: Int64 = 0
-    /// Fencing numbers of the records that were written, by key.
-    private(set) var publishedFences: [String: [Int64]] = [:]
+    /// The keys of records that were written where no lease was.
+    private(set) var unledRecords: [String] = []
     /// Messages that were published and not taken.
     var published: [[UInt8]] = []
 
@@ -30,9 +29,6 @@ final class SimulatedRedis {
         switch words[0] {
         case "SET": return set(command, words, now)
         case "GET": return string(words[1], now).map { .bytes($0) } ?? .none
-        case "INCR":
-            counter += 1
-            return .integer(counter)
         case "DEL": return .integer(strings.removeValue(forKey: words[1]) == nil ? 0 : 1)
         case "MGET":
             return .array(words.dropFirst().map { key in string(key, now).map { .bytes($0) } ?? .none })
@@ -78,7 +74,7 @@ final class SimulatedRedis {
         var end: Duration?
         if let index = words.firstIndex(of: "PX"), let time = Int64(words[index + 1]) { end = now + .milliseconds(time) }
         strings[key] = Expiring(value: command.arguments[2], end: end)
-        note(command.arguments[2], at: key)
+        if SharedRecord(command.arguments[2]) != nil, present?.first != UInt8(ascii: "L") { unledRecords.append(key) }
         guard words.contains("GET") else { return .status("OK") }
         return present.map { .bytes($0) } ?? .none
     }
@@ -149,7 +145,6 @@ final class SimulatedRedis {
                 strings[key] = nil
             } else {
                 strings[key] = Expiring(value: arguments[1], end: lifetime)
-                note(arguments[1], at: key)
             }
             if value != arguments[0] { published.append(arguments[4]) }
             return .integer(1)
@@ -165,11 +160,6 @@ final class SimulatedRedis {
         let dead = zip(words[1...count], words[(count + 1)...]).filter { key, _ in string(key, now) == nil }.map(\.1)
         for name in dead { sets[words[0]]?.remove(name) }
         return .integer(Int64(dead.count))
-    }
-
-    /// Remembers the fencing number of a record.
-    private func note(_ value: [UInt8], at key: String) {
-        if let record = SharedRecord(value) { publishedFences[key, default: []].append(record.fence) }
     }
 
     private func isLease(_ value: [UInt8]?, _ lease: [UInt8]) -> Bool {

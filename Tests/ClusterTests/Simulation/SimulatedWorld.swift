@@ -73,9 +73,7 @@ final class SimulatedWorld: @unchecked Sendable {
         let end = scheduler.now + .seconds(60)
         while open > 0, scheduler.now < end { step() }
         if open > 0 { violation("\(open) callers wait without end") }
-        for (key, fences) in server.publishedFences where zip(fences, fences.dropFirst()).contains(where: { $0 >= $1 }) {
-            violation("records of \(key) with fencing numbers \(fences)")
-        }
+        for key in server.unledRecords { violation("a record of \(key) without a lease") }
         for node in nodes { node.kill() }
         for _ in 0..<300 { step() }
         return outcome
@@ -187,11 +185,10 @@ final class SimulatedWorld: @unchecked Sendable {
         store(node, url, version, epoch)
         if scheduler.chance(8) { return await lease.release() }
         let isMissing = Self.isMissing(version)
-        var record = SharedRecord(
+        let record = SharedRecord(
             outcome: isMissing
                 ? .failure(code: String(version), details: []) : .object(id: String(version), fileExtension: "mp4"),
             fetchedAt: 1)
-        record.facts = Array(url.utf8)
         _ = await lease.complete(record, lifetime: .seconds(100), isOfSource: isMissing)
     }
 
