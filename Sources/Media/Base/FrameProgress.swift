@@ -33,7 +33,7 @@ final class FrameMeter {
     /// Pictures of this pass that went in and that came out.
     private var entered = 0
     private var left = 0
-    /// What was reported last. It never falls, so that a second, coarser attempt at a file that became too large shows as a pause.
+    /// The frames reported last. The number never falls: a second attempt at a file that became too large shows as a pause.
     private var done = 0
 
     /// - Parameter report: Nil if no caller asks for the progress.

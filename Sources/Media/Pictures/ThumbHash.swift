@@ -181,7 +181,7 @@ private struct Cosines {
         }
     }
 
-    /// The cosine of `number` parts of π, of which `parts` make it up. That of the C library may differ in the last bit from machine to
+    /// The cosine of π · `number` / `parts`. The C library's cosine may differ in the last bit from machine to
     /// machine.
     private static func cosine(_ number: Int, of parts: Int) -> Double {
         // In the first half turn, and then in the first quarter.

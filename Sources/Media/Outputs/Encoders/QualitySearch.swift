@@ -224,8 +224,8 @@ private final class TrialPicture {
     }
 }
 
-/// The structural similarity of pictures by blocks of 8 × 8 samples, of which two thirds are of luma (Wang et al., "Image quality assessment: from error
-/// visibility to structural similarity", 2004).
+/// The structural similarity of pictures (SSIM; Wang et al., "Image quality assessment", 2004), computed over blocks of 8 × 8 samples. Two
+/// thirds of the blocks are luma.
 struct PictureSimilarity {
     private static let side = 8
     // (0.01 · 219)² and (0.03 · 219)²: luma has a range of 219.
