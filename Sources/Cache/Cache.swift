@@ -107,8 +107,11 @@ package final class Cache: Sendable {
     }
 
     /// The rendition with that id, if it is in use and its file open. Never waits for a disk.
+    ///
+    /// Nil for an object that ``holdAliases()`` concerns: ``object(_:isFirstLook:)`` finds it.
     package func hotObject(_ id: ObjectID) -> CachedRendition? {
-        hot.use(id)
+        guard let found = hot.use(id), !context.store.isHeld(found.object.sequence) else { return nil }
+        return found
     }
 
     /// The rendition that an alias leads to, from memory, or from the database and the disk on a thread of the cache. Nil if too many
@@ -176,10 +179,12 @@ package final class Cache: Sendable {
     package func freshness(of rendition: CachedRendition) -> Freshness {
         let configuration = context.configuration
         guard let times = rendition.aliasTimes else { return .fresh(remaining: configuration.freshFor) }
-        if context.store.isRevalidated(aliasSequence: rendition.aliasSequence) { return .expired }
-        return Freshness(
+        let doubt = context.store.doubt(ofAlias: rendition.aliasSequence)
+        if doubt == .certain { return .expired }
+        let freshness = Freshness(
             fetchedAt: times.fetchedAt, freshFor: times.freshFor ?? configuration.freshFor,
             staleFor: times.mustRevalidate ? 0 : configuration.staleFor, now: context.clock.steadySeconds())
+        return doubt == nil || freshness == .expired ? freshness : .unconfirmed
     }
 
     /// Returns the freshness of a source.
@@ -233,7 +238,7 @@ package final class Cache: Sendable {
     // MARK: Publishing
 
     /// The epoch to note before work on a source begins, and to pass to
-    /// ``publish(_:as:fileExtension:facts:alias:epoch:storing:)``. `sourceURL` is nil for an upload.
+    /// ``publish(_:as:fileExtension:facts:alias:created:epoch:storing:)``. `sourceURL` is nil for an upload.
     package func epoch(for sourceURL: String?) -> Epoch {
         context.purges.epoch
     }
@@ -283,20 +288,21 @@ package final class Cache: Sendable {
     ///   - fileExtension: One to eight of `a…z 0…9`.
     ///   - facts: Up to ``ObjectRecord/maxFactsCount`` bytes to store with it.
     ///   - alias: Its source; nil for an uploaded GIF. An uploaded rendition outlives purges of URLs with the same bytes.
+    ///   - created: Seconds since 1970 at which another node published it; nil if it is new.
     ///   - epoch: As noted before its source was fetched.
     ///   - storing: False if its origin forbids it (`Cache-Control: no-store`): then it is only measured.
     /// - Returns: The rendition, and whether it is stored. Disk errors are not thrown: the rendition is usable in any case.
     /// - Throws: ``CacheError/stagedFileUnusable(reason:)``.
     package func publish(
-        _ staged: StagedFile, as object: ObjectID, fileExtension: String, facts: [UInt8], alias: AliasRecord?, epoch: Epoch,
-        storing: Bool
+        _ staged: StagedFile, as object: ObjectID, fileExtension: String, facts: [UInt8], alias: AliasRecord?,
+        created: Int64? = nil, epoch: Epoch, storing: Bool
     ) async throws(CacheError) -> PublishOutcome {
         guard ObjectRecord.isExtension(fileExtension) else { throw .stagedFileUnusable(reason: "its extension is not allowed") }
         guard facts.count <= ObjectRecord.maxFactsCount else { throw .stagedFileUnusable(reason: "its facts are too long") }
         guard staged.take() else { throw .stagedFileUnusable(reason: "it was published before") }
         let job = PublishJob(
-            staged: staged, id: object, fileExtension: fileExtension, facts: facts, alias: alias, epoch: epoch,
-            storing: storing)
+            staged: staged, id: object, fileExtension: fileExtension, facts: facts, alias: alias, created: created,
+            epoch: epoch, storing: storing)
         let result = await publishers.run { [publisher] in publisher.process(job) }
         // If no thread took the job, the rendition is measured here and used from its own file.
         return try (result ?? publisher.measureOnly(job, because: .unavailable)).get()
@@ -312,29 +318,49 @@ package final class Cache: Sendable {
     /// Once it returns or throws ``CacheError/purgeNotDurable(cause:)``, no look-up returns anything older that it covers, and
     /// work that was begun before and is published later is not stored. When it returns, that also holds after a power loss.
     ///
-    /// - Parameter change: A change of other owners' tables, which belongs to the same transaction. If that fails, it is tried again
-    ///   with later ones.
+    /// - Parameters:
+    ///   - time: For a purge that was made earlier, seconds since 1970: what was fetched or uploaded in a later second stays. Nil for a
+    ///     purge that is made now.
+    ///   - change: A change of other owners' tables, which belongs to the same transaction. If that fails, it is tried again with later
+    ///     ones.
     /// - Throws: ``CacheError/purgeNotDurable(cause:)`` if it holds only until the next start, ``CacheError/closed``.
     package func purge(
-        _ scope: PurgeScope, with change: @escaping Ledger.Change = { _ in }
+        _ scope: PurgeScope, madeAt time: Int64? = nil, with change: @escaping Ledger.Change = { _ in }
     ) async throws(CacheError) -> PurgeResult {
-        guard let result = await purgers.run({ [purger] in purger.run(scope, with: change) }) else { throw .closed }
+        let result = await purgers.run { [purger] in purger.run(scope, madeAt: time, with: change) }
+        guard let result else { throw .closed }
         return try result.get()
     }
 
-    /// Expires every alias, so that its origin is asked again before it is used: purges may have been missed. Work that was begun
-    /// before and is published later is not stored.
+    /// Has the origin of every alias asked again before the alias is used: purges may have been missed. Work that was begun before and
+    /// is published later is not stored.
     ///
     /// It is in force when this returns. It is also in force after a restart, unless the directory cannot be written to until then.
     ///
-    /// - Parameter change: See ``purge(_:with:)``.
-    package func revalidateAll(with change: @escaping Ledger.Change = { _ in }) async {
-        _ = await purgers.run { [context] in context.revalidateAll(with: change) }
+    /// - Parameter change: See ``purge(_:madeAt:with:)``.
+    package func revalidateAll(_ doubt: AliasDoubt = .certain, with change: @escaping Ledger.Change = { _ in }) async {
+        _ = await purgers.run { [context] in context.revalidateAll(doubt, with: change) }
     }
 
-    /// Expires every alias as ``revalidateAll(with:)`` does. Blocks.
+    /// Expires every alias as ``revalidateAll(_:with:)`` does. Blocks.
     package func expireAliases() {
-        context.revalidateAll { _ in }
+        context.revalidateAll(.certain) { _ in }
+    }
+
+    /// Expires every alias, and has objects that are stored found by ``object(_:isFirstLook:)`` only, until ``confirmAliases()``: purges
+    /// may have been made while this node was away. Not recorded. May block.
+    package func holdAliases() {
+        context.store.holdAliases()
+    }
+
+    /// Leaves every alias unconfirmed until ``confirmAliases()``: this node would not hear of purges by others. Not recorded.
+    package func doubtAliases() async {
+        _ = await purgers.run { [context] in context.store.doubtAliases() }
+    }
+
+    /// Ends ``holdAliases()`` and ``doubtAliases()``: all purges of other nodes were applied. Never waits for a disk.
+    package func confirmAliases() {
+        context.store.confirmAliases()
     }
 
     /// Changes other owners' tables durably, after all purges so far. If that fails, it is tried again with later ones.

@@ -40,11 +40,11 @@ final class CacheContext: Sendable {
         }
     }
 
-    /// See ``Cache/revalidateAll(with:)``. May block.
-    func revalidateAll(with change: @escaping Ledger.Change) {
+    /// See ``Cache/revalidateAll(_:with:)``. May block.
+    func revalidateAll(_ doubt: AliasDoubt, with change: @escaping Ledger.Change) {
         // First: what is stored between this and the mark is before the mark.
-        purges.append(.revalidation)
-        store.revalidateAll(with: change)
+        purges.append(.revalidation(doubt))
+        store.revalidateAll(doubt, with: change)
     }
 
     /// Ends a failure of the ledger, if that is possible now. If the ledger was replaced, the cache is empty.

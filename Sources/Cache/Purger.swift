@@ -8,10 +8,12 @@ struct Purger: Sendable {
         self.context = context
     }
 
-    /// See ``Cache/purge(_:)``.
-    func run(_ scope: PurgeScope, with change: @escaping Ledger.Change = { _ in }) -> Result<PurgeResult, CacheError> {
+    /// See ``Cache/purge(_:madeAt:with:)``.
+    func run(
+        _ scope: PurgeScope, madeAt time: Int64? = nil, with change: @escaping Ledger.Change = { _ in }
+    ) -> Result<PurgeResult, CacheError> {
         let store = context.store
-        let (purged, failure) = store.purge(scope, with: change) {
+        let (purged, failure) = store.purge(scope, madeAt: time, with: change) {
             // After the rows and still under the lock: a look-up that notes the new epoch does not see the rows, and a publish
             // is either before both, and removed, or after both, and refused.
             context.purges.append(.purge(scope))

@@ -32,14 +32,19 @@ package final class Cluster: Sendable {
     ///   - onFailure: Called when a node has found that a source fails, on any thread, which it must not block.
     ///   - onFollow: Called when this node begins to take part, with the purges applied that it missed; also when it does so again. On
     ///     any thread, which it must not block.
+    ///   - onAlone: Called when this node has not taken part for ``ClusterConfiguration/aloneLimit``, and again each time that this has
+    ///     passed. On any thread, which it must not block.
     ///   - onPrewarm: Called when entries of a prewarm list were added; ``SharedPrewarm/claim(_:)`` then finds them.
     package init(
         _ configuration: ClusterConfiguration, ledger: Ledger, handlers: PurgeHandlers,
         timings: ClusterTimings = ClusterTimings(),
         onEvent: @escaping @Sendable (ClusterEvent) -> Void, onFailure: @escaping FailureHandler = { _, _, _ in },
-        onFollow: @escaping @Sendable () -> Void = {}, onPrewarm: @escaping @Sendable () -> Void = {}
+        onFollow: @escaping @Sendable () -> Void = {}, onAlone: @escaping @Sendable () -> Void = {},
+        onPrewarm: @escaping @Sendable () -> Void = {}
     ) {
         let time = SystemTime()
+        var timings = timings
+        timings.aloneLimit = configuration.aloneLimit
         let meter = ClusterMeter()
         let keys = ClusterKeys(name: configuration.name)
         let reporter = StateReporter(server: configuration.address.description, onChange: onEvent)
@@ -91,6 +96,10 @@ package final class Cluster: Sendable {
             onFollow: { error in
                 reporter.set(.stream, error)
                 if error == nil { onFollow() }
+            },
+            onAlone: {
+                reporter.report(.doubting(after: configuration.aloneLimit))
+                onAlone()
             },
             onRefusal: { [streamLink] in streamLink.drop($0) }, onGap: { reporter.report(.revalidating) })
         nodeReference.set(node)

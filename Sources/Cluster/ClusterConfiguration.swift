@@ -7,6 +7,8 @@ package struct ClusterConfiguration: Sendable {
     package let name: String
     /// The node's name, which need not be unique.
     package let node: String
+    /// The time without the cluster after which aliases are doubted.
+    package var aloneLimit: Duration = .seconds(600)
 
     /// A setting that cannot be used. The description is a sentence without the setting's name.
     package struct Invalid: Error, Sendable, Equatable, CustomStringConvertible {

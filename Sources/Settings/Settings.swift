@@ -241,6 +241,8 @@ package struct Settings: Sendable, Equatable {
         package var redis: String?
         package var name = "gifreel"
         package var node: String?
+        package var catchUp: Duration = .seconds(30)
+        package var alone: Duration = .seconds(600)
     }
 
     package struct Pages: Sendable, Equatable {

@@ -377,6 +377,12 @@ extension Setting {
         Setting(
             "cluster.node", \.cluster.node, .restart, whenUnset: "the host's name", example: "node-1",
             "Name of this node in /cache and in the log."),
+        Setting(
+            "cluster.catch_up", \.cluster.catchUp, in: .zero...hour, .restart,
+            "Time after a start in which /readyz is 503 until this node has applied the purges that it missed."),
+        Setting(
+            "cluster.alone", \.cluster.alone, in: .seconds(1)...decade, .restart,
+            "Time without the server after which the origin is asked again before a rendition is used, if it answers."),
     ]
 
     private static let pages = [

@@ -87,9 +87,10 @@ package final class SharedStore: Sendable {
                     try await objects.put(name, file, record, mediaType: mediaType, timeout: timeLeft)
                 }
                 meter.countStored(bytes: record.length)
-            case .delete:
+            case .delete(let time):
                 try await calls.perform(.delete, within: configuration.timeout) { timeLeft throws(StoreError) in
-                    try await objects.delete(entry.id, configuration.fileExtensions, timeout: timeLeft)
+                    try await objects.delete(
+                        entry.id, configuration.fileExtensions, createdUntil: time, timeout: timeLeft)
                 }
                 meter.countDeleted()
             }
@@ -119,13 +120,13 @@ package final class SharedStore: Sendable {
     package func fetch(
         _ name: RenditionName, into file: SharedDescriptor, maxLength: Int, within limit: Duration? = nil
     ) async throws(StoreError) -> StoredRecord? {
-        if await outbox?.hasDeletion(of: name.id) == true { return nil }
+        if let deletion = await outbox?.deletion(of: name.id), deletion.createdUntil == nil { return nil }
         let record = try await calls.perform(.get, within: limit ?? configuration.lookupTimeout) {
             timeLeft throws(StoreError) in
             try await self.objects.get(name, into: file, maxLength: maxLength, timeout: timeLeft)
         }
         // A deletion may have been added meanwhile.
-        guard let record, await outbox?.hasDeletion(of: name.id) != true, !isRemoved(name, record) else {
+        guard let record, await outbox?.deletion(of: name.id)?.covers(record) != true, !isRemoved(name, record) else {
             meter.countMiss()
             return nil
         }
@@ -142,7 +143,7 @@ package final class SharedStore: Sendable {
         }
         // It may have been created after the removal, by a clock that is behind. Then the other nodes need it.
         if record.created < removal - Self.clockTolerance {
-            Task { [outbox] in await outbox?.delete(name.id) }
+            Task { [outbox] in await outbox?.delete(name.id, createdUntil: record.created) }
         }
         return true
     }
@@ -188,16 +189,21 @@ package final class SharedStore: Sendable {
 
     // MARK: Removing
 
-    /// Hides a rendition from lookups if it was created until now, under any extension. For an hour, and only while the process lives.
-    package func hide(_ id: String) {
-        let time = unixSeconds()
+    /// Hides a rendition from lookups if it was created until a time, under any extension. For an hour, and only while the process
+    /// lives.
+    ///
+    /// - Parameter time: Seconds since 1970; nil for now.
+    package func hide(_ id: String, createdUntil time: Int64? = nil) {
+        let time = time ?? unixSeconds()
         removals.withLock { $0.insert(id, at: time) }
     }
 
     /// Queues the deletion of a rendition in a transaction of the caller, and withdraws queued writes of it. After the transaction,
     /// lookups do not find the rendition, and ``sendRemoval(of:)`` must be called.
-    package func recordRemoval(of id: String, in database: SQLiteConnection) throws {
-        try outbox?.addDeletion(of: id, in: database)
+    ///
+    /// - Parameter time: Seconds since 1970 if only what was created until then is deleted.
+    package func recordRemoval(of id: String, createdUntil time: Int64? = nil, in database: SQLiteConnection) throws {
+        try outbox?.addDeletion(of: id, createdUntil: time, in: database)
     }
 
     /// Sends a deletion that was recorded.

@@ -70,7 +70,7 @@ package final class WebHandler: HTTPHandler {
     }
 
     /// The state that `/readyz` reports.
-    package enum Readiness: Int, Sendable {
+    private enum Readiness: Int {
         case starting
         case ready
         case draining
@@ -128,9 +128,15 @@ package final class WebHandler: HTTPHandler {
             threads: dependencies.threads)
     }
 
-    /// Sets the state that `/readyz` reports. Any thread.
-    package func setReadiness(_ new: Readiness) {
-        readiness.store(new.rawValue, ordering: .relaxed)
+    /// Has `/readyz` report 200, unless the handler drains. Any thread.
+    package func becomeReady() {
+        _ = readiness.compareExchange(
+            expected: Readiness.starting.rawValue, desired: Readiness.ready.rawValue, ordering: .relaxed)
+    }
+
+    /// Has `/readyz` report 503 from now on. Any thread.
+    package func drain() {
+        readiness.store(Readiness.draining.rawValue, ordering: .relaxed)
     }
 
     /// Whether `/readyz` reports 200. Any thread.

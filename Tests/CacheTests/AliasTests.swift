@@ -85,6 +85,7 @@ import Testing
         let stored = try await cache.put([1], url: url, fetchedAt: clock.now).rendition
         try cache.ledger.write(.full) { database in
             try database.execute("ALTER TABLE aliases DROP COLUMN strict")
+            try database.execute("ALTER TABLE cache_state DROP COLUMN unconfirmed")
             try database.run("UPDATE owners SET version = 2 WHERE owner = ?", ["cache"])
         }
         cache.close()
@@ -119,6 +120,58 @@ import Testing
         #expect(late.unstoredReason == .purged)
         let renewed = try await cache.put([3], url: url, object: .test("c"), fetchedAt: clock.now)
         #expect(renewed.isStored && cache.freshness(of: renewed.rendition) == .fresh(remaining: 100))
+    }
+
+    @Test func anAliasIsUnconfirmedWhereAPurgeMayHaveBeenMissedAlsoAfterARestart() async throws {
+        var cache = try open()
+        let rendition = try await cache.put([1], url: url, fetchedAt: clock.now).rendition
+        await cache.revalidateAll(.possible)
+        #expect(cache.freshness(of: rendition) == .unconfirmed)
+        cache.close()
+        cache = try open()
+        defer { cache.close() }
+        let found = try #require(await cache.alias(.test(url)))
+        #expect(cache.freshness(of: found) == .unconfirmed)
+        clock.advance(149)
+        #expect(cache.freshness(of: found) == .unconfirmed)
+        clock.advance(1)
+        #expect(cache.freshness(of: found) == .expired)
+        let renewed = try await cache.put([1], url: url, fetchedAt: clock.now).rendition
+        #expect(cache.freshness(of: renewed) == .fresh(remaining: 100))
+        // What is known is stronger than what may be.
+        await cache.revalidateAll(.certain)
+        await cache.revalidateAll(.possible)
+        #expect(cache.freshness(of: renewed) == .expired)
+    }
+
+    @Test func anAliasThatIsHeldIsExpiredUntilItIsConfirmed() async throws {
+        var cache = try open()
+        try await cache.put([1], url: url, fetchedAt: clock.now)
+        cache.close()
+        cache = try open()
+        defer { cache.close() }
+        cache.holdAliases()
+        let found = try #require(await cache.alias(.test(url)))
+        #expect(cache.freshness(of: found) == .expired)
+        // Its object is found on the disk only, by those who may wait.
+        #expect(cache.hotObject(.test(url)) == nil)
+        #expect(await cache.object(.test(url), isFirstLook: true) != nil)
+        let new = try await cache.put([2], url: "https://example.com/new.gif", fetchedAt: clock.now).rendition
+        #expect(cache.freshness(of: new) == .fresh(remaining: 100))
+        #expect(cache.hotObject(.test("https://example.com/new.gif")) != nil)
+        cache.confirmAliases()
+        #expect(cache.freshness(of: found) == .fresh(remaining: 100))
+        #expect(cache.hotObject(.test(url)) != nil)
+    }
+
+    @Test func anAliasOfANodeThatIsAloneForLongIsUnconfirmedUntilItIsConfirmed() async throws {
+        let cache = try open()
+        defer { cache.close() }
+        let rendition = try await cache.put([1], url: url, fetchedAt: clock.now).rendition
+        await cache.doubtAliases()
+        #expect(cache.freshness(of: rendition) == .unconfirmed)
+        cache.confirmAliases()
+        #expect(cache.freshness(of: rendition) == .fresh(remaining: 100))
     }
 
     @Test func aRenewedAliasIsFreshAndKeepsValidatorsThatTheOriginLeftOut() async throws {

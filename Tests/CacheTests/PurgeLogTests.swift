@@ -85,13 +85,13 @@ import Testing
         let log = PurgeLog(limit: 8)
         let start = log.epoch
         for scope in [PurgeScope.url("https://a/"), .prefix("https://"), .all, .object(.test("b"))] { log.append(scope) }
-        log.append(.revalidation)
+        log.append(.revalidation(.certain))
         #expect(!log.containsPurge(of: .test("a"), since: start))
         log.append(.object(.test("a")))
         let purged = log.epoch
         #expect(log.containsPurge(of: .test("a"), since: start) && !log.containsPurge(of: .test("a"), since: purged))
         // The log does not know what it has dropped.
-        for _ in 0..<8 { log.append(.revalidation) }
+        for _ in 0..<8 { log.append(.revalidation(.certain)) }
         #expect(log.containsPurge(of: .test("c"), since: start))
     }
 

@@ -180,6 +180,59 @@ import Testing
         #expect(await cache.object(.test("same")) == nil)
     }
 
+    // MARK: Purges that were made earlier
+
+    @Test(arguments: [PurgeScope.url("https://a/"), .prefix("https://")])
+    func aPurgeThatWasMadeEarlierLeavesWhatWasFetchedLater(_ scope: PurgeScope) async throws {
+        let time = ManualClock()
+        let cache = try Cache.open(directory, clock: time.cacheClock)
+        defer { cache.close() }
+        try await cache.put([1], url: "https://a/", fetchedAt: 1_000)
+        #expect(try await cache.purge(scope, madeAt: 999) == PurgeResult(purged: 0, bytes: 0))
+        #expect(try await cache.bytes(url: "https://a/") == [1])
+        #expect(try await cache.purge(scope, madeAt: 1_000) == PurgeResult(purged: 1, bytes: 1))
+        #expect(try await cache.bytes(url: "https://a/") == nil)
+    }
+
+    @Test func aPurgeOfEverythingThatWasMadeEarlierLeavesWhatIsNewer() async throws {
+        let time = ManualClock()
+        let cache = try Cache.open(directory, clock: time.cacheClock)
+        try await cache.put([1], url: nil, object: .test("old upload"))
+        try await cache.put([2, 2], url: "https://old/", fetchedAt: time.now)
+        let moment = time.now
+        time.advance(1)
+        try await cache.put([3, 3, 3], url: nil, object: .test("new upload"))
+        try await cache.put([4], url: "https://new/", fetchedAt: time.now)
+        #expect(try await cache.purge(.all, madeAt: moment).bytes == 3)
+        func expectNewerOnly(_ cache: Cache) async throws {
+            #expect(await cache.object(.test("old upload")) == nil)
+            #expect(try await cache.bytes(url: "https://old/") == nil)
+            #expect(await cache.object(.test("new upload")) != nil)
+            #expect(try await cache.bytes(url: "https://new/") == [4])
+            #expect(cache.statistics().objects == 2 && cache.statistics().bytes == 4 && cache.statistics().aliases == 1)
+        }
+        try await expectNewerOnly(cache)
+        cache.close()
+        let again = try Cache.open(directory, clock: time.cacheClock)
+        defer { again.close() }
+        try await expectNewerOnly(again)
+        _ = try await again.purge(.all, madeAt: time.now)
+        #expect(again.statistics().objects == 0 && again.statistics().aliases == 0)
+    }
+
+    @Test func aPurgeOfAnObjectThatWasMadeEarlierLeavesALaterUpload() async throws {
+        let time = ManualClock()
+        let cache = try Cache.open(directory, clock: time.cacheClock)
+        defer { cache.close() }
+        let moment = time.now
+        time.advance(1)
+        try await cache.put([1], url: nil, object: .test("upload"))
+        #expect(try await cache.purge(.object(.test("upload")), madeAt: moment) == PurgeResult(purged: 0, bytes: 0))
+        #expect(await cache.object(.test("upload")) != nil)
+        #expect(try await cache.purge(.object(.test("upload")), madeAt: time.now) == PurgeResult(purged: 1, bytes: 1))
+        #expect(await cache.object(.test("upload")) == nil)
+    }
+
     // MARK: Work in flight
 
     @Test func workBegunBeforeAPurgeIsServedButNotStored() async throws {

@@ -8,8 +8,8 @@ import Testing
         let node: CatchUp.Node
         let stream: CatchUp.Stream
         var reset: CatchUp.Start?
-        var revalidates = false
-        var isGap = false
+        var gap: PurgeGap?
+        var isReported = false
         var readAfter: StreamID?
         var objectsAfter: StreamID?
     }
@@ -32,15 +32,15 @@ import Testing
         Case(
             what: "never followed: revalidation, recent purges, and those of objects of the last hour",
             node: CatchUp.Node(), stream: stream(StreamID(0, 1), at(10_000), isWhole: true),
-            reset: .init(reach: .zero, position: at(9940)), revalidates: true, objectsAfter: at(6400)),
+            reset: .init(reach: .zero, position: at(9940)), gap: .possible, objectsAfter: at(6400)),
         Case(
             what: "never followed, a trimmed stream: nothing is known from before its first entry",
             node: CatchUp.Node(), stream: stream(at(9000), at(10_000)),
-            reset: .init(reach: at(9000), position: at(9940)), revalidates: true, objectsAfter: at(6400)),
+            reset: .init(reach: at(9000), position: at(9940)), gap: .possible, objectsAfter: at(6400)),
         Case(
             what: "never followed, a young stream: no time before 1970",
             node: CatchUp.Node(), stream: stream(StreamID(0, 1), StreamID(0, 1), isWhole: true),
-            reset: .init(reach: .zero, position: .zero), revalidates: true, objectsAfter: .zero),
+            reset: .init(reach: .zero, position: .zero), gap: .possible, objectsAfter: .zero),
         Case(
             what: "a restart within a whole stream: from the position on",
             node: node("s", at: at(5000)), stream: stream(StreamID(0, 1), at(10_000), isWhole: true),
@@ -52,12 +52,12 @@ import Testing
         Case(
             what: "trimmed beyond the position: a gap, and all purges of objects",
             node: node("s", at: at(5000, 6)), stream: stream(at(5000, 7), at(10_000)),
-            reset: .init(reach: at(5000, 7), position: at(9940)), revalidates: true, isGap: true, objectsAfter: .zero),
+            reset: .init(reach: at(5000, 7), position: at(9940)), gap: .certain, isReported: true, objectsAfter: .zero),
         Case(
             what: "another stream: a gap, whatever the position is",
             node: node("t", at: at(20_000), inMemory: at(20_000), followed: "t"),
             stream: stream(StreamID(0, 1), at(10_000), isWhole: true),
-            reset: .init(reach: .zero, position: at(9940)), revalidates: true, isGap: true, objectsAfter: .zero),
+            reset: .init(reach: .zero, position: at(9940)), gap: .possible, isReported: true, objectsAfter: .zero),
         Case(
             what: "a new connection to the same stream: on from the position in memory",
             node: node("s", at: at(5000), inMemory: at(6000), followed: "s"), stream: stream(at(1000), at(10_000)),
@@ -77,15 +77,15 @@ import Testing
         Case(
             what: "a lost entry and a gap: the gap decides",
             node: node("t", at: at(9000), inMemory: at(9000), followed: "t", lost: [at(7000)]),
-            stream: stream(at(9500), at(10_000)), reset: .init(reach: at(9500), position: at(9940)), revalidates: true,
-            isGap: true, objectsAfter: .zero),
+            stream: stream(at(9500), at(10_000)), reset: .init(reach: at(9500), position: at(9940)), gap: .possible,
+            isReported: true, objectsAfter: .zero),
     ]
 
     @Test(arguments: cases) func thePlanFollowsFromTheNodeAndTheStream(_ example: Case) {
         let plan = CatchUp(of: example.node, to: example.stream)
         #expect(plan.start == example.reset, "\(example.what)")
-        #expect(plan.revalidates == example.revalidates, "\(example.what)")
-        #expect(plan.isGap == example.isGap, "\(example.what)")
+        #expect(plan.gap == example.gap, "\(example.what)")
+        #expect(plan.isReported == example.isReported, "\(example.what)")
         #expect(plan.readAfter == example.readAfter, "\(example.what)")
         #expect(plan.objectsAfter == example.objectsAfter, "\(example.what)")
     }

@@ -114,7 +114,7 @@ import Testing
             switch event {
             case .shared: "shared"
             case .alone: "alone"
-            case .revalidating: "revalidating"
+            case .revalidating, .doubting: "revalidating"
             }
         }
         #expect(kinds == ["shared", "alone", "shared"])

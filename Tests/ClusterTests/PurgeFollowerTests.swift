@@ -29,7 +29,9 @@ struct PurgeFollowerTests {
         defer { link.close() }
         let stream = PurgeStream.test(link)
         let genesis = try await stream.oldest()
-        let added = try await stream.add([.url("https://origin.test/a.gif")], to: genesis.text("s") ?? "").ids
+        let added = try await stream.add(
+            [RecordedPurge(.url("https://origin.test/a.gif"), time: 1)], to: genesis.text("s") ?? ""
+        ).ids
         let disk = try TestDisk()
         // One that has followed the stream before, so that it acknowledges.
         try disk.ledger.write(.full) {
@@ -54,7 +56,7 @@ struct PurgeFollowerTests {
             name: "one", keys: ClusterKeys(name: "test"), commands: link, stream: stream, ledger: disk.ledger,
             disk: WorkThreads(count: 1, limit: 64, name: "test-disk"),
             handlers: PurgeHandlers(
-                purgeLocalCache: { _, _ in nil }, revalidateEverything: {},
+                purgeLocalCache: { _, _, _ in nil }, revalidateEverything: { _ in },
                 record: { _ in
                     isWriting.withLock { $0 = true }
                     let never = AsyncSignal()
@@ -75,8 +77,10 @@ struct PurgeFollowerTests {
 
     private func url(_ number: Int) -> ClusterPurge { .url("https://origin.test/\(number)") }
 
+    private func purge(_ number: Int) -> RecordedPurge { RecordedPurge(url(number), time: Int64(number)) }
+
     private func pending(_ disk: TestDisk) throws -> [ClusterPurge] {
-        try disk.ledger.read { try PurgeTables($0).pending(after: 0, limit: 1 << 20).map(\.scope) }
+        try disk.ledger.read { try PurgeTables($0).pending(after: 0, limit: 1 << 20).map(\.purge.scope) }
     }
 
     @Test func purgesMadeAloneWaitInTheirOrderAndOneOfEverythingStandsForTooMany() async throws {
@@ -89,7 +93,7 @@ struct PurgeFollowerTests {
         _ = await follower.applyAlone(url(4))
         #expect(try pending(disk) == [.all, url(4)])
         try disk.ledger.write(.full) { database in
-            for number in 2..<PurgeTables.maxPending { try PurgeTables(database).addPending(url(Int(number))) }
+            for number in 2..<PurgeTables.maxPending { try PurgeTables(database).addPending(purge(Int(number))) }
         }
         #expect(try pending(disk).count == Int(PurgeTables.maxPending))
         _ = await follower.applyAlone(url(0))
@@ -98,7 +102,7 @@ struct PurgeFollowerTests {
 
     @Test func purgesOfAFormerProcessAreCountedWithoutTheServer() async throws {
         let disk = try TestDisk()
-        try disk.ledger.write(.full) { try PurgeTables($0).addPending(url(1)) }
+        try disk.ledger.write(.full) { try PurgeTables($0).addPending(purge(1)) }
         let meter = ClusterMeter()
         await #expect(throws: RedisError.self) { try await PurgeFollower.test(UnavailableCommands(), disk, meter).follow() }
         #expect(meter.snapshot.purgesPending == 1)
@@ -122,7 +126,7 @@ struct PurgeFollowerTests {
         let link = try await RedisLink.connected(server.unixAddress)
         defer { link.close() }
         let disk = try TestDisk()
-        try disk.ledger.write(.full) { for number in 0..<450 { try PurgeTables($0).addPending(url(number)) } }
+        try disk.ledger.write(.full) { for number in 0..<450 { try PurgeTables($0).addPending(purge(number)) } }
         let follower = PurgeFollower.test(link, disk)
         let isReady = Mutex(false)
         let task = Task { try await follower.follow { isReady.withLock { $0 = true } } }
@@ -140,7 +144,7 @@ struct PurgeFollowerTests {
         let link = try await RedisLink.connected(server.unixAddress)
         defer { link.close() }
         let disk = try TestDisk()
-        try disk.ledger.write(.full) { for number in 0..<5 { try PurgeTables($0).addPending(url(number)) } }
+        try disk.ledger.write(.full) { for number in 0..<5 { try PurgeTables($0).addPending(purge(number)) } }
         let follower = PurgeFollower.test(RefusingCommands(base: link, accepted: 2), disk)
         await #expect(throws: RedisError.self) { try await follower.follow() }
         #expect(try pending(disk) == (2..<5).map(url))

@@ -32,10 +32,10 @@ final class TestNode: Sendable {
         cluster = Cluster(
             configuration, ledger: disk.ledger,
             handlers: PurgeHandlers(
-                purgeLocalCache: { scope, place in
-                    record.add(scope)
+                purgeLocalCache: { scope, time, place in
+                    record.add(scope, time)
                     return disk.commit(place, scope) ? PurgeCounts(purged: 1, bytes: 100) : nil
-                }, revalidateEverything: { record.revalidated() }, record: { disk.commit($0, nil) }),
+                }, revalidateEverything: { record.revalidated($0) }, record: { disk.commit($0, nil) }),
             timings: timings, onEvent: { record.add($0) }, onPrewarm: { record.signalled() })
         cluster.start()
     }
@@ -48,7 +48,10 @@ final class TestNode: Sendable {
 
     var events: [ClusterEvent] { record.events }
     var purges: [ClusterPurge] { record.purges }
-    var revalidations: Int { record.revalidations }
+    /// When each of ``purges`` was made; nil for one that was made as it was applied.
+    var purgeTimes: [Int64?] { record.purgeTimes }
+    var revalidations: Int { record.gaps.count }
+    var gaps: [PurgeGap] { record.gaps }
     var prewarmSignals: Int { record.prewarmSignals }
 
     func mendDisk() { disk.mend() }
@@ -102,7 +105,8 @@ final class TestDisk: Sendable {
 
     var handlers: PurgeHandlers {
         PurgeHandlers(
-            purgeLocalCache: { self.commit($1, $0) ? PurgeCounts(purged: 0, bytes: 0) : nil }, revalidateEverything: {},
+            purgeLocalCache: { self.commit($2, $0) ? PurgeCounts(purged: 0, bytes: 0) : nil },
+            revalidateEverything: { _ in },
             record: { self.commit($0, nil) })
     }
 }
@@ -148,7 +152,8 @@ final class TestNodeRecord: Sendable {
     private struct State {
         var events: [ClusterEvent] = []
         var purges: [ClusterPurge] = []
-        var revalidations = 0
+        var purgeTimes: [Int64?] = []
+        var gaps: [PurgeGap] = []
         var prewarmSignals = 0
     }
 
@@ -156,12 +161,19 @@ final class TestNodeRecord: Sendable {
 
     var events: [ClusterEvent] { state.withLock { $0.events } }
     var purges: [ClusterPurge] { state.withLock { $0.purges } }
-    var revalidations: Int { state.withLock { $0.revalidations } }
+    var purgeTimes: [Int64?] { state.withLock { $0.purgeTimes } }
+    var gaps: [PurgeGap] { state.withLock { $0.gaps } }
     var prewarmSignals: Int { state.withLock { $0.prewarmSignals } }
 
+    func add(_ scope: ClusterPurge, _ time: Int64?) {
+        state.withLock { state in
+            state.purges.append(scope)
+            state.purgeTimes.append(time)
+        }
+    }
+
     func add(_ event: ClusterEvent) { state.withLock { $0.events.append(event) } }
-    func add(_ scope: ClusterPurge) { state.withLock { $0.purges.append(scope) } }
-    func revalidated() { state.withLock { $0.revalidations += 1 } }
+    func revalidated(_ gap: PurgeGap) { state.withLock { $0.gaps.append(gap) } }
     func signalled() { state.withLock { $0.prewarmSignals += 1 } }
 }
 

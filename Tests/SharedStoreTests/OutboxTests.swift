@@ -58,12 +58,38 @@ import Testing
             try fixture.delete(a)
             try fixture.delete(a)
             try await fixture.waitForEntries(1, bytes: 0)
-            #expect(await fixture.outbox.hasDeletion(of: a.name.id))
+            #expect(await fixture.outbox.deletion(of: a.name.id) != nil)
             try await waitUntil("the file to go") { try fixture.files() == 0 }
             fixture.start()
             #expect(await fixture.outbox.drain(within: .seconds(60)))
             #expect(fixture.sent.values.map(\.isDeletion) == [true])
-            #expect(await !fixture.outbox.hasDeletion(of: a.name.id))
+            #expect(await fixture.outbox.deletion(of: a.name.id) == nil)
+        }
+    }
+
+    @Test func aDeletionUpToATimeLeavesLaterPutsAndYieldsToOneOfEverything() async throws {
+        try await run { fixture in
+            let (old, new) = (try TestRendition(1, created: 100), try TestRendition(2, created: 101))
+            let id = old.name.id
+            try await fixture.put(old)
+            try await fixture.put(new)
+            func delete(_ rendition: TestRendition, until time: Int64?) throws {
+                try fixture.ledger.write(.full) {
+                    try fixture.outbox.addDeletion(of: rendition.name.id, createdUntil: time, in: $0)
+                }
+            }
+            try delete(old, until: 100)
+            try delete(new, until: 100)
+            let left = try fixture.ledger.read { try OutboxTables($0).next(at: 1, limit: 10) }
+            #expect(left.filter { !$0.isDeletion }.map(\.id) == [new.name.id])
+            #expect(await fixture.outbox.deletion(of: id) == .init(createdUntil: 100))
+            #expect(await fixture.outbox.deletion(of: id)?.covers(old.record) == true)
+            #expect(await fixture.outbox.deletion(of: id)?.covers(new.record) == false)
+            try delete(old, until: 90)
+            #expect(await fixture.outbox.deletion(of: id) == .init(createdUntil: 100))
+            try delete(old, until: nil)
+            try delete(old, until: 200)
+            #expect(await fixture.outbox.deletion(of: id) == .init(createdUntil: nil))
         }
     }
 

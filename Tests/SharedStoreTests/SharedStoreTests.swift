@@ -1,5 +1,6 @@
 import Digests
 import Foundation
+import Ledger
 import SystemIO
 import TestSupport
 import Testing
@@ -140,6 +141,28 @@ import Testing
         #expect(await one.drain(within: .seconds(60)))
         #expect(try await !other.has(rendition))
         #expect(one.statistics.deleted == 1)
+    }
+
+    @Test func aRemovalUpToATimeDeletesOlderObjectsOnly() async throws {
+        let fixture = try StoreFixture()
+        defer { fixture.stop() }
+        let (one, other) = (try fixture.store(), try fixture.store(queue: "other"))
+        // One record is in metadata, the other one beside its object.
+        let old = try TestRendition(1, created: 100)
+        let new = try TestRendition(2, created: 101, facts: [UInt8](repeating: 7, count: 4000))
+        for rendition in [old, new] { try await one.store(rendition) }
+        #expect(await one.drain(within: .seconds(60)))
+        for rendition in [old, new] {
+            let id = rendition.name.id
+            other.hide(id, createdUntil: 100)
+            try #require(other.outbox).ledger.write(.full) { try other.recordRemoval(of: id, createdUntil: 100, in: $0) }
+            other.sendRemoval(of: id)
+            // Also while the deletion waits.
+            #expect(try await other.has(rendition) == (rendition.record.created > 100))
+        }
+        #expect(await other.drain(within: .seconds(60)))
+        #expect(try await !one.has(old))
+        #expect(try await one.has(new))
     }
 
     @Test func aRenditionThatAnUploadOfAnotherNodeBringsBackIsNotFoundAndRemovedAgain() async throws {

@@ -39,6 +39,14 @@ package struct PurgeResult: Sendable, Equatable {
     }
 }
 
+/// Why aliases are doubted that were recorded before some moment.
+package enum AliasDoubt: Sendable, Equatable {
+    /// Purges were missed. The origin has to confirm an alias before it is used.
+    case certain
+    /// Purges may have been missed. The origin is asked first, and the alias is used if the origin does not answer.
+    case possible
+}
+
 /// A moment in the order of purges: the number of purges before it.
 ///
 /// Work that will be published notes the epoch first; if a later purge covers its source, the result is not stored. Valid within
@@ -59,8 +67,8 @@ final class PurgeLog: Sendable {
     /// A purge, or another event that overtakes work like a purge of everything.
     enum Entry: Sendable, Equatable {
         case purge(PurgeScope)
-        /// See ``Cache/revalidateAll(with:)``.
-        case revalidation
+        /// See ``Cache/revalidateAll(_:with:)``.
+        case revalidation(AliasDoubt)
 
         /// The renditions whose work it overtakes.
         fileprivate var scope: PurgeScope {

@@ -88,6 +88,8 @@ package enum Freshness: Sendable, Equatable {
     case stale(age: Int64)
     /// Must not be used before the origin has been asked; its validators are still valid.
     case expired
+    /// A purge may have been missed: the origin has to be asked first. The alias may be used if the origin does not answer.
+    case unconfirmed
 
     /// The freshness at `now` of a response at `fetchedAt`; all in seconds.
     ///

@@ -51,13 +51,15 @@ struct CacheState: Sendable, Equatable {
     let isClean: Bool
     var totals: CacheTotals
     let emptied: Int64
+    let unconfirmed: Int64
 
     var isInRange: Bool {
         let numbers = [
             sequence, revalidated, hand, totals.objects, totals.bytes, totals.objectSpace, totals.aliases, totals.aliasSpace,
-            emptied,
+            emptied, unconfirmed,
         ]
         return numbers.allSatisfy { (0...(1 << 60)).contains($0) } && emptied <= sequence && revalidated <= sequence
+            && unconfirmed <= sequence
     }
 }
 

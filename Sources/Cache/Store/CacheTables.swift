@@ -71,6 +71,8 @@ struct CacheTables {
             "CREATE TABLE purging (prefix TEXT PRIMARY KEY, sequence INTEGER NOT NULL) WITHOUT ROWID;",
             // 1 if the origin forbids to use the alias once it is stale.
             "ALTER TABLE aliases ADD COLUMN strict INTEGER NOT NULL DEFAULT 0",
+            // The latest sequence before which purges may have been missed.
+            "ALTER TABLE cache_state ADD COLUMN unconfirmed INTEGER NOT NULL DEFAULT 0",
         ])
 
     let database: SQLiteConnection
@@ -84,7 +86,8 @@ struct CacheTables {
     func state() throws -> CacheState {
         let state = try database.first(
             """
-            SELECT sequence, revalidated, hand, clean, objects, bytes, object_space, aliases, alias_space, emptied
+            SELECT sequence, revalidated, hand, clean, objects, bytes, object_space, aliases, alias_space, emptied,
+                unconfirmed
             FROM cache_state
             """
         ) { row in
@@ -93,7 +96,7 @@ struct CacheTables {
                 totals: CacheTotals(
                     objects: try row.value(4), bytes: try row.value(5), objectSpace: try row.value(6),
                     aliases: try row.value(7), aliasSpace: try row.value(8)),
-                emptied: try row.value(9))
+                emptied: try row.value(9), unconfirmed: try row.value(10))
         }
         guard let state, state.isInRange else { throw LedgerError(.damage, "the state of the cache is out of range") }
         return state
@@ -107,9 +110,14 @@ struct CacheTables {
         try database.run("UPDATE cache_state SET clean = ?, hand = ?", [isClean, hand])
     }
 
-    /// Records that aliases up to a sequence have to be revalidated.
-    func setRevalidated(_ sequence: Int64) throws {
-        try database.run("UPDATE cache_state SET revalidated = max(revalidated, ?)", [sequence])
+    /// Records that aliases up to a sequence are doubted.
+    func setDoubt(_ doubt: AliasDoubt, through sequence: Int64) throws {
+        let column =
+            switch doubt {
+            case .certain: "revalidated"
+            case .possible: "unconfirmed"
+            }
+        try database.run("UPDATE cache_state SET \(column) = max(\(column), ?)", [sequence])
     }
 
     // MARK: Queries
@@ -288,16 +296,22 @@ extension CacheTables {
     /// or it was uploaded. Files follow with ``objectsToSweep(limit:)``.
     ///
     /// - Parameters:
+    ///   - time: See ``Cache/purge(_:madeAt:with:)``.
     ///   - sequence: The latest sequence.
     ///   - inParts: Whether only the beginning of a large purge by prefix is done now.
-    func purge(_ scope: PurgeScope, _ sequence: Int64, inParts: Bool = false) throws -> Purged {
-        if inParts, case .prefix(let prefix) = scope {
+    func purge(
+        _ scope: PurgeScope, madeAt time: Int64? = nil, _ sequence: Int64, inParts: Bool = false
+    ) throws -> Purged {
+        if inParts, time == nil, case .prefix(let prefix) = scope {
             let purged = try purgePart(prefix, through: sequence)
             if purged.isPartial { try database.run("INSERT OR REPLACE INTO purging VALUES (?, ?)", [prefix, sequence]) }
             return purged
         }
-        var purged = try count(scope)
-        if scope == .all {
+        var time = time
+        // The usual purge of everything takes no time for each row.
+        if scope == .all, let moment = time, try !hasNewer(than: moment) { time = nil }
+        var purged = try count(scope, madeAt: time)
+        if scope == .all, time == nil {
             purged.objects = nil
             try database.run(
                 """
@@ -306,7 +320,7 @@ extension CacheTables {
                 """, [sequence])
             return purged
         }
-        let (objects, aliases) = Self.conditions(scope)
+        let (objects, aliases) = Self.conditions(scope, madeAt: time)
         let ids = try database.all(
             "SELECT id FROM objects WHERE \(objects.sql) LIMIT \(Self.manyObjects)", objects.arguments
         ) { try $0.digest(0) as ObjectID }
@@ -318,6 +332,16 @@ extension CacheTables {
             try database.run("DELETE FROM aliases WHERE \(aliases.sql) AND \(Self.leadsToLive)", aliases.arguments)
         }
         return purged
+    }
+
+    /// Whether there are uploads or aliases from after `time`.
+    private func hasNewer(than time: Int64) throws -> Bool {
+        try database.first(
+            """
+            SELECT EXISTS (SELECT 1 FROM objects WHERE uploaded = 1 AND created > ?1 AND \(Self.isLive))
+                OR EXISTS (SELECT 1 FROM aliases WHERE fetched > ?1 AND \(Self.leadsToLive))
+            """, [time]
+        ) { try $0.value(0) } ?? false
     }
 
     /// Does the next part of a purge by prefix.
@@ -372,13 +396,13 @@ extension CacheTables {
     private static var aliasesPerPart: Int { 1000 }
 
     /// Counts what a purge covers, and changes nothing.
-    func count(_ scope: PurgeScope) throws -> Purged {
-        let (objects, aliases) = Self.conditions(scope)
+    func count(_ scope: PurgeScope, madeAt time: Int64? = nil) throws -> Purged {
+        let (objects, aliases) = Self.conditions(scope, madeAt: time)
         func number(_ sql: String, _ arguments: [any SQLiteValue]) throws -> Int64 {
             try database.first(sql, arguments) { try $0.value(0) } ?? 0
         }
         var purged = Purged()
-        if scope == .all {
+        if scope == .all, time == nil {
             let totals = try state().totals
             let referenced = try number(
                 """
@@ -404,8 +428,10 @@ extension CacheTables {
     }
 
     /// Calls `body` with the file of each object that a purge covers.
-    func forEachFile(coveredBy scope: PurgeScope, _ body: (FileName) -> Void) throws {
-        let (objects, _) = Self.conditions(scope)
+    func forEachFile(
+        coveredBy scope: PurgeScope, madeAt time: Int64? = nil, _ body: (FileName) -> Void
+    ) throws {
+        let (objects, _) = Self.conditions(scope, madeAt: time)
         try database.forEach("SELECT id, extension FROM objects WHERE \(objects.sql)", objects.arguments) {
             body(try FileName($0, from: 0))
         }
@@ -414,14 +440,23 @@ extension CacheTables {
     private typealias Condition = (sql: String, arguments: [any SQLiteValue])
 
     /// The objects that a purge covers, and the aliases; nil for those of the objects.
-    private static func conditions(_ scope: PurgeScope) -> (objects: Condition, aliases: Condition?) {
-        let aliases: Condition
+    private static func conditions(
+        _ scope: PurgeScope, madeAt time: Int64?
+    ) -> (objects: Condition, aliases: Condition?) {
+        var aliases: Condition
         switch scope {
-        case .all: return ((isLive, []), nil)
-        case .object(let id): return (("id = ? AND \(isLive)", [id.bytes]), nil)
+        case .all:
+            guard let time else { return ((isLive, []), nil) }
+            let objects = """
+                (uploaded = 0 OR created <= ?) AND \(isLive) AND NOT EXISTS (
+                    SELECT 1 FROM aliases WHERE aliases.object = objects.sequence AND former = 0 AND fetched > ?)
+                """
+            return ((objects, [time, time]), ("fetched <= ?", [time]))
+        case .object(let id): return (("id = ? AND created <= ? AND \(isLive)", [id.bytes, time ?? .max]), nil)
         case .url(let url): aliases = ("url = ?", [url])
         case .prefix(let prefix): aliases = prefixCondition(prefix)
         }
+        if let time { aliases = ("\(aliases.sql) AND fetched <= ?", aliases.arguments + [time]) }
         let objects = """
             objects.sequence IN (SELECT object FROM aliases WHERE \(aliases.sql)) AND uploaded = 0 AND \(isLive)
             AND NOT EXISTS (

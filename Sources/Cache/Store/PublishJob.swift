@@ -10,6 +10,8 @@ struct PublishJob: Sendable {
     let fileExtension: String
     let facts: [UInt8]
     let alias: AliasRecord?
+    /// Seconds since 1970 at which another node published it.
+    var created: Int64?
     let epoch: Epoch
     var storing = true
 
@@ -24,7 +26,8 @@ struct PublishJob: Sendable {
         }
         guard length > 0 else { throw .stagedFileUnusable(reason: "it is empty") }
         return ObjectRecord(
-            id: id, fileExtension: fileExtension, length: Int64(length), content: content, created: now, facts: facts)
+            id: id, fileExtension: fileExtension, length: Int64(length), content: content,
+            created: min(now, created ?? now), facts: facts)
     }
 
     /// Makes the bytes durable. Must come before the file gets its name, so that no name ever leads to half a file.

@@ -35,7 +35,26 @@ final class Store: Sendable {
     struct Unrecorded {
         /// Nil if the cache has nothing to record for it any more.
         var entry: PurgeLog.Entry?
+        /// See ``Cache/purge(_:madeAt:with:)``.
+        var time: Int64?
         let change: Ledger.Change
+    }
+
+    /// The sequences up to which aliases are doubted.
+    private struct Doubts {
+        /// Recorded.
+        var certain: Int64
+        var possible: Int64
+        /// Not recorded; see ``holdAliases()`` and ``doubtAliases()``.
+        var held: Int64 = 0
+        var alone: Int64 = 0
+
+        func doubt(of sequence: Int64) -> AliasDoubt? {
+            if sequence <= max(certain, held) { return .certain }
+            return sequence <= max(possible, alone) ? .possible : nil
+        }
+
+        var latest: Int64 { max(certain, possible, held, alone) }
     }
 
     /// An error of the ledger, after which nothing is stored until a repair succeeds.
@@ -56,7 +75,11 @@ final class Store: Sendable {
     private let knownRefusal: Mutex<UnstoredReason?>
     /// Rows up to this sequence are hidden: an unrecorded purge may cover them.
     private let hidden = Atomic<Int64>(0)
-    private let revalidated: Atomic<Int64>
+    private let doubts: Mutex<Doubts>
+    /// Aliases up to this sequence are doubted.
+    private let doubted: Atomic<Int64>
+    /// Objects up to this sequence are held.
+    private let held = Atomic<Int64>(0)
     private let lost = Atomic(false)
 
     /// Opens and locks the directory. Begins with an empty cache if the ledger is missing or damaged.
@@ -100,7 +123,9 @@ final class Store: Sendable {
         self.onFailure = onFailure
         knownTotals = Mutex(state.totals)
         knownRefusal = Mutex(failure.map { UnstoredReason($0.error) })
-        revalidated = Atomic(state.revalidated)
+        let doubts = Doubts(certain: state.revalidated, possible: state.unconfirmed)
+        self.doubts = Mutex(doubts)
+        doubted = Atomic(doubts.latest)
         self.state = Mutex(
             State(
                 sequence: state.sequence, hand: EvictionHand(at: state.hand),
@@ -142,10 +167,25 @@ final class Store: Sendable {
     /// What is stored, as of the last change. Never waits for a disk.
     var totals: CacheTotals { knownTotals.withLock { $0 } }
 
-    /// Whether an alias was recorded before the latest revalidation of all.
+    /// Why an alias has to be confirmed by its origin; nil if it need not.
     @inline(__always)
-    func isRevalidated(aliasSequence: Int64) -> Bool {
-        aliasSequence <= revalidated.load(ordering: .relaxed)
+    func doubt(ofAlias sequence: Int64) -> AliasDoubt? {
+        guard sequence <= doubted.load(ordering: .relaxed) else { return nil }
+        return doubts.withLock { $0.doubt(of: sequence) }
+    }
+
+    /// Whether ``holdAliases()`` concerns an object.
+    @inline(__always)
+    func isHeld(_ object: Int64) -> Bool {
+        object <= held.load(ordering: .relaxed) && object > 0
+    }
+
+    private func setDoubts(_ change: (inout Doubts) -> Void) {
+        doubts.withLock { doubts in
+            change(&doubts)
+            doubted.store(doubts.latest, ordering: .relaxed)
+            held.store(doubts.held, ordering: .relaxed)
+        }
     }
 
     /// Why nothing can be stored; nil if something can. Never waits for a disk.
@@ -268,10 +308,11 @@ final class Store: Sendable {
             var latest = CacheTables.Purged()
             for event in all {
                 switch event.entry {
-                case .purge(let scope): latest = try tables.purge(scope, sequence, inParts: inParts)
-                case .revalidation:
+                case .purge(let scope):
+                    latest = try tables.purge(scope, madeAt: event.time, sequence, inParts: inParts)
+                case .revalidation(let doubt):
                     try tables.setSequence(sequence)
-                    try tables.setRevalidated(sequence)
+                    try tables.setDoubt(doubt, through: sequence)
                 case nil: break
                 }
                 try event.change(tables.database)
@@ -292,7 +333,7 @@ final class Store: Sendable {
                 Unrecorded(entry: nil, change: $0.change)
             }
             state.unrecorded.append(Unrecorded(entry: .purge(.all), change: { _ in }))
-            state.unrecorded.append(Unrecorded(entry: .revalidation, change: { _ in }))
+            state.unrecorded.append(Unrecorded(entry: .revalidation(.certain), change: { _ in }))
         }
         state.unrecorded.append(new)
     }
@@ -420,6 +461,7 @@ final class Store: Sendable {
     /// Removes what a purge covers, durably. Files, and the rows of objects, follow with ``sweep()``.
     ///
     /// - Parameters:
+    ///   - time: See ``Cache/purge(_:madeAt:with:)``.
     ///   - change: Belongs to the same transaction.
     ///   - inForce: Called under the lock, after the rows were removed or hidden. A large purge removes rows in parts, between which
     ///     others change the tables. It is called before the second part, so that no older work is stored any more, and again after the last
@@ -427,13 +469,15 @@ final class Store: Sendable {
     /// - Returns: What was removed, and the error if the purge is not durable, such as after ``close()``. It is in force
     ///   nevertheless.
     func purge(
-        _ scope: PurgeScope, with change: @escaping Ledger.Change, inForce: () -> Void
+        _ scope: PurgeScope, madeAt time: Int64? = nil, with change: @escaping Ledger.Change, inForce: () -> Void
     ) -> (purged: CacheTables.Purged, failure: LedgerError?) {
-        var (purged, failure) = purgeStep(scope, with: change, inForce) { state, purge throws(LedgerError) in
+        let purge = Unrecorded(entry: .purge(scope), time: time, change: change)
+        var (purged, failure) = purgeStep(scope, purge, inForce) { state, purge throws(LedgerError) in
             try record(&state, purge)
         }
+        let rest = Unrecorded(entry: .purge(scope), time: time, change: { _ in })
         while failure == nil, purged.isPartial {
-            let (part, error) = purgeStep(scope, with: { _ in }, inForce) { state, _ throws(LedgerError) in
+            let (part, error) = purgeStep(scope, rest, inForce) { state, _ throws(LedgerError) in
                 try self.change(&state) { try $0.continuePurge() } ?? CacheTables.Purged()
             }
             purged.add(part)
@@ -443,14 +487,13 @@ final class Store: Sendable {
     }
 
     private func purgeStep(
-        _ scope: PurgeScope, with change: @escaping Ledger.Change, _ inForce: () -> Void,
+        _ scope: PurgeScope, _ purge: Unrecorded, _ inForce: () -> Void,
         _ step: (inout State, Unrecorded) throws(LedgerError) -> CacheTables.Purged
     ) -> (purged: CacheTables.Purged, failure: LedgerError?) {
         state.withLock { state in
             defer { inForce() }
             // Another server may have locked the directory since.
             guard !state.isClosed else { return (CacheTables.Purged(), LedgerError(.closed, "the cache is closed")) }
-            let purge = Unrecorded(entry: .purge(scope), change: change)
             do throws(LedgerError) {
                 return (try step(&state, purge), nil)
             } catch {
@@ -469,23 +512,46 @@ final class Store: Sendable {
         if error.kind == .fullDisk, let purged = try? record(&state, purge) { return (purged, nil) }
         let files = directory.objects
         _ = try? ledger.read { database in
-            try CacheTables(database).forEachFile(coveredBy: scope) { _ = try? files.remove($0.id, $0.fileExtension) }
+            try CacheTables(database).forEachFile(coveredBy: scope, madeAt: purge.time) {
+                _ = try? files.remove($0.id, $0.fileExtension)
+            }
         }
         if error.kind == .fullDisk, let purged = try? record(&state, purge) { return (purged, nil) }
-        var purged = (try? ledger.read { try CacheTables($0).count(scope) }) ?? CacheTables.Purged()
+        let count = try? ledger.read { try CacheTables($0).count(scope, madeAt: purge.time) }
+        var purged = count ?? CacheTables.Purged()
         purged.objects = nil
         remember(purge, &state)
         return (purged, error)
     }
 
-    /// Expires every alias. In force when this returns, durable unless the ledger fails.
+    /// Has every alias doubted. In force when this returns, durable unless the ledger fails.
     ///
     /// - Parameter change: Belongs to the same transaction.
-    func revalidateAll(with change: @escaping Ledger.Change) {
+    func revalidateAll(_ doubt: AliasDoubt, with change: @escaping Ledger.Change) {
         state.withLock { state in
-            revalidated.store(state.sequence, ordering: .relaxed)
-            recordOrRemember(Unrecorded(entry: .revalidation, change: change), &state)
+            setDoubts { doubts in
+                switch doubt {
+                case .certain: doubts.certain = state.sequence
+                case .possible: doubts.possible = state.sequence
+                }
+            }
+            recordOrRemember(Unrecorded(entry: .revalidation(doubt), change: change), &state)
         }
+    }
+
+    /// See ``Cache/holdAliases()``.
+    func holdAliases() {
+        state.withLock { state in setDoubts { $0.held = state.sequence } }
+    }
+
+    /// See ``Cache/doubtAliases()``.
+    func doubtAliases() {
+        state.withLock { state in setDoubts { $0.alone = state.sequence } }
+    }
+
+    /// See ``Cache/confirmAliases()``.
+    func confirmAliases() {
+        setDoubts { ($0.held, $0.alone) = (0, 0) }
     }
 
     /// Changes other owners' tables durably, after all purges so far.

@@ -61,6 +61,8 @@ package struct ClusterTimings: Sendable {
     package var purgeLimit: Duration = .seconds(2)
     /// The longest wait of one read of the purge stream for entries.
     package var blockTime: Duration = .seconds(2)
+    /// The time without the cluster after which aliases are doubted, because purges of other nodes do not arrive.
+    package var aloneLimit: Duration = .seconds(600)
     /// The lifetime of a claim on a prewarm entry without renewal.
     package var claimTime: Duration = .seconds(6)
 

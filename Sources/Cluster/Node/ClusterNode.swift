@@ -25,6 +25,7 @@ final class ClusterNode: Sendable {
     private let onPrewarm: @Sendable () -> Void
     private let onFailure: FailureHandler
     private let onFollow: @Sendable (RedisError?) -> Void
+    private let onAlone: @Sendable () -> Void
     private let onRefusal: @Sendable (RedisError) -> Void
     private let tasks = Mutex<[Task<Void, Never>]>([])
     private let reconnected = AsyncSignal()
@@ -38,6 +39,7 @@ final class ClusterNode: Sendable {
     ///   - onPrewarm: Called when entries of a prewarm list were added.
     ///   - onFailure: Called when a node has found that a source fails.
     ///   - onFollow: Called with nil when this node begins to take part in the cluster, and with the error that ended that.
+    ///   - onAlone: Called when this node has not taken part for ``ClusterTimings/aloneLimit``, and again each time that this has passed.
     ///   - onRefusal: Called with a refusal on `stream` that a new connection may end.
     ///   - onGap: Called if the purge stream does not reach back to what this node has applied.
     init(
@@ -47,6 +49,7 @@ final class ClusterNode: Sendable {
         executor: (any TaskExecutor)? = nil, onPrewarm: @escaping @Sendable () -> Void = {},
         onFailure: @escaping FailureHandler = { _, _, _ in },
         onFollow: @escaping @Sendable (RedisError?) -> Void = { _ in },
+        onAlone: @escaping @Sendable () -> Void = {},
         onRefusal: @escaping @Sendable (RedisError) -> Void = { _ in }, onGap: @escaping @Sendable () -> Void = {}
     ) {
         registry = NodeRegistry(name: name, keys: keys, timings: timings, time: time)
@@ -69,6 +72,7 @@ final class ClusterNode: Sendable {
         self.onPrewarm = onPrewarm
         self.onFailure = onFailure
         self.onFollow = onFollow
+        self.onAlone = onAlone
         self.onRefusal = onRefusal
     }
 
@@ -139,8 +143,15 @@ final class ClusterNode: Sendable {
     private func sendHeartbeats() async {
         let pause = AsyncSignal()
         var beats = 0
+        var lastPart = time.now
         while !Task.isCancelled {
             await pause.wait(for: timings.beatInterval, time)
+            if follower.isTakingPart {
+                lastPart = time.now
+            } else if time.now >= lastPart + timings.aloneLimit, !Task.isCancelled {
+                lastPart = time.now
+                onAlone()
+            }
             guard registry.isRegistered else { continue }
             if let isListed = try? await registry.beat(commands), !isListed { follower.fallBehind() }
             beats += 1

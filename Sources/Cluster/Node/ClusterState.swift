@@ -33,6 +33,8 @@ package enum ClusterEvent: Sendable, Equatable, CustomStringConvertible {
     case alone(server: String, RedisError)
     /// Purges may have been missed while the node was away, so every alias is revalidated.
     case revalidating
+    /// The node has worked by itself for this time, so that it may have missed purges.
+    case doubting(after: Duration)
 
     package var description: String {
         switch self {
@@ -40,6 +42,11 @@ package enum ClusterEvent: Sendable, Equatable, CustomStringConvertible {
         case .alone(let server, let error): "the node works without the cluster at \(server): \(error)"
         case .revalidating:
             "the purge stream does not reach back to the last purge that was applied here: the origin is asked again for everything"
+        case .doubting(let time):
+            """
+            the node has worked without the cluster for \(time.components.seconds) s and may have missed purges: the origin is asked again \
+            where it answers
+            """
         }
     }
 
@@ -47,7 +54,7 @@ package enum ClusterEvent: Sendable, Equatable, CustomStringConvertible {
     package var isProblem: Bool {
         switch self {
         case .shared: false
-        case .alone, .revalidating: true
+        case .alone, .revalidating, .doubting: true
         }
     }
 }

@@ -27,10 +27,10 @@ struct CatchUp: Sendable, Equatable {
     }
 
     let start: Start?
-    /// Whether every alias has to be revalidated, because purges may have been missed.
-    let revalidates: Bool
-    /// Whether that is a gap to report. A node that has never followed a stream has none, but may have a cache from before.
-    let isGap: Bool
+    /// Why every alias has to be revalidated; nil if all purges that were missed will be applied.
+    let gap: PurgeGap?
+    /// Whether the gap is worth a report. A node that has never followed a stream may have a cache from before, but has missed nothing.
+    let isReported: Bool
     /// Entries after this one are read; nil for all.
     let readAfter: StreamID?
     /// Purges of objects after this one are applied although they are before the position, because a revalidation does not replace
@@ -48,8 +48,8 @@ struct CatchUp: Sendable, Equatable {
         let reaches = isSame && (stream.isWhole || stream.first <= node.saved.id)
         // A server that restarts may lose the latest entries, and a replica that takes over may have others in their place.
         let hasChanged = !isSame || stream.last < max(node.saved.id, node.position) || !node.lost.isEmpty
-        revalidates = !reaches
-        isGap = !reaches && !node.saved.stream.isEmpty
+        gap = reaches ? nil : isSame ? .certain : .possible
+        isReported = !reaches && !node.saved.stream.isEmpty
         // A node that has followed a stream may have missed any of them.
         objectsAfter =
             if reaches {
@@ -63,7 +63,7 @@ struct CatchUp: Sendable, Equatable {
             return
         }
         readAfter = nil
-        // Others may have been added since the first one that was lost. To apply a purge twice does no harm.
+        // Others may have been added since the first one that was lost. A purge that is applied twice leaves what is newer than it.
         let firstLost = node.lost.min().map { $0.earlier(by: Self.recentMilliseconds) }
         var known = min(node.saved.id, stream.last, firstLost ?? stream.last)
         // The clock of a server that has taken over may be behind: its entries in place of those that were lost may have ids

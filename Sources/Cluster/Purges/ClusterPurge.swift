@@ -38,6 +38,29 @@ package enum ClusterPurge: Sendable, Hashable {
     }
 }
 
+/// A purge as it is recorded for all nodes.
+struct RecordedPurge: Sendable, Equatable {
+    let scope: ClusterPurge
+    /// When it was made: milliseconds since 1970 by the clock of its node; nil if that is unknown.
+    let time: Int64?
+    /// Identifies a purge that its node had applied before the stream had it; nil for others.
+    let token: String?
+
+    init(_ scope: ClusterPurge, time: Int64?, token: String? = nil) {
+        self.scope = scope
+        self.time = time
+        self.token = token
+    }
+}
+
+/// Why a node does not know all purges that it missed.
+package enum PurgeGap: Sendable, Equatable {
+    /// The stream has dropped some of them.
+    case certain
+    /// It is another stream than the one that the node has followed, or the first one. Purges may have been made or not.
+    case possible
+}
+
 /// What a purge removed: on one node, or on several together.
 package struct PurgeCounts: Sendable, Equatable {
     /// Renditions.
@@ -80,18 +103,22 @@ package struct PurgeHandlers: Sendable {
     /// Purges the local cache, durably, and returns what was removed. Work that began before must not be stored after it. The change
     /// records the purge's place in the stream, and belongs to its transaction.
     ///
+    /// For a purge that was made earlier, the time is that at which it was made, in milliseconds since 1970: what was fetched or
+    /// uploaded later stays.
+    ///
     /// Nil if the purge is in force only until the next start. The node then does not acknowledge it. The place is not recorded before
     /// the purge is, so that a restart repeats it.
-    package let purgeLocalCache: @Sendable (ClusterPurge, @escaping Ledger.Change) async -> PurgeCounts?
-    /// Makes every alias expire, so that the origin is asked before it is used again, and drops what a former process has not sent
-    /// to other nodes: purges may have been missed.
-    package let revalidateEverything: @Sendable () async -> Void
+    package let purgeLocalCache: @Sendable (ClusterPurge, _ madeAt: Int64?, @escaping Ledger.Change) async -> PurgeCounts?
+    /// Has the origin of every alias asked before the alias is used again, and drops what a former process has not sent to other
+    /// nodes: purges were missed, or may have been.
+    package let revalidateEverything: @Sendable (PurgeGap) async -> Void
     /// Records a place without a purge.
     package let record: @Sendable (@escaping Ledger.Change) async -> Void
 
     package init(
-        purgeLocalCache: @escaping @Sendable (ClusterPurge, @escaping Ledger.Change) async -> PurgeCounts?,
-        revalidateEverything: @escaping @Sendable () async -> Void,
+        purgeLocalCache:
+            @escaping @Sendable (ClusterPurge, _ madeAt: Int64?, @escaping Ledger.Change) async -> PurgeCounts?,
+        revalidateEverything: @escaping @Sendable (PurgeGap) async -> Void,
         record: @escaping @Sendable (@escaping Ledger.Change) async -> Void
     ) {
         self.purgeLocalCache = purgeLocalCache

@@ -65,8 +65,9 @@ final class ClusterPurger: Sendable {
 
     /// Adds the purge to the stream; nil if the server cannot be reached or has lost the stream.
     private func add(_ scope: ClusterPurge) async -> StreamID? {
-        guard let id = try? await stream.add([scope], to: follower.streamIdentity ?? "").ids.first else { return nil }
-        follower.noteOwn(id, scope)
+        let purge = RecordedPurge(scope, time: time.wallClock)
+        guard let id = try? await stream.add([purge], to: follower.streamIdentity ?? "").ids.first else { return nil }
+        follower.noteOwn(id, purge)
         return id
     }
 }

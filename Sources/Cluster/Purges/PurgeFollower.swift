@@ -24,7 +24,9 @@ final class PurgeFollower: Sendable {
         /// The last pending purge that the stream has got. It may still be in the ledger.
         var sentThrough: Int64 = 0
         /// Pending purges that the ledger does not have yet.
-        var unrecorded: [ClusterPurge] = []
+        var unrecorded: [RecordedPurge] = []
+        /// Entries that were applied before their turn, durably.
+        var applied: Set<StreamID> = []
     }
 
     /// The number of pending purges that are added to the stream at once.
@@ -83,29 +85,37 @@ final class PurgeFollower: Sendable {
     // MARK: Purges of this node
 
     /// Remembers a purge that this node added to the stream.
-    func noteOwn(_ id: StreamID, _ scope: ClusterPurge) {
+    func noteOwn(_ id: StreamID, _ purge: RecordedPurge) {
         state.withLock { state in
-            state.own.append((id, scope))
+            state.own.append((id, purge))
             if state.own.count > Self.ownLimit { state.own.removeFirst(Self.ownLimit / 2) }
         }
         meter.update { $0.purgesAdded += 1 }
     }
 
-    /// Applies a purge here without waiting for its turn in the stream, in which it is applied again.
+    /// Applies a purge here without waiting for its turn in the stream.
     ///
-    /// - Returns: Nil if the purge is not durable.
+    /// - Returns: Nil if the purge is not durable. It is applied again in its turn then.
     func applyNow(_ id: StreamID, _ scope: ClusterPurge) async -> PurgeCounts? {
         history.insert(id, scope)
-        return await handlers.purgeLocalCache(scope) { _ in }
+        guard let counts = await handlers.purgeLocalCache(scope, nil, { _ in }) else { return nil }
+        state.withLock { state in
+            if state.applied.count >= Self.ownLimit { state.applied = [] }
+            if history.position < id { state.applied.insert(id) }
+        }
+        return counts
     }
 
-    /// Applies a purge here, and remembers it until the stream has it.
+    /// Applies a purge here, and remembers it until the stream has it. It is not applied here again in its turn.
     func applyAlone(_ scope: ClusterPurge) async -> PurgeCounts {
-        let counts = await handlers.purgeLocalCache(scope) { try PurgeTables($0).addPending(scope) }
+        let purge = RecordedPurge(scope, time: time.wallClock, token: RandomText.make())
+        let counts = await handlers.purgeLocalCache(scope, nil) { try PurgeTables($0).addPending(purge) }
         if counts == nil {
             state.withLock { state in
-                if state.unrecorded.count >= Self.unrecordedLimit { state.unrecorded = [.all] }
-                state.unrecorded.append(scope)
+                if state.unrecorded.count >= Self.unrecordedLimit {
+                    state.unrecorded = [RecordedPurge(.all, time: purge.time)]
+                }
+                state.unrecorded.append(purge)
             }
         }
         await countPending()
@@ -130,7 +140,7 @@ final class PurgeFollower: Sendable {
         onReady()
         defer { fallBehind() }
         while !Task.isCancelled, isTakingPart, state.withLock({ $0.connections == connection }) {
-            try await applyEntries(try await stream.newEntries(after: history.position))
+            try await applyEntries(try await stream.newEntries(after: history.position), areLate: false)
             try await addPending()
         }
     }
@@ -147,29 +157,35 @@ final class PurgeFollower: Sendable {
             to: CatchUp.Stream(identity: identity, first: first.id, last: last.id, isWhole: first.isGenesis))
         if let start = plan.start { history.reset(reach: start.reach, position: start.position) }
         state.withLock { $0.followed = identity }
-        if plan.isGap {
+        if plan.isReported {
             meter.update { $0.revalidations += 1 }
             onGap()
         }
-        if plan.revalidates { await handlers.revalidateEverything() }
+        if let gap = plan.gap { await handlers.revalidateEverything(gap) }
         var position = plan.readAfter
         while true {
             let page = try await stream.page(after: position)
             // Until all purges of objects are applied, a restart must revalidate again.
-            try await applyEntries(page, objectsAfter: plan.objectsAfter, savingPosition: !plan.revalidates)
+            try await applyEntries(
+                page, areLate: true, objectsAfter: plan.objectsAfter, savingPosition: plan.gap == nil)
             guard page.count == PurgeStream.pageSize, let last = page.last else { break }
             position = last.id
         }
         let reached = PurgePosition(stream: identity, id: history.position)
-        if reached != saved || !lost.isEmpty {
-            await handlers.record { [lost = lost.map(\.scope)] database in
-                let tables = PurgeTables(database)
-                try tables.setPosition(reached)
-                for scope in lost { try tables.addPending(scope) }
+        await handlers.record { [lost = lost.map(\.purge)] database in
+            let tables = PurgeTables(database)
+            try tables.setPosition(reached)
+            // The stream has lost the entries that were not among those that it has.
+            try tables.forgetEntries()
+            for purge in lost {
+                // One with a token is still pending, or its entry was passed: then its row is gone, and the entry was lost later.
+                if let token = purge.token, try tables.isApplied(token) { continue }
+                try tables.addPending(RecordedPurge(purge.scope, time: purge.time))
             }
         }
         state.withLock { state in
             state.saved = reached
+            state.sentThrough = 0
             state.own.removeAll { purge in lost.contains { $0.id == purge.id } }
         }
     }
@@ -177,10 +193,11 @@ final class PurgeFollower: Sendable {
     /// Applies entries in order, each with its position, and acknowledges those that are durable.
     ///
     /// - Parameters:
+    ///   - areLate: Whether the entries were added while this node did not follow the stream.
     ///   - objectsAfter: Purges of objects after this one are applied although the position is later.
     ///   - savingPosition: Whether the position is recorded with each purge.
     private func applyEntries(
-        _ entries: [StreamEntry], objectsAfter: StreamID? = nil, savingPosition: Bool = true
+        _ entries: [StreamEntry], areLate: Bool, objectsAfter: StreamID? = nil, savingPosition: Bool = true
     ) async throws(RedisError) {
         var durable: [(id: StreamID, counts: PurgeCounts)] = []
         let start = history.position
@@ -188,22 +205,22 @@ final class PurgeFollower: Sendable {
         for entry in entries where !entry.isGenesis {
             let position = PurgePosition(stream: identity, id: entry.id)
             let place: Ledger.Change = { if savingPosition { try PurgeTables($0).setPosition(position) } }
-            guard let scope = entry.scope else {
+            guard let purge = entry.purge else {
                 // A purge that cannot be read may cover anything.
                 history.insert(entry.id, .all)
-                await handlers.revalidateEverything()
+                await handlers.revalidateEverything(.certain)
                 history.advance(to: entry.id)
                 await handlers.record(place)
                 continue
             }
-            history.insert(entry.id, scope)
+            history.insert(entry.id, purge.scope)
             if entry.id <= start {
-                if case .object = scope, let objectsAfter, entry.id > objectsAfter {
-                    _ = await handlers.purgeLocalCache(scope) { _ in }
+                if case .object = purge.scope, let objectsAfter, entry.id > objectsAfter {
+                    _ = await handlers.purgeLocalCache(purge.scope, purge.time) { _ in }
                 }
                 continue
             }
-            let counts = await handlers.purgeLocalCache(scope, place)
+            let counts = await apply(purge, entry.id, isLate: areLate, place)
             history.advance(to: entry.id)
             meter.update { metrics in
                 metrics.purgesApplied += 1
@@ -218,7 +235,31 @@ final class PurgeFollower: Sendable {
         try await stream.acknowledge(durable.suffix(100))
     }
 
-    /// Adds the purges that were made alone. They are then applied again with all others.
+    /// Applies a purge in its turn, unless this node has applied it before.
+    ///
+    /// - Parameter place: Recorded with the purge.
+    /// - Returns: Nil if the purge is not durable.
+    private func apply(
+        _ purge: RecordedPurge, _ id: StreamID, isLate: Bool, _ place: @escaping Ledger.Change
+    ) async -> PurgeCounts? {
+        if state.withLock({ $0.applied.remove(id) }) != nil {
+            await handlers.record(place)
+            return PurgeCounts(purged: 0, bytes: 0)
+        }
+        guard let token = purge.token else {
+            return await handlers.purgeLocalCache(purge.scope, isLate ? purge.time : nil, place)
+        }
+        let placeAndRow: Ledger.Change = { database in
+            try place(database)
+            try PurgeTables(database).removeApplied(token)
+        }
+        let isApplied = await disk.run { [ledger] in try? ledger.read { try PurgeTables($0).isApplied(token) } }
+        guard isApplied == true else { return await handlers.purgeLocalCache(purge.scope, purge.time, placeAndRow) }
+        await handlers.record(placeAndRow)
+        return PurgeCounts(purged: 0, bytes: 0)
+    }
+
+    /// Adds the purges that were made alone, so that the other nodes apply them.
     private func addPending() async throws(RedisError) {
         while true {
             let (sent, unrecorded) = state.withLock { ($0.sentThrough, $0.unrecorded) }
@@ -226,15 +267,18 @@ final class PurgeFollower: Sendable {
                 try? ledger.read { try PurgeTables($0).pending(after: sent, limit: Self.batchSize) }
             }
             let batch = (rows ?? nil) ?? []
-            let scopes = batch.map(\.scope) + unrecorded
-            if scopes.isEmpty { return }
-            let (ids, failure) = try await stream.add(scopes, to: streamIdentity ?? "")
-            for (id, scope) in zip(ids, scopes) { noteOwn(id, scope) }
-            if let last = batch.prefix(ids.count).last {
+            let purges = batch.map(\.purge) + unrecorded
+            if purges.isEmpty { return }
+            let (ids, failure) = try await stream.add(purges, to: streamIdentity ?? "")
+            for (id, purge) in zip(ids, purges) { noteOwn(id, purge) }
+            let added = Array(zip(ids, batch))
+            if let last = added.last {
                 _ = await disk.run { [ledger] in
-                    try? ledger.write(.normal) { try PurgeTables($0).removePending(through: last.number) }
+                    try? ledger.write(.normal) { database in
+                        for (id, row) in added { try PurgeTables(database).setEntry(id, of: row.number) }
+                    }
                 }
-                state.withLock { $0.sentThrough = last.number }
+                state.withLock { $0.sentThrough = last.1.number }
             }
             state.withLock { $0.unrecorded.removeFirst(min(max(0, ids.count - batch.count), $0.unrecorded.count)) }
             await countPending()

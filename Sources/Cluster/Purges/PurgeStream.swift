@@ -1,7 +1,7 @@
 /// The purge stream in Redis, by one connection: its commands, and what their replies mean. Any thread.
 struct PurgeStream: Sendable {
     /// A purge, and the entry that this node added for it.
-    typealias Addition = (id: StreamID, scope: ClusterPurge)
+    typealias Addition = (id: StreamID, purge: RecordedPurge)
 
     /// The number of entries in a page that is not the last.
     static let pageSize = 500
@@ -93,19 +93,24 @@ struct PurgeStream: Sendable {
     ///
     /// - Parameter identity: That of the stream which the node follows.
     /// - Returns: The entries of the first purges, and why the one behind them was not added. Later ones may have been added.
-    func add(_ scopes: [ClusterPurge], to identity: String) async throws(RedisError) -> (ids: [StreamID], failure: RedisError?)
-    {
-        let additions = scopes.map { scope in
-            RedisCommand(
+    func add(
+        _ purges: [RecordedPurge], to identity: String
+    ) async throws(RedisError) -> (ids: [StreamID], failure: RedisError?) {
+        let additions = purges.map { purge in
+            var fields: [RedisArgument] = [
+                "k", RedisArgument(purge.scope.kind), "v", RedisArgument(purge.scope.argument), "s", RedisArgument(identity),
+                "n", RedisArgument(nodeName),
+            ]
+            if let time = purge.time { fields += ["t", RedisArgument(time)] }
+            if let token = purge.token { fields += ["i", RedisArgument(token)] }
+            return RedisCommand(
                 .statusOrBytes,
                 [
-                    "XADD", RedisArgument(keys.purges), "NOMKSTREAM", "MAXLEN", "~", RedisArgument(Self.maxEntries), "*", "k",
-                    RedisArgument(scope.kind), "v", RedisArgument(scope.argument), "s", RedisArgument(identity), "n",
-                    RedisArgument(nodeName),
-                ])
+                    "XADD", RedisArgument(keys.purges), "NOMKSTREAM", "MAXLEN", "~", RedisArgument(Self.maxEntries), "*",
+                ] + fields)
         }
         var ids: [StreamID] = []
-        for reply in try await commands.run(additions, within: scopes.count == 1 ? timings.commandLimit : longLimit, time) {
+        for reply in try await commands.run(additions, within: purges.count == 1 ? timings.commandLimit : longLimit, time) {
             do throws(RedisError) {
                 ids.append(try Self.addedID(reply))
             } catch {
@@ -136,7 +141,7 @@ struct PurgeStream: Sendable {
         guard let oldest = pages.last?.first else { throw .nonsense("the purge stream is gone") }
         return zip(own, pages).filter { purge, page in
             let isTrimmed = !oldest.isGenesis && purge.id < oldest.id
-            return !isTrimmed && page.first?.scope != purge.scope
+            return !isTrimmed && page.first?.purge?.scope != purge.purge.scope
         }.map(\.0)
     }
 
@@ -182,7 +187,12 @@ extension StreamEntry {
     var isGenesis: Bool { text("k") == Self.genesis }
 
     /// The purge; nil if it cannot be read.
-    var scope: ClusterPurge? {
-        text("k").flatMap { ClusterPurge(kind: $0, argument: text("v") ?? "") }
+    var purge: RecordedPurge? {
+        guard let scope = text("k").flatMap({ ClusterPurge(kind: $0, argument: text("v") ?? "") }) else { return nil }
+        let time = text("t").flatMap { Int64($0) }.flatMap { (0...Self.maxTime).contains($0) ? $0 : nil }
+        return RecordedPurge(scope, time: time ?? Int64(clamping: id.milliseconds), token: text("i"))
     }
+
+    /// Milliseconds since 1970 beyond which a time is not real.
+    private static let maxTime: Int64 = 1 << 53
 }

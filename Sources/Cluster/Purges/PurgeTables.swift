@@ -17,7 +17,14 @@ package struct PurgeTables {
             CREATE TABLE position (only INTEGER PRIMARY KEY CHECK (only = 1), stream TEXT NOT NULL, id TEXT NOT NULL);
             -- Purges made without the server, to be added to the stream in their order.
             CREATE TABLE pending (number INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT NOT NULL, argument TEXT NOT NULL);
+            """,
             """
+            ALTER TABLE pending ADD COLUMN time INTEGER;
+            -- A row with a token stays after it was added, until this node has passed its entry.
+            ALTER TABLE pending ADD COLUMN token TEXT;
+            ALTER TABLE pending ADD COLUMN entry TEXT;
+            CREATE INDEX pending_by_token ON pending (token);
+            """,
         ])
 
     private let database: SQLiteConnection
@@ -37,32 +44,57 @@ package struct PurgeTables {
         try database.run("INSERT OR REPLACE INTO position VALUES (1, ?, ?)", [position.stream, position.id.description])
     }
 
-    /// The first pending purges after a number.
-    func pending(after number: Int64, limit: Int) throws -> [(number: Int64, scope: ClusterPurge)] {
+    /// The first pending purges after a number that the stream does not have.
+    func pending(after number: Int64, limit: Int) throws -> [(number: Int64, purge: RecordedPurge)] {
         try database.all(
-            "SELECT number, kind, argument FROM pending WHERE number > ? ORDER BY number LIMIT ?", [number, limit]
-        ) {
-            row in
-            // A purge that cannot be read may cover anything.
-            (try row.value(0), ClusterPurge(kind: try row.value(1), argument: try row.value(2)) ?? .all)
+            """
+            SELECT number, kind, argument, time, token FROM pending
+            WHERE number > ? AND entry IS NULL ORDER BY number LIMIT ?
+            """, [number, limit]
+        ) { row in
+            let scope = ClusterPurge(kind: try row.value(1), argument: try row.value(2))
+            // A purge that cannot be read may cover anything, and was not applied as that.
+            let token: String? = try row.value(4)
+            return (
+                try row.value(0), RecordedPurge(scope ?? .all, time: try row.value(3), token: scope == nil ? nil : token)
+            )
         }
     }
 
+    /// The number of pending purges that the stream does not have.
     func pendingCount() throws -> Int64 {
-        try database.first("SELECT count(*) FROM pending") { try $0.value(0) } ?? 0
+        try database.first("SELECT count(*) FROM pending WHERE entry IS NULL") { try $0.value(0) } ?? 0
     }
 
-    /// Adds a purge. A purge of everything replaces all others, and so does one beyond ``maxPending``.
-    func addPending(_ scope: ClusterPurge) throws {
+    /// Adds a purge. A purge of everything replaces all others that the stream does not have, and so does one beyond ``maxPending``.
+    func addPending(_ purge: RecordedPurge) throws {
         let isTooMany = try pendingCount() >= Self.maxPending
-        if scope == .all || isTooMany { try database.run("DELETE FROM pending") }
-        let scope = isTooMany ? .all : scope
-        try database.run("INSERT INTO pending (kind, argument) VALUES (?, ?)", [scope.kind, scope.argument])
+        if purge.scope == .all || isTooMany { try database.run("DELETE FROM pending WHERE entry IS NULL") }
+        let purge = isTooMany ? RecordedPurge(.all, time: purge.time) : purge
+        try database.run(
+            "INSERT INTO pending (kind, argument, time, token) VALUES (?, ?, ?, ?)",
+            [purge.scope.kind, purge.scope.argument, purge.time, purge.token])
     }
 
-    /// Removes the pending purges up to a number.
-    func removePending(through number: Int64) throws {
-        try database.run("DELETE FROM pending WHERE number <= ?", [number])
+    /// Notes that the stream has a purge. One that this node has not applied is not needed any more.
+    func setEntry(_ id: StreamID, of number: Int64) throws {
+        try database.run("UPDATE pending SET entry = ? WHERE number = ?", [id.description, number])
+        try database.run("DELETE FROM pending WHERE number = ? AND token IS NULL", [number])
+    }
+
+    /// Has purges added again whose entries this node has not found.
+    func forgetEntries() throws {
+        try database.run("UPDATE pending SET entry = NULL WHERE entry IS NOT NULL")
+    }
+
+    /// Whether this node had applied the purge with this token before it added it to the stream.
+    func isApplied(_ token: String) throws -> Bool {
+        try database.first("SELECT 1 FROM pending WHERE token = ?", [token]) { _ in true } ?? false
+    }
+
+    /// Removes a purge whose entry this node has passed.
+    func removeApplied(_ token: String) throws {
+        try database.run("DELETE FROM pending WHERE token = ?", [token])
     }
 
     static let maxPending: Int64 = 16_384

@@ -104,6 +104,7 @@ final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     ///   - client: The client that waits; nil if it is unknown, or if none waits.
     ///   - outlivesCallers: Whether the work goes on when its last caller has left, unless it depends on its callers
     ///     (``Flight/dependOnCallers()``).
+    ///   - limit: The longest wait in all, if it is shorter than that of all callers.
     ///   - watch: Follows the flight. A caller with one waits without limit.
     /// - Returns: The value, and whether the flight was in progress before the call.
     /// - Throws: The error of the work; ``RenditionError/overloaded(cause:)`` after the timeout of the queue;
@@ -111,12 +112,12 @@ final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     ///   ``RenditionError/cancelled`` if the calling task is cancelled.
     func value(
         for key: Key, urgency: Urgency = .visitor, client: ClientNetwork? = nil, outlivesCallers: Bool = false,
-        watch: MissWatch? = nil, _ work: @escaping Work
+        within limit: Duration? = nil, watch: MissWatch? = nil, _ work: @escaping Work
     ) async throws(RenditionError) -> (value: Value, joined: Bool) {
         let waiter = state.withLock { $0.nextNumber() }
         let outcome = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                join(waiter, key, urgency, client, outlivesCallers, watch, continuation, work)
+                join(waiter, key, urgency, client, outlivesCallers, limit, watch, continuation, work)
                 // The cancellation handler may have run before the waiter was registered.
                 if Task.isCancelled { leave(waiter, .cancelled) }
             }
@@ -145,7 +146,7 @@ final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
 
     private func join(
         _ waiter: Int, _ key: Key, _ urgency: Urgency, _ client: ClientNetwork?, _ outlivesCallers: Bool,
-        _ watch: MissWatch?, _ continuation: CheckedContinuation<Outcome, Never>, _ work: @escaping Work
+        _ limit: Duration?, _ watch: MissWatch?, _ continuation: CheckedContinuation<Outcome, Never>, _ work: @escaping Work
     ) {
         let (number, isNew, isQueued, flight) = state.withLock { state in
             let present = state.joinable[key]
@@ -157,7 +158,7 @@ final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
             return (number, present == nil, state.entries[number]?.isQueued ?? false, state.entries[number]?.flight)
         }
         if let flight { watch?.follow(flight) }
-        if watch == nil, !urgency.isBackground { startDeadline(of: waiter) }
+        if watch == nil, !urgency.isBackground { startDeadline(of: waiter, limit) }
         if isNew { run(number, work) }
         if isQueued { startTimeout(of: waiter) }
     }
@@ -207,8 +208,9 @@ final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     }
 
     /// Starts the timer of a caller's whole wait.
-    private func startDeadline(of waiter: Int) {
-        guard let limit = state.withLock({ $0.waitTimeout }) else { return }
+    private func startDeadline(of waiter: Int, _ ownLimit: Duration?) {
+        let common = state.withLock { $0.waitTimeout }
+        guard let limit = [ownLimit, common].compactMap(\.self).min() else { return }
         let deadline = runtime.startDeadline(limit) { [weak self] in self?.leave(waiter, .waitTimedOut(limit: limit)) }
         state.withLock { state in
             guard let number = state.flightOfWaiter[waiter] else { return }

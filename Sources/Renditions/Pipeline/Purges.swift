@@ -42,18 +42,20 @@ package struct Purges: Sendable {
     /// The purge of an object is a deletion in the shared tier, which every node sends: one that cannot reach the tier does not leave the
     /// object to the others, and an object that waits to be sent is withdrawn on the node that has it.
     ///
-    /// - Parameter place: Records the purge's place in the stream of the cluster.
+    /// - Parameters:
+    ///   - time: For a purge that was made earlier, seconds since 1970: what was fetched or uploaded in a later second stays.
+    ///   - place: Records the purge's place in the stream of the cluster.
     /// - Throws: ``CacheError`` if the purge is not durable; it is in force until the next start all the same.
     package func purgeThisNode(
-        _ scope: PurgeScope, at place: @escaping Ledger.Change = { _ in }
+        _ scope: PurgeScope, madeAt time: Int64? = nil, at place: @escaping Ledger.Change = { _ in }
     ) async throws(CacheError) -> PurgeResult {
         let object: ObjectID? = if case .object(let id) = scope { id } else { nil }
-        if let object { tier?.hide(object) }
+        if let object { tier?.hide(object, createdUntil: time) }
         let result: Result<PurgeResult, CacheError>
         do throws(CacheError) {
             // The rows, the deletion and the place are one transaction: a crash leaves all of them or none.
-            let purged = try await cache.purge(scope) { [tier] database in
-                if let object { try tier?.recordRemoval(of: object, in: database) }
+            let purged = try await cache.purge(scope, madeAt: time) { [tier] database in
+                if let object { try tier?.recordRemoval(of: object, createdUntil: time, in: database) }
                 try place(database)
             }
             result = .success(purged)
@@ -67,8 +69,8 @@ package struct Purges: Sendable {
 
     /// Has every origin asked before one of its renditions is used again, and drops the renditions that a former process has not
     /// sent to the shared tier: purges may have been missed. Work in progress goes on for its present callers.
-    package func revalidateAll() async {
-        await cache.revalidateAll { [tier] database in try tier?.dropHeldWrites(in: database) }
+    package func revalidateAll(_ doubt: AliasDoubt = .certain) async {
+        await cache.revalidateAll(doubt) { [tier] database in try tier?.dropHeldWrites(in: database) }
         state.invalidate(.all)
     }
 
@@ -82,19 +84,25 @@ extension PurgeHandlers {
     /// The part of this node in purges of the cluster.
     package init(_ purges: Purges) {
         self.init(
-            purgeLocalCache: { purge, place in
+            purgeLocalCache: { purge, time, place in
                 guard let scope = PurgeScope(purge) else {
                     await purges.record(place)
                     return PurgeCounts(purged: 0, bytes: 0)
                 }
                 do throws(CacheError) {
-                    let result = try await purges.purgeThisNode(scope, at: place)
+                    let result = try await purges.purgeThisNode(scope, madeAt: time.map { $0 / 1000 }, at: place)
                     return PurgeCounts(purged: result.purged, bytes: result.bytes)
                 } catch {
                     // The purge is in force until the next start.
                     return nil
                 }
-            }, revalidateEverything: { await purges.revalidateAll() }, record: { await purges.record($0) })
+            },
+            revalidateEverything: { gap in
+                switch gap {
+                case .certain: await purges.revalidateAll(.certain)
+                case .possible: await purges.revalidateAll(.possible)
+                }
+            }, record: { await purges.record($0) })
     }
 }
 

@@ -25,16 +25,19 @@ package struct RenditionPipeline: Sendable {
         package var failureScope: String
         /// What requests mean that leave options out.
         package var defaults: RenditionDefaults
+        /// The time after a start in which requests for objects wait for the purges that this node missed.
+        package var objectCatchUpLimit: Duration
 
         package init(
             originRules: OriginRules, goneGrace: Duration = .seconds(600), maxSourceBytes: Int, failureScope: String = "",
-            defaults: RenditionDefaults = RenditionDefaults()
+            defaults: RenditionDefaults = RenditionDefaults(), objectCatchUpLimit: Duration = .zero
         ) {
             self.originRules = originRules
             self.goneGrace = goneGrace
             self.maxSourceBytes = maxSourceBytes
             self.failureScope = failureScope
             self.defaults = defaults
+            self.objectCatchUpLimit = objectCatchUpLimit
         }
     }
 
@@ -85,13 +88,48 @@ package struct RenditionPipeline: Sendable {
     ///
     /// - Throws: ``RenditionError``; `cancelled` if the calling task is cancelled.
     package func find(_ request: RenditionRequest) async throws(RenditionError) -> RenditionResult {
-        if let stored = try await lookUp(request) { return stored }
+        switch try await lookUp(request) {
+        case .usable(let stored): return stored
+        case .none: return try await findAfresh(request)
+        case .unconfirmed(let stored, let epoch):
+            do throws(RenditionError) {
+                return try await findAfresh(request, within: Self.confirmationLimit)
+            } catch {
+                return try answer(stored, since: epoch, to: request, after: error)
+            }
+        }
+    }
+
+    /// The longest wait for an origin that should confirm a stored rendition. The flight goes on after it.
+    private static let confirmationLimit: Duration = .seconds(3)
+
+    /// The answer to a request whose stored rendition the origin should have confirmed.
+    ///
+    /// - Parameters:
+    ///   - epoch: As noted before the look-up.
+    ///   - error: Thrown again if the origin has answered, or if the rendition was purged meanwhile.
+    private func answer(
+        _ stored: CachedRendition, since epoch: Epoch, to request: RenditionRequest, after error: RenditionError
+    ) throws(RenditionError) -> RenditionResult {
+        guard error.retry != .never, error != .cancelled, !cache.isPurged(request.source.canonical, since: epoch),
+            !cache.isPurged(stored.objectID, since: epoch)
+        else { throw error }
+        return RenditionResult(stored, .stale(0))
+    }
+
+    /// Finds a rendition that is not stored, or that cannot be used before its origin was asked.
+    ///
+    /// - Parameter limit: The longest wait; nil for that of the settings.
+    private func findAfresh(
+        _ request: RenditionRequest, within limit: Duration? = nil
+    ) async throws(RenditionError) -> RenditionResult {
         if let lastFrame = await redirectPastEnd(request) { return try await find(lastFrame) }
         try state.failures.check(request.key, of: request.source)
         if request.isOnlyFromStore { throw .notStored }
         try request.allowance.use()
         let (result, joined) = try await state.flights.value(
-            for: FlightKey(request), urgency: request.urgency, client: request.client, watch: request.watch
+            for: FlightKey(request), urgency: request.urgency, client: request.client, outlivesCallers: limit != nil,
+            within: limit, watch: request.watch
         ) {
             flight async throws(RenditionError) in try await misses.run(request, flight)
         }
@@ -105,7 +143,20 @@ package struct RenditionPipeline: Sendable {
     ///
     /// - Throws: ``RenditionError``, as ``find(_:)-(RenditionRequest)`` does, if there is nothing to follow.
     package func findOrFollow(_ request: RenditionRequest) async throws(RenditionError) -> FollowedResult {
-        if let stored = try await lookUp(request) { return .rendition(stored) }
+        switch try await lookUp(request) {
+        case .usable(let stored): return .rendition(stored)
+        case .none: return try await follow(request)
+        case .unconfirmed(let stored, let epoch):
+            do throws(RenditionError) {
+                return try await follow(request)
+            } catch {
+                return .rendition(try answer(stored, since: epoch, to: request, after: error))
+            }
+        }
+    }
+
+    /// Follows the source of a rendition that is not stored; see ``findOrFollow(_:)``.
+    private func follow(_ request: RenditionRequest) async throws(RenditionError) -> FollowedResult {
         if let failure = state.failures.failure(of: request.key, of: request.source) {
             guard let alternative = request.alternative else { throw failure }
             let answer = try await findOrFollow(request.with(alternative))
@@ -203,6 +254,7 @@ package struct RenditionPipeline: Sendable {
 
     /// Returns the rendition of an uploaded source, as above.
     package func find(_ request: UploadRequest) async throws(RenditionError) -> RenditionResult {
+        await state.catchUp.wait(until: Self.catchUpLimit)
         if let stored = await usable(await cache.uploadedObject(request.id), request.rendition) {
             return RenditionResult(stored, .hit)
         }
@@ -225,6 +277,8 @@ package struct RenditionPipeline: Sendable {
     package func object(
         _ id: ObjectID, fileExtension: String, allowance: MissAllowance, isOnlyFromStore: Bool = false
     ) async throws(RenditionError) -> CachedRendition? {
+        // No origin can confirm an object.
+        await state.catchUp.wait(until: policy.objectCatchUpLimit)
         if let stored = await cache.object(id, isFirstLook: true) { return stored }
         if isOnlyFromStore { throw .notStored }
         guard let sharing else { return nil }
@@ -244,31 +298,46 @@ package struct RenditionPipeline: Sendable {
 
     // MARK: Look-up
 
+    private enum LookUp {
+        case usable(RenditionResult)
+        /// May be used if the origin does not answer, and no purge has come since the epoch.
+        case unconfirmed(CachedRendition, Epoch)
+        case none
+    }
+
+    /// The time after a start in which requests wait for the purges that this node missed. After it, the origin is asked.
+    private static let catchUpLimit: Duration = .seconds(2)
+
     /// Returns what the cache can answer. Starts the renewal of a stale rendition in the background.
     ///
     /// - Throws: ``RenditionError/overloaded(cause:)`` if too many look-ups wait. A miss would cost more.
-    private func lookUp(_ request: RenditionRequest) async throws(RenditionError) -> RenditionResult? {
+    private func lookUp(_ request: RenditionRequest) async throws(RenditionError) -> LookUp {
+        await state.catchUp.wait(until: Self.catchUpLimit)
+        // That of the rendition may be older than the event that made it unconfirmed.
+        let epoch = cache.epoch(for: request.source.canonical)
         let found: CachedRendition?
         do throws(CacheError) {
             found = try await cache.look(for: request.key, isFirstLook: true)
         } catch {
             throw RenditionError(error)
         }
-        guard let stored = await usable(found, request.rendition) else { return nil }
+        guard let stored = await usable(found, request.rendition) else { return .none }
         switch cache.freshness(of: stored) {
         case .fresh:
-            return RenditionResult(stored, .hit)
+            return .usable(RenditionResult(stored, .hit))
         case .stale where stored.isOfIncompleteSource:
-            return nil
+            return .none
         case .stale(let age):
             let failure = state.failures.failure(of: request.key, of: request.source)
             // Another request, or another node, has found that the origin does not have the source.
-            if case .remembered(let cause, _) = failure, await misses.forgets(request.source, after: cause) { return nil }
+            if case .remembered(let cause, _) = failure, await misses.forgets(request.source, after: cause) { return .none }
             // An origin that is known to fail is not asked again.
             if failure == nil { renewBehindResponse(request) }
-            return RenditionResult(stored, .stale(age))
+            return .usable(RenditionResult(stored, .stale(age)))
+        case .unconfirmed:
+            return stored.isOfIncompleteSource ? .none : .unconfirmed(stored, epoch)
         case .expired:
-            return nil
+            return .none
         }
     }
 
@@ -301,7 +370,7 @@ package struct RenditionPipeline: Sendable {
         switch cache.freshness(of: stored) {
         case .fresh: false
         case .stale: stored.isOfIncompleteSource
-        case .expired: true
+        case .expired, .unconfirmed: true
         }
     }
 

@@ -44,14 +44,18 @@ package final class RenditionState: Sendable {
     let failures: FailureMemory
     let missing: MissingSources
     let admission: Admission
+    /// Closed until this node knows the purges that it missed.
+    package let catchUp: CatchUpGate
     private let cache: Cache
     private let failureScope: Mutex<String>
 
     /// - Parameters:
     ///   - failureScope: See ``RenditionPipeline/Policy/failureScope``.
     package init(
-        _ limits: Limits, failureScope: String = "", cache: Cache, clock: CacheClock, runtime: FlightRuntime = .system
+        _ limits: Limits, failureScope: String = "", cache: Cache, clock: CacheClock,
+        catchUp: CatchUpGate = CatchUpGate(isOpen: true), runtime: FlightRuntime = .system
     ) {
+        self.catchUp = catchUp
         self.failureScope = Mutex(failureScope)
         flights = SingleFlight(
             queueTimeout: limits.queueTimeout, waitTimeout: limits.waitTimeout, lifetime: limits.missLifetime,

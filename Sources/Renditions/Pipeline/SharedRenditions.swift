@@ -142,7 +142,7 @@ struct SharedRenditions: Sendable {
             case .found(let object):
                 let outcome = try await cache.publish(
                     file, as: id, fileExtension: fileExtension, facts: object.facts, alias: alias(object.facts),
-                    epoch: epoch, storing: true)
+                    created: object.created, epoch: epoch, storing: true)
                 do throws(RenditionError) {
                     try admission.account(for: outcome.rendition, in: file)
                 } catch {

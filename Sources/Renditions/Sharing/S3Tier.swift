@@ -28,7 +28,7 @@ package struct S3Tier: SharedTier {
         guard let name = RenditionName(id: id.description, fileExtension: fileExtension) else { return .absent }
         do throws(StoreError) {
             let found = try await store.fetch(name, into: file.descriptor, maxLength: maxBytes)
-            return found.map { .found(SharedObject(facts: $0.facts)) } ?? .absent
+            return found.map { .found(SharedObject(facts: $0.facts, created: $0.created)) } ?? .absent
         } catch {
             // The store counts the failure and reports outages.
             return switch error {
@@ -51,12 +51,12 @@ package struct S3Tier: SharedTier {
         }
     }
 
-    package func hide(_ id: ObjectID) {
-        store.hide(id.description)
+    package func hide(_ id: ObjectID, createdUntil time: Int64?) {
+        store.hide(id.description, createdUntil: time)
     }
 
-    package func recordRemoval(of id: ObjectID, in database: SQLiteConnection) throws {
-        try store.recordRemoval(of: id.description, in: database)
+    package func recordRemoval(of id: ObjectID, createdUntil time: Int64?, in database: SQLiteConnection) throws {
+        try store.recordRemoval(of: id.description, createdUntil: time, in: database)
     }
 
     package func sendRemoval(of id: ObjectID) {

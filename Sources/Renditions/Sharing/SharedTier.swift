@@ -16,13 +16,17 @@ package protocol SharedTier: Sendable {
     /// - Returns: Whether other nodes can read it now. If not, the tier stores it as soon as it can.
     func save(_ rendition: CachedRendition) async -> Bool
 
-    /// Refuses to load an object that was created until now. That lasts for an hour, and as long as the process.
-    func hide(_ id: ObjectID)
+    /// Refuses to load an object that was created until a time. That lasts for an hour, and as long as the process.
+    ///
+    /// - Parameter time: Seconds since 1970; nil for now.
+    func hide(_ id: ObjectID, createdUntil time: Int64?)
 
     /// Records the removal of an object in a transaction of the ledger. After the transaction, the object is not loaded until the removal
     /// was sent, and what was to be saved of it is withdrawn. If the tier cannot be reached, the removal is sent as soon as it can. A
     /// rendition that is saved afterwards is stored after the removal. ``sendRemoval(of:)`` must follow.
-    func recordRemoval(of id: ObjectID, in database: SQLiteConnection) throws
+    ///
+    /// - Parameter time: Seconds since 1970 if only what was created until then is removed.
+    func recordRemoval(of id: ObjectID, createdUntil time: Int64?, in database: SQLiteConnection) throws
 
     /// Sends a removal that was recorded. Returns at once.
     func sendRemoval(of id: ObjectID)
@@ -46,8 +50,11 @@ package enum SharedLookUp: Sendable {
 package struct SharedObject: Sendable {
     /// The facts that were published with it.
     package let facts: [UInt8]
+    /// Seconds since 1970 at which its node published it.
+    package let created: Int64
 
-    package init(facts: [UInt8]) {
+    package init(facts: [UInt8], created: Int64) {
         self.facts = facts
+        self.created = created
     }
 }

@@ -218,9 +218,13 @@ final class Outbox: Sendable {
         if isFirst { report(.queueFailed(error)) }
     }
 
-    /// Adds a deletion in a transaction of the caller, and withdraws all entries of the id. ``deletionAdded(of:)`` must follow.
-    func addDeletion(of id: String, in database: SQLiteConnection) throws {
-        let withdrawn = try OutboxTables(database).addDeletion(of: id, lastSequence.add(1, ordering: .relaxed).newValue)
+    /// Adds a deletion in a transaction of the caller, and withdraws the entries of the id that it covers. ``deletionAdded(of:)`` must
+    /// follow.
+    ///
+    /// - Parameter time: Seconds since 1970 if only what was created until then is deleted.
+    func addDeletion(of id: String, createdUntil time: Int64? = nil, in database: SQLiteConnection) throws {
+        let withdrawn = try OutboxTables(database).addDeletion(
+            of: id, createdUntil: time, lastSequence.add(1, ordering: .relaxed).newValue)
         // A put that stays because the transaction fails is dropped without its file. It is one that should go.
         removeFiles(withdrawn)
     }
@@ -233,18 +237,21 @@ final class Outbox: Sendable {
     }
 
     /// Adds a deletion in a transaction of its own.
-    func delete(_ id: String) async {
+    func delete(_ id: String, createdUntil time: Int64) async {
         _ = await disk.run { [self] in
-            try? ledger.write(.normal) { try addDeletion(of: id, in: $0) }
+            try? ledger.write(.normal) { try addDeletion(of: id, createdUntil: time, in: $0) }
         }
         deletionAdded(of: id)
     }
 
-    /// Whether a deletion of this id waits or is being sent, so that the store may still have what was purged; true also if that is
-    /// unknown.
-    func hasDeletion(of id: String) async -> Bool {
-        let found = await disk.run { [ledger] in try? ledger.read { try OutboxTables($0).hasDeletion(of: id) } }
-        return (found ?? nil) ?? true
+    /// The deletion of an id that waits or is being sent, so that the store may still have what was purged; one of whatever there is
+    /// if that is unknown.
+    func deletion(of id: String) async -> OutboxTables.Deletion? {
+        let found = await disk.run { [ledger] in
+            Result { try ledger.read { try OutboxTables($0).deletion(of: id) } }
+        }
+        guard case .success(let deletion)? = found else { return OutboxTables.Deletion(createdUntil: nil) }
+        return deletion
     }
 
     // MARK: Waiting for an attempt
@@ -256,7 +263,7 @@ final class Outbox: Sendable {
         let attempt = Attempt(deletionOf: id)
         return await wait(for: attempt, within: limit) {
             // After the registration of the waiter: an attempt that ends in between ends the wait.
-            Task { if await !hasDeletion(of: id) { end(attempt, isSent: true) } }
+            Task { if await deletion(of: id) == nil { end(attempt, isSent: true) } }
         }
     }
 
@@ -395,7 +402,7 @@ final class Outbox: Sendable {
             } else {
                 isGone = true
             }
-            if isGone, entry.change != .delete { files.remove(entry.sequence) }
+            if isGone, !entry.isDeletion { files.remove(entry.sequence) }
             // The attempt to send an entry that was withdrawn is not the one that a caller waits for.
             guard wasPresent else { continue }
             if case .sent = outcome { end(Attempt(entry), isSent: true) } else { end(Attempt(entry), isSent: false) }
@@ -420,13 +427,13 @@ final class Outbox: Sendable {
     }
 
     private func isOutage(_ error: StoreError, _ entry: OutboxEntry) -> Bool {
-        error == .suspended || error.isOutage(of: entry.change == .delete ? .delete : .put)
+        error == .suspended || error.isOutage(of: entry.isDeletion ? .delete : .put)
     }
 
     /// Whether an entry fails each time. An outage ends, and credentials can be replaced. A purge must reach the store, however long that
     /// takes.
     private func isFinal(_ error: StoreError, _ entry: OutboxEntry) -> Bool {
-        guard entry.change != .delete else { return false }
+        guard !entry.isDeletion else { return false }
         return switch error {
         case .file(let cause): ![EMFILE, ENFILE, ENOMEM].contains(cause.code)
         case .rejected, .tooLarge, .damaged: true

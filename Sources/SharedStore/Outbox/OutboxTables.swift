@@ -4,8 +4,8 @@ package import Ledger
 struct OutboxEntry: Sendable, Equatable {
     enum Change: Sendable, Equatable {
         case put(RenditionName, StoredRecord, mediaType: String)
-        /// Of the rendition under each extension.
-        case delete
+        /// Of the rendition under each extension; if there is a time, only if it was created until then, in seconds since 1970.
+        case delete(createdUntil: Int64?)
     }
 
     /// The order of entries.
@@ -17,6 +17,10 @@ struct OutboxEntry: Sendable, Equatable {
     let failures: Int
     /// Whether the entry may be the reason of such a failure.
     let isRefused: Bool
+
+    var isDeletion: Bool {
+        if case .delete = change { true } else { false }
+    }
 }
 
 /// The table of writes that wait to be sent, and the statements on it, for use within one transaction.
@@ -52,7 +56,9 @@ package struct OutboxTables {
                     bytes = bytes - OLD.length, puts = puts - (OLD.extension IS NOT NULL),
                     deletions = deletions - (OLD.extension IS NULL);
             END;
-            """
+            """,
+            // Seconds since 1970, for the deletion of what was created until then only.
+            "ALTER TABLE outbox ADD COLUMN until INTEGER;",
         ])
 
     /// Values of the column `due` that are no time.
@@ -101,7 +107,7 @@ package struct OutboxTables {
         try database.run(
             """
             INSERT INTO outbox
-            SELECT ?1, ?2, ?3, ?4, ?5, ?6, CASE WHEN EXISTS (\(Self.deletion)) THEN \(Turn.blocked) ELSE 0 END, 0, 0
+            SELECT ?1, ?2, ?3, ?4, ?5, ?6, CASE WHEN EXISTS (\(Self.deletion)) THEN \(Turn.blocked) ELSE 0 END, 0, 0, NULL
             WHERE NOT EXISTS (SELECT 1 FROM outbox WHERE id = ?2 AND extension = ?3)
             """,
             [sequence, name.id, name.fileExtension, mediaType, FieldLines.encode(record.fields), record.length])
@@ -109,15 +115,27 @@ package struct OutboxTables {
 
     private static let deletion = "SELECT 1 FROM outbox AS other WHERE other.id = ?2 AND other.extension IS NULL"
 
-    /// Adds a deletion, and withdraws all entries of the id.
+    /// Adds a deletion, and withdraws the entries of the id that it covers.
     ///
+    /// - Parameter time: Seconds since 1970 if only what was created until then is deleted.
     /// - Returns: The sequences of the puts among them.
-    func addDeletion(of id: String, _ sequence: Int64) throws -> [Int64] {
-        let withdrawn = try database.all("SELECT sequence FROM outbox WHERE id = ? AND extension IS NOT NULL", [id]) {
-            try $0.value(0) as Int64
+    func addDeletion(of id: String, createdUntil time: Int64? = nil, _ sequence: Int64) throws -> [Int64] {
+        let puts = try database.all("SELECT \(Self.columns) FROM outbox WHERE id = ? AND extension IS NOT NULL", [id]) {
+            try entry($0)
         }
-        try database.run("DELETE FROM outbox WHERE id = ?", [id])
-        try database.run("INSERT INTO outbox VALUES (?, ?, NULL, NULL, NULL, 0, 0, 0, 0)", [sequence, id])
+        let withdrawn = puts.filter { put in
+            guard let time, case .put(_, let record, _) = put.change else { return true }
+            return record.created <= time
+        }.map(\.sequence)
+        for put in withdrawn { try database.run("DELETE FROM outbox WHERE sequence = ?", [put]) }
+        var until = time
+        if let time, let present = try deletion(of: id) {
+            // One that deletes more stays in its place.
+            guard let other = present.createdUntil else { return withdrawn }
+            until = max(time, other)
+        }
+        try database.run("DELETE FROM outbox WHERE id = ? AND extension IS NULL", [id])
+        try database.run("INSERT INTO outbox VALUES (?, ?, NULL, NULL, NULL, 0, 0, 0, 0, ?)", [sequence, id, until])
         return withdrawn
     }
 
@@ -125,8 +143,18 @@ package struct OutboxTables {
         try database.first("SELECT 1 FROM outbox WHERE sequence = ?", [sequence]) { _ in true } ?? false
     }
 
-    func hasDeletion(of id: String) throws -> Bool {
-        try database.first("SELECT 1 FROM outbox WHERE id = ? AND extension IS NULL", [id]) { _ in true } ?? false
+    /// The deletion of an id that waits or is being sent; nil if there is none.
+    func deletion(of id: String) throws -> Deletion? {
+        try database.first("SELECT until FROM outbox WHERE id = ? AND extension IS NULL", [id]) {
+            Deletion(createdUntil: try $0.value(0))
+        }
+    }
+
+    struct Deletion: Sendable, Equatable {
+        /// Seconds since 1970; nil for whatever there is.
+        let createdUntil: Int64?
+
+        func covers(_ record: StoredRecord) -> Bool { createdUntil.map { record.created <= $0 } ?? true }
     }
 
     // MARK: Removing
@@ -154,7 +182,7 @@ package struct OutboxTables {
     /// - Returns: False if it was withdrawn.
     func finish(_ entry: OutboxEntry) throws -> Bool {
         let wasThere = try remove(entry.sequence)
-        if wasThere, entry.change == .delete {
+        if wasThere, entry.isDeletion {
             try database.run("UPDATE outbox SET due = 0 WHERE id = ? AND due = ?", [entry.id, Turn.blocked])
         }
         return wasThere
@@ -215,11 +243,11 @@ package struct OutboxTables {
             """, [Turn.blocked, Turn.held])
     }
 
-    private static let columns = "sequence, id, extension, media, record, failures, refused"
+    private static let columns = "sequence, id, extension, media, record, failures, refused, until"
 
     private func entry(_ row: SQLiteRow) throws -> OutboxEntry {
         let id: String = try row.value(1)
-        var change = OutboxEntry.Change.delete
+        var change = OutboxEntry.Change.delete(createdUntil: try row.value(7))
         if let fileExtension = try row.value(2) as String? {
             guard let name = RenditionName(id: id, fileExtension: fileExtension), let media = try row.value(3) as String?,
                 let record = StoredRecord(fields: FieldLines.decode(try row.value(4)))

@@ -64,12 +64,22 @@ final class RecordedObjects: Sendable {
     }
 
     /// Deletes the renditions of an id and their records. Succeeds if the store does not have them.
-    func delete(_ id: String, _ fileExtensions: [String], timeout: Duration) async throws(StoreError) {
-        let names = fileExtensions.compactMap { RenditionName(id: id, fileExtension: $0) }
+    ///
+    /// - Parameters:
+    ///   - fileExtensions: Those that are tried if the keys do not permit to list what there is.
+    ///   - time: Seconds since 1970 if only what was created until then is deleted.
+    func delete(
+        _ id: String, _ fileExtensions: [String], createdUntil time: Int64?, timeout: Duration
+    ) async throws(StoreError) {
+        let start = ContinuousClock.now
+        let present = try await names(of: id, timeout: timeout)
+        let names = present ?? fileExtensions.compactMap { RenditionName(id: id, fileExtension: $0) }
+        let timeout = timeout - (ContinuousClock.now - start)
         let failure = await withTaskGroup(of: StoreError?.self) { group in
             for name in names {
                 group.addTask {
                     do throws(StoreError) {
+                        if let time, try await self.created(name, timeout: timeout).map({ $0 > time }) ?? true { return nil }
                         try await self.delete(name, timeout: timeout)
                         return nil
                     } catch {
@@ -80,6 +90,28 @@ final class RecordedObjects: Sendable {
             return await group.reduce(nil) { $0 ?? $1 }
         }
         if let failure { throw failure }
+    }
+
+    /// The renditions of an id that the store has; nil if it does not permit the question.
+    private func names(of id: String, timeout: Duration) async throws(StoreError) -> [RenditionName]? {
+        do throws(StoreError) {
+            // An id has fewer objects than a page.
+            let page = try await client.list(prefix: keys.objects(id), token: nil, timeout: timeout)
+            return Array(Set(page.entries.compactMap { keys.name($0.key) }))
+        } catch {
+            switch error {
+            case .denied(code: "AccessDenied"), .rejected: return nil
+            default: throw error
+            }
+        }
+    }
+
+    /// When a rendition was created, in seconds since 1970; nil if the store does not have it with a record that can be read.
+    private func created(_ name: RenditionName, timeout: Duration) async throws(StoreError) -> Int64? {
+        let start = ContinuousClock.now
+        guard let head = try await client.head(keys.object(name), timeout: timeout) else { return nil }
+        if StoredRecord.isPresent(in: head.metadata) { return StoredRecord(fields: head.metadata)?.created }
+        return try await getRecord(name, timeout: timeout - (ContinuousClock.now - start))?.created
     }
 
     private func delete(_ name: RenditionName, timeout: Duration) async throws(StoreError) {

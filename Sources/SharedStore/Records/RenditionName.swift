@@ -52,12 +52,18 @@ struct KeySpace: Sendable, Equatable {
 
     func record(_ name: RenditionName) -> String { object(name) + Self.recordSuffix }
 
+    /// What the keys of an id's renditions and their records begin with.
+    func objects(_ id: String) -> String { "\(prefix)\(id.prefix(2))/\(id)." }
+
     /// Whether a key is one that this store writes.
-    func contains(_ key: String) -> Bool {
-        guard key.hasPrefix(prefix) else { return false }
+    func contains(_ key: String) -> Bool { name(key) != nil }
+
+    /// The rendition whose object, or whose record, has this key; nil if this store does not write such a key.
+    func name(_ key: String) -> RenditionName? {
+        guard key.hasPrefix(prefix) else { return nil }
         let parts = key.dropFirst(prefix.count).split(separator: "/", omittingEmptySubsequences: false)
-        guard parts.count == 2 else { return false }
+        guard parts.count == 2 else { return nil }
         let file = parts[1].hasSuffix(Self.recordSuffix) ? parts[1].dropLast(Self.recordSuffix.count) : parts[1]
-        return RenditionName(file).map { $0.id.prefix(2) == parts[0] } ?? false
+        return RenditionName(file).flatMap { $0.id.prefix(2) == parts[0] ? $0 : nil }
     }
 }

@@ -162,6 +162,11 @@ package final class GifreelService: Sendable {
         open(revision)
         if let cluster = core.cluster {
             cluster.start()
+            Task { [core, current] in
+                await core.state.catchUp.wait(until: revision.configuration.catchUpLimit)
+                core.state.catchUp.open()
+                current.value.handler.becomeReady()
+            }
             sharedPrewarm?.start(
                 cluster.prewarm, { [current] in current.value.pipeline }, describe: PrewarmFailure.init)
         }
@@ -193,6 +198,8 @@ package final class GifreelService: Sendable {
         let next = ServiceRevision(configuration, core, web, logger: logger)
         open(next)
         let previous = current.replace(with: next)
+        // The gate may have been opened in between, for the previous handler.
+        if core.state.catchUp.isOpen { next.handler.becomeReady() }
         // Responses that were prepared with the old fields must not be sent.
         if previous.configuration.web.headPolicy != configuration.web.headPolicy { core.cache.forgetHot() }
     }
@@ -207,7 +214,7 @@ package final class GifreelService: Sendable {
         if revision.configuration.signingKeys.hasShortKey {
             revision.logger.warning("a signing key has fewer than 32 bytes and may be guessed")
         }
-        revision.handler.setReadiness(.ready)
+        if core.state.catchUp.isOpen { revision.handler.becomeReady() }
     }
 
     /// Stops in order: `/readyz` is 503 while connections are still accepted for the shutdown delay, so that a load balancer
@@ -215,7 +222,8 @@ package final class GifreelService: Sendable {
     /// shared store are sent, and all parts are closed.
     package func stop() async {
         let revision = current.value
-        revision.handler.setReadiness(.draining)
+        revision.handler.drain()
+        core.state.catchUp.open()
         let delay = revision.configuration.shutdownDelay
         if delay > .zero {
             revision.logger.info(

@@ -68,7 +68,9 @@ final class RenditionCore: Sendable {
         pool = WorkerPool(zygote: zygote, configuration: configuration.pool)
         state = RenditionState(
             configuration.renditionLimits(pool: configuration.pool), failureScope: configuration.failureScope, cache: cache,
-            clock: clock)
+            clock: clock, catchUp: CatchUpGate(isOpen: configuration.cluster == nil))
+        // Other nodes may have made purges since this one ended.
+        if configuration.cluster != nil { cache.holdAliases() }
         meter = WorkMeter(factory: registry) { Problem($0).code }
         tier = store.map { [cache] in S3Tier($0, cache: cache, maxBytes: Int(min(configuration.cache.maxBytes, 1 << 40))) }
         var purges = Purges(cache: cache, state: state, tier: tier)
@@ -79,8 +81,13 @@ final class RenditionCore: Sendable {
                     logger.log(level: event.isProblem ? .warning : .notice, "cluster", metadata: ["event": "\(event)"])
                 },
                 onFailure: { state.remember($1, ofSourceAt: $0, if: $2) },
-                // An object that was purged while this node was away is not uploaded again.
-                onFollow: { store?.releasePuts() }, onPrewarm: onPrewarm)
+                onFollow: {
+                    // An object that was purged while this node was away is not uploaded again.
+                    store?.releasePuts()
+                    cache.confirmAliases()
+                    state.catchUp.open()
+                },
+                onAlone: { Task { await cache.doubtAliases() } }, onPrewarm: onPrewarm)
         }
         coordinator = cluster.map { ClusterCoordinator($0, freshFor: configuration.cache.freshFor, clock: clock) }
         purges.coordinator = coordinator
@@ -95,7 +102,8 @@ final class RenditionCore: Sendable {
             RenditionPipeline.Policy(
                 originRules: configuration.originRules, goneGrace: configuration.goneGrace,
                 maxSourceBytes: configuration.fetch.maxBytes,
-                failureScope: configuration.failureScope, defaults: configuration.defaults),
+                failureScope: configuration.failureScope, defaults: configuration.defaults,
+                objectCatchUpLimit: configuration.catchUpLimit),
             state: state, cache: cache, clock: clock,
             fetch: { [fetcher, meter] url, validators, arriving async throws(FetchError) in
                 try await meter.measureFetch { () async throws(FetchError) in

@@ -189,6 +189,8 @@ extension ServiceConfiguration {
         do throws(ClusterConfiguration.Invalid) {
             cluster = try ClusterConfiguration(
                 address: redis, name: settings.name, node: settings.node)
+            cluster?.aloneLimit = settings.alone
+            catchUpLimit = settings.catchUp
         } catch {
             throw SettingsError("cluster.\(error.setting): \(error)")
         }

@@ -76,6 +76,8 @@ package struct ServiceConfiguration: Sendable {
     package var store: SharedStoreConfiguration?
     /// The part of this node in a cluster; nil if it works alone.
     package var cluster: ClusterConfiguration?
+    /// Time after a start that this node waits for the purges that it missed.
+    package var catchUpLimit: Duration = .seconds(30)
     /// Clients that may read `/metrics` without the admin token.
     package var metricsReaders = ClientList()
     /// Where traces are sent; nil exports none.

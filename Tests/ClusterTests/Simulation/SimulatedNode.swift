@@ -33,7 +33,7 @@ final class SimulatedNode: @unchecked Sendable {
             try? FileManager.default.removeItem(atPath: directory)
         }
 
-        func forget(_ scope: ClusterPurge, _ place: Ledger.Change) {
+        func forget(_ scope: ClusterPurge, madeAt time: Int64?, _ place: Ledger.Change) {
             epoch += 1
             switch scope {
             case .url(let url): (versions[url], failures[url]) = (nil, nil)
@@ -78,22 +78,23 @@ final class SimulatedNode: @unchecked Sendable {
         links = [SimulatedLink(scheduler, server, lane), SimulatedLink(scheduler, server, lane)]
         let (lane, life) = (lane, life)
         let handlers = PurgeHandlers(
-            purgeLocalCache: { scope, place in
+            purgeLocalCache: { scope, time, place in
                 switch missing {
                 case .acknowledgesBeforeApplying:
                     Task(executorPreference: lane) {
                         await Self.pause(scheduler, 4)
-                        disk.forget(scope, place)
+                        disk.forget(scope, madeAt: time, place)
                     }
                 default:
                     await Self.pause(scheduler, 2)
                     // A crash leaves both or none.
-                    if !life.isOver { disk.forget(scope, place) }
+                    if !life.isOver { disk.forget(scope, madeAt: time, place) }
                     await Self.pause(scheduler, 2)
                 }
                 return PurgeCounts(purged: 1, bytes: 1)
             },
-            revalidateEverything: { disk.forget(.all) { _ in } }, record: { if !life.isOver { disk.record($0) } })
+            revalidateEverything: { _ in disk.forget(.all, madeAt: nil) { _ in } },
+            record: { if !life.isOver { disk.record($0) } })
         core = ClusterNode(
             name: name, keys: ClusterKeys(name: "sim"), commands: BrokenCommands(base: links[0], missing: missing),
             stream: BrokenCommands(base: links[1], missing: missing), ledger: disk.ledger, disk: ImmediateWork(),

@@ -18,12 +18,12 @@ struct OvertakenByPurgeTests {
         func load(_ id: ObjectID, fileExtension: String, into file: StagedFile) async -> SharedLookUp {
             await gate.pass()
             guard (try? DescriptorIO.write([1, 2, 3], to: file.descriptor.number, at: 0)) != nil else { return .unavailable }
-            return .found(SharedObject(facts: []))
+            return .found(SharedObject(facts: [], created: 0))
         }
 
         func save(_ rendition: CachedRendition) async -> Bool { false }
-        func hide(_ id: ObjectID) {}
-        func recordRemoval(of id: ObjectID, in database: SQLiteConnection) {}
+        func hide(_ id: ObjectID, createdUntil time: Int64?) {}
+        func recordRemoval(of id: ObjectID, createdUntil time: Int64?, in database: SQLiteConnection) {}
         func sendRemoval(of id: ObjectID) {}
         func dropHeldWrites(in database: SQLiteConnection) {}
         func awaitRemoval(of id: ObjectID) async {}

@@ -14,10 +14,13 @@ private final class RecordingTier: SharedTier {
     }
 
     private let recorded = Mutex<[Change]>([])
+    private let noted = Mutex<[Int64?]>([])
     /// Whether the removal cannot be recorded.
     let isBroken = Mutex(false)
 
     var changes: [Change] { recorded.withLock { $0 } }
+    /// The times of what was hidden and removed.
+    var times: [Int64?] { noted.withLock { $0 } }
 
     private func add(_ change: Change) {
         recorded.withLock { $0.append(change) }
@@ -25,13 +28,18 @@ private final class RecordingTier: SharedTier {
 
     func load(_ id: ObjectID, fileExtension: String, into file: StagedFile) async -> SharedLookUp { .absent }
     func save(_ rendition: CachedRendition) async -> Bool { true }
-    func hide(_ id: ObjectID) { add(.hide) }
+    func hide(_ id: ObjectID, createdUntil time: Int64?) {
+        noted.withLock { $0.append(time) }
+        add(.hide)
+    }
+
     func sendRemoval(of id: ObjectID) { add(.sendRemoval) }
     func awaitRemoval(of id: ObjectID) async {}
     func dropHeldWrites(in database: SQLiteConnection) { add(.dropHeldWrites) }
 
-    func recordRemoval(of id: ObjectID, in database: SQLiteConnection) throws {
+    func recordRemoval(of id: ObjectID, createdUntil time: Int64?, in database: SQLiteConnection) throws {
         if isBroken.withLock({ $0 }) { throw LedgerError(.failure, "a test") }
+        noted.withLock { $0.append(time) }
         add(.recordRemoval)
     }
 }
@@ -54,6 +62,21 @@ private final class RecordingTier: SharedTier {
             // Other purges leave the tier alone.
             _ = try await purges.purgeThisNode(.all)
             #expect(tier.changes.count == 3)
+        }
+    }
+
+    @Test func aPurgeThatWasMadeEarlierLeavesWhatIsNewerAndRemovesOlderObjectsFromTheTier() async throws {
+        try await run { world, id, purges, tier async throws in
+            let created = try #require(await world.cache.object(id, isFirstLook: false)).created
+            let handlers = PurgeHandlers(purges)
+            let early = await handlers.purgeLocalCache(.object(id.description), created * 1000 - 1) { _ in }
+            #expect(early == PurgeCounts(purged: 0, bytes: 0))
+            #expect(await world.cache.object(id, isFirstLook: false) != nil)
+            // What other nodes had sent before the purge is removed.
+            #expect(tier.changes == [.hide, .recordRemoval, .sendRemoval] && tier.times == [created - 1, created - 1])
+            let late = await handlers.purgeLocalCache(.object(id.description), created * 1000 + 999) { _ in }
+            #expect(late?.purged == 1)
+            #expect(await world.cache.object(id, isFirstLook: false) == nil)
         }
     }
 
@@ -86,7 +109,7 @@ private final class RecordingTier: SharedTier {
 
     @Test func writesOfAFormerProcessAreDroppedWherePurgesMayHaveBeenMissed() async throws {
         try await run { _, _, purges, tier async throws in
-            await PurgeHandlers(purges).revalidateEverything()
+            await PurgeHandlers(purges).revalidateEverything(.possible)
             #expect(tier.changes == [.dropHeldWrites])
         }
     }
@@ -94,9 +117,9 @@ private final class RecordingTier: SharedTier {
     @Test func inAClusterAPurgeThatIsNotDurableHasNoCounts() async throws {
         try await run { world, id, purges, tier async throws in
             tier.isBroken.withLock { $0 = true }
-            #expect(await PurgeHandlers(purges).purgeLocalCache(.object(id.description), { _ in }) == nil)
+            #expect(await PurgeHandlers(purges).purgeLocalCache(.object(id.description), nil) { _ in } == nil)
             tier.isBroken.withLock { $0 = false }
-            #expect(await PurgeHandlers(purges).purgeLocalCache(.all, { _ in }) != nil)
+            #expect(await PurgeHandlers(purges).purgeLocalCache(.all, nil) { _ in } != nil)
         }
     }
 }

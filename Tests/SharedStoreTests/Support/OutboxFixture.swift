@@ -101,7 +101,3 @@ final class OutboxFixture: Sendable {
         }
     }
 }
-
-extension OutboxEntry {
-    var isDeletion: Bool { change == .delete }
-}

@@ -230,17 +230,24 @@ import Testing
     }
 
     @Test func readinessFollowsTheStateOfTheServer() async throws {
-        try await WebFixture.run { web async throws in
-            #expect(try await web.request("GET", "/readyz").text == "ok\n")
-            for (state, code) in [(WebHandler.Readiness.starting, "overloaded"), (.draining, "draining")] {
-                web.handler.setReadiness(state)
+        try await WebFixture.run([:]) { settings in
+            settings.isReady = false
+        } _: { web async throws in
+            func expectUnready(_ code: String) async throws {
                 let response = try await web.request("GET", "/readyz")
                 #expect(response.status == 503 && response.code == code && response["retry-after"] != nil)
                 #expect(!web.handler.isReady)
                 #expect(try await web.request("GET", "/healthz").text == "ok\n")
             }
-            web.handler.setReadiness(.ready)
+            try await expectUnready("overloaded")
+            web.handler.becomeReady()
             #expect(web.handler.isReady)
+            #expect(try await web.request("GET", "/readyz").text == "ok\n")
+            web.handler.drain()
+            try await expectUnready("draining")
+            // What was waited for at the start comes too late.
+            web.handler.becomeReady()
+            try await expectUnready("draining")
         }
     }
 }

@@ -23,6 +23,8 @@ final class WebFixture: Sendable {
     /// The values that tests change.
     struct Settings {
         var policy = WebPolicy(version: "1.2.3")
+        /// Whether the server has started.
+        var isReady = true
         /// The sources that the policy allows; nil for all.
         var allow: [SourcePattern]?
         var uploads = UploadAdmission.Limits(uploads: 64, bytes: 64 << 20)
@@ -190,7 +192,7 @@ final class WebFixture: Sendable {
             configuration: http, handler: handler,
             observer: ObserverList([RequestMeter(mounts: policy.mounts.keys, factory: registry), limits]))
         try server.start()
-        handler.setReadiness(.ready)
+        if settings.isReady { handler.becomeReady() }
     }
 
     /// Clients that wait for objects of the shared tier.
