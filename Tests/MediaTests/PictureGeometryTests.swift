@@ -62,4 +62,36 @@ struct PictureGeometryTests {
         #expect(size((640, 480), 100, 400, .fill) == [100, 400])
         #expect(size((640, 480), 1000, 100, .fill) == [640, 100])
     }
+
+    @Test(arguments: [
+        (Gravity.center, 80), (Gravity(x: 0, y: 500), 0), (Gravity(x: 1000, y: 0), 160), (Gravity(x: 300, y: 0), 0),
+        (Gravity(x: 400, y: 1000), 16), (Gravity(x: 625, y: 500), 160), (Gravity(x: 500, y: 0), 80),
+    ])
+    func aCropHasThePointInItsMiddleWhereTheEdgesAllow(_ gravity: Gravity, _ x: Int) {
+        let options = SizeOptions(width: 100, height: 100, fit: .cover, gravity: gravity)
+        let wide = PictureGeometry(width: 640, height: 480, options: options)
+        #expect(wide.source == Rectangle(x: x, y: 0, width: 480, height: 480))
+        let turned = SizeOptions(width: 100, height: 100, fit: .cover, gravity: Gravity(x: gravity.y, y: gravity.x))
+        let tall = PictureGeometry(width: 480, height: 640, options: turned)
+        #expect(tall.source == Rectangle(x: 0, y: x, width: 480, height: 480))
+    }
+
+    @Test func padHasTheSizeOfTheBoxAndNeverEnlargesThePicture() {
+        func geometry(_ width: Int, _ height: Int) -> PictureGeometry {
+            PictureGeometry(width: 64, height: 48, options: SizeOptions(width: width, height: height, fit: .pad))
+        }
+        for width in [2, 31, 64, 65, 90, 501] {
+            for height in [2, 33, 48, 49, 77, 300] {
+                let geometry = geometry(width, height)
+                let content = geometry.content
+                #expect(geometry.width == width && geometry.height == height)
+                #expect(content.maxX <= width && content.maxY <= height && content.width <= 64 && content.height <= 48)
+                #expect(content.x % 2 == 0 && content.y % 2 == 0)
+                #expect(abs(content.x - (width - content.maxX)) <= 3 && abs(content.y - (height - content.maxY)) <= 3)
+                #expect(geometry.source == Rectangle(x: 0, y: 0, width: 64, height: 48))
+            }
+        }
+        #expect(geometry(64, 48).isIdentity && !geometry(64, 48).hasMargin && !geometry(65, 48).isIdentity)
+        #expect(geometry(65, 48).hasMargin && !geometry(65, 48).isScaled && geometry(60, 60).isScaled)
+    }
 }

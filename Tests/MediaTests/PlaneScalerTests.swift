@@ -28,7 +28,7 @@ import Testing
         let area = Rectangle(x: 0, y: 0, width: width, height: height)
         let isOpaque = !canvas.hasTransparency(in: nil)
         let words = try HeapBuffer<UInt32>(count: size.width * size.height)
-        try PictureScaler(area, to: size, isOpaque: isOpaque).scale(canvas, into: words.base)
+        try PictureScaler(area, to: size, isOpaque: isOpaque).scale(canvas, into: words.base, pitch: size.width)
         return Array(UnsafeBufferPointer(start: words.base, count: size.width * size.height))
     }
 
@@ -72,7 +72,7 @@ import Testing
         let planes = PixelConverter.Planes(
             luma: luma.samples, cb: cb.samples, cr: cr.samples, lumaStride: luma.stride, cbStride: cb.stride,
             crStride: cr.stride)
-        _ = try VideoScaler(geometry).convert(canvas, .empty, into: planes)
+        _ = try VideoScaler(geometry, background: .white).convert(canvas, .empty, into: planes)
         for y in 0..<height { for x in 0..<width { #expect((16...235).contains(luma.row(y)[x])) } }
         for y in 0..<height / 2 { for x in 0..<width / 2 { #expect((16...240).contains(cb.row(y)[x])) } }
     }

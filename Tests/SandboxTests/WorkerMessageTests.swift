@@ -31,13 +31,14 @@ import Testing
                     quality: number(), background: RGB(red: byte(), green: byte(), blue: byte()),
                     size: SizeOptions(
                         width: optional(), height: optional(),
-                        fit: SizeOptions.Fit.allCases.randomElement(using: &numbers) ?? .fill),
+                        fit: SizeOptions.Fit.allCases.randomElement(using: &numbers) ?? .fill,
+                        gravity: Gravity(x: number(), y: number())),
                     time: TimeOptions(speed: number(), ceiling: optional(), start: number(), end: optional(), loops: number()),
                     frame: Bool.random(using: &numbers) ? .auto : .number(number()),
                     codec: VideoCodec.allCases.randomElement(using: &numbers) ?? .av1,
                     preset: TranscodeOptions.Preset.allCases.randomElement(using: &numbers),
                     undither: Bool.random(using: &numbers), zoom: number(),
-                    tune: TranscodeOptions.Tune.allCases.randomElement(using: &numbers) ?? .film),
+                    tune: TranscodeOptions.Tune.allCases.randomElement(using: &numbers) ?? .film, maxBytes: optional()),
                 limits: MediaLimits(
                     side: number(), canvasPixels: number(), totalPixels: number(), pixelsPerByte: number(), frames: number(),
                     duration: number()),
@@ -105,7 +106,8 @@ import Testing
         case .codecMissing: .failed(.mux, code: -28)
         case .failed: .outOfMemory
         case .outOfMemory: .startPastEnd(start: 500, duration: 300)
-        case .startPastEnd: nil
+        case .startPastEnd: .overBudget(smallest: 4096, maximum: 2048)
+        case .overBudget: nil
         }
     }
 

@@ -33,6 +33,11 @@ import Testing
         #expect(try canonical(.mp4, "zoom=4,undither=1") == "mp4,undither=1,zoom=4")
         #expect(try canonical(.mp4, "tune=pixel,codec=av1") == "mp4,codec=av1,tune=pixel")
         #expect(try canonical(.mp4, "tune=auto") == "mp4")
+        let crop = "fit=cover,height=90,width=160"
+        #expect(try canonical(.mp4, crop + ",gravity=0.5:0") == "mp4,fit=cover,gravity=top,height=90,width=160")
+        #expect(try canonical(.mp4, crop + ",gravity=0.3:00.25") == "mp4,fit=cover,gravity=0.3:0.25,height=90,width=160")
+        #expect(try canonical(.mp4, crop + ",gravity=center") == "mp4," + crop)
+        #expect(try canonical(.output(.avif), "max_bytes=256000") == "avif,max_bytes=256000")
         #expect(try canonical(.mp4, "tune=film") == "mp4,tune=film")
         #expect(try canonical(.html, video + ",frame=1").hasPrefix("html,bg=00ff7f,end=2,fit=cover,fps=12.5,frame=1,"))
     }
@@ -57,7 +62,8 @@ import Testing
             ("quality", ["0", "101", "6e1"]), ("speed", ["0.09", "10.001", "0", "-1", "1.", ".5", "1e0", "nan", "1;5"]),
             ("fps", ["0.9", "60.001", "0"]), ("start", ["-1", "1:00", "86400.01"]), ("end", ["0", "0.001", "inf"]),
             ("loops", ["0", "21", "1.5"]), ("undither", ["2", "-1", "auto", ""]), ("zoom", ["0", "9", "1.5"]),
-            ("tune", ["Film", "2", ""]),
+            ("tune", ["Film", "2", ""]), ("max_bytes", ["999", "100000001", "1e4", ""]),
+            ("gravity", ["north", "top-center", "1.001:0", "0.5", ":0.5", ""]),
         ])
     func whatIsOutOfRangeIsRefusedByName(_ name: String, _ values: [String]) {
         for value in values {
@@ -90,19 +96,20 @@ import Testing
         arguments: [
             (Rendition.Format.mp4, ["frame", "preset"]), (.output(.webm), ["bg", "codec", "frame"]),
             (.output(.avif), ["bg", "codec", "frame", "preset"]),
-            (.jpg, ["codec", "speed", "fps", "start", "end", "loops", "preset", "tune"]),
-            (.webp, ["bg", "codec", "speed", "fps", "start", "end", "loops", "preset", "tune"]),
-            (.png, ["bg", "codec", "quality", "speed", "fps", "start", "end", "loops", "preset", "tune"]),
+            (.jpg, ["codec", "speed", "fps", "start", "end", "loops", "max_bytes", "preset", "tune"]),
+            (.webp, ["bg", "codec", "speed", "fps", "start", "end", "loops", "max_bytes", "preset", "tune"]),
+            (.png, ["bg", "codec", "quality", "speed", "fps", "start", "end", "loops", "max_bytes", "preset", "tune"]),
             (.json, RenditionOption.allCases.map(\.rawValue)),
             (.html, ["codec", "preset"]),
         ])
     func whatHasNoEffectOnAFormatIsRefusedByName(_ format: Rendition.Format, _ names: [String]) {
         let value = [
             "preset": "sticker", "fit": "contain", "bg": "ffffff", "start": "1", "codec": "av1", "undither": "1", "zoom": "2",
-            "tune": "film",
+            "tune": "film", "gravity": "left", "max_bytes": "5000",
         ]
         for option in RenditionOption.allCases.map(\.rawValue) {
-            let refusal = refusal(format, "\(option)=\(value[option] ?? "10")")
+            let others = option == "gravity" && format != .json ? ",fit=cover,width=20,height=20" : ""
+            let refusal = refusal(format, "\(option)=\(value[option] ?? "10")\(others)")
             if names.contains(option) {
                 #expect(refusal?.detail == "The option “\(option)” has no effect on \(format.rawValue).")
             } else {
@@ -119,6 +126,7 @@ import Testing
 
     @Test func anOptionThatNeedsAnotherIsRefusedAlone() throws {
         #expect(refusal(.mp4, "fit=cover,width=20")?.detail.contains("“fit”") == true)
+        #expect(refusal(.mp4, "gravity=top,fit=pad,width=20,height=20")?.detail.contains("“gravity”") == true)
         #expect(refusal(.jpg, "fit=fill,height=20")?.detail.contains("“fit”") == true)
         #expect(refusal(.mp4, "start=2,end=2")?.detail.contains("“end”") == true)
         #expect(try canonical(.mp4, "fit=fill,width=20,height=30") == "mp4,fit=fill,height=30,width=20")

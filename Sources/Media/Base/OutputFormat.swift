@@ -32,7 +32,7 @@ package struct OptionGroups: OptionSet, Sendable {
 
     package init(rawValue: UInt16) { self.rawValue = rawValue }
 
-    /// Width, height and fit.
+    /// Width, height, fit and gravity.
     package static let size = OptionGroups(rawValue: 1)
     /// The colour behind transparent pixels.
     package static let background = OptionGroups(rawValue: 2)
@@ -46,4 +46,6 @@ package struct OptionGroups: OptionSet, Sendable {
     /// What is done to pixels before encoding: undithering and zoom.
     package static let pixels = OptionGroups(rawValue: 128)
     package static let tune = OptionGroups(rawValue: 256)
+    /// The most bytes of a file.
+    package static let budget = OptionGroups(rawValue: 512)
 }

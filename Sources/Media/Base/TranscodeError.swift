@@ -20,6 +20,8 @@ package enum TranscodeError: Error, Equatable, Sendable {
     case failed(Stage, code: Int32)
     /// The requested part begins at or after the end of the animation; both in hundredths of a second.
     case startPastEnd(start: Int, duration: Int)
+    /// No quality makes a file of at most `maximum` bytes; the smallest one has `smallest`.
+    case overBudget(smallest: Int, maximum: Int)
     /// An allocation failed.
     case outOfMemory
 
@@ -86,6 +88,8 @@ extension TranscodeError: CustomStringConvertible {
         case .codecMissing(let codec): "The encoder for \(codec) is missing from libavcodec."
         case .startPastEnd(let start, let duration):
             "The start, \(Self.seconds(start)) s, is not before the animation's end, which is at \(Self.seconds(duration)) s."
+        case .overBudget(let smallest, let maximum):
+            "The result has at least \(smallest) bytes, and max_bytes allows \(maximum). A smaller width, a lower fps or a part needs fewer."
         case .failed(let stage, let code): "The conversion failed while \(stage.phrase) (code \(code))."
         case .outOfMemory: "The conversion needs more memory than it is allowed."
         }

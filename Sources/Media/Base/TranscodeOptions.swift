@@ -17,6 +17,8 @@ package struct TranscodeOptions: Sendable, Hashable {
     package var zoom: Int
     /// What the encoder is told about the content.
     package var tune: Tune
+    /// The bytes that the file may have; nil for no limit. See ``ByteBudget``.
+    package var maxBytes: Int?
 
     /// Rules that a file has to keep. The raw value crosses the process border.
     package enum Preset: UInt8, Sendable, CaseIterable {
@@ -43,7 +45,7 @@ package struct TranscodeOptions: Sendable, Hashable {
         quality: Int = 60, background: RGB = .white, size: SizeOptions = SizeOptions(), time: TimeOptions = TimeOptions(),
         frame: PosterFrame = .number(0), codec: VideoCodec = .h264, preset: Preset? = nil, undither: Bool = false,
         zoom: Int = 1,
-        tune: Tune = .automatic
+        tune: Tune = .automatic, maxBytes: Int? = nil
     ) {
         self.quality = quality
         self.background = background
@@ -55,6 +57,7 @@ package struct TranscodeOptions: Sendable, Hashable {
         self.undither = undither
         self.zoom = zoom
         self.tune = tune
+        self.maxBytes = maxBytes
     }
 }
 
@@ -82,16 +85,42 @@ package struct SizeOptions: Sendable, Hashable {
     package enum Fit: UInt8, Sendable, CaseIterable {
         /// The whole picture, inside the box.
         case contain
-        /// The whole box; the picture is cropped evenly on both sides.
+        /// The whole box; the picture is cropped, see ``gravity``.
         case cover
         /// The whole box; the picture is distorted.
         case fill
+        /// The whole picture in the middle of the box, with a margin around it.
+        case pad
     }
 
-    package init(width: Int? = nil, height: Int? = nil, fit: Fit = .contain) {
+    /// The part of the picture that ``Fit/cover`` keeps.
+    package var gravity: Gravity
+
+    package init(width: Int? = nil, height: Int? = nil, fit: Fit = .contain, gravity: Gravity = .center) {
         self.width = width
         self.height = height
         self.fit = fit
+        self.gravity = gravity
+    }
+}
+
+/// A point of a picture that a crop has in its middle, or as near to it as the edges allow.
+package struct Gravity: Sendable, Hashable {
+    /// From the left edge, in thousandths of the width.
+    package var x: Int
+    /// From the top edge, in thousandths of the height.
+    package var y: Int
+
+    package init(x: Int, y: Int) {
+        self.x = x
+        self.y = y
+    }
+
+    package static let center = Gravity(x: 500, y: 500)
+
+    /// The first of `part` samples out of `whole`, which has the point `thousandths` of them in the middle where that is possible.
+    static func offset(of part: Int, in whole: Int, at thousandths: Int) -> Int {
+        min(max(0, (2 * thousandths * whole - 1000 * part) / 2000), whole - part)
     }
 }
 

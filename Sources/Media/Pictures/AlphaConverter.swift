@@ -8,7 +8,9 @@
 /// Works in blocks of 4 × 4 samples, of which those that a change touches are written. Not thread-safe.
 final class AlphaConverter {
     private let geometry: PictureGeometry
-    /// Nil where the picture is a part of the canvas, or its pixels enlarged.
+    /// Whether the picture is a part of the canvas as it is.
+    private let isCrop: Bool
+    /// Nil where no pixel is interpolated.
     private let scaler: PictureScaler?
     /// The scaled picture; of one pixel where the picture is a part of the canvas.
     private let scaled: HeapBuffer<UInt32>
@@ -29,10 +31,10 @@ final class AlphaConverter {
 
     init(_ geometry: PictureGeometry) throws(TranscodeError) {
         self.geometry = geometry
-        let isCrop = geometry.source.width == geometry.width && geometry.source.height == geometry.height
+        isCrop = geometry.zoom == 1 && !geometry.isScaled && !geometry.hasMargin
         scaler =
-            isCrop || geometry.zoom > 1
-            ? nil : try PictureScaler(geometry.source, to: (geometry.width, geometry.height), isOpaque: false)
+            geometry.isScaled
+            ? try PictureScaler(geometry.source, to: (geometry.content.width, geometry.content.height), isOpaque: false) : nil
         scaled = try HeapBuffer(count: isCrop ? 1 : geometry.width * geometry.height)
         scaled.base.initialize(repeating: 0, count: scaled.count)
         block = try AlphaBlock()
@@ -62,10 +64,11 @@ final class AlphaConverter {
         var view = PixelView(
             pixels: UnsafePointer(canvas.pixels + source.y * canvas.width + source.x), stride: canvas.width,
             width: geometry.width, height: geometry.height)
-        if scaler != nil || geometry.zoom > 1 {
+        if !isCrop {
             let pixels = scaled.base
             if let scaler {
-                try scaler.scale(canvas, into: pixels)
+                let corner = pixels + geometry.content.y * geometry.width + geometry.content.x
+                try scaler.scale(canvas, into: corner, pitch: geometry.width)
             } else {
                 PixelZoom.enlarge(canvas, geometry, into: pixels)
             }

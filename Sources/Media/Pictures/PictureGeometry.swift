@@ -1,4 +1,4 @@
-/// The part of a canvas that a picture shows, and the size of the picture. Only a zoom or a preset makes it larger than the canvas.
+/// The part of a canvas that a picture shows, and the size of the picture. Only a zoom, a margin or a preset makes it larger than the canvas.
 package struct PictureGeometry: Sendable, Equatable {
     /// The part of the canvas that is shown.
     let source: Rectangle
@@ -17,9 +17,8 @@ package struct PictureGeometry: Sendable, Equatable {
     let isIdentity: Bool
     /// Above 1, every pixel of the canvas becomes a square of this side, and nothing is interpolated.
     let zoom: Int
-    /// Transparent pixels on the left and above the picture. As many, or one more, are on the other sides.
-    let marginLeft: Int
-    let marginTop: Int
+    /// Where the picture shows the canvas. Around it is a margin of transparent pixels, or of the background.
+    let content: Rectangle
 
     /// - Parameters:
     ///   - width: Of the canvas.
@@ -28,6 +27,7 @@ package struct PictureGeometry: Sendable, Equatable {
         let canvas = Rectangle(x: 0, y: 0, width: width, height: height)
         var source = canvas
         var size = (width: width, height: height)
+        var content: Rectangle?
         switch (options.width, options.height, options.fit) {
         case (nil, nil, _):
             break
@@ -40,16 +40,23 @@ package struct PictureGeometry: Sendable, Equatable {
         case (let boxWidth?, let boxHeight?, .cover):
             // A box larger than the canvas is reduced, with its aspect ratio, until the canvas covers it without scaling.
             size = Self.contained((boxWidth, boxHeight), in: (width, height))
-            source = Self.covering(size, of: canvas)
+            source = Self.covering(size, of: canvas, options.gravity)
         case (let boxWidth?, let boxHeight?, .fill):
             size = (min(boxWidth, width), min(boxHeight, height))
+        case (let boxWidth?, let boxHeight?, .pad):
+            let shown = Self.contained((width, height), in: (boxWidth, boxHeight))
+            size = (boxWidth, boxHeight)
+            // An even offset, so that pixels which share a sample of chroma with each other do so beside a margin as well.
+            content = Rectangle(
+                x: (boxWidth - shown.width) / 2 & ~1, y: (boxHeight - shown.height) / 2 & ~1, width: shown.width,
+                height: shown.height)
         }
         self.source = source
         self.width = size.width
         self.height = size.height
         isIdentity = source == canvas && size == (width, height)
         zoom = 1
-        (marginLeft, marginTop) = (0, 0)
+        self.content = content ?? Rectangle(x: 0, y: 0, width: size.width, height: size.height)
     }
 
     /// The geometry that a preset, the zoom or the size options decide.
@@ -73,7 +80,7 @@ package struct PictureGeometry: Sendable, Equatable {
         self.height = Self.scale(height, by: longerSide, over: longer)
         isIdentity = longer == longerSide
         zoom = 1
-        (marginLeft, marginTop) = (0, 0)
+        content = Rectangle(x: 0, y: 0, width: self.width, height: self.height)
     }
 
     /// The whole canvas with enlarged pixels, and transparent ones at the ends of the longer side where that is to be longer.
@@ -82,19 +89,23 @@ package struct PictureGeometry: Sendable, Equatable {
         self.width = max(width * zoom, width >= height ? longerSide : 0)
         self.height = max(height * zoom, width >= height ? 0 : longerSide)
         self.zoom = zoom
-        marginLeft = (self.width - width * zoom) / 2
-        marginTop = (self.height - height * zoom) / 2
+        content = Rectangle(
+            x: (self.width - width * zoom) / 2, y: (self.height - height * zoom) / 2, width: width * zoom, height: height * zoom
+        )
         isIdentity = false
     }
 
     /// Whether some pixels show nothing of the canvas.
-    var hasMargin: Bool { zoom > 1 && (source.width * zoom < width || source.height * zoom < height) }
+    var hasMargin: Bool { content.width < width || content.height < height }
+
+    /// Whether pixels are interpolated.
+    var isScaled: Bool { zoom == 1 && (content.width != source.width || content.height != source.height) }
 
     /// Checks a picture that is larger than the canvas against the limits, which the canvas itself keeps.
     ///
     /// - Parameter frames: Frames of this size that are written at most.
     func check(_ limits: MediaLimits, frames: Int) throws(TranscodeError) {
-        guard zoom > 1 else { return }
+        guard zoom > 1 || hasMargin else { return }
         try limits.check(.side, max(width, height))
         try limits.check(.canvasPixels, width * height)
         try limits.check(.totalPixels, width * height * frames)
@@ -112,16 +123,18 @@ package struct PictureGeometry: Sendable, Equatable {
         return (scale(size.width, by: box.height, over: size.height), box.height)
     }
 
-    /// The largest centred part of the canvas with the aspect ratio of `size`.
-    private static func covering(_ size: (width: Int, height: Int), of canvas: Rectangle) -> Rectangle {
+    /// The largest part of the canvas with the aspect ratio of `size`.
+    private static func covering(
+        _ size: (width: Int, height: Int), of canvas: Rectangle, _ gravity: Gravity
+    ) -> Rectangle {
         var part = canvas
         if canvas.width * size.height >= size.width * canvas.height {
             part.width = min(canvas.width, scale(size.width, by: canvas.height, over: size.height))
         } else {
             part.height = min(canvas.height, scale(size.height, by: canvas.width, over: size.width))
         }
-        part.x = (canvas.width - part.width) / 2
-        part.y = (canvas.height - part.height) / 2
+        part.x = Gravity.offset(of: part.width, in: canvas.width, at: gravity.x)
+        part.y = Gravity.offset(of: part.height, in: canvas.height, at: gravity.y)
         return part
     }
 

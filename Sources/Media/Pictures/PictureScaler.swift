@@ -28,24 +28,28 @@ final class PictureScaler {
         alpha = try SamplePlane(width: isOpaque ? 0 : size.width * bytes, height: isOpaque ? 0 : size.height)
     }
 
-    /// Writes the picture: rows from top to bottom without padding.
-    func scale(_ canvas: borrowing Canvas, into words: UnsafeMutablePointer<UInt32>) throws(TranscodeError) {
+    /// Writes the picture: rows from top to bottom.
+    ///
+    /// - Parameter pitch: Words from one row to the next.
+    func scale(_ canvas: borrowing Canvas, into words: UnsafeMutablePointer<UInt32>, pitch: Int) throws(TranscodeError) {
         if isOpaque {
-            words.update(repeating: PixelFormat.opaque, count: width * height)
-            for shift in stride(from: UInt32(0), to: 24, by: 8) { try scaleOpaque(canvas, shift, into: words) }
+            for y in 0..<height { (words + y * pitch).update(repeating: PixelFormat.opaque, count: width) }
+            for shift in stride(from: UInt32(0), to: 24, by: 8) {
+                try scaleOpaque(canvas, shift, into: words, pitch: pitch)
+            }
             return
         }
         load(canvas) { ($0 >> 24) &* 255 }
         try scaler.scale(plane, into: alpha.samples, stride: alpha.stride)
         for y in 0..<height {
-            let (row, target) = (Self.wide(alpha.row(y)), words + y * width)
+            let (row, target) = (Self.wide(alpha.row(y)), words + y * pitch)
             for x in 0..<width { target[x] = min(255, (UInt32(row[x]) &* 4 &+ 382) / 765) << 24 }
         }
         for shift in stride(from: UInt32(0), to: 24, by: 8) {
             load(canvas) { ($0 >> shift & 255) &* ($0 >> 24) }
             try scaler.scale(plane, into: scaled.samples, stride: scaled.stride)
             for y in 0..<height {
-                let (row, alpha, target) = (Self.wide(scaled.row(y)), Self.wide(alpha.row(y)), words + y * width)
+                let (row, alpha, target) = (Self.wide(scaled.row(y)), Self.wide(alpha.row(y)), words + y * pitch)
                 for x in 0..<width where target[x] > 0 {
                     let divisor = UInt32(alpha[x])
                     target[x] |= min(255, (UInt32(row[x]) &* 255 &+ divisor / 2) / divisor) << shift
@@ -56,7 +60,7 @@ final class PictureScaler {
 
     /// Scales a component of opaque pixels.
     private func scaleOpaque(
-        _ canvas: borrowing Canvas, _ shift: UInt32, into words: UnsafeMutablePointer<UInt32>
+        _ canvas: borrowing Canvas, _ shift: UInt32, into words: UnsafeMutablePointer<UInt32>, pitch: Int
     ) throws(TranscodeError) {
         for y in 0..<source.height {
             let pixels = canvas.pixels + (source.y + y) * canvas.width + source.x
@@ -65,7 +69,7 @@ final class PictureScaler {
         }
         try scaler.scale(plane, into: scaled.samples, stride: scaled.stride)
         for y in 0..<height {
-            let (row, target) = (scaled.row(y), words + y * width)
+            let (row, target) = (scaled.row(y), words + y * pitch)
             for x in 0..<width { target[x] |= UInt32(row[x]) << shift }
         }
     }

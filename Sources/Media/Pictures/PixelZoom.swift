@@ -14,7 +14,7 @@ enum PixelZoom {
     /// Writes a whole canvas in its own pixel format into a picture: rows from top to bottom without padding. A margin is left as it is.
     static func enlarge(_ canvas: borrowing Canvas, _ geometry: PictureGeometry, into words: UnsafeMutablePointer<UInt32>) {
         let (zoom, stride) = (geometry.zoom, geometry.width)
-        let corner = words + geometry.marginTop * stride + geometry.marginLeft
+        let corner = words + geometry.content.y * stride + geometry.content.x
         for y in 0..<canvas.height {
             let first = corner + y * zoom * stride
             repeatPixels(canvas.pixels + y * canvas.width, count: canvas.width, zoom: zoom, into: first)
@@ -23,19 +23,26 @@ enum PixelZoom {
     }
 }
 
-/// Writes a canvas with enlarged pixels into the encoder's planes. Not thread-safe.
+/// Writes a canvas, with enlarged pixels or with a margin, into the encoder's planes. Not thread-safe.
 ///
 /// With an even zoom, the squares of chroma lie within those of the pixels: 4:2:0 then holds the colour of every pixel exactly.
 final class VideoZoom {
     private let geometry: PictureGeometry
-    /// Two enlarged rows.
+    /// The margin's colour in the canvas' format.
+    private let margin: UInt32
+    /// Two rows of the picture.
     private let upper: HeapBuffer<UInt32>
     private let lower: HeapBuffer<UInt32>
+    private var isFirst = true
 
-    init(_ geometry: PictureGeometry) throws(TranscodeError) {
+    /// - Parameter background: The colour of a margin.
+    init(_ geometry: PictureGeometry, background: RGB) throws(TranscodeError) {
         self.geometry = geometry
+        margin = PixelFormat.yuv(background: background).pack(background)
         upper = try HeapBuffer(count: geometry.width)
         lower = try HeapBuffer(count: geometry.width)
+        upper.base.initialize(repeating: margin, count: geometry.width)
+        lower.base.initialize(repeating: margin, count: geometry.width)
     }
 
     /// Writes the changed part of the picture.
@@ -47,11 +54,16 @@ final class VideoZoom {
     /// - Returns: Whether a sample changed.
     func convert(_ canvas: borrowing Canvas, _ rectangle: Rectangle, into planes: PixelConverter.Planes) -> Bool {
         if rectangle.isEmpty { return false }
-        let area = rectangle.scaled(by: geometry.zoom)
+        var area = rectangle.scaled(by: geometry.zoom)
+        area.x += geometry.content.x
+        area.y += geometry.content.y
+        if isFirst { area = Rectangle(x: 0, y: 0, width: geometry.width, height: geometry.height) }
+        isFirst = false
         var hasChanged = false
-        var (upperSource, lowerSource) = (-1, -1)
+        // No row yet.
+        var (upperSource, lowerSource) = (Int.min, Int.min)
         for y in stride(from: area.y & ~1, to: area.maxY, by: 2) {
-            let sources = (y / geometry.zoom, min(y + 1, geometry.height - 1) / geometry.zoom)
+            let sources = (row(y), row(min(y + 1, geometry.height - 1)))
             if sources.0 != upperSource { enlarge(canvas, row: sources.0, into: upper.base) }
             if sources.1 != lowerSource, sources.1 != sources.0 { enlarge(canvas, row: sources.1, into: lower.base) }
             upperSource = sources.0
@@ -65,8 +77,15 @@ final class VideoZoom {
         return hasChanged
     }
 
+    /// The row of the canvas that a row of the picture shows; -1 in the margin.
+    private func row(_ y: Int) -> Int {
+        y >= geometry.content.y && y < geometry.content.maxY ? (y - geometry.content.y) / geometry.zoom : -1
+    }
+
     private func enlarge(_ canvas: borrowing Canvas, row: Int, into words: UnsafeMutablePointer<UInt32>) {
+        if row < 0 { return words.update(repeating: margin, count: geometry.width) }
+        if geometry.hasMargin { words.update(repeating: margin, count: geometry.width) }
         PixelZoom.repeatPixels(
-            canvas.pixels + row * canvas.width, count: canvas.width, zoom: geometry.zoom, into: words)
+            canvas.pixels + row * canvas.width, count: canvas.width, zoom: geometry.zoom, into: words + geometry.content.x)
     }
 }

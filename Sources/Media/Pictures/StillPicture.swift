@@ -7,23 +7,27 @@ struct StillPicture: ~Copyable {
 
     /// Crops and scales a canvas of the format ``PixelFormat/rgba``.
     ///
-    /// - Parameter background: The colour on which transparent pixels are laid before scaling; nil leaves them transparent.
+    /// - Parameter background: The colour on which transparent pixels are laid before scaling, and that of a margin; nil leaves them
+    ///   transparent.
     init(_ canvas: borrowing Canvas, _ geometry: PictureGeometry, background: RGB?) throws(TranscodeError) {
         if let background { Self.fill(canvas, PixelFormat.rgba.pack(background)) }
         let (width, height) = (geometry.width, geometry.height)
         let storage = try HeapBuffer<UInt32>(count: width * height)
-        let source = geometry.source
-        if source.width == width && source.height == height {
-            for y in 0..<height {
-                let pixels = canvas.pixels + (source.y + y) * canvas.width + source.x
-                (storage.base + y * width).initialize(from: pixels, count: width)
-            }
-        } else if geometry.zoom > 1 {
+        let margin = background.map { PixelFormat.rgba.pack($0) } ?? 0
+        storage.base.initialize(repeating: margin, count: width * height)
+        let (source, content) = (geometry.source, geometry.content)
+        let corner = storage.base + content.y * width + content.x
+        if geometry.zoom > 1 {
             PixelZoom.enlarge(canvas, geometry, into: storage.base)
-        } else {
-            storage.base.initialize(repeating: 0, count: width * height)
+        } else if geometry.isScaled {
             let isOpaque = !canvas.hasTransparency(in: source)
-            try PictureScaler(source, to: (width, height), isOpaque: isOpaque).scale(canvas, into: storage.base)
+            try PictureScaler(source, to: (content.width, content.height), isOpaque: isOpaque)
+                .scale(canvas, into: corner, pitch: width)
+        } else {
+            for y in 0..<source.height {
+                let pixels = canvas.pixels + (source.y + y) * canvas.width + source.x
+                (corner + y * width).update(from: pixels, count: source.width)
+            }
         }
         self.width = width
         self.height = height

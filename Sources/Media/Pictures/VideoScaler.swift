@@ -12,13 +12,22 @@ final class VideoScaler {
     private let cr: SamplePlane
     /// A chroma plane of the picture's size.
     private let chroma: SamplePlane
+    /// A plane of the scaled canvas, where the picture has a margin; else empty.
+    private let content: SamplePlane
+    /// The margin's colour in the canvas' format.
+    private let margin: UInt32
     private var isFirst = true
 
+    /// - Parameter background: The colour of a margin.
     /// - Throws: ``TranscodeError`` if an allocation fails.
-    init(_ geometry: PictureGeometry) throws(TranscodeError) {
+    init(_ geometry: PictureGeometry, background: RGB) throws(TranscodeError) {
         let source = geometry.source
         self.geometry = geometry
-        scaler = try PlaneScaler(from: (source.width, source.height), to: (geometry.width, geometry.height))
+        let shown = (width: geometry.content.width, height: geometry.content.height)
+        scaler = try PlaneScaler(from: (source.width, source.height), to: shown)
+        content = try SamplePlane(
+            width: geometry.hasMargin ? shown.width : 0, height: geometry.hasMargin ? shown.height : 0)
+        margin = PixelFormat.yuv(background: background).pack(background)
         luma = try SamplePlane(width: source.width, height: source.height)
         cb = try SamplePlane(width: source.width, height: source.height)
         cr = try SamplePlane(width: source.width, height: source.height)
@@ -38,13 +47,37 @@ final class VideoScaler {
         let changed = rectangle.intersection(geometry.source)
         guard unpack(canvas, isFirst ? geometry.source : changed) || isFirst else { return false }
         isFirst = false
-        try scaler.scale(luma, into: planes.luma, stride: planes.lumaStride)
+        try scale(luma, margin: Self.samples(of: margin).luma, into: planes.luma, stride: planes.lumaStride)
         finishLuma(planes)
-        try scaler.scale(cb, into: chroma.samples, stride: chroma.stride)
+        try scale(cb, margin: Self.samples(of: margin).cb, into: chroma.samples, stride: chroma.stride)
         halveChroma(into: planes.cb, stride: planes.cbStride)
-        try scaler.scale(cr, into: chroma.samples, stride: chroma.stride)
+        try scale(cr, margin: Self.samples(of: margin).cr, into: chroma.samples, stride: chroma.stride)
         halveChroma(into: planes.cr, stride: planes.crStride)
         return true
+    }
+
+    /// Scales a plane of the canvas into one of the picture, and fills its margin.
+    private func scale(
+        _ plane: borrowing SamplePlane, margin: UInt8, into target: UnsafeMutablePointer<UInt8>, stride: Int
+    ) throws(TranscodeError) {
+        guard geometry.hasMargin else { return try scaler.scale(plane, into: target, stride: stride) }
+        // Not into its place: libswscale writes beyond the ends of rows.
+        try scaler.scale(plane, into: content.samples, stride: content.stride)
+        let place = geometry.content
+        for y in 0..<geometry.height {
+            let row = target + y * stride
+            row.update(repeating: margin, count: geometry.width)
+            guard y >= place.y && y < place.maxY else { continue }
+            (row + place.x).update(from: content.row(y - place.y), count: place.width)
+        }
+    }
+
+    /// The samples of a word of the canvas. Chroma has four fractional bits there.
+    private static func samples(of word: UInt32) -> (luma: UInt8, cb: UInt8, cr: UInt8) {
+        (
+            UInt8(truncatingIfNeeded: word), UInt8(truncatingIfNeeded: ((word >> 8 & 0xfff) &+ 8) >> 4),
+            UInt8(truncatingIfNeeded: ((word >> 20) &+ 8) >> 4)
+        )
     }
 
     /// Splits the rectangle's words into the planes. Returns whether a sample changed.
@@ -56,11 +89,7 @@ final class VideoScaler {
             let offset = (y - source.y) * luma.stride + rectangle.x - source.x
             let (luma, cb, cr) = (luma.samples + offset, cb.samples + offset, cr.samples + offset)
             for x in 0..<rectangle.width {
-                let word = words[x]
-                let y8 = UInt8(truncatingIfNeeded: word)
-                // Chroma has four fractional bits.
-                let cb8 = UInt8(truncatingIfNeeded: ((word >> 8 & 0xfff) &+ 8) >> 4)
-                let cr8 = UInt8(truncatingIfNeeded: ((word >> 20) &+ 8) >> 4)
+                let (y8, cb8, cr8) = Self.samples(of: words[x])
                 difference |= (luma[x] ^ y8) | (cb[x] ^ cb8) | (cr[x] ^ cr8)
                 luma[x] = y8
                 cb[x] = cb8

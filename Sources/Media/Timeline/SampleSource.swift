@@ -59,10 +59,10 @@ final class SampleSource<Decoder: AnimationDecoder & ~Copyable> {
             ? try VideoUndither(width: summary.width, height: summary.height, format: canvas.format) : nil
         if hasAlpha {
             converter = .alpha(try AlphaConverter(geometry))
-        } else if geometry.zoom > 1 {
-            converter = .zoom(try VideoZoom(geometry))
+        } else if geometry.zoom > 1 || (geometry.hasMargin && !geometry.isScaled) {
+            converter = .zoom(try VideoZoom(geometry, background: options.background))
         } else {
-            converter = geometry.isIdentity ? .identity : .scaler(try VideoScaler(geometry))
+            converter = geometry.isIdentity ? .identity : .scaler(try VideoScaler(geometry, background: options.background))
         }
         timeline = Timeline(options.time, of: summary)
         clock = FrameClock(timescale: summary.timescale)

@@ -136,7 +136,7 @@ extension RenditionError {
     /// Whether the source may be usable although no rendition can be produced: the converter failed, and not the client or the origin.
     var concernsRendition: Bool {
         switch self {
-        case .conversionFailed(.rejected(.startPastEnd), _): false
+        case .conversionFailed(.rejected(.startPastEnd), _), .conversionFailed(.rejected(.overBudget), _): false
         case .conversionFailed, .factsUnusable, .overloaded, .waitTimedOut, .storageFailed: true
         case .remembered(let error, _): error.concernsRendition
         default: false

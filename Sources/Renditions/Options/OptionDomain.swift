@@ -9,6 +9,8 @@ package enum OptionDomain: Sendable, Equatable {
     case wholeOr(ClosedRange<Int>, word: String)
     /// Six hexadecimal digits.
     case colour
+    /// A word, or two numbers from 0 to 1 with a colon between them.
+    case wordsOrPoint([String])
 }
 
 extension RenditionOption {
@@ -21,8 +23,10 @@ extension RenditionOption {
         case .fit: .words(SizeOptions.Fit.allCases.map(\.name))
         case .fps: .decimal(1...60)
         case .frame: .wholeOr(0...999_999_999, word: "auto")
+        case .gravity: .wordsOrPoint(Gravity.names.map(\.name))
         case .height, .width: .whole(2...4096)
         case .loops: .whole(1...20)
+        case .maxBytes: .whole(1000...100_000_000)
         case .preset: .words(TranscodeOptions.Preset.allCases.map(\.name))
         case .quality: .whole(1...100)
         case .speed: .decimal(0.1...10)
@@ -38,11 +42,12 @@ extension RenditionOption {
         case .bg: "ffffff"
         case .codec: "h264"
         case .fit: "contain"
+        case .gravity: "center"
         case .frame, .start, .undither: "0"
         case .loops, .speed, .zoom: "1"
         case .quality: "60"
         case .tune: "auto"
-        case .end, .fps, .height, .preset, .width: nil
+        case .end, .fps, .height, .maxBytes, .preset, .width: nil
         }
     }
 }

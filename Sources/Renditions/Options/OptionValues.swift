@@ -54,7 +54,37 @@ extension SizeOptions.Fit {
         case .contain: "contain"
         case .cover: "cover"
         case .fill: "fill"
+        case .pad: "pad"
         }
+    }
+}
+
+extension Gravity {
+    /// The points that have a name, with which options name them.
+    static let names: [(name: String, gravity: Gravity)] = [
+        ("center", .center), ("top", Gravity(x: 500, y: 0)), ("bottom", Gravity(x: 500, y: 1000)),
+        ("left", Gravity(x: 0, y: 500)), ("right", Gravity(x: 1000, y: 500)), ("top-left", Gravity(x: 0, y: 0)),
+        ("top-right", Gravity(x: 1000, y: 0)), ("bottom-left", Gravity(x: 0, y: 1000)),
+        ("bottom-right", Gravity(x: 1000, y: 1000)),
+    ]
+
+    /// Parses a name, or `x:y` with numbers from 0 to 1, which are rounded to thousandths.
+    init?(name: String) {
+        if let named = Self.names.first(where: { $0.name == name }) {
+            self = named.gravity
+            return
+        }
+        let parts = name.utf8.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false)
+        guard parts.count == 2, let x = DecimalText.scaled(String(Substring(parts[0])), by: 1000),
+            let y = DecimalText.scaled(String(Substring(parts[1])), by: 1000), x <= 1000, y <= 1000
+        else { return nil }
+        self.init(x: x, y: y)
+    }
+
+    /// The text in options.
+    var name: String {
+        Self.names.first { $0.gravity == self }?.name
+            ?? "\(DecimalText.text(x, by: 1000)):\(DecimalText.text(y, by: 1000))"
     }
 }
 

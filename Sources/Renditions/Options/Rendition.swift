@@ -54,9 +54,13 @@ package struct Rendition: Sendable, Hashable {
         if options.size.fit != .contain && (options.size.width == nil || options.size.height == nil) {
             throw .invalidOption(name: RenditionOption.fit.rawValue, reason: "has an effect only with both width and height")
         }
+        if options.size.gravity != .center && options.size.fit != .cover {
+            throw .invalidOption(name: RenditionOption.gravity.rawValue, reason: "has an effect only with fit=cover")
+        }
         if options.preset != nil {
             // The preset decides these.
-            for option in [RenditionOption.width, .height, .fit, .loops, .zoom] where option.text(in: options) != nil {
+            for option in [RenditionOption.width, .height, .fit, .loops, .maxBytes, .zoom] where option.text(in: options) != nil
+            {
                 throw .invalidOption(name: option.rawValue, reason: "has no effect beside a preset")
             }
         }

@@ -8,8 +8,10 @@ package enum RenditionOption: String, Sendable, CaseIterable {
     case fit
     case fps
     case frame
+    case gravity
     case height
     case loops
+    case maxBytes = "max_bytes"
     case preset
     case quality
     case speed
@@ -35,12 +37,13 @@ package enum RenditionOption: String, Sendable, CaseIterable {
     /// The group of the option. A format has all options of a group or none.
     private var group: OptionGroups {
         switch self {
-        case .width, .height, .fit: .size
+        case .width, .height, .fit, .gravity: .size
         case .bg: .background
         case .quality: .quality
         case .speed, .fps, .start, .end, .loops: .time
         case .frame: .frame
         case .codec: .codec
+        case .maxBytes: .budget
         case .preset: .preset
         case .undither, .zoom: .pixels
         case .tune: .tune
@@ -53,11 +56,13 @@ package enum RenditionOption: String, Sendable, CaseIterable {
         case .bg: "must be a colour of six hexadecimal digits"
         case .codec: "must be \(VideoCodec.offered.map(\.traits.name).joined(separator: " or "))"
         case .end, .start: "must be a number of seconds, at most 86400"
-        case .fit: "must be contain, cover or fill"
+        case .fit: "must be contain, cover, fill or pad"
         case .fps: "must be a number from 1 to 60"
         case .frame: "must be a whole number from 0 on, or auto"
+        case .gravity: "must be center, a side such as top, a corner such as top-left, or x:y with numbers from 0 to 1"
         case .height, .width: "must be a whole number from 2 to 4096"
         case .loops: "must be a whole number from 1 to 20"
+        case .maxBytes: "must be a whole number from 1000 to 100000000"
         case .preset: "must be sticker"
         case .quality: "must be a whole number from 1 to 100"
         case .speed: "must be a number from 0.1 to 10"
@@ -80,8 +85,10 @@ package enum RenditionOption: String, Sendable, CaseIterable {
         case .fps:
             options.time.ceiling = try required(DecimalText.scaled(text, by: TimeOptions.thousand), 1000...60_000)
         case .frame: options.frame = text == Self.auto ? .auto : .number(try required(DecimalText.whole(text)))
+        case .gravity: options.size.gravity = try required(Gravity(name: text))
         case .height: options.size.height = try required(DecimalText.whole(text), 2...4096)
         case .loops: options.time.loops = try required(DecimalText.whole(text), 1...20)
+        case .maxBytes: options.maxBytes = try required(DecimalText.whole(text), 1000...100_000_000)
         case .preset: options.preset = try required(TranscodeOptions.Preset(name: text))
         case .quality: options.quality = try required(DecimalText.whole(text), 1...100)
         case .speed: options.time.speed = try required(DecimalText.scaled(text, by: TimeOptions.thousand), 100...10_000)
@@ -103,8 +110,10 @@ package enum RenditionOption: String, Sendable, CaseIterable {
         case .fit: return options.size.fit == defaults.size.fit ? nil : options.size.fit.name
         case .fps: return options.time.ceiling.map { DecimalText.text($0, by: TimeOptions.thousand) }
         case .frame: return options.frame == defaults.frame ? nil : options.frame.number.map(String.init) ?? Self.auto
+        case .gravity: return options.size.gravity == defaults.size.gravity ? nil : options.size.gravity.name
         case .height: return options.size.height.map(String.init)
         case .loops: return options.time.loops == defaults.time.loops ? nil : String(options.time.loops)
+        case .maxBytes: return options.maxBytes.map(String.init)
         case .preset: return options.preset?.name
         case .quality: return options.quality == defaults.quality ? nil : String(options.quality)
         case .speed:
@@ -127,8 +136,10 @@ package enum RenditionOption: String, Sendable, CaseIterable {
         case .fit: options.size.fit = source.size.fit
         case .fps: options.time.ceiling = source.time.ceiling
         case .frame: options.frame = source.frame
+        case .gravity: options.size.gravity = source.size.gravity
         case .height: options.size.height = source.size.height
         case .loops: options.time.loops = source.time.loops
+        case .maxBytes: options.maxBytes = source.maxBytes
         case .preset: options.preset = source.preset
         case .quality: options.quality = source.quality
         case .speed: options.time.speed = source.time.speed

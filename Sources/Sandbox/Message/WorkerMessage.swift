@@ -128,6 +128,8 @@ extension TranscodeOptions {
         coder.optionalNumber(&size.width)
         coder.optionalNumber(&size.height)
         coder.value(&size.fit)
+        coder.number(&size.gravity.x)
+        coder.number(&size.gravity.y)
         coder.number(&time.speed)
         coder.optionalNumber(&time.ceiling)
         coder.number(&time.start)
@@ -141,6 +143,7 @@ extension TranscodeOptions {
         coder.flag(&undither)
         coder.number(&zoom)
         coder.value(&tune)
+        coder.optionalNumber(&maxBytes)
     }
 }
 
@@ -210,6 +213,7 @@ extension TranscodeError {
         case startPastEnd
         case codecMissing
         case still
+        case overBudget
     }
 
     fileprivate func write(_ coder: inout FieldCoder) {
@@ -230,6 +234,7 @@ extension TranscodeError {
         case .failed(let stage, let code): write(.failed, Int(stage.rawValue), Int(code))
         case .outOfMemory: write(.outOfMemory)
         case .startPastEnd(let start, let duration): write(.startPastEnd, start, duration)
+        case .overBudget(let smallest, let maximum): write(.overBudget, smallest, maximum)
         }
     }
 
@@ -260,6 +265,9 @@ extension TranscodeError {
         case .startPastEnd:
             guard FactRange.duration.contains(fields[1]), FactRange.duration.contains(fields[2]) else { return nil }
             found = .startPastEnd(start: fields[1], duration: fields[2])
+        case .overBudget:
+            guard fields[1] >= 0, fields[2] >= 0 else { return nil }
+            found = .overBudget(smallest: fields[1], maximum: fields[2])
         }
         guard let found else { return nil }
         self = found

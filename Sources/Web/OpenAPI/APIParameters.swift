@@ -43,6 +43,13 @@ enum APIParameters {
                     ["type": "string", "enum": [.text(word)]],
                 ]
             ]
+        case .wordsOrPoint(let words):
+            object(
+                [
+                    "type": "string",
+                    "pattern": .text(
+                        "^(\(words.joined(separator: "|"))|(0(\\.[0-9]+)?|1(\\.0+)?)(:(0(\\.[0-9]+)?|1(\\.0+)?)))$"),
+                ], default: text.map(JSONValue.text))
         case .colour: object(["type": "string", "pattern": "^[0-9a-fA-F]{6}$"], default: text.map(JSONValue.text))
         }
     }

@@ -87,6 +87,7 @@ extension Problem {
             case .notAGIF, .still: (415, "not_a_gif")
             case .incomplete, .corrupt: (422, "corrupt_gif")
             case .tooLarge: (422, "too_large")
+            case .overBudget: (422, "over_budget")
             case .encoderMissing, .codecMissing, .failed, .outOfMemory, .startPastEnd: (422, "transcode_failed")
             }
         self.init(status, code, error.description)

@@ -36,7 +36,8 @@ package enum ProblemTable {
     ]
     /// Problems of sources that cannot be converted.
     static let conversion = [
-        Row(415, "not_a_gif"), Row(422, "corrupt_gif"), Row(422, "too_large"), Row(422, "transcode_failed"),
+        Row(415, "not_a_gif"), Row(422, "corrupt_gif"), Row(422, "too_large"), Row(422, "over_budget"),
+        Row(422, "transcode_failed"),
     ]
     /// Problems of clients that exceed a limit of their own.
     static let rate = [Row(429, "rate_limited")]

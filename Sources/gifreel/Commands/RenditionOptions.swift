@@ -9,14 +9,20 @@ struct RenditionOptions: ParsableArguments {
     @Option(help: "2 to 4096 pixels; alone, it keeps the aspect ratio. Never enlarges.")
     var height: String?
 
-    @Option(help: "contain (default), cover or fill, with width and height.")
+    @Option(help: "contain (default), cover, fill or pad, with width and height.")
     var fit: String?
+
+    @Option(help: "The part that --fit cover keeps: center (default), top, left, top-left and so on, or x:y from 0 to 1.")
+    var gravity: String?
 
     @Option(help: "RRGGBB: the background of transparent pixels in mp4 and jpg. Default: ffffff.")
     var bg: String?
 
     @Option(help: "1 to 100. Default: 60.")
     var quality: String?
+
+    @Option(help: "1000 to 100000000: the bytes that the file may have; the quality is lowered as far as necessary.")
+    var maxBytes: String?
 
     @Option(help: "0.1 to 10. Default: 1.")
     var speed: String?
@@ -54,8 +60,8 @@ struct RenditionOptions: ParsableArguments {
     /// Those that are given, by name.
     var pairs: [(name: String, value: String)] {
         let all: [(name: String, value: String?)] = [
-            ("width", width), ("height", height), ("fit", fit), ("bg", bg), ("quality", quality), ("speed", speed),
-            ("fps", fps),
+            ("width", width), ("height", height), ("fit", fit), ("gravity", gravity), ("bg", bg), ("quality", quality),
+            ("max_bytes", maxBytes), ("speed", speed), ("fps", fps),
             ("start", start), ("end", end), ("loops", loops), ("frame", frame), ("codec", codec),
             ("preset", preset), ("undither", undither), ("zoom", zoom), ("tune", tune),
         ]

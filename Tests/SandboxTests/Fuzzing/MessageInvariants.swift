@@ -31,7 +31,8 @@ enum MessageInvariants {
         guard payloads.count(where: { $0 != nil }) == 1 else { return "not one payload" }
         if let progress = message.progress, !progress.isInRange { return "progress out of range: \(progress)" }
         switch message.failure {
-        case .tooLarge(_, let value, let maximum): return value >= 0 && maximum >= 0 ? nil : "a negative size"
+        case .tooLarge(_, let value, let maximum), .overBudget(let value, let maximum):
+            return value >= 0 && maximum >= 0 ? nil : "a negative size"
         case .startPastEnd(let start, let duration):
             return FactRange.duration.contains(start) && FactRange.duration.contains(duration) ? nil : "a wrong duration"
         default: return nil
@@ -56,7 +57,7 @@ enum MessageSeeds {
         let failures: [TranscodeError] = [
             .notAGIF, .still(.webp), .incomplete(.apng), .corrupt(.webp, .noCanvas), .tooLarge(.frames, value: 9, maximum: 8),
             .encoderMissing(.avif), .codecMissing(.av1), .failed(.mux, code: -28), .outOfMemory,
-            .startPastEnd(start: 500, duration: 300),
+            .startPastEnd(start: 500, duration: 300), .overBudget(smallest: 4096, maximum: 2048),
         ]
         let exits = [
             WorkerExit(code: 0, signal: nil, cpuMicroseconds: 5, peakBytes: 1 << 33),

@@ -29,7 +29,9 @@ import Testing
     private static func spellings(_ option: RenditionOption) -> [[String]] {
         switch option {
         case .bg: [["00ff7f", "00FF7F", "00Ff7f"], ["000000"], ["ffffff", "FFFFFF"]]
-        case .fit: [["cover"], ["fill"], ["contain"]]
+        case .fit: [["cover"], ["fill"], ["pad"], ["contain"]]
+        case .gravity: [["top-left", "0:0", "0.0:00"], ["0.25:1"], ["center", "0.5:0.5"]]
+        case .maxBytes: [["1000", "01000"], ["100000000"]]
         case .fps, .speed: [["2.5", "2.50", "02.5", "2.5000"], ["3"], ["1", "1.0"]]
         case .start: [["0.5", "0.50", "00.5"], ["1"], ["0", "0.0"]]
         case .end: [["20.5", "20.50", "020.5"], ["21"], ["30"]]
@@ -102,10 +104,14 @@ import Testing
             }
             let hasBothSides = [RenditionOption.width, .height].allSatisfy { side in options.contains { $0.0 == side } }
             if !hasBothSides { options.removeAll { $0.0 == .fit } }
+            let crops = options.contains { $0.0 == .fit && Self.spellings(.fit)[$0.1][0] == "cover" }
+            if !crops { options.removeAll { $0.0 == .gravity } }
             if options.contains(where: { $0.0 == .preset }) {
-                options.removeAll { [.width, .height, .fit, .loops, .zoom].contains($0.0) }
+                options.removeAll { [.width, .height, .fit, .gravity, .loops, .maxBytes, .zoom].contains($0.0) }
             }
-            if options.contains(where: { $0.0 == .zoom }) { options.removeAll { [.width, .height, .fit].contains($0.0) } }
+            if options.contains(where: { $0.0 == .zoom }) {
+                options.removeAll { [.width, .height, .fit, .gravity].contains($0.0) }
+            }
             let path = ["a.gif", "b.gif", "a.gif?quality=7", "a.gif,quality=7"].randomElement(using: &random) ?? ""
             let url = "http://a.test/\(path)"
             let texts = options.map { "\($0.0.rawValue)=\(Self.spellings($0.0)[$0.1].randomElement(using: &random) ?? "")" }

@@ -85,6 +85,11 @@ import Testing
         case .words(let words):
             for word in words { #expect(isRead(option, word), "\(word)") }
             #expect(!isRead(option, "other"))
+        case .wordsOrPoint(let words):
+            for word in words + ["0:0", "1:1", "0.25:0.5", "1.0:0"] { #expect(isRead(option, word), "\(word)") }
+            for word in ["other", "0.5", "1.1:0", "0:1.001", "-1:0", ":", "0:0:0", "0,5:1"] {
+                #expect(!isRead(option, word), "\(word)")
+            }
         case .colour:
             #expect(isRead(option, "00fF9a") && !isRead(option, "00ff9") && !isRead(option, "00ff9g"))
         }

@@ -41,7 +41,7 @@ import Testing
         }
         let png = try #require(
             home.text.firstMatch(of: try Regex("data-format=\"png\"[^>]*data-options=\"([^\"]*)\""))?[1].substring)
-        #expect(png == "fit frame height undither width zoom")
+        #expect(png == "fit frame gravity height undither width zoom")
         #expect(!home.text.contains("{{"))
     }
 

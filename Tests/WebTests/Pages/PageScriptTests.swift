@@ -25,9 +25,16 @@ import Testing
         case .decimal(let range): value = "\(Int(range.upperBound))"
         case .words(let words): value = words.last ?? ""
         case .wholeOr(_, let word): value = word
+        case .wordsOrPoint(let words): value = words.last ?? ""
         case .colour: value = "000000"
         }
-        return "\(option.rawValue)=\(value)" + (option == .fit ? ",height=20,width=20" : "")
+        let others =
+            switch option {
+            case .fit: ",height=20,width=20"
+            case .gravity: ",fit=cover,height=20,width=20"
+            default: ""
+            }
+        return "\(option.rawValue)=\(value)" + others
     }
 
     @Test func eachOptionIsSentWhereItHasAnEffect() throws {

@@ -159,6 +159,10 @@ import Testing
             .rejected(.startPastEnd(start: 500, duration: 250)), 400, "bad_option",
             "The option “start” must be before the animation's end, which is at 2.5 s.", isCaused: false),
         conversion(
+            .rejected(.overBudget(smallest: 4096, maximum: 2048)), 422, "over_budget",
+            "The result has at least 4096 bytes, and max_bytes allows 2048. A smaller width, a lower fps or a part needs fewer."
+        ),
+        conversion(
             .rejected(.outOfMemory), 422, "too_large",
             "The animation is too large: its conversion needs more memory than 300 MiB, which is the limit."),
         conversion(
@@ -198,7 +202,7 @@ import Testing
 
     @Test func theTableHasEveryCase() {
         let names = Set(Self.rows.map { Self.name($0.error) })
-        #expect(names.count == 11 + 13 + 20, "\(names.sorted())")
+        #expect(names.count == 11 + 13 + 21, "\(names.sorted())")
     }
 
     /// The case of an error. The switches have no default, so a new case does not compile until it is named here; the count
@@ -265,6 +269,7 @@ import Testing
         case .codecMissing: "codecMissing"
         case .failed: "failed"
         case .startPastEnd: "startPastEnd"
+        case .overBudget: "overBudget"
         case .outOfMemory: "outOfMemory"
         }
     }

@@ -1,3 +1,6 @@
+internal import CAV
+internal import Glibc
+
 /// A producer of one output format from any source format.
 protocol OutputMaker {
     /// - Parameters:
@@ -19,9 +22,30 @@ extension OutputMaker {
         guard let format = SourceFormat(of: bytes) else { throw .notAGIF }
         guard format.isAnimation(bytes) else { throw .still(format) }
         return switch format {
-        case .gif: try make(transcoder, GIFReader.self, bytes, to: descriptor, meter)
-        case .apng: try make(transcoder, APNGReader.self, bytes, to: descriptor, meter)
-        case .webp: try make(transcoder, WebPReader.self, bytes, to: descriptor, meter)
+        case .gif: try makeWithinBudget(transcoder, GIFReader.self, bytes, to: descriptor, meter)
+        case .apng: try makeWithinBudget(transcoder, APNGReader.self, bytes, to: descriptor, meter)
+        case .webp: try makeWithinBudget(transcoder, WebPReader.self, bytes, to: descriptor, meter)
         }
+    }
+
+    /// Produces the output, at a lower quality where the options limit its bytes.
+    private static func makeWithinBudget<Decoder: AnimationDecoder & ~Copyable>(
+        _ transcoder: Transcoder, _: Decoder.Type, _ bytes: UnsafeRawBufferPointer, to descriptor: Int32, _ meter: FrameMeter
+    ) throws(TranscodeError) -> TranscodeResult {
+        var transcoder = transcoder
+        let options = transcoder.options
+        var result = try make(transcoder, Decoder.self, bytes, to: descriptor, meter)
+        guard let maxBytes = options.maxBytes, result.bytes > maxBytes else { return result }
+        let summary = try AnimationSummary(scanning: bytes, by: Decoder.self, limits: transcoder.limits)
+        let content = try ContentProbe.content(
+            of: bytes, by: Decoder.self, summary, SamplePlan(options.time, of: summary), limits: transcoder.limits,
+            options: options)
+        var budget = ByteBudget(maxBytes, isScreen: content.isScreen)
+        while let quality = try budget.next(after: result.bytes, at: transcoder.options.quality) {
+            transcoder.options.quality = quality
+            guard ftruncate(descriptor, 0) == 0 else { throw .library(.write, code: gifreel_averror(errno)) }
+            result = try make(transcoder, Decoder.self, bytes, to: descriptor, meter)
+        }
+        return result
     }
 }

@@ -32,8 +32,8 @@ extension MP4EncoderSettings {
         after size: Int, _ transcoder: Transcoder, _ decoder: Decoder.Type, _ bytes: UnsafeRawBufferPointer,
         _ summary: AnimationSummary
     ) throws(TranscodeError) -> Self? {
-        // Enlarged pixels are meant to be sharp.
-        guard transcoder.options.zoom == 1 else { return nil }
+        // Enlarged pixels are meant to be sharp, and a client that names its own limit has that one.
+        guard transcoder.options.zoom == 1, transcoder.options.maxBytes == nil else { return nil }
         let available = try SizeRule.sourceBytes(decoder, bytes, summary, limits: transcoder.limits, transcoder.options.time)
         return available > SizeRule.smallSource ? coarser(excess: Double(size) / Double(available)) : nil
     }

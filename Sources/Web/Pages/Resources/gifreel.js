@@ -36,7 +36,7 @@
     return {
       mp4: address(source, "mp4", ["on_larger=problem", ...without(/^frame=/)]),
       av1: "av1" in settings && address(source, "mp4", ["codec=av1", "on_miss=queue", "on_larger=problem", ...without(/^(frame|codec)=/)]),
-      jpg: address(source, "jpg", without(/^(speed|fps|start|end|loops|tune|codec)=/)),
+      jpg: address(source, "jpg", without(/^(speed|fps|start|end|loops|tune|codec|max_bytes)=/)),
     };
   }
 

@@ -103,6 +103,8 @@ function describeOptions() {
   element("zoom").disabled = !width.disabled && Boolean(width.value || height.value);
   // The fit matters only with both width and height.
   element("fit").disabled = width.disabled || !width.value || !height.value;
+  // The gravity matters only to a crop.
+  element("gravity").disabled = element("fit").disabled || element("fit").value !== "cover";
   element("chosen").textContent = chosenOptions().map((pair) => pair.join("=")).join(", ");
 }
 

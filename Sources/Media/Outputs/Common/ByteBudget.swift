@@ -1,0 +1,62 @@
+/// The search for the quality at which a file keeps the bytes that a request allows (the option `max_bytes`).
+///
+/// The second attempt takes its quality from the size of the first and from what is usual for the content; most files then fit. One that
+/// does not is tried at the quality that both sizes suggest, and at last at ``lowest``.
+struct ByteBudget {
+    /// The lowest quality that is tried.
+    static let lowest = 10
+
+    private let budget: Int
+    private let isScreen: Bool
+    /// The attempts, from the first to the last.
+    private var attempts: [(quality: Int, bytes: Int)] = []
+
+    /// - Parameter isScreen: Whether the pictures are drawings, whose files become smaller more slowly.
+    init(_ budget: Int, isScreen: Bool) {
+        self.budget = budget
+        self.isScreen = isScreen
+    }
+
+    /// The quality of the next attempt after one that made a file of `bytes`; nil where that fits.
+    ///
+    /// - Throws: ``TranscodeError/overBudget(smallest:maximum:)`` where the lowest quality made the file.
+    mutating func next(after bytes: Int, at quality: Int) throws(TranscodeError) -> Int? {
+        attempts.append((quality, bytes))
+        guard bytes > budget else { return nil }
+        guard quality > Self.lowest else {
+            throw .overBudget(smallest: attempts.map(\.bytes).min() ?? bytes, maximum: budget)
+        }
+        switch attempts.count {
+        case 1: return lower(quality, after: bytes, perMille: isScreen ? 975 : 950)
+        case 2: return lower(quality, after: bytes, perMille: slope)
+        default: return Self.lowest
+        }
+    }
+
+    /// Thousandths of the bytes that one step of the quality left between the first two attempts, and at least one too many.
+    private var slope: Int {
+        let (first, second) = (attempts[0], attempts[1])
+        var perMille = 999
+        let steps = first.quality - second.quality
+        while perMille > 800, Self.bytes(first.bytes, steps: steps, perMille: perMille - 1) >= second.bytes {
+            perMille -= 1
+        }
+        return perMille
+    }
+
+    private func lower(_ quality: Int, after bytes: Int, perMille: Int) -> Int {
+        var steps = 0
+        while quality - steps > Self.lowest, Self.bytes(bytes, steps: steps, perMille: perMille) > budget { steps += 1 }
+        return max(Self.lowest, quality - steps - Self.margin)
+    }
+
+    /// Steps in addition to what the sizes suggest.
+    private static let margin = 2
+
+    /// By integers: the last bits of a logarithm differ between C libraries.
+    private static func bytes(_ bytes: Int, steps: Int, perMille: Int) -> Int {
+        var bytes = bytes
+        for _ in 0..<steps { bytes = bytes * perMille / 1000 }
+        return bytes
+    }
+}

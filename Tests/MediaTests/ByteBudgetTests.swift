@@ -1,0 +1,88 @@
+import TestSupport
+import Testing
+
+@testable import Media
+
+@Suite("A file keeps the bytes that a request allows") struct ByteBudgetTests {
+    /// A moving gradient with noise.
+    private let film: [UInt8] = {
+        let (width, height) = (96, 64)
+        var random = SeededNumbers(seed: 5)
+        let palette: [GIFBuilder.Color] = (0..<64).map { (level: Int) in
+            (UInt8(level * 4), UInt8(level * 3), UInt8(255 - level * 4))
+        }
+        var builder = GIFBuilder(width: width, height: height, palette: palette)
+        for frame in 0..<8 {
+            let pixels = (0..<width * height).map { (index: Int) -> UInt8 in
+                let place = (index % width + index / width * 2 + frame * 3) % 108
+                return UInt8(min(place, 108 - place) + Int.random(in: 0...9, using: &random))
+            }
+            builder.add(GIFBuilder.Frame(width: width, height: height, pixels: pixels)) { $0.minimumCodeSize = 6 }
+        }
+        return builder.finish()
+    }()
+
+    @Test(arguments: [OutputFormat.mp4, .webm, .avif]) func theQualityFallsUntilTheFileFits(_ format: OutputFormat) throws {
+        let plain = try Converted(film, as: format) { $0.quality = 80 }
+        let ample = try Converted(film, as: format) { ($0.quality, $0.maxBytes) = (80, plain.bytes.count) }
+        #expect(ample.bytes == plain.bytes)
+        let budget = plain.bytes.count * 3 / 4
+        let small = try Converted(film, as: format) { ($0.quality, $0.maxBytes) = (80, budget) }
+        #expect(small.bytes.count <= budget && small.bytes.count == small.result.bytes)
+        let lowest = try Converted(film, as: format) { ($0.quality, $0.maxBytes) = (ByteBudget.lowest, budget) }
+        // Low qualities of so small a film have one quantizer in AV1.
+        let least = format == .avif ? lowest.bytes.count : lowest.bytes.count * 3 / 2
+        #expect(small.bytes.count >= least, "\(small.bytes.count) of \(budget)")
+        #expect(small.result.samples == plain.result.samples && small.result.duration == plain.result.duration)
+    }
+
+    @Test(arguments: [OutputFormat.mp4, .webm, .avif]) func whatCannotFitIsRefusedWithItsSmallestSize(_ format: OutputFormat)
+        throws
+    {
+        let film = GIFBuilder.noise(frames: 6, width: 96, height: 64)
+        let smallest = try Converted(film, as: format) { ($0.quality, $0.maxBytes) = (10, 100_000_000) }
+        do {
+            _ = try Converted(film, as: format) { $0.maxBytes = 1000 }
+            Issue.record("not refused")
+        } catch TranscodeError.overBudget(let found, let maximum) {
+            #expect(maximum == 1000 && found == smallest.bytes.count)
+        }
+        // The request's own quality is the lowest that is tried.
+        #expect(throws: TranscodeError.overBudget(smallest: smallest.bytes.count, maximum: 1000)) {
+            try Converted(film, as: format) { ($0.quality, $0.maxBytes) = (10, 1000) }
+        }
+    }
+
+    @Test func theNextQualityIsLowerTheMoreBytesThereAreTooMany() throws {
+        for isScreen in [false, true] {
+            var last = 60
+            for bytes in [1001, 1100, 1300, 1600, 2000, 3000, 4500, 9000, 1_000_000, .max / 1000] {
+                var budget = ByteBudget(1000, isScreen: isScreen)
+                let quality = try #require(try budget.next(after: bytes, at: 60))
+                #expect(quality < last || quality == ByteBudget.lowest, "\(bytes)")
+                last = quality
+            }
+            #expect(last == ByteBudget.lowest)
+        }
+    }
+
+    @Test func aThirdAttemptFollowsFromTheSizesOfBoth() throws {
+        var budget = ByteBudget(1000, isScreen: true)
+        // A file that shrinks by 1 % with each step.
+        let second = try #require(try budget.next(after: 1200, at: 60))
+        let size = Int(1200 * (0..<60 - second).reduce(1.0) { size, _ in size * 0.99 })
+        #expect(size > 1000)
+        let third = try #require(try budget.next(after: size, at: second))
+        let reached = 1200 * (0..<60 - third).reduce(1.0) { size, _ in size * 0.99 }
+        #expect(reached <= 1000 && reached > 940)
+        #expect(try budget.next(after: 1001, at: third) == ByteBudget.lowest)
+        #expect(throws: TranscodeError.overBudget(smallest: 1001, maximum: 1000)) {
+            try budget.next(after: 1002, at: ByteBudget.lowest)
+        }
+    }
+
+    @Test func aFileThatFitsNeedsNoOtherAttempt() throws {
+        var budget = ByteBudget(1000, isScreen: true)
+        #expect(try budget.next(after: 1000, at: 60) == nil)
+    }
+}
