@@ -179,13 +179,39 @@ package final class Cache: Sendable {
     package func freshness(of rendition: CachedRendition) -> Freshness {
         let configuration = context.configuration
         guard let times = rendition.aliasTimes else { return .fresh(remaining: configuration.freshFor) }
-        let doubt = context.store.doubt(ofAlias: rendition.aliasSequence)
+        return freshness(times, sequence: rendition.aliasSequence)
+    }
+
+    private func freshness(
+        _ times: (fetchedAt: Int64, freshFor: Int64?, mustRevalidate: Bool), sequence: Int64
+    ) -> Freshness {
+        let configuration = context.configuration
+        let doubt = context.store.doubt(ofAlias: sequence)
         if doubt == .certain { return .expired }
         let freshness = Freshness(
             fetchedAt: times.fetchedAt, freshFor: times.freshFor ?? configuration.freshFor,
             staleFor: times.mustRevalidate ? 0 : configuration.staleFor, now: context.clock.steadySeconds())
         return doubt == nil || freshness == .expired ? freshness : .unconfirmed
     }
+
+    /// The renditions of a source that are stored, the newest first, at most ``mostListed``. Does not count as use.
+    ///
+    /// - Throws: ``CacheError/busy`` if too many look-ups wait, ``CacheError/closed`` if the database fails or the cache is closed.
+    package func list(of sourceURL: String) async throws(CacheError) -> [ListedRendition] {
+        let rows = await lookups.run { [context] in context.store.aliases(of: sourceURL, limit: Self.mostListed) }
+        guard let found = rows else { throw .busy }
+        guard let rows = found else { throw .closed }
+        let now = context.clock.steadySeconds()
+        return rows.map { row in
+            let (alias, object) = (row.record, row.object.record)
+            return ListedRendition(
+                rendition: alias.rendition, object: object, age: max(0, now - alias.fetchedAt),
+                freshness: freshness((alias.fetchedAt, alias.freshFor, alias.mustRevalidate), sequence: row.sequence),
+                uses: hot.uses(of: object.id))
+        }
+    }
+
+    private static let mostListed = 1000
 
     /// Returns the freshness of a source.
     ///

@@ -13,7 +13,8 @@ struct GifreelCommand: ParsableCommand {
         version: "gifreel \(Gifreel.version)",
         subcommands: [
             ServeCommand.self, HealthCommand.self, ConvertCommand.self, FramesCommand.self, PrewarmCommand.self,
-            PurgeCommand.self, StoreCommand.self, SignCommand.self, RewriteCommand.self, SettingsCommand.self,
+            PurgeCommand.self, CacheCommand.self, StoreCommand.self, SignCommand.self, RewriteCommand.self,
+            SettingsCommand.self,
             ZygoteCommand.self,
         ])
 

@@ -11,6 +11,11 @@ import Testing
         ).finish()
     }
 
+    private func cache(_ arguments: [String]) throws -> ChildProcess.Outcome {
+        try ChildProcess(GifreelProcess.executable, ["cache"] + arguments, environment: ["GIFREEL_ADMIN_TOKEN": "secret"])
+            .finish()
+    }
+
     @Test func sourcesAreForgottenByURLPrefixAndAltogether() throws {
         let gif = gif
         let origin = try LoopbackOrigin(["/x/a.gif": { _ in .ok(gif) }])
@@ -29,6 +34,15 @@ import Testing
         let some = try purge(["--prefix", "HTTP://127.0.0.1:\(origin.port)/x/", "--server", address + "/", "--token", "secret"])
         #expect(some.code == 0 && some.output.contains(": 2 purged"), "\(some)")
         #expect(try !isHit("/x/b.gif") && isHit("/y/c.gif"))
+        let shown = try cache([origin.url("/y/c.gif"), "--server", address])
+        let object = try #require(shown.output.firstMatch(of: /\/object\/[0-9a-f]{64}\.mp4/)).output
+        #expect(shown.code == 0 && shown.output.contains("/y/c.gif: 1 stored\n  mp4: "), "\(shown)")
+        let numbers = try cache(["--server", address])
+        #expect(numbers.code == 0 && numbers.output.contains("renditions   1, "), "\(numbers)")
+        let named = try purge(["--object", address + object, "--server", address], token: "secret")
+        #expect(named.code == 0 && named.output.hasPrefix("\(object): 2 purged"), "\(named)")
+        #expect(try cache([origin.url("/y/c.gif"), "--server", address]).output.contains(": nothing stored"))
+        for path in paths.dropFirst() { #expect(try server.mp4(origin.url(path)).status == 200) }
         let all = try purge(["--all", "--server", address], token: "secret")
         #expect(all.code == 0 && all.output.hasPrefix("everything: 2 purged"), "\(all)")
         #expect(server.storedObjects().isEmpty)
@@ -52,7 +66,7 @@ import Testing
         #expect(bad.code == 1 && bad.log.contains("nonsense: bad_source_url"))
         let nobody = try purge(["--all", "--server", "http://127.0.0.1:1"], token: "secret")
         #expect(nobody.code == 1 && nobody.log.contains("http://127.0.0.1:1: unreachable"))
-        for arguments in [[], ["--all", "http://a.test/"], ["--prefix", ""]] {
+        for arguments in [[], ["--all", "http://a.test/"], ["--prefix", ""], ["--object", "/object/x.mp4"]] {
             let usage = try purge(arguments)
             #expect(usage.code == 64 && usage.log.contains("Usage"))
         }

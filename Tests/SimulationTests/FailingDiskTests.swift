@@ -195,7 +195,8 @@ extension OneAtATime {
             let job = PublishJob(
                 staged: staged,
                 id: ObjectID(source: SourceContents(group: 0, version: 1).digest, rendition: "mp4", encoderVersion: ""),
-                fileExtension: "mp4", facts: [], alias: AliasRecord(key: key, sourceURL: Self.url, fetchedAt: 0),
+                fileExtension: "mp4", facts: [],
+                alias: AliasRecord(key: key, sourceURL: Self.url, rendition: "mp4", fetchedAt: 0),
                 epoch: cache.epoch(for: Self.url))
             return try cache.publisher.process(job).get()
         }

@@ -39,6 +39,11 @@ final class HotRenditions: Sendable {
         objects.peek(id)?.object
     }
 
+    /// The responses with an object while it has been in memory.
+    func uses(of id: ObjectID) -> Int {
+        objects.peek(id)?.uses ?? 0
+    }
+
     /// Adds a rendition that was found or published under an alias.
     ///
     /// - Returns: False if a purge overtook it; then it must not be returned as found.

@@ -43,6 +43,18 @@ package final class StoredObject: Sendable {
     }
 }
 
+/// A stored rendition, as ``Cache/list(of:)`` describes it.
+package struct ListedRendition: Sendable {
+    /// The canonical text of format and options; empty for an alias of an older version.
+    package let rendition: String
+    package let object: ObjectRecord
+    /// Seconds since the origin's last response.
+    package let age: Int64
+    package let freshness: Freshness
+    /// Responses with the object, by any address, while it has been in memory.
+    package let uses: Int
+}
+
 /// A rendition found in the cache or just published: its open file, its record and, if it was found by its source, the alias.
 ///
 /// Immutable except for one slot in which the user of the cache can attach a prepared value. Any thread.

@@ -36,6 +36,8 @@ package struct AliasRecord: Sendable, Equatable {
     package let key: AliasKey
     /// The source's canonical URL. A purge by URL or prefix compares it byte by byte.
     package let sourceURL: String
+    /// The canonical text of format and options; empty in an alias of an older version.
+    package let rendition: String
     /// The validators of the origin's last response.
     package var validators: Validators
     /// The time of the origin's last response by ``CacheClock/steadySeconds()``.
@@ -46,11 +48,12 @@ package struct AliasRecord: Sendable, Equatable {
     package var mustRevalidate: Bool
 
     package init(
-        key: AliasKey, sourceURL: String, validators: Validators = Validators(), fetchedAt: Int64, freshFor: Int64? = nil,
-        mustRevalidate: Bool = false
+        key: AliasKey, sourceURL: String, rendition: String, validators: Validators = Validators(), fetchedAt: Int64,
+        freshFor: Int64? = nil, mustRevalidate: Bool = false
     ) {
         self.key = key
         self.sourceURL = sourceURL
+        self.rendition = rendition
         self.validators = validators
         self.fetchedAt = fetchedAt
         self.freshFor = freshFor

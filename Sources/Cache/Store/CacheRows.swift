@@ -72,7 +72,7 @@ extension AliasRecord {
     /// What the alias takes of the disk: its row and its entries in three indexes, of which one has the URL again.
     var space: Int64 {
         let texts = 2 * sourceURL.utf8.count + (validators.etag?.utf8.count ?? 0) + (validators.lastModified?.utf8.count ?? 0)
-        return Int64(texts) + 192
+        return Int64(texts + rendition.utf8.count) + 192
     }
 }
 
@@ -100,17 +100,18 @@ extension ObjectRow {
 extension AliasRow {
     /// The columns that ``init(_:)`` expects, in their order.
     static let columns =
-        columnList("aliases", ["sequence", "key", "url", "etag", "modified", "fetched", "fresh", "strict"]) + ", "
+        columnList("aliases", ["sequence", "key", "url", "etag", "modified", "fetched", "fresh", "strict", "rendition"])
+        + ", "
         + ObjectRow.columns
 
-    /// The alias in eight columns, followed by its object.
+    /// The alias in nine columns, followed by its object.
     init(_ row: SQLiteRow) throws {
         let record = AliasRecord(
-            key: try row.digest(1), sourceURL: try row.value(2),
+            key: try row.digest(1), sourceURL: try row.value(2), rendition: try row.value(8),
             validators: Validators(etag: try row.value(3), lastModified: try row.value(4)),
             fetchedAt: try row.value(5), freshFor: try row.value(6), mustRevalidate: try row.value(7))
         guard record.isInRange else { throw LedgerError(.damage, "an alias has values out of range") }
-        self.init(sequence: try row.value(0), record: record, object: try ObjectRow(row, from: 8))
+        self.init(sequence: try row.value(0), record: record, object: try ObjectRow(row, from: 9))
     }
 }
 

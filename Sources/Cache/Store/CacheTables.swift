@@ -73,6 +73,8 @@ struct CacheTables {
             "ALTER TABLE aliases ADD COLUMN strict INTEGER NOT NULL DEFAULT 0",
             // The latest sequence before which purges may have been missed.
             "ALTER TABLE cache_state ADD COLUMN unconfirmed INTEGER NOT NULL DEFAULT 0",
+            // The canonical text of format and options.
+            "ALTER TABLE aliases ADD COLUMN rendition TEXT NOT NULL DEFAULT ''",
         ])
 
     let database: SQLiteConnection
@@ -128,6 +130,16 @@ struct CacheTables {
             SELECT \(AliasRow.columns) FROM aliases JOIN objects ON objects.sequence = aliases.object
             WHERE aliases.key = ? AND \(Self.isLive)
             """, [key.bytes]
+        ) { try AliasRow($0) }
+    }
+
+    /// Up to `limit` aliases of a source and their objects, the newest first.
+    func aliases(of sourceURL: String, limit: Int) throws -> [AliasRow] {
+        try database.all(
+            """
+            SELECT \(AliasRow.columns) FROM aliases JOIN objects ON objects.sequence = aliases.object
+            WHERE aliases.url = ? AND aliases.former = 0 AND \(Self.isLive) ORDER BY aliases.sequence DESC LIMIT ?
+            """, [sourceURL, limit]
         ) { try AliasRow($0) }
     }
 
@@ -187,10 +199,10 @@ struct CacheTables {
             "UPDATE aliases SET key = NULL, former = 1 WHERE key = ? AND object <> ? AND \(Self.leadsToLive)", [key, object])
         try database.run("DELETE FROM aliases WHERE key = ?", [key])
         try database.run(
-            "INSERT INTO aliases VALUES (?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO aliases VALUES (?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [
                 sequence, key, object, record.sourceURL, record.validators.etag, record.validators.lastModified,
-                record.fetchedAt, record.freshFor, record.space, record.mustRevalidate,
+                record.fetchedAt, record.freshFor, record.space, record.mustRevalidate, record.rendition,
             ])
     }
 

@@ -210,6 +210,12 @@ final class Store: Sendable {
         return row
     }
 
+    /// Up to `limit` aliases of a source, the newest first; nil if the ledger fails.
+    func aliases(of sourceURL: String, limit: Int) -> [AliasRow]? {
+        let hidden = hidden.load(ordering: .acquiring)
+        return query { try $0.aliases(of: sourceURL, limit: limit) }?.filter { $0.sequence > hidden }
+    }
+
     /// The object with that id; nil if there is none, it is hidden, or the ledger fails.
     func objectRow(_ id: ObjectID) -> ObjectRow? {
         // Before the row is read: a purge that was hidden and is now recorded has removed the row.

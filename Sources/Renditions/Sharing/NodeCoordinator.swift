@@ -75,8 +75,8 @@ package struct SharedFinding: Sendable, Equatable {
     /// The alias of the local cache.
     func alias(of request: RenditionRequest) -> AliasRecord {
         AliasRecord(
-            key: request.key, sourceURL: request.source.canonical, validators: validators, fetchedAt: fetchedAt,
-            freshFor: freshFor, mustRevalidate: mustRevalidate)
+            key: request.key, sourceURL: request.source.canonical, rendition: request.rendition.canonicalText,
+            validators: validators, fetchedAt: fetchedAt, freshFor: freshFor, mustRevalidate: mustRevalidate)
     }
 }
 

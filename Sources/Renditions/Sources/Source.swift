@@ -39,8 +39,9 @@ package struct Source: Sendable {
     func alias(of rendition: Rendition, _ storage: StoragePermission) -> AliasRecord? {
         origin.map { origin in
             AliasRecord(
-                key: AliasKey(origin.url, rendition), sourceURL: origin.url.canonical, validators: origin.validators,
-                fetchedAt: origin.fetchedAt, freshFor: storage.freshFor, mustRevalidate: storage.mustRevalidate)
+                key: AliasKey(origin.url, rendition), sourceURL: origin.url.canonical,
+                rendition: rendition.canonicalText, validators: origin.validators, fetchedAt: origin.fetchedAt,
+                freshFor: storage.freshFor, mustRevalidate: storage.mustRevalidate)
         }
     }
 }

@@ -45,10 +45,14 @@ struct AdminController: Sendable {
         return reply(purging: .object(object))
     }
 
-    /// Handles `/cache`: GET returns statistics, DELETE purges.
+    /// Handles `/cache`: GET returns statistics, or with `url` what is stored of a source; DELETE purges.
     func answer(_ method: HTTPMethod, _ query: [QueryItem], authorization: String?) throws(Problem) -> HTTPReply {
         try authorize(authorization)
-        guard method == .delete else { return .now(statistics()) }
+        guard method == .delete else {
+            guard let item = query.first, item.name == "url" else { return .now(statistics()) }
+            guard query.count == 1 else { throw .badRequest("GET /cache takes no parameter beside url.") }
+            return list(try Self.canonical(item.value, SourceURL.canonicalText(of:)))
+        }
         guard query.count == 1, let item = query.first else {
             throw .badRequest("DELETE /cache takes exactly one parameter: url, prefix, or all=true.")
         }
@@ -116,6 +120,63 @@ struct AdminController: Sendable {
                 var problem = Problem(503, "overloaded", "The purge could not be completed.", retryAfter: 1)
                 problem.cause = error.description
                 return ProblemDocument.response(problem)
+            }
+        }
+    }
+
+    private struct Listed: Encodable {
+        struct Rendition: Encodable {
+            var format: String
+            var options: [String: String]
+            var bytes: Int64
+            var age: Int64
+            var state: String
+            var freshFor: Int64
+            var hits: Int
+            var object: String
+
+            private enum CodingKeys: String, CodingKey {
+                case format
+                case options
+                case bytes
+                case age
+                case state
+                case freshFor = "fresh_for"
+                case hits
+                case object
+            }
+
+            init(_ listed: ListedRendition) {
+                // A canonical text has commas between its parts only.
+                let parts = listed.rendition.split(separator: ",")
+                format = parts.first.map { String($0) } ?? listed.object.fileExtension
+                let pairs = parts.dropFirst().map { $0.split(separator: "=", maxSplits: 1).map { String($0) } }
+                options = Dictionary(pairs.map { ($0[0], $0.count > 1 ? $0[1] : "") }) { first, _ in first }
+                bytes = listed.object.length
+                age = listed.age
+                (state, freshFor) =
+                    switch listed.freshness {
+                    case .fresh(let remaining): ("fresh", remaining)
+                    case .stale: ("stale", 0)
+                    case .expired: ("expired", 0)
+                    case .unconfirmed: ("unconfirmed", 0)
+                    }
+                hits = listed.uses
+                object = "/object/\(listed.object.id).\(listed.object.fileExtension)"
+            }
+        }
+
+        var url: String
+        var renditions: [Rendition]
+    }
+
+    /// What this node has stored of a source.
+    private func list(_ url: String) -> HTTPReply {
+        .later { [cache] in
+            do throws(CacheError) {
+                return Self.json(Listed(url: url, renditions: try await cache.list(of: url).map { Listed.Rendition($0) }))
+            } catch {
+                return ProblemDocument.response(Problem(.init(error)))
             }
         }
     }

@@ -229,8 +229,13 @@ package struct APIOperation: Sendable {
 
     private static let operators = [
         APIOperation(
-            method: "get", path: "/cache", id: "get_cache", summary: "Numbers of the cache.",
-            answers: [Answer(200, "The numbers.", ["application/json": APISchemas.reference("Cache")])],
+            method: "get", path: "/cache", id: "get_cache", summary: "Numbers of the cache, or what is stored of one source.",
+            parameters: [.query("url", APISchemas.text, "The URL of a source.")],
+            answers: [
+                Answer(
+                    200, "The numbers; with url, what is stored of the source.",
+                    ["application/json": ["oneOf": [APISchemas.reference("Cache"), APISchemas.reference("Listed")]]])
+            ],
             problems: adminProblems, needsToken: true),
         APIOperation(
             method: "delete", path: "/cache", id: "delete_cache",

@@ -53,6 +53,7 @@ package enum APISchemas {
     package static var named: [String: JSONValue] {
         [
             "Facts": facts, "FactsRendition": factsRendition, "OEmbed": oembed, "Purged": purged, "Cache": cache,
+            "Listed": listed,
             "PrewarmEntry": prewarmEntry, "PrewarmAccepted": object(["id": text, "total": count]),
             "PrewarmReport": prewarmReport, "Status": status,
         ]
@@ -106,6 +107,18 @@ package enum APISchemas {
             "store": object(["available": flag, "queued": count, "queued_bytes": count]),
             "cluster": object(["shared": flag, "node": text, "nodes": count, "leases": count, "pending_purges": count]),
         ], optional: ["store", "cluster"])
+
+    private static let listed = object([
+        "url": text,
+        "renditions": [
+            "type": "array",
+            "items": object([
+                "format": text, "options": ["type": "object", "additionalProperties": text], "bytes": count, "age": count,
+                "state": ["type": "string", "enum": ["fresh", "stale", "expired", "unconfirmed"]], "fresh_for": count,
+                "hits": count, "object": text,
+            ]),
+        ],
+    ])
 
     private static let prewarmEntry: JSONValue = [
         "type": "object",

@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import Foundation
 internal import Prewarm
+internal import SystemIO
 
 /// The arguments of the commands that drive a running server.
 enum AdminServer {
@@ -20,6 +21,24 @@ enum AdminServer {
         guard isURL(server) else {
             throw ValidationError("--server is “\(server)”; it must be an http or https URL, such as https://gifs.example.com.")
         }
+    }
+
+    private struct Refusal: Decodable {
+        var detail: String
+        var code: String
+    }
+
+    /// The sentence for an answer that refuses a request.
+    static func refusal(_ answer: ServerClient.Answer) -> String {
+        let refusal = try? JSONDecoder().decode(Refusal.self, from: Data(answer.body.utf8))
+        let hint = answer.status == 404 ? " (Is admin.token set on the server?)" : ""
+        return "\(refusal.map { "\($0.code): \($0.detail)" } ?? "status \(answer.status)")\(hint)"
+    }
+
+    /// Prints a sentence on standard error, and returns the exit code for it.
+    static func failure(_ sentence: String) -> ExitCode {
+        StandardError.write("gifreel: \(sentence)\n")
+        return .failure
     }
 
     private static func isURL(_ server: String) -> Bool { server.hasPrefix("http://") || server.hasPrefix("https://") }

@@ -9,13 +9,18 @@ struct PurgeCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "purge",
         abstract: "Removes renditions from the cache of a running server.",
-        usage: "gifreel purge URL…\ngifreel purge --prefix https://example.com/2024/\ngifreel purge --all")
+        usage:
+            "gifreel purge URL…\ngifreel purge --prefix https://example.com/2024/\ngifreel purge --object /object/….mp4\ngifreel purge --all"
+    )
 
     @Argument(help: "URLs of the sources whose renditions are removed.")
     var urls: [String] = []
 
     @Option(help: "Removes the renditions of all sources whose URL begins with this. Can be repeated.")
     var prefix: [String] = []
+
+    @Option(help: "Removes an object, which a path /object/… or its address names. Can be repeated.")
+    var object: [String] = []
 
     @Flag(help: "Removes all renditions.")
     var all = false
@@ -27,8 +32,12 @@ struct PurgeCommand: ParsableCommand {
     var token: String?
 
     func validate() throws {
-        if urls.isEmpty && prefix.isEmpty && !all { throw ValidationError("Give URLs, --prefix or --all.") }
-        if all && !(urls.isEmpty && prefix.isEmpty) { throw ValidationError("--all cannot be combined with URLs or --prefix.") }
+        let isEmpty = urls.isEmpty && prefix.isEmpty && object.isEmpty
+        if isEmpty && !all { throw ValidationError("Give URLs, --prefix, --object or --all.") }
+        if all && !isEmpty { throw ValidationError("--all cannot be combined with URLs, --prefix or --object.") }
+        for name in object where Self.objectPath(name) == nil {
+            throw ValidationError("--object is “\(name)”; it must be a path such as /object/….mp4, or an address with one.")
+        }
         if prefix.contains("") { throw ValidationError("An empty --prefix matches everything; use --all instead.") }
         try AdminServer.validate(server)
     }
@@ -36,27 +45,31 @@ struct PurgeCommand: ParsableCommand {
     /// Purges one scope after the other and prints the result of each. Exits with 1 if the server cannot be reached or refuses,
     /// or if a purge is not in force on every node.
     func run() throws {
-        guard let token = AdminServer.token(token) else { throw Self.failure(AdminServer.missingToken) }
+        guard let token = AdminServer.token(token) else { throw AdminServer.failure(AdminServer.missingToken) }
         let client = ServerClient(server: server, token: token)
         var isComplete = true
         for scope in scopes {
             do throws(FetchError) {
-                isComplete = Self.report(try client.send("DELETE", scope.target), scope) && isComplete
+                isComplete = Self.report(try client.send(scope.method, scope.target), scope) && isComplete
             } catch {
-                throw Self.failure("\(server): \(error)")
+                throw AdminServer.failure("\(server): \(error)")
             }
         }
         if !isComplete { throw ExitCode.failure }
     }
 
-    /// The scopes of `DELETE /cache`.
+    /// The scopes of `DELETE /cache`, and objects, for which the method is `PURGE`.
     private enum Scope {
         case url(String)
         case prefix(String)
+        case object(path: String)
         case all
+
+        var method: String { if case .object = self { "PURGE" } else { "DELETE" } }
 
         var target: String {
             switch self {
+            case .object(let path): path
             case .url(let url): "/cache?url=\(PercentEncoding.encode(url))"
             case .prefix(let prefix): "/cache?prefix=\(PercentEncoding.encode(prefix))"
             case .all: "/cache?all=true"
@@ -68,13 +81,24 @@ struct PurgeCommand: ParsableCommand {
             switch self {
             case .url(let url): url
             case .prefix(let prefix): "\(prefix)…"
+            case .object(let path): path
             case .all: "everything"
             }
         }
     }
 
     private var scopes: [Scope] {
-        urls.map { .url($0) } + prefix.map { .prefix($0) } + (all ? [.all] : [])
+        urls.map { .url($0) } + prefix.map { .prefix($0) }
+            + object.compactMap { Self.objectPath($0).map { .object(path: $0) } } + (all ? [.all] : [])
+    }
+
+    /// The path of an object in a path or an address; nil if there is none.
+    private static func objectPath(_ text: String) -> String? {
+        guard let start = text.range(of: "/object/") else { return nil }
+        let name = text[start.upperBound...].utf8
+        let isName =
+            name.count > 65 && name.allSatisfy { UInt8(ascii: "0")...UInt8(ascii: "z") ~= $0 || $0 == UInt8(ascii: ".") }
+        return isName ? String(text[start.lowerBound...]) : nil
     }
 
     private struct Purged: Decodable {
@@ -84,11 +108,6 @@ struct PurgeCommand: ParsableCommand {
         var complete: Bool?
         var nodes: Int?
         var acknowledged: Int?
-    }
-
-    private struct Refusal: Decodable {
-        var detail: String
-        var code: String
     }
 
     private static func report(_ answer: ServerClient.Answer, _ scope: Scope) -> Bool {
@@ -102,15 +121,7 @@ struct PurgeCommand: ParsableCommand {
             print("\(result), in force on \(acknowledged) of \(nodes) nodes")
             return purged.complete ?? (acknowledged >= nodes)
         }
-        let refusal = try? JSONDecoder().decode(Refusal.self, from: data)
-        let hint = answer.status == 404 ? " (Is admin.token set on the server?)" : ""
-        _ = failure("\(scope.name): \(refusal.map { "\($0.code): \($0.detail)" } ?? "status \(answer.status)")\(hint)")
+        _ = AdminServer.failure("\(scope.name): \(AdminServer.refusal(answer))")
         return false
-    }
-
-    /// Prints a sentence on standard error, and returns the exit code for it.
-    private static func failure(_ sentence: String) -> ExitCode {
-        StandardError.write("gifreel: \(sentence)\n")
-        return .failure
     }
 }

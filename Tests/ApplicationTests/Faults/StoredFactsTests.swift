@@ -81,7 +81,7 @@ import Testing
         let digest = try #require(SourceDigest(hex: String(repeating: "a", count: 64)))
         let alias = AliasRecord(
             key: AliasKey(sourceURL: url, rendition: rendition.canonicalText), sourceURL: url,
-            fetchedAt: Int64(Date().timeIntervalSince1970))
+            rendition: rendition.canonicalText, fetchedAt: Int64(Date().timeIntervalSince1970))
         let id = ObjectID(source: digest, rendition: rendition.canonicalText, encoderVersion: rendition.encoderVersion)
         let outcome = try await cache.publish(
             staged, as: id, fileExtension: "json", facts: [], alias: alias, epoch: cache.epoch(for: url), storing: true)

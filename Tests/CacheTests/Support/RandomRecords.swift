@@ -58,7 +58,7 @@ struct RandomRecords {
 
     mutating func aliasRecord(key: AliasKey? = nil, url: String? = nil) -> AliasRecord {
         AliasRecord(
-            key: key ?? digest(), sourceURL: url ?? text(),
+            key: key ?? digest(), sourceURL: url ?? text(), rendition: text(),
             validators: Validators(etag: chance(50) ? text() : nil, lastModified: chance(50) ? text() : nil),
             fetchedAt: bounded(), freshFor: chance(50) ? bounded() : nil, mustRevalidate: chance(50))
     }

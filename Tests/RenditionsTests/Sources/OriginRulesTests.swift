@@ -32,8 +32,8 @@ import Testing
     /// An alias with these directives.
     private func known(freshFor: Int64?, mustRevalidate: Bool = false) -> AliasRecord {
         AliasRecord(
-            key: AliasKey(sourceURL: url.canonical, rendition: "mp4"), sourceURL: url.canonical, fetchedAt: 0,
-            freshFor: freshFor, mustRevalidate: mustRevalidate)
+            key: AliasKey(sourceURL: url.canonical, rendition: "mp4"), sourceURL: url.canonical,
+            rendition: "mp4", fetchedAt: 0, freshFor: freshFor, mustRevalidate: mustRevalidate)
     }
 
     /// RFC 9111 section 4.2.4.

@@ -57,6 +57,48 @@ import Testing
         }
     }
 
+    @Test func aSourceIsListedWithItsRenditionsTheNewestFirst() async throws {
+        let time = AdvancingClock()
+        try await WebFixture.run(
+            paths,
+            { settings in
+                configure(&settings)
+                settings.cacheClock = time.clock
+            }
+        ) { web async throws in
+            for target in [web.target("jpg,width=9", "/c.gif"), web.target("mp4", "/c.gif"), web.target("mp4", "/up/a.gif")] {
+                #expect(try await web.request("GET", target).status == 200)
+            }
+            for _ in 0..<2 { _ = try await web.request("GET", web.target("mp4", "/c.gif")) }
+            time.pass(10)
+            let target = "/cache?url=\(web.origin.url("/c.gif").replacing("http:", with: "HTTP:"))"
+            let answer = try await web.request("GET", target, headers: Self.token)
+            #expect(answer.status == 200 && answer["cache-control"] == "no-store")
+            #expect(try answer.json()["url"] as? String == web.origin.url("/c.gif"))
+            let listed = try #require(try answer.json()["renditions"] as? [[String: Any]])
+            #expect(listed.compactMap { $0["format"] as? String } == ["mp4", "jpg"])
+            #expect(listed.compactMap { $0["options"] as? [String: String] } == [[:], ["width": "9"]])
+            #expect(listed[0]["hits"] as? Int == 3 && listed[1]["hits"] as? Int == 1)
+            let age = try #require(listed[0]["age"] as? Int)
+            let left = try #require(listed[0]["fresh_for"] as? Int)
+            #expect((10...12).contains(age) && listed[0]["state"] as? String == "fresh" && left > 0)
+            let path = try #require(listed[0]["object"] as? String)
+            let object = try await web.request("GET", path)
+            #expect(object.status == 200 && object.body.count == listed[0]["bytes"] as? Int)
+
+            time.pass(Int64(left))
+            let later = try await web.request("GET", target, headers: Self.token)
+            let stale = try #require((try later.json()["renditions"] as? [[String: Any]])?.first)
+            #expect(stale["state"] as? String == "stale" && stale["fresh_for"] as? Int == 0)
+            #expect(try await web.request("DELETE", target, headers: Self.token).status == 200)
+            let none = try await web.request("GET", target, headers: Self.token)
+            #expect((try none.json()["renditions"] as? [Any])?.isEmpty == true)
+            for bad in ["/cache?url=nonsense", "/cache?url=http://a.test/a.gif&all=true"] {
+                #expect(try await web.request("GET", bad, headers: Self.token).status == 400, "\(bad)")
+            }
+        }
+    }
+
     @Test func aPrefixInAnySpellingOfItsHostCoversItsSources() async throws {
         try await WebFixture.run(paths, configure) { web async throws in
             for path in ["/up/a.gif", "/up/b.gif", "/c.gif"] { _ = try await web.request("GET", web.target("png", path)) }

@@ -1,0 +1,113 @@
+internal import ArgumentParser
+internal import Fetch
+internal import Foundation
+internal import Prewarm
+internal import SystemIO
+
+/// `gifreel cache`: describes the cache of a running server, or what it has stored of sources.
+struct CacheCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "cache",
+        abstract: "Shows the cache of a running server.",
+        usage: "gifreel cache\ngifreel cache URL…",
+        discussion: "Without URLs, prints the numbers of the cache. With URLs, prints a line for each stored rendition.")
+
+    @Argument(help: "URLs of sources.")
+    var urls: [String] = []
+
+    @Flag(help: "Prints the server's JSON.")
+    var json = false
+
+    @Option(help: "The URL of the server, or unix: and the path of its socket.")
+    var server = "http://127.0.0.1:8080"
+
+    @Option(help: "The admin token. Prefer GIFREEL_ADMIN_TOKEN: other users of the machine can see command lines.")
+    var token: String?
+
+    func validate() throws {
+        try AdminServer.validate(server)
+    }
+
+    /// Exits with 1 if the server cannot be reached or refuses.
+    func run() throws {
+        guard let token = AdminServer.token(token) else { throw AdminServer.failure(AdminServer.missingToken) }
+        let client = ServerClient(server: server, token: token)
+        let targets = urls.isEmpty ? ["/cache"] : urls.map { "/cache?url=\(PercentEncoding.encode($0))" }
+        for target in targets {
+            let answer: ServerClient.Answer
+            do throws(FetchError) {
+                answer = try client.send("GET", target)
+            } catch {
+                throw AdminServer.failure("\(server): \(error)")
+            }
+            let body = Data(answer.body.utf8)
+            guard answer.status == 200 else { throw AdminServer.failure(AdminServer.refusal(answer)) }
+            if json {
+                print(answer.body)
+            } else if urls.isEmpty {
+                try Self.printNumbers(body)
+            } else {
+                try Self.printRenditions(body)
+            }
+        }
+    }
+
+    private struct Listed: Decodable {
+        struct Rendition: Decodable {
+            var format: String
+            var options: [String: String]
+            var bytes: Int64
+            var age: Int64
+            var state: String
+            var freshFor: Int64
+            var hits: Int
+            var object: String
+        }
+
+        var url: String
+        var renditions: [Rendition]
+    }
+
+    private static func printRenditions(_ body: Data) throws {
+        let listed = try decoded(Listed.self, body)
+        print("\(listed.url): \(listed.renditions.isEmpty ? "nothing stored" : "\(listed.renditions.count) stored")")
+        for rendition in listed.renditions {
+            let options = rendition.options.sorted { $0.key < $1.key }.map { ",\($0.key)=\($0.value)" }.joined()
+            let left = rendition.state == "fresh" ? "fresh for \(rendition.freshFor) s" : rendition.state
+            print(
+                "  \(rendition.format)\(options): \(rendition.bytes) bytes, \(rendition.age) s old, \(left), "
+                    + "\(rendition.hits) hits, \(rendition.object)")
+        }
+    }
+
+    private struct Numbers: Decodable {
+        var objects: Int64
+        var bytes: Int64
+        var aliases: Int64
+        var diskBytes: Int64
+        var limitBytes: Int64
+        var hits: Int64
+        var misses: Int64
+        var evictions: Int64
+        var inProgress: Int64
+    }
+
+    private static func printNumbers(_ body: Data) throws {
+        let numbers = try decoded(Numbers.self, body)
+        let used = numbers.limitBytes > 0 ? Double(numbers.diskBytes) * 100 / Double(numbers.limitBytes) : 0
+        print("renditions   \(numbers.objects), \(numbers.bytes) bytes, under \(numbers.aliases) addresses")
+        print("disk         \(numbers.diskBytes) of \(numbers.limitBytes) bytes (\(Int(used)) %)")
+        print("look-ups     \(numbers.hits) hits, \(numbers.misses) misses since the start")
+        print("evictions    \(numbers.evictions)")
+        print("in progress  \(numbers.inProgress)")
+    }
+
+    private static func decoded<Document: Decodable>(_ type: Document.Type, _ body: Data) throws -> Document {
+        let decoder = JSONDecoder()
+        decoder.keyDecodingStrategy = .convertFromSnakeCase
+        guard let document = try? decoder.decode(type, from: body) else {
+            throw AdminServer.failure("The answer is not that of a Gifreel server of this version.")
+        }
+        return document
+    }
+}
