@@ -2,11 +2,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 int clinux_memfd_create(const char *name) {
@@ -34,6 +36,18 @@ int clinux_link_tmpfile(int fd, int directory_fd, const char *name) {
     char path[40];
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     return linkat(AT_FDCWD, path, directory_fd, name, AT_SYMLINK_FOLLOW);
+}
+
+int clinux_open_directory(const char *path) {
+    return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+int clinux_open_beneath(int directory_fd, const char *path) {
+    const struct open_how how = {
+        .flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
+        .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
+    };
+    return (int)syscall(SYS_openat2, directory_fd, path, &how, sizeof how);
 }
 
 ssize_t clinux_sendfile(int out_fd, int in_fd, int64_t *offset, size_t count) {

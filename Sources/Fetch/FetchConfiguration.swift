@@ -48,6 +48,8 @@ package struct FetchConfiguration: Sendable {
     package var certificateAuthorities: String?
     /// The buckets whose objects may be fetched, by name. Default: none.
     package var buckets: [String: BucketAccess] = [:]
+    /// The directories whose files may be read, as absolute paths that end with a slash. Default: none.
+    package var directories: Set<String> = []
     /// The sources whose requests must be signed. Other sources may not redirect to them. Default: none.
     package var signedSources: [SourceScope] = []
     /// The fields of requests to certain origins, such as credentials. Default: none.

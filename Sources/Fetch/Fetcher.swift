@@ -25,6 +25,8 @@ package final class Fetcher: Sendable {
     private let context: FetchContext
     private let loop: CurlLoop<TransferDriver>
     private let lastID = Atomic<UInt64>(0)
+    /// For files of this machine, whose disk may be slow.
+    private let fileThreads = WorkThreads(count: 4, limit: 256, name: "fetch-files")
 
     /// Starts the thread.
     ///
@@ -46,6 +48,7 @@ package final class Fetcher: Sendable {
 
     deinit {
         loop.stop()
+        fileThreads.close()
     }
 
     /// Fetches a source. The fetch ends at once when the task is cancelled.
@@ -80,6 +83,7 @@ package final class Fetcher: Sendable {
         _ arriving: ArrivingSource
     ) async throws(FetchError) -> FetchOutcome? {
         try context.settings.check(url)
+        if let file = url.file { return try await read(file, validators, arriving) }
         let id = lastID.add(1, ordering: .relaxed).newValue
         let result = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
@@ -94,6 +98,19 @@ package final class Fetcher: Sendable {
         } onCancel: {
             loop.post(.cancel(id))
         }
+        return try result.get()
+    }
+
+    private func read(
+        _ place: SourceURL.FilePlace, _ validators: SourceValidators, _ arriving: ArrivingSource
+    ) async throws(FetchError) -> FetchOutcome {
+        let reader = FileReader(place, limit: context.settings.configuration.maxBytes)
+        let result = await fileThreads.run { [context] in
+            Result { () throws(FetchError) in
+                try reader.read(validators, arriving) { context.metrics.count(file: $0) }
+            }
+        }
+        guard let result else { throw .busy }
         return try result.get()
     }
 
@@ -127,5 +144,6 @@ package final class Fetcher: Sendable {
     /// Ends all fetches with ``FetchError/closed``, stops the thread and waits for it, which takes milliseconds.
     package func shutdown() {
         loop.stop()
+        fileThreads.close()
     }
 }

@@ -275,7 +275,7 @@ extension Setting {
     private static let mounts = [
         Setting(
             each: mount, "origin", \.origin, .live, example: "https://media.example.com/uploads/",
-            "URL that the paths of the mount are appended to: http, https, or s3://bucket/prefix."),
+            "URL that the paths of the mount are appended to: http, https, s3://bucket/prefix, or file:///directory."),
         Setting(
             each: mount, "allow", \.allow, .live, whenUnset: "all paths", example: "avatars/, posts/",
             "Paths below the origin that may be requested."),

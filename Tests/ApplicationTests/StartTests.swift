@@ -107,7 +107,7 @@ extension OperationsTests {
             ("mounts.mp4.origin=https://a/", "mounts.mp4 cannot be used: /mp4 is a route of the server"),
             (
                 "mounts.a.origin=ftp://x/",
-                "mounts.a.origin is “ftp://x/”; it must be an http or https URL or s3://bucket/prefix."
+                "mounts.a.origin is “ftp://x/”; it must be an http or https URL, s3://bucket/prefix or file:///directory."
             ),
             (
                 "presets.sticker=width=480",

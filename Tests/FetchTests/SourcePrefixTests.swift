@@ -36,6 +36,7 @@ import Testing
         ("S3://Pics", "s3://Pics"),
         ("s3://pics/f/%c3%bc/a b+", "s3://pics/f/%C3%BC/a%20b%2B"),
         ("s3://pics/g/../f/", "s3://pics/f/"),
+        ("FILE:///srv/%c3%bc/a b+", "file:///srv/%C3%BC/a%20b%2B"), ("file:///srv/x/../y", "file:///srv/y"), ("fil", "fil"),
     ])
     func prefixHasItsCanonicalForm(text: String, canonical: String) throws {
         #expect(try SourceURL.canonicalPrefix(of: text) == canonical)
@@ -53,6 +54,7 @@ import Testing
         ("http://127.0.0.1:99999", .badPort), ("http://a:0", .badPort), ("http://a:b:c", .badPort),
         ("http://127.0.0.1:18961\u{c}", .badPort), ("http://:80", .badHost), ("http://[::1]x", .badHost),
         ("http://[g", .badHost), ("s3://pics/a?b", .malformed), ("s3://pics/%C", .malformed),
+        ("file://host/a", .badHost), ("file:///a?b", .malformed),
     ])
     func prefixOfNoSourceIsRefused(text: String, error: SourceURLError) {
         #expect(throws: error) { try SourceURL.canonicalPrefix(of: text) }

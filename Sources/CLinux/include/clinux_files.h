@@ -23,6 +23,14 @@ int clinux_open_tmpfile(const char *directory, mode_t mode);
 /// Gives an O_TMPFILE descriptor a name (linkat(2) through /proc/self/fd). Fails with EEXIST if the name exists.
 int clinux_link_tmpfile(int fd, int directory_fd, const char *name);
 
+/// open(2) of a directory with O_PATH | O_DIRECTORY | O_CLOEXEC. Returns a descriptor, or -1 with errno.
+int clinux_open_directory(const char *path);
+
+/// openat2(2) of an existing file for reading, with O_CLOEXEC, O_NOCTTY and O_NONBLOCK. Neither `..` nor a symbolic link may lead out of
+/// `directory_fd` (RESOLVE_BENEATH), and links of /proc are not followed. Returns a descriptor, or -1 with errno: EXDEV for a path that
+/// leads out, ENOSYS before Linux 5.6.
+int clinux_open_beneath(int directory_fd, const char *path);
+
 /// sendfile(2), which Swift's Glibc module does not offer on every architecture.
 ssize_t clinux_sendfile(int out_fd, int in_fd, int64_t *offset, size_t count);
 

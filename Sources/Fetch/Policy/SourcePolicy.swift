@@ -24,6 +24,8 @@ package struct SourcePolicy: Sendable {
 
     /// Returns why `url` may not be fetched, or nil if only the addresses of its host can still forbid it.
     package func refusal(of url: SourceURL) -> Refusal? {
+        // A mount names the directory.
+        if url.file != nil { return nil }
         guard patterns.contains(where: { $0.matches(url) }) else { return .pattern }
         return addresses.refusal(of: url).map { .address($0) }
     }
@@ -83,7 +85,7 @@ package struct SourcePattern: Hashable, Sendable, CustomStringConvertible {
         pathIsTextPrefix = false
     }
 
-    /// Whether the pattern matches `url`.
+    /// Whether the pattern matches `url`. A file has its path and the host `localhost`.
     package func matches(_ url: SourceURL) -> Bool {
         guard scheme == nil || scheme == url.scheme, port == nil || port == url.port, host.matches(url.hostName) else {
             return false

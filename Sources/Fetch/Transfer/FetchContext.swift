@@ -51,6 +51,7 @@ final class FetchSettings: Sendable {
         if let bucket = url.bucket, !(configuration.buckets[bucket].map { url.requestText.hasPrefix($0.root) } ?? false) {
             throw .notAllowed(.pattern)
         }
+        if let file = url.file, !configuration.directories.contains(file.directory) { throw .notAllowed(.pattern) }
     }
 }
 
@@ -108,6 +109,10 @@ final class FetchMetrics: Sendable {
             counters.connections += opened
             counters.refusedAddresses += refused
         }
+    }
+
+    func count(file bytes: Int) {
+        counters.withLock { $0.bytes += bytes }
     }
 
     func setLoad(active: Int, waiting: Int) {

@@ -27,6 +27,20 @@ package struct SourceURL: Sendable {
     /// The bucket of an object in S3, whose canonical form is `s3://bucket/key`; nil for all other sources. Only a mount can name
     /// such a source, so that clients cannot have requests of their own signed.
     package let bucket: String?
+    /// The path below the directory of a file of this machine, whose canonical form is `file:///directory/path`; nil for all other
+    /// sources. Only a mount can name such a source.
+    let file: FilePlace?
+
+    /// A file below a directory.
+    struct FilePlace: Sendable, Equatable {
+        /// An absolute path that ends with a slash.
+        let directory: String
+        /// Without a slash at its beginning.
+        let path: String
+    }
+
+    /// Whether only a mount can name the source.
+    package var isOfMount: Bool { bucket != nil || file != nil }
 
     let hostName: HostName
     /// The URL to fetch: ``canonical`` with the query as given, because some origins sign its exact text. An object in S3 has the URL
@@ -34,7 +48,7 @@ package struct SourceURL: Sendable {
     let requestText: String
 
     /// The text for addresses that clients use: it leads to an equal source, and is fetched as this one is.
-    package var text: String { bucket == nil ? requestText : canonical }
+    package var text: String { isOfMount ? canonical : requestText }
 
     /// The host in lower case; an IPv6 address without brackets.
     package var host: String { hostName.text }
@@ -63,6 +77,7 @@ package struct SourceURL: Sendable {
         self.path = path
         self.query = query
         bucket = nil
+        file = nil
         guard canonical.utf8.count <= Self.maxLength else { throw .tooLong(limit: Self.maxLength) }
         // libcurl fetches this text, so it has to parse it to the same URL.
         guard try CurlURL(requestText).text() == requestText else { throw .malformed }
@@ -81,16 +96,8 @@ package struct SourceURL: Sendable {
     package init(s3 text: String, bucket: String, at root: SourceURL) throws(SourceURLError) {
         let start = "\(Self.s3Scheme)\(bucket)/"
         guard text.hasPrefix(start) else { throw .unsupportedScheme }
-        let parsed = try SourceURL(root.canonical + text.dropFirst(start.count))
-        guard parsed.query == nil, parsed.canonical.hasPrefix(root.canonical) else { throw .malformed }
-        guard let key = PercentEncoding.decode(parsed.canonical.dropFirst(root.canonical.count)),
-            !key.utf8.contains(where: { $0 < 0x20 || $0 == 0x7f })
-        else { throw .badCharacter }
-        let parts = key.split(separator: "/", omittingEmptySubsequences: false)
-        guard key.isEmpty || (parts.last == "" ? parts.dropLast() : parts[...]).allSatisfy({ !["", ".", ".."].contains($0) })
-        else { throw .malformed }
         // The path is encoded as it is signed.
-        let encoded = PercentEncoding.encode(key, keepsSlashes: true)
+        let encoded = PercentEncoding.encode(try Self.key(String(text.dropFirst(start.count)), at: root), keepsSlashes: true)
         canonical = start + encoded
         requestText = root.canonical + encoded
         path = root.path + encoded
@@ -99,11 +106,58 @@ package struct SourceURL: Sendable {
         hostName = root.hostName
         query = nil
         self.bucket = bucket
+        file = nil
         guard max(canonical.utf8.count, requestText.utf8.count) <= Self.maxLength else { throw .tooLong(limit: Self.maxLength) }
     }
 
-    /// The canonical form of a URL, also of an object in S3, for purges.
+    /// The decoded path below a URL that ends with a slash.
+    ///
+    /// - Parameter text: With or without percent-encoding.
+    private static func key(_ text: String, at root: SourceURL) throws(SourceURLError) -> String {
+        let parsed = try SourceURL(root.canonical + text)
+        guard parsed.query == nil, parsed.canonical.hasPrefix(root.canonical) else { throw .malformed }
+        guard let key = PercentEncoding.decode(parsed.canonical.dropFirst(root.canonical.count)),
+            !key.utf8.contains(where: { $0 < 0x20 || $0 == 0x7f })
+        else { throw .badCharacter }
+        let parts = key.split(separator: "/", omittingEmptySubsequences: false)
+        guard key.isEmpty || (parts.last == "" ? parts.dropLast() : parts[...]).allSatisfy({ !["", ".", ".."].contains($0) })
+        else { throw .malformed }
+        return key
+    }
+
+    /// The scheme of files of this machine, with its slashes.
+    package static let fileScheme = "file://"
+
+    /// The URL of a file, or of a directory that ends with a slash.
+    ///
+    /// - Parameters:
+    ///   - text: `file:///directory/path`, the path with or without percent-encoding.
+    ///   - directory: An absolute path that ends with a slash, not encoded.
+    /// - Throws: ``SourceURLError`` for a text that is not below the directory, and for a path that no key of S3 may have either.
+    package init(file text: String, below directory: String) throws(SourceURLError) {
+        let start = Self.fileScheme + PercentEncoding.encode(directory, keepsSlashes: true)
+        guard text.hasPrefix(start) else { throw .unsupportedScheme }
+        // Its address is never connected to.
+        let root = try SourceURL("http://localhost/")
+        let key = try Self.key(String(text.dropFirst(start.count)), at: root)
+        canonical = start + PercentEncoding.encode(key, keepsSlashes: true)
+        requestText = canonical
+        path = String(canonical.dropFirst(Self.fileScheme.count))
+        scheme = root.scheme
+        port = root.port
+        hostName = root.hostName
+        query = nil
+        bucket = nil
+        file = FilePlace(directory: directory, path: key)
+        guard canonical.utf8.count <= Self.maxLength else { throw .tooLong(limit: Self.maxLength) }
+    }
+
+    /// The canonical form of a URL, also of an object in S3 or a file, for purges.
     package static func canonicalText(of text: String) throws(SourceURLError) -> String {
+        if text.lowercased().hasPrefix(fileScheme) {
+            // The form does not depend on the directory.
+            return try SourceURL(file: fileScheme + text.dropFirst(fileScheme.count), below: "/").canonical
+        }
         guard text.lowercased().hasPrefix(s3Scheme) else { return try SourceURL(text).canonical }
         let rest = text.dropFirst(s3Scheme.count)
         let bucket = String(rest.prefix { $0 != "/" })

@@ -20,6 +20,10 @@ extension SourceURL {
         let authority = rest.prefix { $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }
         let tail = rest.dropFirst(authority.count)
         guard !tail.contains(UInt8(ascii: "#")) else { throw .malformed }
+        if scheme == fileScheme {
+            guard authority.isEmpty else { throw .badHost }
+            return try fileScheme + canonicalPath(tail)
+        }
         if scheme == s3Scheme { return try canonicalPrefix(bucket: String(Substring(authority)), key: tail) }
         if tail.isEmpty { return try canonicalPrefix(scheme: scheme, authority: authority) }
         let path = tail.prefix { $0 != UInt8(ascii: "?") }
@@ -31,7 +35,7 @@ extension SourceURL {
             + "?" + URLNormalization.normalizedQueryPrefix(String(Substring(tail.dropFirst(path.count + 1))))
     }
 
-    private static let prefixSchemes = ["http://", "https://", s3Scheme]
+    private static let prefixSchemes = ["http://", "https://", s3Scheme, fileScheme]
 
     /// The canonical form of scheme and authority without a path.
     private static func canonicalPrefix(scheme: String, authority: Substring.UTF8View) throws(SourceURLError) -> String {
@@ -75,11 +79,16 @@ extension SourceURL {
     ///
     /// - Parameter key: With its slash; empty if the text ends within the bucket.
     private static func canonicalPrefix(bucket: String, key: Substring.UTF8View) throws(SourceURLError) -> String {
-        if key.isEmpty { return s3Scheme + bucket }
-        guard !key.contains(UInt8(ascii: "?")) else { throw .malformed }
-        let path = try URLNormalization.normalizedPathPrefix(String(Substring(key)))
+        try s3Scheme + bucket + canonicalPath(key)
+    }
+
+    /// The canonical form of the beginning of a path that is encoded as keys of S3 are; empty for an empty one.
+    private static func canonicalPath(_ path: Substring.UTF8View) throws(SourceURLError) -> String {
+        if path.isEmpty { return "" }
+        guard !path.contains(UInt8(ascii: "?")) else { throw .malformed }
+        let path = try URLNormalization.normalizedPathPrefix(String(Substring(path)))
         guard let decoded = PercentEncoding.decode(path[...]) else { throw .malformed }
-        return s3Scheme + bucket + PercentEncoding.encode(decoded, keepsSlashes: true)
+        return PercentEncoding.encode(decoded, keepsSlashes: true)
     }
 }
 

@@ -27,17 +27,17 @@ extension PurgeNotice {
         }
     }
 
-    /// The source with a canonical URL. Only a mount knows where an object in S3 is.
+    /// The source with a canonical URL. Only a mount knows where an object in S3 or a file is.
     private static func source(_ text: String, _ mounts: [String: Mount]) -> SourceURL? {
-        guard text.hasPrefix(SourceURL.s3Scheme) else { return try? SourceURL(text) }
+        guard [SourceURL.s3Scheme, SourceURL.fileScheme].contains(where: text.hasPrefix) else { return try? SourceURL(text) }
         return mounts.values.lazy.filter { text.hasPrefix($0.base) }.compactMap { try? $0.source(text) }.first
     }
 
     private static func targets(of source: SourceURL, _ mounts: [String: Mount]) -> [String] {
         let addresses = RenditionAddresses(of: source, mounts: mounts, keys: SigningKeys(), expires: nil)
         let path = [addresses.sourceText].filter { $0.hasPrefix("/") }
-        // An object in S3 has addresses below mounts only.
-        if source.bucket != nil, path.isEmpty { return [] }
+        // An object in S3 or a file has addresses below mounts only.
+        if source.isOfMount, path.isEmpty { return [] }
         let pages = [Rendition(format: .json), Rendition(format: .html)]
         return (Rendition.listed + pages).map(addresses.target) + path
     }

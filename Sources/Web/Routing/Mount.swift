@@ -1,6 +1,7 @@
 package import Fetch
 package import Media
 internal import Renditions
+internal import SystemIO
 
 /// An origin that targets address by a name of the configuration.
 package struct Mount: Sendable, Equatable {
@@ -59,6 +60,17 @@ package struct Mount: Sendable, Equatable {
     package init(origin: SourceURL) {
         self.origin = origin
         bucketRoot = nil
+        directory = nil
+    }
+
+    /// A mount of files of this machine.
+    ///
+    /// - Parameter directory: An absolute path that ends with a slash.
+    package init(directory: String) throws(SourceURLError) {
+        let text = SourceURL.fileScheme + PercentEncoding.encode(directory, keepsSlashes: true)
+        origin = try SourceURL(file: text, below: directory)
+        bucketRoot = nil
+        self.directory = directory
     }
 
     /// A mount of objects.
@@ -69,10 +81,13 @@ package struct Mount: Sendable, Equatable {
     package init(s3 text: String, bucket: String, at root: SourceURL) throws(SourceURLError) {
         origin = try SourceURL(s3: text.hasSuffix("/") ? text : text + "/", bucket: bucket, at: root)
         bucketRoot = root
+        directory = nil
     }
 
     /// The URL of the bucket if the origin is `s3://bucket/prefix`.
     private let bucketRoot: SourceURL?
+    /// The directory of files, which ends with a slash; nil for all other origins.
+    package let directory: String?
 
     /// The origin with a trailing slash.
     package var base: String {
@@ -92,6 +107,7 @@ package struct Mount: Sendable, Equatable {
 
     /// The pattern of a path below the origin; nil if it cannot be one.
     package func pattern(_ path: String) -> SourcePattern? {
+        if directory != nil { return SourcePattern("localhost\(origin.path)\(path)") }
         guard let bucketRoot, let bucket = origin.bucket else { return SourcePattern(base + path) }
         // Patterns compare paths of requests.
         let folder = base.dropFirst("\(SourceURL.s3Scheme)\(bucket)/".count)
@@ -109,6 +125,7 @@ package struct Mount: Sendable, Equatable {
 
     /// The source at a URL that begins with ``base``.
     func source(_ text: String) throws(SourceURLError) -> SourceURL {
+        if let directory { return try SourceURL(file: text, below: directory) }
         guard let bucketRoot, let bucket = origin.bucket else { return try SourceURL(text) }
         return try SourceURL(s3: text, bucket: bucket, at: bucketRoot)
     }

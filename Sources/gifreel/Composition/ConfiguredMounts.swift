@@ -15,6 +15,8 @@ struct ConfiguredMounts {
     private(set) var originFields: [OriginFields] = []
     /// The buckets of `s3://` origins, by name.
     private(set) var buckets: [String: BucketAccess] = [:]
+    /// The directories of `file://` origins, which end with a slash.
+    private(set) var directories: Set<String> = []
     /// Seconds for which sources are fresh, by the beginning of their URLs.
     private(set) var freshFor: [String: Int64] = [:]
     private let store: Settings.Store.S3
@@ -37,7 +39,8 @@ struct ConfiguredMounts {
         mount.allow = try SettingParser.list(
             settings.allow, "mounts.\(name).allow", "a path below the origin, such as avatars/"
         ) { [mount] path in path.hasPrefix("/") || mount.pattern(path) == nil ? nil : path }
-        mount.freshFor = settings.freshFor?.components.seconds
+        // Looking at a file costs next to nothing.
+        mount.freshFor = settings.freshFor?.components.seconds ?? (mount.directory == nil ? nil : Self.freshForOfFiles)
         mount.maxAge = settings.maxAge.map { Int($0.components.seconds) }
         mount.sources = SourceFormat.allCases.filter { format in
             settings.sources.contains { $0.rawValue == format.name }
@@ -55,7 +58,11 @@ struct ConfiguredMounts {
         mount.requiresSignature = settings.requireSignature
         try addFields(settings, of: &mount, named: name)
         mounts[name] = mount
-        patterns += mount.patterns
+        if let directory = mount.directory {
+            directories.insert(directory)
+        } else {
+            patterns += mount.patterns
+        }
         if let seconds = mount.freshFor { freshFor[mount.base] = seconds }
     }
 
@@ -67,8 +74,8 @@ struct ConfiguredMounts {
             let field = wrong.prefix { $0 != ":" }
             throw SettingsError("mounts.\(name).headers: “\(field)” is not a field “Name: value” that may be set.")
         }
-        guard settings.headers.isEmpty || mount.origin.bucket == nil else {
-            throw SettingsError("mounts.\(name).headers is set, but requests to S3 are signed with keys.")
+        guard settings.headers.isEmpty || !mount.origin.isOfMount else {
+            throw SettingsError("mounts.\(name).headers is set, but only requests to http and https origins can have fields.")
         }
         let base = mount.base
         for (other, known) in mounts where known.base.hasPrefix(base) || base.hasPrefix(known.base) {
@@ -84,6 +91,29 @@ struct ConfiguredMounts {
         }
     }
 
+    /// Seconds for which a source of a `file://` origin is fresh, unless the settings say otherwise.
+    private static let freshForOfFiles: Int64 = 10
+
+    /// The mount of a `file://` origin.
+    private static func mount(ofFiles settings: Settings.Mount, _ origin: String, _ name: String) throws(SettingsError) -> Mount
+    {
+        guard settings.query == .options else {
+            throw SettingsError("\(name).query is forward, but files have no query.")
+        }
+        // The path is written as it is, and not encoded.
+        let path = String(origin.dropFirst(SourceURL.fileScheme.count))
+        let parts = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
+        let isDirectory =
+            path.hasPrefix("/") && path.utf8.count > 1
+            && (parts.last == "" ? parts.dropLast() : parts).allSatisfy { !["", ".", ".."].contains($0) }
+        guard isDirectory, let mount = try? Mount(directory: path.hasSuffix("/") ? path : path + "/") else {
+            throw SettingsError(
+                "\(name).origin is “\(origin)”; it must be an absolute path without empty parts and dots, such as file:///srv/gifs."
+            )
+        }
+        return mount
+    }
+
     /// The mount of an origin. Adds the bucket of an `s3://` origin to ``buckets``.
     private mutating func mountOrigin(of settings: Settings.Mount, _ name: String) throws(SettingsError) -> Mount {
         let origin = settings.origin ?? ""
@@ -91,7 +121,9 @@ struct ConfiguredMounts {
             guard settings.s3 == Settings.Mount.S3() else {
                 throw SettingsError("\(name).s3 is set, but \(name).origin does not begin with s3://.")
             }
-            return Mount(origin: try SettingParser.url(origin, "\(name).origin", "an http or https URL or s3://bucket/prefix"))
+            if origin.lowercased().hasPrefix(SourceURL.fileScheme) { return try Self.mount(ofFiles: settings, origin, name) }
+            let forms = "an http or https URL, s3://bucket/prefix or file:///directory"
+            return Mount(origin: try SettingParser.url(origin, "\(name).origin", forms))
         }
         guard settings.query == .options else {
             throw SettingsError("\(name).query is forward, but requests to S3 are signed without a query.")

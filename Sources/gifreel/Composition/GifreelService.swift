@@ -273,6 +273,7 @@ extension ServiceConfiguration {
         sender.perHost = 4
         sender.originFields = []
         sender.buckets = [:]
+        sender.directories = []
         return sender
     }
 }

@@ -155,6 +155,7 @@ extension ServiceConfiguration {
         fetch.originFields = configured.originFields
         fetch.signedSources = configured.mounts.values.flatMap(\.signedSources)
         fetch.buckets = configured.buckets
+        fetch.directories = configured.directories
         originRules.freshFor = configured.freshFor
     }
 

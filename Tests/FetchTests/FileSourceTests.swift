@@ -1,0 +1,146 @@
+import Foundation
+import Glibc
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import Fetch
+
+@Suite("A mount can serve the files of a directory, and nothing outside it") struct FileSourceTests {
+    private let directory: ScratchDirectory
+    private let root: String
+
+    init() throws {
+        directory = try ScratchDirectory()
+        root = directory.path + "/root/"
+        try FileManager.default.createDirectory(atPath: root + "sub", withIntermediateDirectories: true)
+        try Self.write(TestGIF.dot, root + "a.gif")
+        try Self.write(TestGIF.large(400_000), root + "sub/b ü%.gif")
+        try Self.write(TestGIF.dot, directory.path + "/outside.gif")
+    }
+
+    private static func write(_ bytes: [UInt8], _ path: String) throws {
+        try Data(bytes).write(to: URL(fileURLWithPath: path))
+    }
+
+    private func url(_ path: String) throws -> SourceURL {
+        try SourceURL(file: "file://" + root + path, below: root)
+    }
+
+    private func withFetcher(
+        _ change: (inout FetchConfiguration) -> Void = { _ in }, _ body: (Fetcher) async throws -> Void
+    ) async throws {
+        var configuration = FetchConfiguration()
+        // Patterns are for hosts.
+        configuration.allow = []
+        configuration.directories = [root]
+        change(&configuration)
+        let fetcher = try Fetcher(configuration: configuration)
+        defer { fetcher.shutdown() }
+        try await body(fetcher)
+    }
+
+    private func fetched(_ outcome: FetchOutcome) throws -> FetchedSource {
+        guard case .fetched(let source) = outcome else { throw FetchError.closed }
+        return source
+    }
+
+    @Test func aFileIsReadAndShownWhileItIsRead() async throws {
+        try await withFetcher { fetcher in
+            let arriving = ArrivingSource()
+            let source = try fetched(try await fetcher.fetch(url("sub/b%20%c3%BC%25.gif"), arriving: arriving))
+            #expect(try source.bytes.readAll() == TestGIF.large(400_000) && source.count == 400_000)
+            #expect(arriving.start?.length == 400_000 && arriving.count == 400_000)
+            #expect(source.validators.etag != nil && source.validators.lastModified == nil)
+            #expect(fetcher.counters().bytes == 400_000)
+        }
+    }
+
+    @Test func aFileThatHasNotChangedIsNotReadAgain() async throws {
+        try await withFetcher { fetcher in
+            let first = try fetched(try await fetcher.fetch(url("a.gif")))
+            guard case .notModified(let same) = try await fetcher.fetch(url("a.gif"), validators: first.validators) else {
+                Issue.record("read again")
+                return
+            }
+            #expect(same.validators == first.validators)
+            // The same size and, by the program that writes it, the same time.
+            var times = stat()
+            #expect(stat(root + "a.gif", &times) == 0)
+            try Self.write(TestGIF.dot.dropLast() + [0x3c], root + "a.gif")
+            var former = [times.st_atim, times.st_mtim]
+            #expect(utimensat(AT_FDCWD, root + "a.gif", &former, 0) == 0)
+            let second = try fetched(try await fetcher.fetch(url("a.gif"), validators: first.validators))
+            #expect(second.validators != first.validators && second.sha256 != first.sha256)
+        }
+    }
+
+    @Test func symbolicLinksDoNotLeadOutOfTheDirectory() async throws {
+        for (name, target) in [
+            ("inside.gif", "sub/../a.gif"), ("up.gif", "../outside.gif"), ("absolute.gif", directory.path + "/outside.gif"),
+            ("loop.gif", "loop.gif"), ("proc.gif", "/proc/self/exe"),
+        ] {
+            try FileManager.default.createSymbolicLink(atPath: root + name, withDestinationPath: target)
+        }
+        try FileManager.default.createSymbolicLink(atPath: root + "out", withDestinationPath: directory.path)
+        try await withFetcher { fetcher in
+            let inside = try fetched(try await fetcher.fetch(url("inside.gif")))
+            #expect(inside.count == TestGIF.dot.count)
+            for path in ["up.gif", "absolute.gif", "loop.gif", "proc.gif", "out/outside.gif", "out/root/a.gif"] {
+                await #expect(throws: FetchError.notFound, "\(path)") { try await fetcher.fetch(url(path)) }
+            }
+        }
+    }
+
+    @Test func whatIsNoRegularFileIsMissing() async throws {
+        #expect(mkfifo(root + "fifo.gif", 0o600) == 0)
+        try Self.write([], root + "empty.gif")
+        try Self.write(Array("<html>".utf8), root + "page.gif")
+        try await withFetcher { fetcher in
+            for path in ["none.gif", "a.gif/b.gif", "sub", "fifo.gif"] {
+                await #expect(throws: FetchError.notFound, "\(path)") { try await fetcher.fetch(url(path)) }
+            }
+            await #expect(throws: FetchError.notAGIF(looksLike: .empty)) { try await fetcher.fetch(url("empty.gif")) }
+            await #expect(throws: FetchError.notAGIF(looksLike: .html)) { try await fetcher.fetch(url("page.gif")) }
+        }
+        try await withFetcher({ $0.maxBytes = 399_999 }) { fetcher in
+            await #expect(throws: FetchError.tooLarge(limit: 399_999, declared: 400_000)) {
+                try await fetcher.fetch(url("sub/b ü%25.gif".replacing(" ", with: "%20").replacing("ü", with: "%C3%BC")))
+            }
+        }
+    }
+
+    @Test func aMissingDirectoryIsTheOriginsFaultAndAnotherOneIsRefused() async throws {
+        let url = try url("a.gif")
+        try await withFetcher({ $0.directories = [directory.path + "/other/"] }) { fetcher in
+            await #expect(throws: FetchError.notAllowed(.pattern)) { try await fetcher.fetch(url) }
+        }
+        try await withFetcher { fetcher in
+            try FileManager.default.removeItem(atPath: root)
+            let error = await #expect(throws: FetchError.self) { try await fetcher.fetch(url) }
+            guard case .unreachable? = error else {
+                Issue.record("\(String(describing: error))")
+                return
+            }
+        }
+    }
+
+    @Test(arguments: ["..%2Foutside.gif", "x/..%2F..%2Fa.gif", "a%00.gif", "x//a.gif", "/a.gif", "a.gif?b"])
+    func aPathThatCouldLeadElsewhereIsNoSource(_ path: String) {
+        #expect(throws: SourceURLError.self) { try SourceURL(file: "file:///srv/gifs/" + path, below: "/srv/gifs/") }
+    }
+
+    @Test(arguments: ["../a.gif", "x/../a.gif", "%2e%2e/a.gif", "./a.gif"])
+    func dotSegmentsAreResolvedWithinTheDirectory(_ path: String) throws {
+        #expect(try SourceURL(file: "file:///srv/gifs/" + path, below: "/srv/gifs/").canonical == "file:///srv/gifs/a.gif")
+    }
+
+    @Test func onlyAMountCanNameAFile() {
+        for text in ["file:///etc/passwd", "FILE:///srv/a.gif"] {
+            #expect(throws: SourceURLError.unsupportedScheme) { try SourceURL(text) }
+        }
+        #expect(throws: SourceURLError.unsupportedScheme) {
+            try SourceURL(file: "file:///srv/other/a.gif", below: "/srv/gifs/")
+        }
+    }
+}
