@@ -250,10 +250,10 @@ extension Setting {
             "Sum of all delays. Many GIFs end with a delay of 655.35 s, which means that the animation stops there."),
         Setting(
             "limits.cpu", \.limits.cpu, inWholeSeconds: .seconds(1)...day, .live,
-            "Processor time of one conversion; one to AV1, AVIF or WebM may use three times as much."),
+            "Processor time of one conversion; one to AV1, AVIF, awebp or WebM may use three times as much."),
         Setting(
             "limits.memory", \.limits.memory, in: .mebibytes(64) ... .tebibytes(1), .live,
-            "Memory of one conversion; one to WebM may use one and a half times as much."),
+            "Memory of one conversion; one to WebM or awebp may use one and a half times as much."),
     ]
 
     private static let renditions = [
@@ -284,7 +284,7 @@ extension Setting {
             "Formats of the sources: gif, apng (.png and .apng) and webp. With apng or webp, renditions are at a.webp.mp4."),
         Setting(
             each: mount, "negotiate", \.negotiate, .live, example: "true",
-            "Whether the path of a source answers with a video or an AVIF only if Accept names it; other clients get the source itself."
+            "Whether the path of a source answers with a video, an AVIF or a WebP only if Accept names it; other clients get the source itself."
         ),
         Setting(
             each: mount, "on_miss", \.onMiss, .live, example: "original",

@@ -40,7 +40,7 @@ import Testing
         #expect(try server.request("GET", address.replacingOccurrences(of: ".\(format)", with: ".mp4")).status == 404)
     }
 
-    @Test(arguments: [("webm", "video/webm"), ("avif", "image/avif")])
+    @Test(arguments: [("webm", "video/webm"), ("avif", "image/avif"), ("awebp", "image/webp")])
     func moreVideosAreMadeStoredAndListed(_ format: String, _ type: String) throws {
         // An AVIF that is larger than its source is not listed. Decoders skip what is behind the trailer.
         let gif = gif + [UInt8](repeating: 0, count: 20_000)
@@ -49,7 +49,10 @@ import Testing
         let server = try GifreelProcess(["mounts.media.origin=\(origin.url("/"))", "admin.token=secret"])
         let made = try server.request("GET", "/\(format),speed=2/\(origin.url("/a.gif"))")
         #expect(made.status == 200 && made["content-type"] == type && made["cache-status"] == "gifreel; fwd=miss; stored")
-        #expect(made.body.starts(with: format == "webm" ? [0x1a, 0x45, 0xdf, 0xa3] : [0, 0, 0, 44] + Array("ftypavis".utf8)))
+        let signatures: [String: [UInt8]] = [
+            "webm": [0x1a, 0x45, 0xdf, 0xa3], "avif": [0, 0, 0, 44] + Array("ftypavis".utf8), "awebp": Array("RIFF".utf8),
+        ]
+        #expect(made.body.starts(with: try #require(signatures[format])))
         let range = try server.request("GET", "/\(format),speed=2/\(origin.url("/a.gif"))", headers: ["Range: bytes=0-1"])
         #expect(range.status == 206 && range.body == Array(made.body.prefix(2)))
         let swapped = try server.request("GET", "/media/a.\(format)?speed=2")

@@ -22,7 +22,8 @@ import Testing
         return builder.finish()
     }()
 
-    @Test(arguments: [OutputFormat.mp4, .webm, .avif]) func theQualityFallsUntilTheFileFits(_ format: OutputFormat) throws {
+    @Test(arguments: [OutputFormat.mp4, .webm, .avif, .awebp])
+    func theQualityFallsUntilTheFileFits(_ format: OutputFormat) throws {
         let plain = try Converted(film, as: format) { $0.quality = 80 }
         let ample = try Converted(film, as: format) { ($0.quality, $0.maxBytes) = (80, plain.bytes.count) }
         #expect(ample.bytes == plain.bytes)
@@ -34,6 +35,14 @@ import Testing
         let least = format == .avif ? lowest.bytes.count : lowest.bytes.count * 3 / 2
         #expect(small.bytes.count >= least, "\(small.bytes.count) of \(budget)")
         #expect(small.result.samples == plain.result.samples && small.result.duration == plain.result.duration)
+    }
+
+    @Test func aFileWithoutLossGetsLossToFit() throws {
+        let lossless = try Converted(film, as: .awebp) { _ in }
+        let fitting = try Converted(film, as: .awebp) { $0.maxBytes = lossless.bytes.count }
+        #expect(fitting.bytes == lossless.bytes)
+        let small = try Converted(film, as: .awebp) { $0.maxBytes = lossless.bytes.count * 3 / 4 }
+        #expect(small.bytes.count <= lossless.bytes.count * 3 / 4 && small.bytes.count > lossless.bytes.count / 5)
     }
 
     @Test(arguments: [OutputFormat.mp4, .webm, .avif]) func whatCannotFitIsRefusedWithItsSmallestSize(_ format: OutputFormat)

@@ -87,6 +87,23 @@ import Testing
         }
     }
 
+    @Test func aFormatWithoutLossHasAQualityOnlyIfOneIsGiven() throws {
+        #expect(try canonical(.awebp, "quality=60") == "awebp,quality=60")
+        #expect(try canonical(.awebp, "quality=lossless") == "awebp" && canonical(.mp4, "quality=60") == "mp4")
+        for value in ["0", "101", "lossy", "Lossless", ""] {
+            #expect(refusal(.awebp, "quality=\(value)")?.code == "bad_option", "\(value)")
+        }
+        #expect(refusal(.mp4, "quality=lossless")?.code == "bad_option")
+        // Of a negotiated answer, the sequence has the quality of the video only if the request names one.
+        var video = Rendition(format: .mp4)
+        #expect(video.inFormat(.awebp).canonicalText == "awebp")
+        try video.set("quality", to: "80")
+        #expect(video.inFormat(.awebp).canonicalText == "awebp,quality=80")
+        var webp = Rendition(format: .awebp)
+        try webp.set("quality", to: "60")
+        #expect(webp.inFormat(.mp4) == Rendition(format: .mp4))
+    }
+
     @Test func framesAreCountedFromZero() throws {
         for value in ["-1", "1.5", "", "9999999999"] { #expect(refusal(.png, "frame=\(value)")?.code == "bad_option") }
         #expect(try canonical(.png, "frame=999999999") == "png,frame=999999999")
@@ -96,6 +113,7 @@ import Testing
         arguments: [
             (Rendition.Format.mp4, ["frame", "preset"]), (.output(.webm), ["bg", "codec", "frame"]),
             (.output(.avif), ["bg", "codec", "frame", "preset"]),
+            (.awebp, ["bg", "codec", "frame", "preset", "tune"]),
             (.jpg, ["codec", "speed", "fps", "start", "end", "loops", "max_bytes", "preset", "tune"]),
             (.webp, ["bg", "codec", "speed", "fps", "start", "end", "loops", "max_bytes", "preset", "tune"]),
             (.png, ["bg", "codec", "quality", "speed", "fps", "start", "end", "loops", "max_bytes", "preset", "tune"]),

@@ -14,19 +14,19 @@ import Testing
         ("video/mp4;q=0.4, */*;q=0.5", false), ("video/mp4;q=0, video/*", false), ("video/mp4; q=0.000", false),
         ("*/*", false), ("image/*", false), ("", false),
     ]) func theWeightsOfAcceptDecideBetweenVideoAndGIF(_ accept: String, _ expected: Bool) {
-        #expect((AcceptField([accept]).preference(offersSequence: false) == .video) == expected)
+        #expect((AcceptField([accept]).preference(offersAVIF: false, offersWebP: false) == .video) == expected)
     }
 
     @Test(arguments: [
         ("video/mp4;q=", true), ("video/mp4;q=x", true), ("video/mp4;q=-1", true), ("video/mp4;q=9", true),
         ("image/gif, video/mp4;q=2", true),
     ]) func aMalformedWeightCountsAsOneAndALargerOneIsCapped(_ accept: String, _ expected: Bool) {
-        #expect((AcceptField([accept]).preference(offersSequence: false) == .video) == expected)
+        #expect((AcceptField([accept]).preference(offersAVIF: false, offersWebP: false) == .video) == expected)
     }
 
     @Test func severalAcceptFieldsAreOneList() {
         let preferences = [["image/gif;q=0.5", "video/mp4"], ["image/gif", "video/mp4;q=0.5"], []].map {
-            AcceptField($0).preference(offersSequence: true)
+            AcceptField($0).preference(offersAVIF: true, offersWebP: true)
         }
         #expect(preferences == [.video, .original, .original] && !AcceptField([]).prefersPage)
     }

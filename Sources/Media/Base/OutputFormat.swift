@@ -8,6 +8,8 @@ package enum OutputFormat: UInt8, Sendable, CaseIterable {
     case webm
     /// An image sequence of AV1, or a still image of a still source; with alpha where the source is transparent.
     case avif
+    /// An animated WebP, or a still one of a still source; with alpha where the source is transparent.
+    case awebp
     /// One frame as JPEG.
     case jpg
     /// One frame as PNG.
@@ -48,4 +50,6 @@ package struct OptionGroups: OptionSet, Sendable {
     package static let tune = OptionGroups(rawValue: 256)
     /// The most bytes of a file.
     package static let budget = OptionGroups(rawValue: 512)
+    /// The value `lossless` of the quality, which is the default.
+    package static let lossless = OptionGroups(rawValue: 1024)
 }

@@ -1,7 +1,7 @@
 /// The options of a video or a poster (docs/api.md). A format ignores options that have no effect on it.
 package struct TranscodeOptions: Sendable, Hashable {
-    /// 1…100; see ``H264Settings/rateFactor(quality:_:)``.
-    package var quality: Int
+    /// 1…100; nil for the default, which is lossless for some formats and ``defaultQuality`` for the others.
+    package var chosenQuality: Int?
     /// The colour behind transparent pixels.
     package var background: RGB
     package var size: SizeOptions
@@ -42,12 +42,12 @@ package struct TranscodeOptions: Sendable, Hashable {
     }
 
     package init(
-        quality: Int = 60, background: RGB = .white, size: SizeOptions = SizeOptions(), time: TimeOptions = TimeOptions(),
+        quality: Int? = nil, background: RGB = .white, size: SizeOptions = SizeOptions(), time: TimeOptions = TimeOptions(),
         frame: PosterFrame = .number(0), codec: VideoCodec = .h264, preset: Preset? = nil, undither: Bool = false,
         zoom: Int = 1,
         tune: Tune = .automatic, maxBytes: Int? = nil
     ) {
-        self.quality = quality
+        chosenQuality = quality
         self.background = background
         self.size = size
         self.time = time
@@ -58,6 +58,14 @@ package struct TranscodeOptions: Sendable, Hashable {
         self.zoom = zoom
         self.tune = tune
         self.maxBytes = maxBytes
+    }
+
+    package static let defaultQuality = 60
+
+    /// 1…100, for formats that are not lossless; see ``H264Settings/rateFactor(quality:_:)``.
+    package var quality: Int {
+        get { chosenQuality ?? Self.defaultQuality }
+        set { chosenQuality = newValue }
     }
 }
 

@@ -45,6 +45,9 @@ struct FrameWalk<Decoder: AnimationDecoder & ~Copyable>: ~Copyable {
     /// Bytes of image data of the frames so far.
     var dataBytes: Int { decoder.dataBytes }
 
+    /// Whether the frames end with one that is damaged.
+    var isBrokenOff: Bool { decoder.ending == .brokenOff }
+
     /// Whether a frame so far has a pixel.
     var hasPixels: Bool { codedPixels > 0 }
 

@@ -5,6 +5,8 @@
 package struct OutputTraits: Sendable {
     package enum Kind: Sendable {
         case video
+        /// An animation that browsers show as a picture.
+        case sequence
         /// A still picture of one frame.
         case poster
         /// Numbers, from which a document is composed.
@@ -40,6 +42,7 @@ extension OutputFormat {
         case .mp4: .mp4
         case .webm: .webm
         case .avif: .avif
+        case .awebp: .awebp
         case .jpg: .jpg
         case .png: .png
         case .webp: .webp
@@ -82,9 +85,15 @@ extension OutputTraits {
         // libvpx keeps 48 bytes per pixel for the tokens of one frame. A job that takes three slots may have more than one.
         memory: 1.5, make: WebMOutput.convert, inspect: WebMInspection.inspect)
     fileprivate static let avif = OutputTraits(
-        name: "avif", mediaType: "image/avif", kind: .video, options: [.size, .quality, .budget, .time, .pixels, .tune],
+        name: "avif", mediaType: "image/avif", kind: .sequence, options: [.size, .quality, .budget, .time, .pixels, .tune],
         version: AVIFSettings.version, encoder: AVIFSettings.encoder, isRequired: false, cost: 3, make: AVIFOutput.convert,
         inspect: withoutCodecs(AVIFInspection.inspect))
+    fileprivate static let awebp = OutputTraits(
+        name: "awebp", mediaType: "image/webp", kind: .sequence,
+        options: [.size, .quality, .lossless, .budget, .time, .pixels],
+        version: AnimatedWebPOutput.version, encoder: nil, isRequired: false, cost: 3,
+        // libwebp searches the whole picture for repetitions.
+        memory: 1.5, make: AnimatedWebPOutput.convert, inspect: withoutCodecs(AnimatedWebPInspection.inspect))
     fileprivate static let jpg = OutputTraits(
         name: "jpg", mediaType: "image/jpeg", kind: .poster, options: [.size, .background, .quality, .frame, .pixels],
         version: PosterEncoder.version, encoder: PosterCodec.jpeg.encoder, isRequired: true, make: JPEGOutput.convert,

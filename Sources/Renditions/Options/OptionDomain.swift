@@ -14,8 +14,8 @@ package enum OptionDomain: Sendable, Equatable {
 }
 
 extension RenditionOption {
-    /// The values that requests may give the option. A preset of the settings is one more.
-    package var domain: OptionDomain {
+    /// The values that requests for a format may give the option. A preset of the settings is one more.
+    package func domain(of format: Rendition.Format) -> OptionDomain {
         switch self {
         case .bg: .colour
         case .codec: .words(VideoCodec.offered.map(\.traits.name))
@@ -28,7 +28,7 @@ extension RenditionOption {
         case .loops: .whole(1...20)
         case .maxBytes: .whole(1000...100_000_000)
         case .preset: .words(TranscodeOptions.Preset.allCases.map(\.name))
-        case .quality: .whole(1...100)
+        case .quality: format.isLosslessByDefault ? .wholeOr(1...100, word: Self.lossless) : .whole(1...100)
         case .speed: .decimal(0.1...10)
         case .tune: .words(TranscodeOptions.Tune.allCases.map(\.name))
         case .undither: .whole(0...1)
@@ -37,7 +37,7 @@ extension RenditionOption {
     }
 
     /// The value of requests that leave the option out; nil if no value means that.
-    package var defaultText: String? {
+    package func defaultText(of format: Rendition.Format) -> String? {
         switch self {
         case .bg: "ffffff"
         case .codec: "h264"
@@ -45,7 +45,7 @@ extension RenditionOption {
         case .gravity: "center"
         case .frame, .start, .undither: "0"
         case .loops, .speed, .zoom: "1"
-        case .quality: "60"
+        case .quality: format.isLosslessByDefault ? Self.lossless : String(TranscodeOptions.defaultQuality)
         case .tune: "auto"
         case .end, .fps, .height, .maxBytes, .preset, .width: nil
         }

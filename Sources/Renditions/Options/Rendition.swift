@@ -44,7 +44,7 @@ package struct Rendition: Sendable, Hashable {
         guard option.applies(to: format) else {
             throw .invalidOption(name: name, reason: "has no effect on \(format.rawValue)")
         }
-        try option.read(value, into: &options)
+        try option.read(value, of: format, into: &options)
     }
 
     /// Validates combinations of options.
@@ -130,6 +130,7 @@ package struct Rendition: Sendable, Hashable {
         for option in RenditionOption.allCases where !option.applies(to: other) {
             option.copy(from: defaults, to: &rendition.options)
         }
+        other.omitDefaultQuality(&rendition.options)
         return rendition
     }
 }

@@ -14,6 +14,8 @@ extension Rendition {
         case gif
 
         package static var mp4: Format { .output(.mp4) }
+        package static var avif: Format { .output(.avif) }
+        package static var awebp: Format { .output(.awebp) }
         package static var jpg: Format { .output(.jpg) }
         package static var png: Format { .output(.png) }
         package static var webp: Format { .output(.webp) }
@@ -83,6 +85,17 @@ extension Rendition {
             case .gif: true
             }
         }
+
+        /// Whether the format has no loss unless a quality is given.
+        package var isLosslessByDefault: Bool { output?.traits.options.contains(.lossless) ?? false }
+
+        /// Omits a quality that is the default of the format, so that equal renditions have equal options.
+        func omitDefaultQuality(_ options: inout TranscodeOptions) {
+            if !isLosslessByDefault, options.chosenQuality == TranscodeOptions.defaultQuality { options.chosenQuality = nil }
+        }
+
+        /// Whether the format is an animation that browsers show as a picture.
+        package var isSequence: Bool { output?.traits.kind == .sequence }
 
         /// Whether the format is a still picture of one frame.
         package var isPoster: Bool { output?.traits.kind == .poster }

@@ -34,6 +34,9 @@ package enum RenditionOption: String, Sendable, CaseIterable {
     /// The value of an option that the content of the source decides.
     private static let auto = "auto"
 
+    /// The value of the quality of formats that are lossless without another.
+    package static let lossless = "lossless"
+
     /// The group of the option. A format has all options of a group or none.
     private var group: OptionGroups {
         switch self {
@@ -64,7 +67,7 @@ package enum RenditionOption: String, Sendable, CaseIterable {
         case .loops: "must be a whole number from 1 to 20"
         case .maxBytes: "must be a whole number from 1000 to 100000000"
         case .preset: "must be sticker"
-        case .quality: "must be a whole number from 1 to 100"
+        case .quality: "must be a whole number from 1 to 100, or lossless on the formats that are so by default"
         case .speed: "must be a number from 0.1 to 10"
         case .tune: "must be auto, film, screen or pixel"
         case .undither: "must be 0 or 1"
@@ -75,8 +78,9 @@ package enum RenditionOption: String, Sendable, CaseIterable {
     /// Parses the option's value. Numbers are rounded: `speed` and `fps` to thousandths, `start` and `end` to hundredths of a
     /// second.
     ///
+    /// - Parameter format: That of the rendition; nil accepts the values of all formats.
     /// - Throws: ``RenditionError/invalidOption(name:reason:)`` if the text is not a valid value.
-    func read(_ text: String, into options: inout TranscodeOptions) throws(RenditionError) {
+    func read(_ text: String, of format: Rendition.Format?, into options: inout TranscodeOptions) throws(RenditionError) {
         switch self {
         case .bg: options.background = try required(RGB(hex: text))
         case .codec: options.codec = try required(VideoCodec(name: text))
@@ -90,7 +94,11 @@ package enum RenditionOption: String, Sendable, CaseIterable {
         case .loops: options.time.loops = try required(DecimalText.whole(text), 1...20)
         case .maxBytes: options.maxBytes = try required(DecimalText.whole(text), 1000...100_000_000)
         case .preset: options.preset = try required(TranscodeOptions.Preset(name: text))
-        case .quality: options.quality = try required(DecimalText.whole(text), 1...100)
+        case .quality:
+            let mayBeLossless = format?.isLosslessByDefault ?? true
+            options.chosenQuality =
+                mayBeLossless && text == Self.lossless ? nil : try required(DecimalText.whole(text), 1...100)
+            format?.omitDefaultQuality(&options)
         case .speed: options.time.speed = try required(DecimalText.scaled(text, by: TimeOptions.thousand), 100...10_000)
         case .start: options.time.start = try required(DecimalText.scaled(text, by: 100), 0...8_640_000)
         case .tune: options.tune = try required(TranscodeOptions.Tune(name: text))
@@ -115,7 +123,7 @@ package enum RenditionOption: String, Sendable, CaseIterable {
         case .loops: return options.time.loops == defaults.time.loops ? nil : String(options.time.loops)
         case .maxBytes: return options.maxBytes.map(String.init)
         case .preset: return options.preset?.name
-        case .quality: return options.quality == defaults.quality ? nil : String(options.quality)
+        case .quality: return options.chosenQuality.map(String.init)
         case .speed:
             return options.time.speed == defaults.time.speed
                 ? nil : DecimalText.text(options.time.speed, by: TimeOptions.thousand)
@@ -141,7 +149,7 @@ package enum RenditionOption: String, Sendable, CaseIterable {
         case .loops: options.time.loops = source.time.loops
         case .maxBytes: options.maxBytes = source.maxBytes
         case .preset: options.preset = source.preset
-        case .quality: options.quality = source.quality
+        case .quality: options.chosenQuality = source.chosenQuality
         case .speed: options.time.speed = source.time.speed
         case .start: options.time.start = source.time.start
         case .tune: options.tune = source.tune

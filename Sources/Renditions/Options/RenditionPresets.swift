@@ -57,7 +57,7 @@ package struct RenditionPresets: Sendable, Equatable {
                 throw .invalidOption(name: option.name, reason: RenditionOption.isUnknown(option.name))
             }
             var values = TranscodeOptions()
-            try known.read(option.value, into: &values)
+            try known.read(option.value, of: nil, into: &values)
         }
         options[name] = new
         for format in Rendition.Format.offered where Self.hasOptions(format) {

@@ -121,7 +121,7 @@ extension WorkerJob {
 
 extension TranscodeOptions {
     fileprivate mutating func visitFields(_ coder: inout FieldCoder) {
-        coder.number(&quality)
+        coder.optionalNumber(&chosenQuality)
         coder.number(&background.red)
         coder.number(&background.green)
         coder.number(&background.blue)

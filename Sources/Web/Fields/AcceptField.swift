@@ -6,7 +6,8 @@ internal import HTTP
 struct AcceptField {
     /// A media range on which some response depends.
     private enum MediaRange: Int {
-        case mp4, anyVideo, avif, gif, anyImage, any, html, anyText, plain, events, problem, json, anyApplication, openMetrics
+        case mp4, anyVideo, avif, webp, gif, anyImage, any, html, anyText, plain, events, problem, json, anyApplication,
+            openMetrics
 
         init?(_ name: UnsafeRawBufferPointer) {
             func named(_ ranges: (MediaRange, StaticString)...) -> MediaRange? {
@@ -19,7 +20,7 @@ struct AcceptField {
                 case 6: named((.anyText, "text/*"))
                 case 7: named((.anyImage, "image/*"), (.anyVideo, "video/*"))
                 case 9: named((.mp4, "video/mp4"), (.gif, "image/gif"), (.html, "text/html"))
-                case 10: named((.avif, "image/avif"), (.plain, "text/plain"))
+                case 10: named((.avif, "image/avif"), (.webp, "image/webp"), (.plain, "text/plain"))
                 case 13: named((.anyApplication, "application/*"))
                 case 16: named((.json, "application/json"))
                 case 17: named((.events, "text/event-stream"))
@@ -33,7 +34,7 @@ struct AcceptField {
     }
 
     /// By range, its weight in thousandths; -1 if the field does not have it.
-    private var weights = InlineArray<14, Int16>(repeating: -1)
+    private var weights = InlineArray<15, Int16>(repeating: -1)
 
     init(_ request: borrowing HTTPRequest) {
         request.forEachValue(of: "Accept") { add($0) }
@@ -55,28 +56,34 @@ struct AcceptField {
     /// What a mount that negotiates sends to a client.
     enum Preference {
         case video
-        case sequence
+        case avif
+        case webp
         case original
     }
 
     /// The answer of a mount that negotiates.
     ///
-    /// The video and the image sequence have to be named with at least the weight of a GIF; of equals, the smaller format is
-    /// sent. `*/*` and `image/*` name neither: browsers send them for `<img>` whatever they can show.
+    /// The video and the image sequences have to be named with at least the weight of a GIF; of equals, the smaller format is
+    /// sent: the AVIF before the WebP. `*/*` and `image/*` name none: browsers send them for `<img>` whatever they can show.
     ///
     /// WebKit sends `image/avif, video/*;q=0.8, image/*;q=0.8`. It decodes the video in hardware, so a video that is named by
     /// its wildcard is sent rather than the sequence. A client that names `video/mp4` itself has weighed it against the sequence.
     ///
-    /// - Parameter offersSequence: Whether there is an image sequence to send.
-    func preference(offersSequence: Bool) -> Preference {
+    /// - Parameters:
+    ///   - offersAVIF: Whether there is an AVIF to send.
+    ///   - offersWebP: Whether there is an animated WebP to send.
+    func preference(offersAVIF: Bool, offersWebP: Bool) -> Preference {
         let original = weight(.gif) ?? weight(.anyImage) ?? weight(.any) ?? 0
-        let sequence = offersSequence ? weight(.avif) ?? 0 : 0
+        let avif = offersAVIF ? weight(.avif) ?? 0 : 0
+        let webp = offersWebP ? weight(.webp) ?? 0 : 0
+        let sequence = max(avif, webp)
         let isSequenceAcceptable = sequence > 0 && sequence >= original
         if let video = weight(.mp4) ?? weight(.anyVideo), video > 0, video >= original {
             let isWeighed = weight(.mp4) != nil
             if !isWeighed || !isSequenceAcceptable || video >= sequence { return .video }
         }
-        return isSequenceAcceptable ? .sequence : .original
+        guard isSequenceAcceptable else { return .original }
+        return avif == sequence ? .avif : .webp
     }
 
     /// Whether the field names a stream of events. Wildcards do not name it: programs send them.

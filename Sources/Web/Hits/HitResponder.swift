@@ -25,7 +25,7 @@ struct HitResponder: Sendable {
         guard method == .get || method == .head, let entry = memo.entry(for: request.targetBytes) else { return nil }
         if let expires = entry.expires, access.signatures.hasExpired(expires) { return nil }
         if let alias = entry.alias {
-            let found = entry.negotiated.map { negotiated(alias, $0.sequence, $0.original, request) } ?? fresh(alias)
+            let found = entry.negotiated.map { negotiated(alias, $0.avif, $0.webp, $0.original, request) } ?? fresh(alias)
             guard let (rendition, remaining) = found else { return nil }
             if entry.refusesLarger, mayBeRefused(rendition, entry.h264) { return nil }
             if let key = entry.key { access.countHit(key) }
@@ -37,12 +37,13 @@ struct HitResponder: Sendable {
 
     /// The rendition that `Accept` selects, or the GIF if that is smaller; nil if it is not in memory or not fresh.
     private func negotiated(
-        _ video: AliasKey, _ sequence: AliasKey?, _ original: AliasKey, _ request: borrowing HTTPRequest
+        _ video: AliasKey, _ avif: AliasKey?, _ webp: AliasKey?, _ original: AliasKey, _ request: borrowing HTTPRequest
     ) -> (rendition: CachedRendition, remaining: Int64)? {
         let key: AliasKey? =
-            switch AcceptField(request).preference(offersSequence: sequence != nil) {
+            switch AcceptField(request).preference(offersAVIF: avif != nil, offersWebP: webp != nil) {
             case .video: video
-            case .sequence: sequence
+            case .avif: avif
+            case .webp: webp
             case .original: nil
             }
         guard let key else { return fresh(original) }

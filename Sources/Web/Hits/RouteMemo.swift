@@ -17,7 +17,7 @@ final class RouteMemo: Sendable {
         /// The key of a rendition that is sent unchanged from the store; nil for other routes.
         let alias: AliasKey?
         /// The keys of the other renditions from which `Accept` selects; nil without negotiation.
-        let negotiated: (sequence: AliasKey?, original: AliasKey)?
+        let negotiated: (avif: AliasKey?, webp: AliasKey?, original: AliasKey)?
         /// The object that the target names; nil for other routes.
         let object: (id: ObjectID, fileExtension: String)?
         /// Whether the rendition is refused if it is larger than its source.
@@ -39,7 +39,10 @@ final class RouteMemo: Sendable {
                 alias = AliasKey(url, rendition)
                 h264 = parsed.refusesLarger ? rendition.comparedWith.map { AliasKey(url, $0) } : nil
                 negotiated = parsed.negotiation.map { negotiation in
-                    (negotiation.sequence.map { AliasKey(url, $0) }, AliasKey(url, negotiation.original))
+                    (
+                        negotiation.avif.map { AliasKey(url, $0) }, negotiation.webp.map { AliasKey(url, $0) },
+                        AliasKey(url, negotiation.original)
+                    )
                 }
             } else {
                 alias = nil

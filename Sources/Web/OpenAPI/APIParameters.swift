@@ -9,15 +9,16 @@ enum APIParameters {
         of format: Rendition.Format, _ presets: RenditionPresets, isUploaded: Bool = false
     ) -> [APIOperation.Parameter] {
         let options = RenditionOption.allCases.filter { $0 != .preset && $0.applies(to: format) }
-        return options.map(parameter) + preset(of: format, presets, hasOptions: !options.isEmpty)
+        return options.map { parameter($0, of: format) } + preset(of: format, presets, hasOptions: !options.isEmpty)
             + (isUploaded ? [] : choices(of: format)) + [callback] + access
     }
 
-    private static func parameter(_ option: RenditionOption) -> APIOperation.Parameter {
+    private static func parameter(_ option: RenditionOption, of format: Rendition.Format) -> APIOperation.Parameter {
+        let domain = option.domain(of: format)
         let schema =
             option == .width
-            ? ["oneOf": [schema(option.domain), ["type": "string", "enum": [.text(OptionReader.automatic)]]]]
-            : schema(option.domain, default: option.defaultText)
+            ? ["oneOf": [schema(domain), ["type": "string", "enum": [.text(OptionReader.automatic)]]]]
+            : schema(domain, default: option.defaultText(of: format))
         return .query(option.rawValue, schema, "See docs/api.md, options.")
     }
 

@@ -76,6 +76,7 @@ struct HomePage: Sendable {
         "mp4,codec=av1": ("MP4, AV1", "A smaller video for current browsers."),
         "webm": ("WebM, VP9", "A video that keeps transparency."),
         "avif": ("AVIF", "An animated image for the element img."),
+        "awebp": ("Animated WebP", "A lossless image for the element img."),
         "jpg": ("JPEG", "The first frame."),
         "png": ("PNG", "The first frame, lossless, with transparency."),
         "webp": ("WebP", "The first frame, with transparency."),

@@ -74,7 +74,7 @@ struct RenditionController: Sendable {
         let follows = target.negotiation != nil && target.onMiss == .original
         return .later(in: RequestSpan(of: request, tracer)) {
             if let accepted = await asynchronous.response(to: renditionRequest, client, url: url, terms) { return accepted }
-            if rendition == target.negotiation?.sequence, let original = alternative,
+            if rendition == target.negotiation?.avif, let original = alternative,
                 let response = await responseBeforeSequence(
                     renditionRequest, original, follows: follows, onError: target.onError, terms)
             {
@@ -89,10 +89,10 @@ struct RenditionController: Sendable {
         }
     }
 
-    /// Responds with the source where `Accept` selects an image sequence that is not stored and that the settings leave to the
-    /// background. Queues the sequence if the source was requested often enough.
+    /// Responds with the source where `Accept` selects an AVIF that is not stored and that the settings leave to the
+    /// background. Queues the AVIF if the source was requested often enough.
     ///
-    /// - Returns: Nil if clients wait for sequences, or if there is an answer: the sequence is stored, or is known to fail.
+    /// - Returns: Nil if clients wait for AVIFs, or if there is an answer: the sequence is stored, or is known to fail.
     private func responseBeforeSequence(
         _ sequence: RenditionRequest, _ original: Rendition, follows: Bool, onError: Mount.OnError, _ terms: ResponseTerms
     ) async -> HTTPResponse? {

@@ -38,12 +38,12 @@ struct FactsComposer: Sendable {
         return (document.encoded, Int(lastModified))
     }
 
-    /// Removes stored renditions in AV1 that save too little: clients that prefer AV1 would load more bytes, or as many.
+    /// Removes stored renditions that save too little: clients that prefer their formats would load more bytes, or as many.
     private func removeInferior(_ renditions: inout [String: FactsDocument.Rendition], sourceBytes: Int) {
         for listed in Rendition.listed {
             guard let bytes = renditions[listed.canonicalText]?.bytes else { continue }
             let isInferior =
-                if listed.format == .named("avif") {
+                if listed.format.isSequence {
                     bytes > sourceBytes
                 } else if let video = listed.comparedWith {
                     renditions[video.canonicalText]?.bytes.map { !Rendition.isWorthOffering(av1: bytes, besideH264: $0) }

@@ -4,25 +4,29 @@ package import Renditions
 package struct Negotiation: Sendable, Equatable {
     /// The video, for clients that show videos as images (WebKit).
     package let video: Rendition
-    /// The image sequence, for other browsers; nil if the program has no encoder for it.
-    package let sequence: Rendition?
+    /// The image sequence in AV1, for other browsers; nil if the program has no encoder for it.
+    package let avif: Rendition?
+    /// The animated WebP, for clients that show no AVIF; nil if it is not offered.
+    package let webp: Rendition?
     /// The GIF itself.
     package let original: Rendition
 
     /// - Parameters:
-    ///   - video: The rendition that the target names. The image sequence has its options.
-    ///   - sequenceFormat: The format of the image sequence; nil if it is not offered.
-    package init(_ video: Rendition, sequenceFormat: Rendition.Format? = .named("avif")) {
+    ///   - video: The rendition that the target names. The image sequences have its options.
+    ///   - offered: The formats that can be produced.
+    package init(_ video: Rendition, offered: [Rendition.Format] = Rendition.Format.offered) {
         self.video = video
-        sequence = sequenceFormat.map(video.inFormat)
+        avif = offered.contains(.avif) ? video.inFormat(.avif) : nil
+        webp = offered.contains(.awebp) ? video.inFormat(.awebp) : nil
         original = Rendition(format: .gif)
     }
 
     /// The rendition for a client.
     func rendition(for accept: AcceptField) -> Rendition {
-        switch accept.preference(offersSequence: sequence != nil) {
+        switch accept.preference(offersAVIF: avif != nil, offersWebP: webp != nil) {
         case .video: video
-        case .sequence: sequence ?? original
+        case .avif: avif ?? original
+        case .webp: webp ?? original
         case .original: original
         }
     }

@@ -23,7 +23,9 @@ struct ConvertCommand: ParsableCommand {
     @Option(name: .customLong("to"), help: "Write the results to this directory, which is created if it does not exist.")
     var directory: String?
 
-    @Option(help: "mp4, webm, avif, jpg, png, webp or json. Default: the extension of OUT; mp4 with --to or standard output.")
+    @Option(
+        help: "mp4, webm, avif, awebp, jpg, png, webp or json. Default: the extension of OUT; mp4 with --to or -."
+    )
     var format: String?
 
     @OptionGroup(title: "Options of the rendition") var options: RenditionOptions

@@ -174,13 +174,13 @@ import Testing
             for rendition in Rendition.listed {
                 _ = try await web.request("GET", web.target(rendition.canonicalText, "/a.gif"))
             }
-            // An AVIF that is larger than its source is not listed.
+            // An image sequence that is larger than its source is not listed.
             before["avif"] = nil
             let types = try await renditions().compactMapValues { $0["type"] as? String }
             let all = [
                 "mp4": "video/mp4; codecs=\"avc1.64000a\"", "mp4,codec=av1": "video/mp4; codecs=\"av01.0.00M.08\"",
-                "webm": "video/webm; codecs=\"vp09.00.10.08\"", "avif": "image/avif", "jpg": "image/jpeg",
-                "png": "image/png", "webp": "image/webp",
+                "webm": "video/webm; codecs=\"vp09.00.10.08\"", "avif": "image/avif", "awebp": "image/webp",
+                "jpg": "image/jpeg", "png": "image/png", "webp": "image/webp",
             ]
             #expect(types == all.filter { before[$0.key] != nil })
         }

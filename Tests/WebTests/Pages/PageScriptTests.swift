@@ -20,7 +20,7 @@ import Testing
     /// A value of an option, with the options without which it has no effect.
     private func text(_ option: RenditionOption) -> String {
         let value: String
-        switch option.domain {
+        switch option.domain(of: .mp4) {
         case .whole(let range): value = "\(range.upperBound)"
         case .decimal(let range): value = "\(Int(range.upperBound))"
         case .words(let words): value = words.last ?? ""

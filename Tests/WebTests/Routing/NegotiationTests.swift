@@ -9,49 +9,56 @@ import Testing
     @Test(
         arguments: [
             // Chromium, Firefox and Safari for <img>; older Safari.
-            ("image/avif,image/webp,image/apng,image/svg+xml,image/*,*/*;q=0.8", .sequence),
-            ("image/avif,image/webp,image/png,image/svg+xml,image/*;q=0.8,*/*;q=0.5", .sequence),
+            ("image/avif,image/webp,image/apng,image/svg+xml,image/*,*/*;q=0.8", .avif),
+            ("image/avif,image/webp,image/png,image/svg+xml,image/*;q=0.8,*/*;q=0.5", .avif),
             (
                 "image/webp,image/avif,image/jxl,image/heic,video/*;q=0.8,image/png,image/svg+xml,image/*;q=0.8,*/*;q=0.5",
                 .video
             ),
             ("image/png,image/svg+xml,image/*;q=0.8,video/*;q=0.8,*/*;q=0.5", .video),
             // Wildcards name no format but the GIF.
-            ("*/*", .original), ("image/*", .original), ("", .original), ("image/webp", .original),
+            ("*/*", .original), ("image/*", .original), ("", .original),
             // A weight of zero refuses.
-            ("image/avif;q=0, */*", .original), ("video/*;q=0, image/avif", .sequence),
-            ("video/mp4;q=0, video/*, image/avif", .sequence), ("video/mp4;q=0, image/avif;q=0", .original),
+            ("image/avif;q=0, */*", .original), ("video/*;q=0, image/avif", .avif),
+            ("video/mp4;q=0, video/*, image/avif", .avif), ("video/mp4;q=0, image/avif;q=0", .original),
             // A GIF that weighs more is sent.
             ("image/avif;q=0.5, image/gif", .original), ("image/avif;q=0.5, image/*;q=0.6", .original),
-            ("image/avif;q=0.5, image/gif;q=0.4, */*", .sequence), ("image/avif;q=0.5, image/gif;q=0.5", .sequence),
-            ("video/*;q=0.5, image/avif;q=0.7, image/gif;q=0.6", .sequence),
+            ("image/avif;q=0.5, image/gif;q=0.4, */*", .avif), ("image/avif;q=0.5, image/gif;q=0.5", .avif),
+            ("video/*;q=0.5, image/avif;q=0.7, image/gif;q=0.6", .avif),
             // A video that is named itself is weighed against the sequence, its wildcard is not.
-            ("video/mp4, image/avif", .video), ("video/mp4;q=0.5, image/avif", .sequence),
-            ("video/*;q=0.5, image/avif", .video), ("video/mp4;q=0.5, video/*, image/avif;q=0.6", .sequence),
+            ("video/mp4, image/avif", .video), ("video/mp4;q=0.5, image/avif", .avif),
+            ("video/*;q=0.5, image/avif", .video), ("video/mp4;q=0.5, video/*, image/avif;q=0.6", .avif),
+            // A client without AVIF gets the WebP; of equals, the AVIF is sent.
+            ("image/webp", .webp), ("image/webp,image/png,image/*,*/*;q=0.8", .webp), ("image/webp, image/avif", .avif),
+            ("image/webp, image/avif;q=0.9", .webp), ("image/webp;q=0.5, image/gif", .original),
+            ("image/webp;q=0, */*", .original), ("image/webp, video/*;q=0.8", .video), ("video/mp4;q=0.5, image/webp", .webp),
         ] as [(String, AcceptField.Preference)])
     func namedFormatsOfSufficientWeightAreSent(_ accept: String, _ expected: AcceptField.Preference) {
-        #expect(AcceptField([accept]).preference(offersSequence: true) == expected)
+        #expect(AcceptField([accept]).preference(offersAVIF: true, offersWebP: true) == expected)
     }
 
     @Test(
         arguments: [
             ("image/avif", .original), ("image/avif, video/mp4;q=0.5", .video), ("image/avif, image/gif;q=0.5", .original),
+            ("image/webp", .original),
         ] as [(String, AcceptField.Preference)])
     func aFormatThatIsNotOfferedIsSkipped(_ accept: String, _ expected: AcceptField.Preference) {
-        #expect(AcceptField([accept]).preference(offersSequence: false) == expected)
+        #expect(AcceptField([accept]).preference(offersAVIF: false, offersWebP: false) == expected)
     }
 
     @Test func theSequenceHasTheOptionsThatApplyToIt() throws {
         var video = Rendition(format: .mp4)
         try video.set("width", to: "100")
         try video.set("bg", to: "000000")
-        let negotiation = Negotiation(video, sequenceFormat: .webp)
-        #expect(negotiation.sequence?.canonicalText == "webp,width=100")
+        let negotiation = Negotiation(video, offered: [.avif, .awebp])
+        #expect(negotiation.avif?.canonicalText == "avif,width=100")
+        #expect(negotiation.webp?.canonicalText == "awebp,width=100")
         #expect(negotiation.original.canonicalText == "gif")
-        let selected = ["video/mp4", "image/avif", "image/*"].map { negotiation.rendition(for: AcceptField([$0])) }
-        #expect(selected == [video, negotiation.sequence, negotiation.original])
-        let without = Negotiation(video, sequenceFormat: nil)
-        #expect(without.sequence == nil && without.rendition(for: AcceptField(["image/avif"])) == without.original)
+        let accepted = ["video/mp4", "image/avif", "image/webp", "image/*"]
+        let selected = accepted.map { negotiation.rendition(for: AcceptField([$0])) }
+        #expect(selected == [video, negotiation.avif, negotiation.webp, negotiation.original])
+        let without = Negotiation(video, offered: [])
+        #expect(without.avif == nil && without.rendition(for: AcceptField(["image/avif, image/webp"])) == without.original)
     }
 
     @Test func onlyTheNameOfTheGIFIsNegotiated() throws {
@@ -84,7 +91,10 @@ import Testing
     private static func origin() throws -> LoopbackOrigin {
         let gif = GIFBuilder.animation(frames: 40, width: 160, height: 120)
         let tiny = GIFBuilder.animation(frames: 1, width: 2, height: 2)
-        return try LoopbackOrigin(["/a.gif": { _ in .ok(gif) }, "/tiny.gif": { _ in .ok(tiny) }])
+        let small = GIFBuilder.animation(frames: 3, width: 2, height: 2)
+        return try LoopbackOrigin([
+            "/a.gif": { _ in .ok(gif) }, "/tiny.gif": { _ in .ok(tiny) }, "/small.gif": { _ in .ok(small) },
+        ])
     }
 
     @Test func everyResponseOfTheRouteVariesByAccept() async throws {
@@ -124,6 +134,29 @@ import Testing
             let preferences = ["Accept: video/mp4", "Prefer: respond-async"]
             let accepted = try await web.request("GET", "/media/tiny.gif", headers: preferences)
             #expect(accepted.status == 202 && accepted["vary"] == "Accept" && accepted.fieldCount("vary") == 1)
+        }
+    }
+
+    @Test func aClientWithoutAVIFGetsTheWebPUnlessTheGIFIsSmaller() async throws {
+        let origin = try Self.origin()
+        defer { origin.stop() }
+        let configure: (inout WebFixture.Settings) throws -> Void = { settings in
+            var mount = Mount(origin: try SourceURL(origin.url("/")))
+            mount.negotiates = true
+            settings.policy.mounts = ["media": mount]
+        }
+        try await WebFixture.run([:], configure) { web async throws in
+            for status in ["gifreel; fwd=miss; stored", "gifreel; hit", "gifreel; hit"] {
+                let answer = try await web.request("GET", "/media/a.gif", headers: ["Accept: image/webp, */*"])
+                #expect(answer["content-type"] == "image/webp" && answer["cache-status"] == status)
+                #expect(answer.body.starts(with: "RIFF".utf8) && answer["vary"] == "Accept")
+            }
+            let named = try await web.request("GET", "/media/a.awebp")
+            #expect(named["content-type"] == "image/webp" && named["cache-status"] == "gifreel; hit")
+            for _ in 0..<2 {
+                let small = try await web.request("GET", "/media/small.gif", headers: ["Accept: image/webp, */*"])
+                #expect(small["content-type"] == "image/gif")
+            }
         }
     }
 

@@ -110,7 +110,7 @@ import Testing
         let mounts = ["media": "https://cdn.test/up/"]
         expectNotFound(
             "/avi/http://a.test/a.gif",
-            saying: "There is no format “avi”. The formats are mp4, webm, avif, jpg, png, webp, json, html.")
+            saying: "There is no format “avi”. The formats are mp4, webm, avif, awebp, jpg, png, webp, json, html.")
         expectNotFound("/avi,width=3?url=http://a.test/", saying: "no format “avi”")
         expectNotFound("/nothing/a.mp4", mounts: mounts, saying: "There is no mount “nothing”")
         expectNotFound("/<b>x</b>/a.mp4", mounts: mounts, saying: "There is no resource at this path.")

@@ -48,12 +48,4 @@ enum AVIFOutput: OutputMaker {
             loopCount: summary.loopCount, sourceFormat: Decoder.format, isTransparent: hasAlpha,
             isBrokenOff: summary.ending == .brokenOff || source.isBrokenOff, bytes: try streams.assemble(layout))
     }
-
-    /// How often a sequence is played, of which each play shows the animation `rounds` times; nil for endlessly.
-    ///
-    /// A loop count n means n repetitions after the first play, as in browsers; without one, an animation is played once.
-    static func plays(loopCount: Int?, rounds: Int) -> Int? {
-        guard let loopCount else { return 1 }
-        return loopCount == 0 ? nil : (loopCount + rounds) / rounds
-    }
 }

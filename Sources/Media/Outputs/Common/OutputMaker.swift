@@ -14,6 +14,14 @@ protocol OutputMaker {
 }
 
 extension OutputMaker {
+    /// How often a sequence is played that shows the animation `rounds` times per play; nil for endlessly.
+    ///
+    /// A loop count n means n repetitions after the first play, as in browsers; without one, an animation is played once.
+    static func plays(loopCount: Int?, rounds: Int) -> Int? {
+        guard let loopCount else { return 1 }
+        return loopCount == 0 ? nil : (loopCount + rounds) / rounds
+    }
+
     /// Produces the output of a file with the decoder of its format.
     static func convert(
         _ transcoder: Transcoder, _ bytes: UnsafeRawBufferPointer, to descriptor: Int32, _ meter: FrameMeter
@@ -41,7 +49,10 @@ extension OutputMaker {
             of: bytes, by: Decoder.self, summary, SamplePlan(options.time, of: summary), limits: transcoder.limits,
             options: options)
         var budget = ByteBudget(maxBytes, isScreen: content.isScreen)
-        while let quality = try budget.next(after: result.bytes, at: transcoder.options.quality) {
+        let isLossless = options.chosenQuality == nil && transcoder.output.traits.options.contains(.lossless)
+        var quality = isLossless ? 100 : options.quality
+        while let lower = try budget.next(after: result.bytes, at: quality) {
+            quality = lower
             transcoder.options.quality = quality
             guard ftruncate(descriptor, 0) == 0 else { throw .library(.write, code: gifreel_averror(errno)) }
             result = try make(transcoder, Decoder.self, bytes, to: descriptor, meter)

@@ -133,7 +133,7 @@ enum WebPInspection {
                 canvas = PictureSize(width: try content.littleEndian(3) + 1, height: try content.littleEndian(3) + 1)
             case "VP8 ", "VP8L":
                 guard picture == nil else { throw .malformed }
-                picture = kind == "VP8L" ? try lossless(&content) : try lossy(&content)
+                picture = try size(ofPicture: kind, &content)
             default: break
             }
             position += 8 + padded
@@ -141,6 +141,15 @@ enum WebPInspection {
         guard let picture else { throw .missingPart }
         if let canvas, canvas != picture { throw .wrongSize }
         return picture
+    }
+
+    /// The size in the header of a chunk `VP8L` or `VP8 `.
+    static func size(ofPicture kind: String, _ content: inout ByteReader) throws(OutputFlaw) -> PictureSize {
+        switch kind {
+        case "VP8L": try lossless(&content)
+        case "VP8 ": try lossy(&content)
+        default: throw .wrongCodec
+        }
     }
 
     /// The header of a key frame (RFC 6386 §9.1).

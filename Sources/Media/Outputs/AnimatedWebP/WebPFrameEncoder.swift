@@ -1,0 +1,203 @@
+internal import CWebP
+
+/// Encodes the pictures of an animation by libwebp: of each, the rectangle that differs from the picture before. Not thread-safe.
+///
+/// A rectangle either replaces the canvas or is blended over it, with transparent pixels where nothing changes. Whichever has fewer
+/// bytes is taken. With a quality, so is whichever has fewer bytes with and without loss.
+struct WebPFrameEncoder: ~Copyable {
+    /// A rectangle of a picture.
+    struct Frame {
+        /// Its corner has even coordinates, as the format requires.
+        let rectangle: Rectangle
+        /// Whether its transparent pixels leave the canvas as it is.
+        let blends: Bool
+    }
+
+    /// The longest side that libwebp encodes.
+    private static let longestSide = 16_383
+    /// Pixels that are encoded with the efforts 75 and 25; the rest of a longer animation has 0.
+    private static let efforts: [(pixels: Int, effort: Float)] = [(16 << 20, 75), (160 << 20, 25), (.max, 0)]
+    /// With loss, an unchanged block of this side is transparent.
+    private static let block = 8
+
+    private let width: Int
+    private let height: Int
+    /// 0…100; nil without loss.
+    private let quality: Float?
+    /// The picture that was encoded last.
+    private let shown: HeapBuffer<UInt32>
+    private let words: HeapBuffer<UInt32>
+    /// The file with the fewest bytes so far, and the file that is compared with it.
+    private var best = WebPMemoryWriter()
+    private var other = WebPMemoryWriter()
+    private var hasPicture = false
+    /// Pixels encoded so far.
+    private var pixels = 0
+    /// Whether a pixel of a picture so far is not opaque.
+    private(set) var hasTransparency = false
+    /// Whether a frame so far has alpha.
+    private(set) var usesAlpha = false
+
+    /// - Parameter quality: The option, 1…100; nil encodes without loss.
+    init(width: Int, height: Int, quality: Int?) throws(TranscodeError) {
+        guard max(width, height) <= Self.longestSide else {
+            throw .tooLarge(.side, value: max(width, height), maximum: Self.longestSide)
+        }
+        let shown = try HeapBuffer<UInt32>(count: width * height)
+        let words = try HeapBuffer<UInt32>(count: width * height)
+        self.width = width
+        self.height = height
+        self.quality = quality.map { Float(PosterQuality.webp($0)) }
+        self.shown = shown
+        self.words = words
+        WebPMemoryWriterInit(&best)
+        WebPMemoryWriterInit(&other)
+    }
+
+    deinit {
+        var (first, second) = (best, other)
+        WebPMemoryWriterClear(&first)
+        WebPMemoryWriterClear(&second)
+    }
+
+    /// Encodes a picture.
+    ///
+    /// - Returns: Nil if it looks like the one before.
+    mutating func encode(_ picture: borrowing StillPicture) throws(TranscodeError) -> Frame? {
+        var area = Rectangle(x: 0, y: 0, width: width, height: height)
+        if hasPicture {
+            let changed = PictureDifference.bounds(picture.words, shown.base, width: width, height: height)
+            if changed.isEmpty { return nil }
+            let (x, y) = (changed.x & ~1, changed.y & ~1)
+            area = Rectangle(x: x, y: y, width: changed.maxX - x, height: changed.maxY - y)
+        }
+        let frame = try encode(picture.words, area)
+        for y in area.y..<area.maxY {
+            let offset = y * width + area.x
+            (shown.base + offset).update(from: picture.words + offset, count: area.width)
+        }
+        hasPicture = true
+        return frame
+    }
+
+    /// Calls `body` with the chunks of the picture that was encoded last: `VP8L`, or `VP8 ` with or without `ALPH`.
+    func withChunks<Result>(
+        _ body: (UnsafeRawBufferPointer) throws(TranscodeError) -> Result
+    ) throws(TranscodeError) -> Result {
+        var chunks = UnsafeRawBufferPointer(start: best.mem, count: best.size).dropFirst(12)
+        if chunks.starts(with: "VP8X".utf8) { chunks = chunks.dropFirst(18) }
+        return try body(UnsafeRawBufferPointer(rebasing: chunks))
+    }
+
+    /// The chunks of a transparent pixel.
+    mutating func clearPixel() throws(TranscodeError) -> [UInt8] {
+        best.size = 0
+        words.base[0] = 0
+        try check(gifreel_webp_encode(words.base, 1, 1, -1, 0, &best))
+        return try withChunks { Array($0) }
+    }
+
+    private mutating func encode(_ picture: UnsafePointer<UInt32>, _ area: Rectangle) throws(TranscodeError) -> Frame {
+        let counts = count(picture, area)
+        let all = area.width * area.height
+        let effort = Self.efforts.first { pixels < $0.pixels }?.effort ?? 0
+        let canBlend = hasPicture && !counts.clears
+        // Few pixels decide little. With the least effort, only the likelier way is tried.
+        let most = effort > 0 ? 9 : 5
+        let mayReplace = !canBlend || counts.unchanged * 10 < all * most
+        let mayBlend = canBlend && (!mayReplace || (effort > 0 && counts.unchanged * 10 >= all))
+        best.size = 0
+        var blends = false
+        for blending in [false, true] where blending ? mayBlend : mayReplace {
+            if try encode(picture, area, quality: -1, effort, blending: blending, block: 1) { blends = blending }
+            if let quality, try encode(picture, area, quality: quality, effort, blending: blending, block: Self.block) {
+                blends = blending
+            }
+        }
+        if counts.isTransparent { hasTransparency = true }
+        if counts.isTransparent || blends { usesAlpha = true }
+        return Frame(rectangle: area, blends: blends)
+    }
+
+    /// Encodes a rectangle in one way.
+    ///
+    /// - Parameters:
+    ///   - quality: Below 0 without loss.
+    ///   - block: The side of the blocks that are transparent if nothing changes in them, for `blending`.
+    /// - Returns: Whether it has the fewest bytes so far.
+    private mutating func encode(
+        _ picture: UnsafePointer<UInt32>, _ area: Rectangle, quality: Float, _ effort: Float, blending: Bool, block: Int
+    ) throws(TranscodeError) -> Bool {
+        if blending { loadChanges(picture, area, block: block) } else { load(picture, area) }
+        pixels += area.width * area.height
+        other.size = 0
+        let status = gifreel_webp_encode(words.base, Int32(area.width), Int32(area.height), quality, effort, &other)
+        // The format bounds the bytes of a picture with loss. There is one without.
+        if quality >= 0, status == VP8_ENC_ERROR_PARTITION0_OVERFLOW || status == VP8_ENC_ERROR_PARTITION_OVERFLOW {
+            return false
+        }
+        try check(status)
+        guard best.size == 0 || other.size < best.size else { return false }
+        swap(&best, &other)
+        return true
+    }
+
+    private func check(_ status: WebPEncodingError) throws(TranscodeError) {
+        switch status {
+        case VP8_ENC_OK: return
+        case VP8_ENC_ERROR_OUT_OF_MEMORY, VP8_ENC_ERROR_BITSTREAM_OUT_OF_MEMORY, VP8_ENC_ERROR_BAD_WRITE: throw .outOfMemory
+        default: throw .failed(.encode, code: Int32(status.rawValue))
+        }
+    }
+
+    // MARK: Pixels
+
+    /// Counts the pixels of a rectangle that look like those of the picture before, and returns whether a pixel is not opaque and whether such a
+    /// pixel is a change.
+    private func count(
+        _ picture: UnsafePointer<UInt32>, _ area: Rectangle
+    ) -> (unchanged: Int, isTransparent: Bool, clears: Bool) {
+        var (unchanged, lowest, lowestChange) = (0, UInt32.max, UInt32.max)
+        for y in area.y..<area.maxY {
+            let (new, old) = (picture + y * width + area.x, shown.base + y * width + area.x)
+            for x in 0..<area.width {
+                lowest = min(lowest, new[x])
+                if hasPicture, new[x] == old[x] { unchanged &+= 1 } else { lowestChange = min(lowestChange, new[x]) }
+            }
+        }
+        return (unchanged, lowest < PixelFormat.opaque, lowestChange < PixelFormat.opaque)
+    }
+
+    /// Writes a rectangle of the picture to the words for libwebp.
+    private func load(_ picture: UnsafePointer<UInt32>, _ area: Rectangle) {
+        for y in 0..<area.height {
+            let (source, target) = (picture + (area.y + y) * width + area.x, words.base + y * area.width)
+            for x in 0..<area.width { target[x] = Self.swapped(source[x]) }
+        }
+    }
+
+    /// Writes the changed blocks of a rectangle to the words for libwebp; the others become transparent.
+    private func loadChanges(_ picture: UnsafePointer<UInt32>, _ area: Rectangle, block: Int) {
+        for top in stride(from: 0, to: area.height, by: block) {
+            for left in stride(from: 0, to: area.width, by: block) {
+                let rows = top..<min(top + block, area.height)
+                let columns = left..<min(left + block, area.width)
+                var isChanged = false
+                for y in rows {
+                    let start = (area.y + y) * width + area.x
+                    for x in columns where picture[start + x] != shown.base[start + x] { isChanged = true }
+                }
+                for y in rows {
+                    let (start, target) = ((area.y + y) * width + area.x, words.base + y * area.width)
+                    for x in columns { target[x] = isChanged ? Self.swapped(picture[start + x]) : 0 }
+                }
+            }
+        }
+    }
+
+    /// R, G, B, A as B, G, R, A.
+    @inline(__always)
+    private static func swapped(_ word: UInt32) -> UInt32 {
+        word & 0xff00_ff00 | word >> 16 & 0xff | (word & 0xff) << 16
+    }
+}
