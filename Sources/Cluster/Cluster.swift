@@ -51,7 +51,7 @@ package final class Cluster: Sendable {
         let breaker = ClusterBreaker(time: time) { reporter.set(.breaker, $0) }
         let nodeReference = WeakNodeReference()
         commandLink = RedisLink(
-            configuration.address, name: "cluster-cmd", time: time,
+            configuration.address, name: "cluster-cmd", rights: ClusterRights(keys), time: time,
             onEvent: { event in
                 switch event {
                 case .connected:
@@ -70,8 +70,13 @@ package final class Cluster: Sendable {
             configuration.address, name: "cluster-sub", channel: keys.channel, time: time,
             onEvent: { event in
                 // Callers poll, so that a lost subscription costs time only.
-                if event == .connected { meter.update { $0.connections += 1 } }
-                if case .lost(let error) = event { meter.count(error) }
+                switch event {
+                case .connected:
+                    meter.update { $0.connections += 1 }
+                    reporter.setSubscription(nil)
+                case .lost(let error): meter.count(error)
+                case .failed(let error): reporter.setSubscription(error)
+                }
             }, onMessage: { nodeReference.node?.received($0) })
         streamLink = RedisLink(
             configuration.address, name: "cluster-purge", time: time,

@@ -199,7 +199,7 @@ import Testing
             _ = await one.cluster.broadcastPurge(.url("https://origin.test/first"))
         }
         for number in 1...3 { _ = await one.cluster.broadcastPurge(.url("https://origin.test/\(number)")) }
-        try server.run("XTRIM", "test:v1:purges", "MAXLEN", "1")
+        try server.run("XTRIM", "{test}:v1:purges", "MAXLEN", "1")
         let back = try TestNode("two", server.unixAddress, folder: folder)
         try await back.joined()
         #expect(back.revalidations == 1 && back.events.contains(.revalidating))
@@ -213,9 +213,9 @@ import Testing
         let folder = try await folderOfAbsentNode(one, server)
         // Two hours ago.
         let id = StreamID(UInt64(SystemTime().wallClock) - 7_200_000, 0)
-        try server.run("XADD", "test:v1:purges", id.description, "k", "o", "v", "old", "n", "one")
+        try server.run("XADD", "{test}:v1:purges", id.description, "k", "o", "v", "old", "n", "one")
         _ = await one.cluster.broadcastPurge(.url(url))
-        try server.run("XTRIM", "test:v1:purges", "MAXLEN", "2")
+        try server.run("XTRIM", "{test}:v1:purges", "MAXLEN", "2")
         let back = try TestNode("two", server.unixAddress, folder: folder)
         try await back.joined()
         #expect(back.revalidations == 1 && back.purges == [.object("old"), .url(url)])
@@ -235,7 +235,7 @@ import Testing
         try await waitUntil("the node to be back") { one.revalidations == 2 }
         try await one.joined()
         // The purge is in the new stream too, for nodes that have missed it.
-        #expect(try server.run("XRANGE", "test:v1:purges", "-", "+").contains(url))
+        #expect(try server.run("XRANGE", "{test}:v1:purges", "-", "+").contains(url))
     }
 
     @Test func aPurgeWithAnIdBeforeThePositionIsAppliedWhereTheServerHasLostEntries() async throws {
@@ -265,14 +265,14 @@ import Testing
         try await one.joined()
         try await two.joined()
         _ = await one.cluster.broadcastPurge(.url(url))
-        let last = try server.run("XREVRANGE", "test:v1:purges", "+", "-", "COUNT", "1")
+        let last = try server.run("XREVRANGE", "{test}:v1:purges", "+", "-", "COUNT", "1")
         let id = try #require(last.split(whereSeparator: \.isNewline).first { StreamID(String($0)) != nil })
-        try server.run("XDEL", "test:v1:purges", String(id))
+        try server.run("XDEL", "{test}:v1:purges", String(id))
         _ = await two.cluster.broadcastPurge(.url("https://origin.test/later"))
-        #expect(try !server.run("XRANGE", "test:v1:purges", "-", "+").contains(url))
+        #expect(try !server.run("XRANGE", "{test}:v1:purges", "-", "+").contains(url))
         try server.run("CLIENT", "KILL", "TYPE", "normal")
         try await waitUntil("the purge is in the stream") {
-            try server.run("XRANGE", "test:v1:purges", "-", "+").contains(url)
+            try server.run("XRANGE", "{test}:v1:purges", "-", "+").contains(url)
         }
         try await waitUntil("the other node applies it again") { two.purges.last == .url(url) }
     }
@@ -283,13 +283,13 @@ import Testing
         let node = try TestNode("one", server.unixAddress)
         try await node.joined()
         for name in ["first", "second", "third"] { _ = await node.cluster.broadcastPurge(.url("https://origin.test/\(name)")) }
-        try server.run("XTRIM", "test:v1:purges", "MAXLEN", "2")
+        try server.run("XTRIM", "{test}:v1:purges", "MAXLEN", "2")
         let before = try server.commandCalls()["xrevrange", default: 0]
         try server.run("CLIENT", "KILL", "TYPE", "normal")
         try await waitUntil("the node to catch up") { try server.commandCalls()["xrevrange", default: 0] > before }
         // It does not take part before it has added what is missing.
         try await node.joined()
-        let stream = try server.run("XRANGE", "test:v1:purges", "-", "+")
+        let stream = try server.run("XRANGE", "{test}:v1:purges", "-", "+")
         #expect(!stream.contains("first") && stream.contains("second") && stream.contains("third"))
     }
 
@@ -340,13 +340,13 @@ import Testing
         let one = try TestNode("one", server.unixAddress)
         try await one.joined()
         // A node that is listed and does not follow.
-        try server.run("SADD", "test:v1:nodes", "ghost")
-        try server.run("SET", "test:v1:node:ghost", "ghost", "PX", "60000")
+        try server.run("SADD", "{test}:v1:nodes", "ghost")
+        try server.run("SET", "{test}:v1:node:ghost", "ghost", "PX", "60000")
         let start = ContinuousClock.now
         let report = await one.cluster.broadcastPurge(.all)
         #expect(report.nodes == 2 && report.acknowledged == 1)
         #expect(ContinuousClock.now - start < .seconds(3))
-        try server.run("DEL", "test:v1:node:ghost")
+        try server.run("DEL", "{test}:v1:node:ghost")
         #expect(await one.cluster.broadcastPurge(.all).nodes == 1)
     }
 }

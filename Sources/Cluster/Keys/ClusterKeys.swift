@@ -1,7 +1,8 @@
 /// The names of everything that a cluster stores in the server, and of its channel.
 ///
 /// The names begin with the cluster's name and the version of the format, so that clusters, and nodes of two versions during an
-/// upgrade, can share a server.
+/// upgrade, can share a server. The cluster's name is a hash tag: a server with Redis Cluster keeps all names in one slot, so that
+/// commands may name several.
 package struct ClusterKeys: Sendable {
     /// Changes whenever nodes of two versions could misread one another.
     package static let formatVersion = 1
@@ -10,8 +11,14 @@ package struct ClusterKeys: Sendable {
 
     /// - Parameter name: The cluster's name.
     package init(name: String) {
-        prefix = "\(name):v\(Self.formatVersion):"
+        prefix = "{\(name)}:v\(Self.formatVersion):"
+        pattern = "{\(name)}:*"
     }
+
+    /// The pattern of all names and of the channel, as rights name it.
+    let pattern: String
+    /// A name that nodes do not use, on which rights are tried.
+    var probe: String { prefix + "probe" }
 
     /// A flight's lease, later its record.
     ///

@@ -30,9 +30,6 @@ final class ClusterNode: Sendable {
     private let tasks = Mutex<[Task<Void, Never>]>([])
     private let reconnected = AsyncSignal()
 
-    /// The shortest time between two reconnections after refusals, so that a server that refuses every connection gets few.
-    private static let reconnectInterval: Duration = .seconds(2)
-
     /// - Parameters:
     ///   - commands: For callers.
     ///   - stream: For reads that wait; no other commands may wait behind them.
@@ -122,7 +119,6 @@ final class ClusterNode: Sendable {
     private func followPurges() async {
         // The first attempt would only tell that no connection is up yet.
         await reconnected.wait(for: timings.blockTime, time)
-        var nextReconnection = time.now
         while !Task.isCancelled {
             do throws(RedisError) {
                 try await follower.follow { self.onFollow(nil) }
@@ -130,10 +126,7 @@ final class ClusterNode: Sendable {
                 if Task.isCancelled { return }
                 meter.count(error)
                 onFollow(error)
-                if case .refused(let refusal) = error, refusal.isWorthReconnecting, time.now >= nextReconnection {
-                    nextReconnection = time.now + Self.reconnectInterval
-                    onRefusal(error)
-                }
+                if case .refused(let refusal) = error, refusal.isWorthReconnecting { onRefusal(error) }
                 // A reconnection ends the pause.
                 await reconnected.wait(for: timings.pollInterval, time)
             }

@@ -59,6 +59,8 @@ final class NodeRegistry: Sendable {
             within: timings.commandLimit, time)
         for reply in replies { try reply.succeeded() }
         state.withLock { $0.lastBeat = start }
+        // Purges that this node makes without the server count the others.
+        _ = try? await liveNodes(commands, within: timings.commandLimit)
     }
 
     /// Sends a heartbeat.
@@ -90,6 +92,8 @@ final class NodeRegistry: Sendable {
         for element in try list.elements().prefix(Self.maxNodes) { names.append(try element.text()) }
         guard !names.isEmpty else { return [] }
         names.sort()
+        // Should the next look fail: any of them may be live.
+        state.withLock { $0.knownNodes = Set($0.knownNodes).union(names).sorted() }
         let values = try await commands.run(
             RedisCommand(.array, ["MGET"] + names.map { RedisArgument(keys.node($0)) }), within: end - time.now, time
         ).elements()

@@ -40,7 +40,7 @@ final class ClusterPurger: Sendable {
         let wakeup = AsyncSignal()
         waiters.withLock { $0[id] = wakeup }
         defer { waiters.withLock { $0[id] = nil } }
-        var nodes: Set<String> = [registry.name]
+        var nodes: Set<String>?
         var counts: [String: PurgeCounts] = [:]
         while true {
             do throws(RedisError) {
@@ -48,19 +48,21 @@ final class ClusterPurger: Sendable {
                 nodes = Set(try await registry.liveNodes(stream.commands, within: timings.commandLimit)).union([registry.name])
                 counts = try await stream.acknowledgements(of: id)
             } catch {
-                nodes = Set(registry.knownNodes).union([registry.name])
                 // The other nodes find the entry when the server is back.
                 if error != .timedOut { break }
             }
-            if nodes.isSubset(of: counts.keys) || time.now >= end { break }
+            if nodes?.isSubset(of: counts.keys) == true || time.now >= end { break }
             await wakeup.wait(for: min(Self.lookInterval, end - time.now), time)
             // A caller that leaves does not end a purge, but must not spin either.
             if Task.isCancelled { break }
         }
         if counts[registry.name] == nil { counts[registry.name] = await follower.applyNow(id, scope) }
+        // Without a look at the nodes, the purge may be in force on this one only.
+        let isCertain = nodes != nil
+        let live = nodes ?? Set(registry.knownNodes).union(counts.keys).union([registry.name])
         var sum = PurgeCounts(purged: 0, bytes: 0)
         for count in counts.values { sum.add(count) }
-        return PurgeReport(counts: sum, nodes: nodes.count, acknowledged: nodes.intersection(counts.keys).count)
+        return PurgeReport(counts: sum, nodes: live.count, acknowledged: isCertain ? live.intersection(counts.keys).count : 0)
     }
 
     /// Adds the purge to the stream; nil if the server cannot be reached or has lost the stream.
