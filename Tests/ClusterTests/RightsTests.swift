@@ -34,19 +34,19 @@ import Testing
 
     private func session(_ address: String) throws(RedisError) -> Session {
         guard let address = try? RedisAddress(address) else { throw .unavailable("no address") }
-        let rights = ClusterRights(ClusterKeys(name: "test"))
+        let rights = ClusterKeys(name: "test").rights
         return try Session(address, channel: nil, rights: rights, within: .seconds(10), SystemTime())
     }
 
     @Test func theDocumentedRightsAreThoseThatAreTried() throws {
         let documented = Set(try documentedRights().filter { $0.hasPrefix("+") }.map { $0.dropFirst() })
         // The others are needed by the connections themselves.
-        let tried = Set(ClusterRights(ClusterKeys(name: "test")).names.map { $0[...] })
+        let tried = Set(ClusterKeys(name: "test").rights.names.map { $0[...] })
         #expect(documented == tried.union(["ping", "select", "subscribe"]))
     }
 
     @Test func everyMissingRightIsNamed() async throws {
-        let names = ClusterRights(ClusterKeys(name: "test")).names.map { "+\($0)" }
+        let names = ClusterKeys(name: "test").rights.names.map { "+\($0)" }
         let (server, address) = try await server(without: [])
         defer { server.stop() }
         #expect(try session(address).server.contains(" 7."))

@@ -48,7 +48,7 @@ package final class RedisLink: Sendable {
     private let address: RedisAddress
     private let name: String
     private let channel: String?
-    private let rights: ClusterRights?
+    private let rights: ServerRights?
     private let time: any ClusterTime
     private let onEvent: @Sendable (Event) -> Void
     private let onMessage: @Sendable ([UInt8]) -> Void
@@ -63,7 +63,7 @@ package final class RedisLink: Sendable {
     ///   - onEvent: Called for every change.
     ///   - onMessage: Called with the payload of every message.
     package init(
-        _ address: RedisAddress, name: String, channel: String? = nil, rights: ClusterRights? = nil,
+        _ address: RedisAddress, name: String, channel: String? = nil, rights: ServerRights? = nil,
         time: any ClusterTime = SystemTime(),
         onEvent: @escaping @Sendable (Event) -> Void, onMessage: @escaping @Sendable ([UInt8]) -> Void = { _ in }
     ) {

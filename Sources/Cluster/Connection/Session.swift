@@ -21,7 +21,7 @@ final class Session {
 
     /// Connects, logs in, checks the version of the server and rights, selects the database and subscribes. Blocks.
     init(
-        _ address: RedisAddress, channel: String?, rights: ClusterRights? = nil, within limit: Duration,
+        _ address: RedisAddress, channel: String?, rights: ServerRights? = nil, within limit: Duration,
         _ time: any ClusterTime
     ) throws(RedisError) {
         transport = try RedisTransport(address, within: limit)

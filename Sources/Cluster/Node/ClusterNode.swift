@@ -74,7 +74,10 @@ final class ClusterNode: Sendable {
     }
 
     /// Starts to follow purges, to send heartbeats and to renew leases.
-    func start() {
+    ///
+    /// - Parameter onLatePurge: Called for each purge that this node applies later than the others.
+    func start(onLatePurge: @escaping @Sendable (ClusterPurge) -> Void = { _ in }) {
+        follower.reportLatePurges(to: onLatePurge)
         let loops: [@Sendable () async -> Void] = [followPurges, sendHeartbeats, renewLeases]
         tasks.withLock { tasks in
             guard tasks.isEmpty else { return }
@@ -93,7 +96,15 @@ final class ClusterNode: Sendable {
         stop()
         follower.fallBehind()
         for task in tasks.withLock({ $0 }) { await task.value }
+        await prewarm.leave()
         await registry.leave(commands)
+    }
+
+    /// The live nodes now, with this node's own position; those at the latest look if the server cannot be reached.
+    func look() async -> [LiveNode] {
+        _ = try? await registry.liveNodes(commands, within: timings.commandLimit)
+        let position = follower.history.position
+        return registry.liveNodes.map { node in node.name == registry.name ? LiveNode(node, at: position) : node }
     }
 
     /// Handles a message of the cluster's channel.
@@ -146,7 +157,9 @@ final class ClusterNode: Sendable {
                 onAlone()
             }
             guard registry.isRegistered else { continue }
-            if let isListed = try? await registry.beat(commands), !isListed { follower.fallBehind() }
+            if let isListed = try? await registry.beat(commands, at: follower.history.position), !isListed {
+                follower.fallBehind()
+            }
             beats += 1
             // For reports only: a purge looks for itself.
             if beats.isMultiple(of: timings.beatsPerLook) {

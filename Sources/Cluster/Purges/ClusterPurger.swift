@@ -28,14 +28,15 @@ final class ClusterPurger: Sendable {
         waiters.withLock { $0[id] }?.signal()
     }
 
-    /// Purges all nodes, and waits at most ``ClusterTimings/purgeLimit`` for them. Without the server it purges this node, and the
-    /// others later.
-    func broadcast(_ scope: ClusterPurge) async -> PurgeReport {
-        let end = time.now + timings.purgeLimit
+    /// Purges all nodes, and waits for them. Without the server it purges this node, and the others later.
+    ///
+    /// - Parameter limit: The longest wait; nil for ``ClusterTimings/purgeLimit``.
+    func broadcast(_ scope: ClusterPurge, within limit: Duration? = nil) async -> ClusterPurgeReport {
+        let end = time.now + (limit ?? timings.purgeLimit)
         guard follower.isTakingPart, let id = await add(scope) else {
-            let counts = await follower.applyAlone(scope)
+            let (counts, token) = await follower.applyAlone(scope)
             // The entry does not exist yet, and nodes may have come since the latest look.
-            return PurgeReport(counts: counts, nodes: registry.knownNodes.count, acknowledged: 0)
+            return ClusterPurgeReport(counts: counts, nodes: registry.knownNodes.count, acknowledged: 0, id: token)
         }
         let wakeup = AsyncSignal()
         waiters.withLock { $0[id] = wakeup }
@@ -60,9 +61,41 @@ final class ClusterPurger: Sendable {
         // Without a look at the nodes, the purge may be in force on this one only.
         let isCertain = nodes != nil
         let live = nodes ?? Set(registry.knownNodes).union(counts.keys).union([registry.name])
+        return ClusterPurgeReport(
+            counts: Self.sum(counts), nodes: live.count, acknowledged: isCertain ? live.intersection(counts.keys).count : 0,
+            id: id.description)
+    }
+
+    /// How far a purge is; nil if it is not known, or not any more.
+    ///
+    /// - Parameter name: ``ClusterPurgeReport/id``.
+    func progress(of name: String) async throws(RedisError) -> ClusterPurgeReport? {
+        let entry: StreamEntry?
+        do throws(RedisError) {
+            entry = try await stream.entry(name)
+        } catch {
+            guard await follower.isPending(name) else { throw error }
+            entry = nil
+        }
+        guard let entry else {
+            guard await follower.isPending(name) else { return nil }
+            let none = PurgeCounts(purged: 0, bytes: 0)
+            return ClusterPurgeReport(counts: none, nodes: registry.knownNodes.count, acknowledged: 0, id: name)
+        }
+        let oldest = UInt64(max(0, time.wallClock - PurgeStream.acknowledgementTime.milliseconds))
+        guard entry.id.milliseconds >= oldest else { return nil }
+        _ = try await registry.liveNodes(stream.commands, within: timings.commandLimit)
+        let nodes = registry.liveNodes
+        let counts = try await stream.acknowledgements(of: entry.id)
+        // A node that began to take part later has not acknowledged it.
+        let acknowledged = nodes.count { counts[$0.name] != nil || $0.joined >= entry.id }
+        return ClusterPurgeReport(counts: Self.sum(counts), nodes: nodes.count, acknowledged: acknowledged, id: name)
+    }
+
+    private static func sum(_ counts: [String: PurgeCounts]) -> PurgeCounts {
         var sum = PurgeCounts(purged: 0, bytes: 0)
         for count in counts.values { sum.add(count) }
-        return PurgeReport(counts: sum, nodes: live.count, acknowledged: isCertain ? live.intersection(counts.keys).count : 0)
+        return sum
     }
 
     /// Adds the purge to the stream; nil if the server cannot be reached or has lost the stream.
