@@ -51,7 +51,7 @@ package final class Cluster: Sendable {
         let breaker = ClusterBreaker(time: time) { reporter.set(.breaker, $0) }
         let nodeReference = WeakNodeReference()
         commandLink = RedisLink(
-            configuration.address, name: "cluster-cmd", time: time,
+            configuration.address, name: "cluster-cmd", rights: keys.rights, time: time,
             onEvent: { event in
                 switch event {
                 case .connected:
@@ -70,8 +70,13 @@ package final class Cluster: Sendable {
             configuration.address, name: "cluster-sub", channel: keys.channel, time: time,
             onEvent: { event in
                 // Callers poll, so that a lost subscription costs time only.
-                if event == .connected { meter.update { $0.connections += 1 } }
-                if case .lost(let error) = event { meter.count(error) }
+                switch event {
+                case .connected:
+                    meter.update { $0.connections += 1 }
+                    reporter.setSubscription(nil)
+                case .lost(let error): meter.count(error)
+                case .failed(let error): reporter.setSubscription(error)
+                }
             }, onMessage: { nodeReference.node?.received($0) })
         streamLink = RedisLink(
             configuration.address, name: "cluster-purge", time: time,
@@ -110,9 +115,12 @@ package final class Cluster: Sendable {
     }
 
     /// Connects in the background, and begins to take part as soon as the purges that were missed are applied.
-    package func start() {
+    ///
+    /// - Parameter onLatePurge: Called for each purge that this node applies later than the others, on any thread, which it must not
+    ///   block: caches in front of the nodes may have got old bytes from it meanwhile.
+    package func start(onLatePurge: @escaping @Sendable (ClusterPurge) -> Void = { _ in }) {
         for link in [commandLink, messageLink, streamLink] { link.start() }
-        node.start()
+        node.start(onLatePurge: onLatePurge)
     }
 
     /// Finishes the purge that is being applied, and leaves the cluster, so that later purges do not wait for this node. To be called
@@ -141,10 +149,35 @@ package final class Cluster: Sendable {
         await node.flights.findOrLead(alias, sourceURL: sourceURL, outdated: outdated)
     }
 
-    /// Purges all nodes. Returns when every live node has applied the purge, or after two seconds; without the server as soon as
-    /// this node has, and the others follow when the server is back.
-    package func broadcastPurge(_ scope: ClusterPurge) async -> PurgeReport {
-        await node.purger.broadcast(scope)
+    /// Purges all nodes. Returns when every live node has applied the purge, or after a time; without the server as soon as this node
+    /// has, and the others follow when the server is back.
+    ///
+    /// - Parameter limit: The longest wait; nil for two seconds.
+    package func broadcastPurge(_ scope: ClusterPurge, within limit: Duration? = nil) async -> ClusterPurgeReport {
+        await node.purger.broadcast(scope, within: limit)
+    }
+
+    /// How far a purge of any node is. Nil if it is not known, or not any more: after an hour.
+    ///
+    /// - Parameter id: ``ClusterPurgeReport/id``.
+    package func purgeProgress(of id: String) async throws(RedisError) -> ClusterPurgeReport? {
+        try await node.purger.progress(of: id)
+    }
+
+    /// The live nodes now, this one included; those at the latest look if the server cannot be reached. And the latest position in the
+    /// purge stream that any of them knows.
+    package func liveNodes() async -> (nodes: [LiveNode], latest: StreamID) {
+        let nodes = await node.look()
+        return (nodes, nodes.map(\.position).max() ?? .zero)
+    }
+
+    /// Connects to the server as nodes do, and checks its version and the rights of the user. Blocks, for a few seconds at most.
+    ///
+    /// - Returns: The name and version of the server.
+    package static func check(_ configuration: ClusterConfiguration) throws(RedisError) -> String {
+        let (keys, time) = (ClusterKeys(name: configuration.name), SystemTime())
+        _ = try Session(configuration.address, channel: keys.channel, within: .seconds(3), time)
+        return try Session(configuration.address, channel: nil, rights: keys.rights, within: .seconds(3), time).server
     }
 
     /// Whether the node shares its work now.

@@ -27,9 +27,14 @@ package struct OperatorRequest: Sendable, Equatable {
         try easy.setCommonOptions(userAgent: userAgent, certificateAuthorities: nil)
         try easy.setTimeouts(connect: .seconds(5), total: timeout)
         try easy.set(CURLOPT_URL, url)
-        try easy.set(CURLOPT_POSTFIELDSIZE, body.utf8.count)
-        try easy.set(CURLOPT_COPYPOSTFIELDS, body)
-        try easy.set(CURLOPT_CUSTOMREQUEST, method)
+        if method == "HEAD" {
+            // Otherwise libcurl would wait for the body that the fields of the response announce.
+            try easy.set(CURLOPT_NOBODY, 1)
+        } else {
+            try easy.set(CURLOPT_POSTFIELDSIZE, body.utf8.count)
+            try easy.set(CURLOPT_COPYPOSTFIELDS, body)
+            try easy.set(CURLOPT_CUSTOMREQUEST, method)
+        }
         // Without `Expect`, libcurl would wait for 100 before it sends a long body.
         try easy.setFields(fields + ["Expect:"])
         guard ccurl_set_write(easy.raw, discard, nil) == CURLE_OK else { throw .exhausted(cause: "curl_easy_setopt") }

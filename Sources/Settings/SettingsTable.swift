@@ -364,6 +364,9 @@ extension Setting {
         Setting(
             "store.s3.queue_bytes", \.store.s3.queueBytes, in: .mebibytes(1) ... .tebibytes(1), .restart,
             "Size of the renditions that wait on disk to be uploaded. The oldest are dropped beyond it."),
+        Setting(
+            "store.s3.drain_timeout", \.store.s3.drainTimeout, in: .zero...hour, .live,
+            "Time that a stop waits until the writes that are queued for the shared store are sent."),
     ]
 
     private static let cluster = [

@@ -1,4 +1,5 @@
 internal import CLinux
+internal import Digests
 internal import Glibc
 package import Ledger
 internal import Synchronization
@@ -53,17 +54,6 @@ package final class SharedStore: Sendable {
                 backoff: Backoff(first: settings.pause, longest: settings.longestPause), holdsPuts: holdsPuts, report: report)
         }
         self.outbox = outbox
-        let start = ContinuousClock.now
-        calls = GuardedCalls(
-            limits: CircuitBreaker.Limits(
-                failures: configuration.outagesBeforeSuspension, pause: configuration.suspension,
-                maxPause: configuration.longestSuspension),
-            backoff: Backoff(first: .milliseconds(25), longest: .seconds(1)), meter: meter,
-            now: now ?? { ContinuousClock.now - start }
-        ) { event in
-            if event == .resumed { outbox?.endPauses() }
-            report(event)
-        }
         do {
             transfers = try TransferClient(connections: configuration.connections)
         } catch {
@@ -71,6 +61,20 @@ package final class SharedStore: Sendable {
             throw error
         }
         client = S3Client(transfers: transfers, bucket: configuration.bucket)
+        let start = ContinuousClock.now
+        let (client, probeKey) = (client, keys.prefix + "gifreel-probe")
+        calls = GuardedCalls(
+            limits: CircuitBreaker.Limits(
+                failures: configuration.outagesBeforeSuspension, pause: configuration.suspension,
+                maxPause: configuration.longestSuspension),
+            backoff: Backoff(first: .milliseconds(25), longest: .seconds(1)), meter: meter,
+            now: now ?? { ContinuousClock.now - start },
+            // There need be no such object.
+            probe: { limit throws(StoreError) in _ = try await client.head(probeKey, timeout: limit) }
+        ) { event in
+            if event == .resumed { outbox?.endPauses() }
+            report(event)
+        }
         objects = RecordedObjects(client, keys)
         outbox?.startSending(concurrency: settings.uploads, Self.sender(configuration, calls, objects, meter))
     }
@@ -250,6 +254,29 @@ package final class SharedStore: Sendable {
         StoreStatistics(meter.snapshot, breaker: calls.phase, outbox: outbox?.gauges ?? Outbox.Gauges())
     }
 
+    // MARK: Checking
+
+    /// Stores, lists, reads and deletes a small object, to find out what the credentials permit.
+    ///
+    /// - Throws: The error of the first request that fails.
+    package func check() async throws(StoreError) {
+        let key = "\(keys.prefix)gifreel-check-\(Hex.encode(UInt64.random(in: .min ... .max)))"
+        let (bytes, timeout) = (Array("gifreel\n".utf8), configuration.timeout)
+        try await client.put(
+            key, S3Client.Upload(body: .bytes(bytes), digest: SHA256.hash(bytes), mediaType: "text/plain"), timeout: timeout)
+        var failure: StoreError?
+        do throws(StoreError) {
+            guard try await client.head(key, timeout: timeout)?.length == bytes.count,
+                try await client.get(key, to: .memory, maxLength: 1024, timeout: timeout)?.bytes == bytes,
+                try await client.list(prefix: key, token: nil, timeout: timeout).entries.count == 1
+            else { throw .invalidResponse(cause: "it does not return what was stored") }
+        } catch {
+            failure = error
+        }
+        try await client.delete(key, timeout: timeout)
+        if let failure { throw failure }
+    }
+
     // MARK: Pruning
 
     /// Deletes renditions that were stored before a time, and leaves other objects in the bucket alone.
@@ -257,12 +284,13 @@ package final class SharedStore: Sendable {
     /// - Parameters:
     ///   - time: Seconds since 1970, compared with the time at which the service stored the object.
     ///   - rate: The largest number of deletions per second.
+    ///   - concurrency: The largest number of deletions at once.
     ///   - isDryRun: Whether renditions are counted and not deleted.
     ///   - progress: Called after each page of the list and each deletion, on one task.
     /// - Returns: The totals.
     /// - Throws: ``StoreError`` for a request that failed after its retries; what was deleted stays deleted.
     package func prune(
-        storedBefore time: Int64, deletionsPerSecond rate: Double = 100, isDryRun: Bool = false,
+        storedBefore time: Int64, deletionsPerSecond rate: Double = 100, concurrency: Int = 16, isDryRun: Bool = false,
         progress: @Sendable (PruneProgress) -> Void = { _ in }
     ) async throws(StoreError) -> PruneProgress {
         var totals = PruneProgress()
@@ -275,20 +303,61 @@ package final class SharedStore: Sendable {
             token = page.nextToken
             totals.listed += page.entries.count
             progress(totals)
-            for entry in page.entries where entry.modified < time && keys.contains(entry.key) {
-                if !isDryRun {
-                    guard await pace.wait() else { throw .cancelled }
-                    try await calls.perform(.delete, within: configuration.timeout) { timeLeft throws(StoreError) in
-                        try await self.client.delete(entry.key, timeout: timeLeft)
-                    }
-                    meter.countDeleted()
-                }
-                totals.deleted += 1
-                totals.bytes += entry.length
+            let old = page.entries.filter { $0.modified < time && keys.contains($0.key) }
+            if isDryRun {
+                for entry in old { totals.count(entry) }
                 progress(totals)
+            } else {
+                let failure: StoreError?
+                (totals, pace, failure) = await delete(old, pace, max(1, concurrency), totals, progress)
+                if let failure { throw failure }
             }
         } while token != nil
         return totals
+    }
+
+    /// Deletes objects, several at once. Begins no further ones after one has failed, and returns its error.
+    private func delete(
+        _ entries: [S3ListPage.Entry], _ pace: Pace, _ concurrency: Int, _ totals: PruneProgress,
+        _ progress: @Sendable (PruneProgress) -> Void
+    ) async -> (PruneProgress, Pace, StoreError?) {
+        await withTaskGroup(of: Result<S3ListPage.Entry, StoreError>.self) { group in
+            var (totals, pace) = (totals, pace)
+            var failure: StoreError?
+            var rest = entries[...]
+            var running = 0
+            while running > 0 || (failure == nil && !rest.isEmpty) {
+                if running >= concurrency || failure != nil || rest.isEmpty {
+                    running -= 1
+                    switch await group.next() {
+                    case .success(let entry)?:
+                        meter.countDeleted()
+                        totals.count(entry)
+                        progress(totals)
+                    case .failure(let error)?: failure = failure ?? error
+                    case nil: break
+                    }
+                    continue
+                }
+                guard await pace.wait() else {
+                    failure = .cancelled
+                    continue
+                }
+                let entry = rest.removeFirst()
+                running += 1
+                group.addTask { [calls, client, configuration] in
+                    do throws(StoreError) {
+                        try await calls.perform(.delete, within: configuration.timeout) { timeLeft throws(StoreError) in
+                            try await client.delete(entry.key, timeout: timeLeft)
+                        }
+                        return .success(entry)
+                    } catch {
+                        return .failure(error)
+                    }
+                }
+            }
+            return (totals, pace, failure)
+        }
     }
 }
 
@@ -300,6 +369,11 @@ package struct PruneProgress: Sendable, Equatable {
     package fileprivate(set) var deleted = 0
     /// Bytes of the deleted objects.
     package fileprivate(set) var bytes = 0
+
+    fileprivate mutating func count(_ entry: S3ListPage.Entry) {
+        deleted += 1
+        bytes += entry.length
+    }
 }
 
 /// Spaces events evenly.

@@ -23,6 +23,8 @@ package struct CircuitBreaker: Sendable {
     /// The right to send one call, and the obligation to report how it ended.
     package struct Permit: Sendable, Equatable {
         fileprivate let generation: Int
+        /// Whether the call is the probe of a breaker that is half-open.
+        package let isProbe: Bool
     }
 
     private enum State {
@@ -57,15 +59,12 @@ package struct CircuitBreaker: Sendable {
     /// Returns a permit for one call; nil if it has to fail at once.
     package mutating func admit(at now: Duration) -> Permit? {
         switch state {
-        case .closed: break
-        case .open(let until):
+        case .closed: return Permit(generation: generation, isProbe: false)
+        case .open(let until), .probing(let until):
             guard now >= until else { return nil }
             change(to: .probing(until: now + Self.longestProbe))
-        case .probing(let until):
-            guard now >= until else { return nil }
-            change(to: .probing(until: now + Self.longestProbe))
+            return Permit(generation: generation, isProbe: true)
         }
-        return Permit(generation: generation)
     }
 
     /// Reports that the server answered. Returns true if this closes the breaker.

@@ -33,7 +33,7 @@ package final class WebHandler: HTTPHandler {
         let clock: CacheClock
         let threads: WorkThreads
         let metricsThreads: WorkThreads
-        let sharing: @Sendable () -> SharingStatus
+        let sharing: @Sendable () async -> SharingStatus
 
         /// - Parameters:
         ///   - sharedStatuses: The statuses of other nodes; nil for a node that works alone.
@@ -45,7 +45,7 @@ package final class WebHandler: HTTPHandler {
             sharedPrewarm: SharedPrewarmRunner?, background: BackgroundRenditions, registry: PrometheusRegistry,
             meter: WorkMeter, limits: ClientLimits, hooks: PurgeHooks, uploads: UploadAdmission, statuses: StatusRegistry,
             sharedStatuses: (any SharedStatusBook)?, webhooks: Webhooks, tracer: OTLPTracer, clock: CacheClock,
-            threads: WorkThreads, metricsThreads: WorkThreads, sharing: @escaping @Sendable () -> SharingStatus
+            threads: WorkThreads, metricsThreads: WorkThreads, sharing: @escaping @Sendable () async -> SharingStatus
         ) {
             self.cache = cache
             self.state = state
@@ -198,6 +198,7 @@ package final class WebHandler: HTTPHandler {
 
     /// Parses the target of a request. That of a form may lack options that the form has.
     private func parse(_ request: borrowing HTTPRequest) throws(Problem) -> ParsedTarget {
+        if request.method == .purge { return try parser.parse(try parser.splitWait(request.target).target) }
         let hasBody = request.method == .post
         let isForm = hasBody && MultipartParser.isForm(request.headerBytes("Content-Type"))
         return try parser.parse(request.target, hasBody: hasBody, fields: isForm ? nil : [])
@@ -214,7 +215,7 @@ package final class WebHandler: HTTPHandler {
         case .readiness:
             return .now(readinessResponse)
         case .rendition(_, let source) where method == .purge:
-            return try admin.purge(source, authorization: request.header("Authorization"))
+            return try admin.purge(source, within: try purgeWait(request), authorization: request.header("Authorization"))
         case .rendition(let rendition, let source):
             var client = ClientContext(request, access, target.key)
             client.callback = try asynchronous.receiver(target, client)
@@ -223,7 +224,9 @@ package final class WebHandler: HTTPHandler {
             }
             return renditions.answer(target, rendition, of: source, client, request)
         case .object(let id, _) where method == .purge:
-            return try admin.purge(id, authorization: request.header("Authorization"))
+            return try admin.purge(id, within: try purgeWait(request), authorization: request.header("Authorization"))
+        case .purge(let id):
+            return try admin.progress(ofPurge: id, authorization: request.header("Authorization"))
         case .object(let id, let fileExtension):
             return renditions.object(id, fileExtension, ClientContext(request, access), request)
         case .upload(let rendition):
@@ -237,14 +240,27 @@ package final class WebHandler: HTTPHandler {
         case .oembed(let query):
             return try pages.oembed(query, ClientContext(request, access), request)
         case .prewarm(let id, let query):
-            return try prewarm.answer(method, id, query, authorization: request.header("Authorization"))
+            return try prewarm.answer(
+                method, id, query, key: request.header("Idempotency-Key"), authorization: request.header("Authorization"))
         case .status(let id):
             return try statuses.answer(method, id, request)
         case .metrics:
             return try metrics.answer(request)
         case .cache(let query):
-            return try admin.answer(method, query, authorization: request.header("Authorization"))
+            return try admin.answer(
+                method, query, within: PurgeWait.preferred(request), authorization: request.header("Authorization"))
         }
+    }
+
+    /// How long a purge is to wait for other nodes; nil if the client does not say.
+    private func purgeWait(_ request: borrowing HTTPRequest) throws(Problem) -> Duration? {
+        if let text = try parser.splitWait(request.target).wait { return try PurgeWait.duration(text) }
+        return PurgeWait.preferred(request)
+    }
+
+    /// Calls the hooks for a purge that this node has applied later than others. Any thread.
+    package func appliedLate(_ scope: PurgeScope) {
+        admin.appliedLate(scope)
     }
 
     // MARK: Methods

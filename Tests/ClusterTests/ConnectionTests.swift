@@ -153,7 +153,7 @@ import Testing
     @Test func aMessageThatComesWithTheConfirmationOfTheSubscriptionArrives() async throws {
         let server = try await RedisServer()
         defer { server.stop() }
-        let confirmation = "+PONG\r\n*3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n"
+        let confirmation = "*2\r\n$7\r\nversion\r\n$3\r\n7.0\r\n*3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n"
         let message = "*3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$3\r\none\r\n"
         let responses = FaultProxy.Stream(failure: .garbage(Array((confirmation + message).utf8)))
         let proxy = try FaultProxy(to: server.port, faults: FaultProxy.Faults(responses: responses, failureLimit: 1))

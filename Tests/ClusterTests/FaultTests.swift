@@ -114,7 +114,7 @@ import Testing
             switch event {
             case .shared: "shared"
             case .alone: "alone"
-            case .revalidating, .doubting: "revalidating"
+            case .deaf, .revalidating, .doubting: "other"
             }
         }
         #expect(kinds == ["shared", "alone", "shared"])
@@ -128,7 +128,7 @@ import Testing
         try await two.joined()
         let lease = try #require(await one.cluster.joinFlight("a", sourceURL: url).lease)
         async let follower = two.cluster.joinFlight("a", sourceURL: url)
-        try await waitUntil("the other node to wait") { try server.run("GET", "test:v1:flight:a:0-0").contains(":w") }
+        try await waitUntil("the other node to wait") { try server.run("GET", "{test}:v1:flight:a:0-0").contains(":w") }
         try server.kill()
         let start = ContinuousClock.now
         #expect(await follower.error != nil)
@@ -159,7 +159,7 @@ import Testing
         try server.run("CONFIG", "SET", "maxmemory", "0")
         try await waitUntil("flights are shared again") { await node.cluster.joinFlight("h", sourceURL: url).lease != nil }
         try await waitUntil("the purge is in the stream") {
-            try server.run("XRANGE", "test:v1:purges", "-", "+").contains(url)
+            try server.run("XRANGE", "{test}:v1:purges", "-", "+").contains(url)
         }
     }
 
@@ -173,6 +173,28 @@ import Testing
         try await waitUntil("the error is counted") { node.cluster.metrics.errors["readonly", default: 0] > 0 }
         try server.run("REPLICAOF", "NO", "ONE")
         try await waitUntil("flights are shared again") { await node.cluster.joinFlight("h", sourceURL: url).lease != nil }
+    }
+
+    /// Every refusal would open a connection otherwise, fifty per second.
+    @Test(arguments: ["replica", "rights"]) func aServerThatRefusesEveryConnectionGetsFew(_ cause: String) async throws {
+        let server = try await RedisServer(options: cause == "rights" ? ["--user", "me", "on", ">p", "~*", "&*", "+@all"] : [])
+        defer { server.stop() }
+        let node = try TestNode("one", server.unixAddress + (cause == "rights" ? "?user=me&password=p" : ""))
+        try await node.joined()
+        if cause == "rights" {
+            try server.run("ACL", "SETUSER", "me", "-set")
+        } else {
+            try server.run("REPLICAOF", "127.0.0.1", "1")
+        }
+        let before = node.cluster.metrics.connections
+        let end = ContinuousClock.now + .seconds(3)
+        var number = 0
+        while ContinuousClock.now < end {
+            number += 1
+            _ = await node.cluster.joinFlight("f\(number)", sourceURL: url)
+            await Task.yield()
+        }
+        #expect(number > 10 && node.cluster.metrics.connections - before <= 6)
     }
 
     @Test func theStreamMovesFromAPrimaryThatWasDemoted() async throws {
@@ -192,7 +214,7 @@ import Testing
         try await waitUntil("flights are shared again") { await node.cluster.joinFlight("h", sourceURL: url).lease != nil }
         // The connection of the stream may follow later.
         try await waitUntil("purges are shared again") { await node.cluster.broadcastPurge(.url(url)).acknowledged == 1 }
-        #expect(try new.run("XRANGE", "test:v1:purges", "-", "+").contains(url))
+        #expect(try new.run("XRANGE", "{test}:v1:purges", "-", "+").contains(url))
     }
 
     @Test func scriptsThatTheServerHasForgottenAreSentAgain() async throws {
@@ -213,9 +235,9 @@ import Testing
         defer { server.stop() }
         let node = try TestNode("one", server.unixAddress)
         try await node.joined()
-        try server.run("SET", "test:v1:flight:a:0-0", "nonsense")
+        try server.run("SET", "{test}:v1:flight:a:0-0", "nonsense")
         #expect(await node.cluster.joinFlight("a", sourceURL: url).lease != nil)
-        try server.run("LPUSH", "test:v1:flight:b:0-0", "nonsense")
+        try server.run("LPUSH", "{test}:v1:flight:b:0-0", "nonsense")
         #expect(await node.cluster.joinFlight("b", sourceURL: url).error != nil)
     }
 
@@ -225,9 +247,9 @@ import Testing
         let node = try TestNode("one", server.unixAddress)
         try await node.joined()
         let before = node.revalidations
-        try server.run("XADD", "test:v1:purges", "*", "k", "x", "v", "y")
+        try server.run("XADD", "{test}:v1:purges", "*", "k", "x", "v", "y")
         try await waitUntil("everything is revalidated") { node.revalidations == before + 1 }
-        try server.run("PUBLISH", "test:v1:events", "nonsense")
+        try server.run("PUBLISH", "{test}:v1:events", "nonsense")
         #expect(await node.cluster.broadcastPurge(.all).acknowledged == 1)
     }
 }

@@ -15,7 +15,7 @@ import Testing
         let lease = try #require(await one.cluster.joinFlight("a1", sourceURL: url).lease)
         #expect(lease.isHeld)
         async let follower = two.cluster.joinFlight("a1", sourceURL: url)
-        try await waitUntil("the other node to wait") { try server.run("GET", "test:v1:flight:a1:0-0").contains(":w") }
+        try await waitUntil("the other node to wait") { try server.run("GET", "{test}:v1:flight:a1:0-0").contains(":w") }
         #expect(await lease.complete(.test("object1"), lifetime: .seconds(60)) == .published)
         let followed = await follower
         #expect(followed.record?.objectID == "object1" && followed.isFollowed)
@@ -73,7 +73,7 @@ import Testing
         var lease = await one.cluster.joinFlight("a1", sourceURL: url).lease
         #expect(lease != nil)
         async let follower = two.cluster.joinFlight("a1", sourceURL: url)
-        try await waitUntil("the other node to wait") { try server.run("GET", "test:v1:flight:a1:0-0").contains(":w") }
+        try await waitUntil("the other node to wait") { try server.run("GET", "{test}:v1:flight:a1:0-0").contains(":w") }
         // The last reference ends the lease.
         lease = nil
         #expect(await follower.lease != nil)
@@ -89,7 +89,7 @@ import Testing
         let failure = SharedRecord(outcome: .failure(code: "source_gone", details: [4, 1, 0]), fetchedAt: 1)
         #expect(await lease.complete(failure, lifetime: .milliseconds(300)) == .published)
         #expect(await two.cluster.joinFlight("a1", sourceURL: url).record?.outcome == failure.outcome)
-        try await waitUntil("the failure to be forgotten") { try server.run("GET", "test:v1:flight:a1:0-0").hasPrefix("$-1") }
+        try await waitUntil("the failure to be forgotten") { try server.run("GET", "{test}:v1:flight:a1:0-0").hasPrefix("$-1") }
         #expect(await two.cluster.joinFlight("a1", sourceURL: url).lease != nil)
     }
 
@@ -104,7 +104,7 @@ import Testing
         let stale = try #require(await two.cluster.joinFlight("a1", sourceURL: url).record)
         let renewal = try #require(await two.cluster.joinFlight("a1", sourceURL: url, outdated: stale).lease)
         async let follower = one.cluster.joinFlight("a1", sourceURL: url)
-        try await waitUntil("the other node to wait") { try server.run("GET", "test:v1:flight:a1:0-0").contains(":w") }
+        try await waitUntil("the other node to wait") { try server.run("GET", "{test}:v1:flight:a1:0-0").contains(":w") }
         #expect(await renewal.complete(.test("object2"), lifetime: .seconds(60)) == .published)
         #expect(await follower.record?.objectID == "object2")
     }
@@ -117,7 +117,7 @@ import Testing
         try await two.joined()
         let lease = await one.cluster.joinFlight("a1", sourceURL: url).lease
         let waiting = Task { await two.cluster.joinFlight("a1", sourceURL: url) }
-        try await waitUntil("the other node to wait") { try server.run("GET", "test:v1:flight:a1:0-0").contains(":w") }
+        try await waitUntil("the other node to wait") { try server.run("GET", "{test}:v1:flight:a1:0-0").contains(":w") }
         waiting.cancel()
         #expect(await waiting.value.error == .cancelled)
         #expect(lease?.isHeld == true)

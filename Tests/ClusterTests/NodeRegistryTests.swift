@@ -20,10 +20,10 @@ import Testing
         defer { link.close() }
         let (one, two, three) = (registry("one"), registry("two"), registry("three"))
         for node in [one, two, three] { try await node.register(link) }
-        try server.run("DEL", "test:v1:node:two")
+        try server.run("DEL", "{test}:v1:node:two")
         #expect(try await one.liveNodes(link, within: limit) == ["one", "three"])
-        #expect(try server.run("SISMEMBER", "test:v1:nodes", "two") == ":0\r\n")
-        #expect(try server.run("SCARD", "test:v1:nodes") == ":2\r\n")
+        #expect(try server.run("SISMEMBER", "{test}:v1:nodes", "two") == ":0\r\n")
+        #expect(try server.run("SCARD", "{test}:v1:nodes") == ":2\r\n")
     }
 
     @Test func aNodeThatComesBackDuringALookStaysListed() async throws {
@@ -33,7 +33,7 @@ import Testing
         defer { link.close() }
         let (one, two) = (registry("one"), registry("two"))
         try await one.register(link)
-        try server.run("SADD", "test:v1:nodes", "two")
+        try server.run("SADD", "{test}:v1:nodes", "two")
         let interrupted = InterruptedCommands(base: link) { command in
             if command.arguments[0] == Array("MGET".utf8) { try? await two.register(link) }
         }
@@ -48,7 +48,7 @@ import Testing
         defer { link.close() }
         let (one, two, limit) = (registry("one"), registry("two"), limit)
         try await one.register(link)
-        try server.run("SADD", "test:v1:nodes", "two")
+        try server.run("SADD", "{test}:v1:nodes", "two")
         try await two.register(InterruptedCommands(base: link) { _ in _ = try? await one.liveNodes(link, within: limit) })
         #expect(try await one.liveNodes(link, within: limit) == ["one", "two"])
     }

@@ -133,8 +133,8 @@ struct PurgeFollowerTests {
         defer { task.cancel() }
         try await waitUntil("the node takes part") { isReady.withLock { $0 } }
         #expect(try pending(disk) == [])
-        #expect(try server.run("XLEN", "test:v1:purges") == ":451\r\n")
-        let last = try server.run("XREVRANGE", "test:v1:purges", "+", "-", "COUNT", "1")
+        #expect(try server.run("XLEN", "{test}:v1:purges") == ":451\r\n")
+        let last = try server.run("XREVRANGE", "{test}:v1:purges", "+", "-", "COUNT", "1")
         #expect(last.contains("https://origin.test/449"))
     }
 
@@ -163,7 +163,7 @@ struct PurgeFollowerTests {
         let task = Task { try await follower.follow { isReady.withLock { $0 = true } } }
         defer { task.cancel() }
         try await waitUntil("the node takes part") { isReady.withLock { $0 } }
-        #expect(try server.run("XLEN", "test:v1:purges") == ":2\r\n")
+        #expect(try server.run("XLEN", "{test}:v1:purges") == ":2\r\n")
     }
 }
 

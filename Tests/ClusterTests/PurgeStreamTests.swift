@@ -28,8 +28,81 @@ import Testing
         let nodes = try (1...3).map { try TestNode("n\($0)", server.unixAddress) }
         for node in nodes { try await node.joined() }
         let report = await nodes[0].cluster.broadcastPurge(.url(url))
-        #expect(report == PurgeReport(counts: PurgeCounts(purged: 3, bytes: 300), nodes: 3, acknowledged: 3))
+        #expect(
+            report == ClusterPurgeReport(counts: PurgeCounts(purged: 3, bytes: 300), nodes: 3, acknowledged: 3, id: report.id))
         for node in nodes { #expect(node.purges == [.url(url)]) }
+    }
+
+    @Test func howFarAPurgeIsIsKnownToEveryNode() async throws {
+        let server = try await RedisServer()
+        defer { server.stop() }
+        let nodes = try (1...3).map { try TestNode("n\($0)", server.unixAddress) }
+        for node in nodes { try await node.joined() }
+        let report = await nodes[0].cluster.broadcastPurge(.url(url))
+        for node in nodes { #expect(try await node.cluster.purgeProgress(of: report.id) == report) }
+        for id in ["1-0", "x", report.id + "1", String(repeating: "0", count: 32)] {
+            #expect(try await nodes[0].cluster.purgeProgress(of: id) == nil)
+        }
+        // A node that comes later has applied it, and has not acknowledged it.
+        let late = try TestNode("late", server.unixAddress)
+        try await late.joined()
+        let later = try #require(try await nodes[1].cluster.purgeProgress(of: report.id))
+        #expect(later.nodes == 4 && later.acknowledged == 4)
+    }
+
+    @Test func aPurgeMadeAloneIsIncompleteUntilEveryNodeHasAppliedIt() async throws {
+        let server = try await RedisServer(isDurable: true)
+        defer { server.stop() }
+        let (one, two) = (try TestNode("one", server.unixAddress), try TestNode("two", server.unixAddress))
+        try await one.joined()
+        try await two.joined()
+        try server.kill()
+        try await waitUntil("the loss is noticed") { !one.cluster.isSharing }
+        let report = await one.cluster.broadcastPurge(.url(url))
+        #expect(report.nodes == 2 && report.acknowledged == 0)
+        #expect(try await one.cluster.purgeProgress(of: report.id)?.acknowledged == 0)
+        await #expect(throws: RedisError.self) { try await two.cluster.purgeProgress(of: report.id) }
+        try await server.start()
+        try await waitUntil("both nodes have applied it") {
+            let progress = try? await two.cluster.purgeProgress(of: report.id)
+            return progress?.nodes == 2 && progress?.acknowledged == 2
+        }
+    }
+
+    @Test func aNodeReportsThePurgesThatItAppliesLate() async throws {
+        let server = try await RedisServer(isDurable: true)
+        defer { server.stop() }
+        let one = try TestNode("one", server.unixAddress)
+        try await one.joined()
+        let before = ClusterPurge.url("https://origin.test/before")
+        let folder = try await folderOfAbsentNode(one, server) { _ = await one.cluster.broadcastPurge(before) }
+        _ = await one.cluster.broadcastPurge(.url(url))
+        let two = try TestNode("two", server.unixAddress, folder: folder)
+        try await two.joined()
+        #expect(two.latePurges == [.url(url)])
+        // One in its turn is not late, and one that another node had made alone is.
+        _ = await one.cluster.broadcastPurge(.prefix("https://origin.test/"))
+        try server.kill()
+        try await waitUntil("the loss is noticed") { !one.cluster.isSharing }
+        _ = await one.cluster.broadcastPurge(.all)
+        try await server.start()
+        try await waitUntil("the other node applies it") { two.latePurges == [.url(url), .all] }
+        #expect(one.latePurges.isEmpty)
+    }
+
+    @Test func liveNodesAreListedWithTheirPositions() async throws {
+        let server = try await RedisServer()
+        defer { server.stop() }
+        var timings = ClusterTimings.patient
+        timings.beatInterval = .milliseconds(50)
+        let nodes = try (1...2).map { try TestNode("n\($0)", server.unixAddress, timings: timings) }
+        for node in nodes { try await node.joined() }
+        let report = await nodes[0].cluster.broadcastPurge(.url(url))
+        try await waitUntil("both positions") {
+            let (live, latest) = await nodes[1].cluster.liveNodes()
+            let positions: [String] = live.map(\.position.description)
+            return positions == [report.id, report.id] && latest.description == report.id
+        }
     }
 
     @Test func aPurgeMadeAloneIsAppliedOnceByItsNodeAndWithItsTimeByTheOthers() async throws {
@@ -128,9 +201,9 @@ import Testing
         let folder = try await folderOfAbsentNode(one, server) {
             _ = await one.cluster.broadcastPurge(.url("https://origin.test/first"))
         }
+        let report = await one.cluster.broadcastPurge(.url(url))
         #expect(
-            await one.cluster.broadcastPurge(.url(url))
-                == PurgeReport(counts: PurgeCounts(purged: 1, bytes: 100), nodes: 1, acknowledged: 1))
+            report == ClusterPurgeReport(counts: PurgeCounts(purged: 1, bytes: 100), nodes: 1, acknowledged: 1, id: report.id))
         let back = try TestNode("two", server.unixAddress, folder: folder)
         try await back.joined()
         #expect(back.purges == [.url(url)])
@@ -147,9 +220,10 @@ import Testing
         do {
             let two = try TestNode("two", server.unixAddress, folder: folder, volatile: object)
             try await two.joined()
+            let report = await one.cluster.broadcastPurge(object)
             #expect(
-                await one.cluster.broadcastPurge(object)
-                    == PurgeReport(counts: PurgeCounts(purged: 1, bytes: 100), nodes: 2, acknowledged: 1))
+                report
+                    == ClusterPurgeReport(counts: PurgeCounts(purged: 1, bytes: 100), nodes: 2, acknowledged: 1, id: report.id))
             // The position is recorded after it, so that later ones are not durable either.
             #expect(await one.cluster.broadcastPurge(.url(url)).acknowledged == 1)
             await two.cluster.leave()
@@ -185,9 +259,9 @@ import Testing
         defer { server.stop() }
         let node = try TestNode("one", server.unixAddress, volatile: .object("o"))
         try await node.joined()
+        let report = await node.cluster.broadcastPurge(.object("o"))
         #expect(
-            await node.cluster.broadcastPurge(.object("o"))
-                == PurgeReport(counts: PurgeCounts(purged: 0, bytes: 0), nodes: 1, acknowledged: 0))
+            report == ClusterPurgeReport(counts: PurgeCounts(purged: 0, bytes: 0), nodes: 1, acknowledged: 0, id: report.id))
     }
 
     @Test func aNodeRevalidatesEverythingWhereTheStreamDoesNotReachBack() async throws {
@@ -199,7 +273,7 @@ import Testing
             _ = await one.cluster.broadcastPurge(.url("https://origin.test/first"))
         }
         for number in 1...3 { _ = await one.cluster.broadcastPurge(.url("https://origin.test/\(number)")) }
-        try server.run("XTRIM", "test:v1:purges", "MAXLEN", "1")
+        try server.run("XTRIM", "{test}:v1:purges", "MAXLEN", "1")
         let back = try TestNode("two", server.unixAddress, folder: folder)
         try await back.joined()
         #expect(back.revalidations == 1 && back.events.contains(.revalidating))
@@ -213,9 +287,9 @@ import Testing
         let folder = try await folderOfAbsentNode(one, server)
         // Two hours ago.
         let id = StreamID(UInt64(SystemTime().wallClock) - 7_200_000, 0)
-        try server.run("XADD", "test:v1:purges", id.description, "k", "o", "v", "old", "n", "one")
+        try server.run("XADD", "{test}:v1:purges", id.description, "k", "o", "v", "old", "n", "one")
         _ = await one.cluster.broadcastPurge(.url(url))
-        try server.run("XTRIM", "test:v1:purges", "MAXLEN", "2")
+        try server.run("XTRIM", "{test}:v1:purges", "MAXLEN", "2")
         let back = try TestNode("two", server.unixAddress, folder: folder)
         try await back.joined()
         #expect(back.revalidations == 1 && back.purges == [.object("old"), .url(url)])
@@ -235,7 +309,7 @@ import Testing
         try await waitUntil("the node to be back") { one.revalidations == 2 }
         try await one.joined()
         // The purge is in the new stream too, for nodes that have missed it.
-        #expect(try server.run("XRANGE", "test:v1:purges", "-", "+").contains(url))
+        #expect(try server.run("XRANGE", "{test}:v1:purges", "-", "+").contains(url))
     }
 
     @Test func aPurgeWithAnIdBeforeThePositionIsAppliedWhereTheServerHasLostEntries() async throws {
@@ -265,14 +339,14 @@ import Testing
         try await one.joined()
         try await two.joined()
         _ = await one.cluster.broadcastPurge(.url(url))
-        let last = try server.run("XREVRANGE", "test:v1:purges", "+", "-", "COUNT", "1")
+        let last = try server.run("XREVRANGE", "{test}:v1:purges", "+", "-", "COUNT", "1")
         let id = try #require(last.split(whereSeparator: \.isNewline).first { StreamID(String($0)) != nil })
-        try server.run("XDEL", "test:v1:purges", String(id))
+        try server.run("XDEL", "{test}:v1:purges", String(id))
         _ = await two.cluster.broadcastPurge(.url("https://origin.test/later"))
-        #expect(try !server.run("XRANGE", "test:v1:purges", "-", "+").contains(url))
+        #expect(try !server.run("XRANGE", "{test}:v1:purges", "-", "+").contains(url))
         try server.run("CLIENT", "KILL", "TYPE", "normal")
         try await waitUntil("the purge is in the stream") {
-            try server.run("XRANGE", "test:v1:purges", "-", "+").contains(url)
+            try server.run("XRANGE", "{test}:v1:purges", "-", "+").contains(url)
         }
         try await waitUntil("the other node applies it again") { two.purges.last == .url(url) }
     }
@@ -283,13 +357,13 @@ import Testing
         let node = try TestNode("one", server.unixAddress)
         try await node.joined()
         for name in ["first", "second", "third"] { _ = await node.cluster.broadcastPurge(.url("https://origin.test/\(name)")) }
-        try server.run("XTRIM", "test:v1:purges", "MAXLEN", "2")
+        try server.run("XTRIM", "{test}:v1:purges", "MAXLEN", "2")
         let before = try server.commandCalls()["xrevrange", default: 0]
         try server.run("CLIENT", "KILL", "TYPE", "normal")
         try await waitUntil("the node to catch up") { try server.commandCalls()["xrevrange", default: 0] > before }
         // It does not take part before it has added what is missing.
         try await node.joined()
-        let stream = try server.run("XRANGE", "test:v1:purges", "-", "+")
+        let stream = try server.run("XRANGE", "{test}:v1:purges", "-", "+")
         #expect(!stream.contains("first") && stream.contains("second") && stream.contains("third"))
     }
 
@@ -340,13 +414,13 @@ import Testing
         let one = try TestNode("one", server.unixAddress)
         try await one.joined()
         // A node that is listed and does not follow.
-        try server.run("SADD", "test:v1:nodes", "ghost")
-        try server.run("SET", "test:v1:node:ghost", "ghost", "PX", "60000")
+        try server.run("SADD", "{test}:v1:nodes", "ghost")
+        try server.run("SET", "{test}:v1:node:ghost", "ghost", "PX", "60000")
         let start = ContinuousClock.now
         let report = await one.cluster.broadcastPurge(.all)
         #expect(report.nodes == 2 && report.acknowledged == 1)
         #expect(ContinuousClock.now - start < .seconds(3))
-        try server.run("DEL", "test:v1:node:ghost")
+        try server.run("DEL", "{test}:v1:node:ghost")
         #expect(await one.cluster.broadcastPurge(.all).nodes == 1)
     }
 }

@@ -78,6 +78,15 @@ import Testing
         #expect(RedisRefusal(text.utf8).kind == kind)
     }
 
+    @Test func theWordsOfTheServerAreQuotedWithoutArguments() {
+        #expect(
+            RedisRefusal("ERR max number of clients reached".utf8).description.contains("(ERR max number of clients reached)"))
+        let unknown = RedisRefusal("ERR unknown command 'AUTH', with args beginning with: 'secret'".utf8)
+        #expect(unknown.description.contains("unknown command 'AUTH'") && !unknown.description.contains("secret"))
+        let hostile = RedisRefusal("ERR \u{1b}[31m\nfake line ".utf8 + Array(repeating: UInt8(ascii: "x"), count: 10_000))
+        #expect(hostile.description.utf8.count < 300 && !hostile.description.contains("\n"))
+    }
+
     @Test func recordsSurviveTheirEncodingAndDamageIsFound() throws {
         var record = SharedRecord.test("abc123")
         record.position = StreamID(1, 2)

@@ -1,4 +1,5 @@
 import Foundation
+import SystemIO
 import TestSupport
 import Testing
 
@@ -15,16 +16,132 @@ import Testing
         return lines.joined(separator: " ").split(separator: " ").map { String($0) }.filter { $0 != "\\" }
     }
 
-    @Test func everythingThatNodesDoTogetherIsAllowed() async throws {
+    /// The documented rights but the given ones, for the cluster of the tests.
+    private func rights(without missing: Set<String>) throws -> [String] {
+        let rights = try documentedRights().map {
+            $0.replacing("{gifreel}:*", with: "{test}:*").replacing(">password", with: ">secret")
+        }
+        try #require(rights.count > 20 && missing.isSubset(of: rights))
+        return rights.filter { !missing.contains($0) }
+    }
+
+    /// A server with the user `gifreel`, who has the documented rights but the given ones, and its address for that user.
+    private func server(without missing: Set<String>) async throws -> (RedisServer, String) {
+        let server = try await RedisServer()
+        #expect(try server.run(try rights(without: missing)) == "+OK\r\n")
+        return (server, server.unixAddress + "?user=gifreel&password=secret")
+    }
+
+    private func session(_ address: String) throws(RedisError) -> Session {
+        guard let address = try? RedisAddress(address) else { throw .unavailable("no address") }
+        let rights = ClusterKeys(name: "test").rights
+        return try Session(address, channel: nil, rights: rights, within: .seconds(10), SystemTime())
+    }
+
+    @Test func theDocumentedRightsAreThoseThatAreTried() throws {
+        let documented = Set(try documentedRights().filter { $0.hasPrefix("+") }.map { $0.dropFirst() })
+        // The others are needed by the connections themselves.
+        let tried = Set(ClusterKeys(name: "test").rights.names.map { $0[...] })
+        #expect(documented == tried.union(["ping", "select", "subscribe"]))
+    }
+
+    @Test func everyMissingRightIsNamed() async throws {
+        let names = ClusterKeys(name: "test").rights.names.map { "+\($0)" }
+        let (server, address) = try await server(without: [])
+        defer { server.stop() }
+        #expect(try session(address).server.contains(" 7."))
+        for name in Set(names + ["~{test}:*", "&{test}:*"]).sorted() {
+            try server.run(["ACL", "SETUSER", "gifreel", "reset"])
+            try server.run(try rights(without: [name]))
+            let error = #expect(throws: RedisError.self) { try session(address) }
+            #expect(error?.description == "the user lacks rights in the server: \(name)")
+        }
+    }
+
+    @Test func aNodeWithoutARightWorksAloneAndSaysWhy() async throws {
+        let (server, address) = try await server(without: ["+xclaim", "+llen"])
+        defer { server.stop() }
+        let node = try TestNode("one", address)
+        try await waitUntil("the reason") { node.events.contains { $0.description.contains("+llen +xclaim") } }
+        #expect(await node.cluster.joinFlight("a", sourceURL: url).error != nil)
+        // It takes part as soon as it may.
+        try server.run("ACL", "SETUSER", "gifreel", "+xclaim", "+llen")
+        try await node.joined()
+    }
+
+    @Test func aRefusedSubscriptionIsReportedOnce() async throws {
+        let (server, address) = try await server(without: ["+subscribe"])
+        defer { server.stop() }
+        let node = try TestNode("one", address)
+        try await waitUntil("the report") { node.events.contains { if case .deaf = $0 { true } else { false } } }
+        try await waitUntil("the node to join") { node.cluster.isSharing }
+        try server.run("ACL", "SETUSER", "gifreel", "+subscribe")
+        try await node.joined()
+        #expect(node.events.count { if case .deaf = $0 { true } else { false } } == 1)
+    }
+
+    /// A look at the nodes that fails does not make this node the only one.
+    @Test func aPurgeWithoutALookAtTheNodesIsNotComplete() async throws {
+        let (server, address) = try await server(without: [])
+        defer { server.stop() }
+        let (one, two) = (try TestNode("one", address), try TestNode("two", address))
+        try await one.joined()
+        try await two.joined()
+        try server.run("ACL", "SETUSER", "gifreel", "-mget")
+        let report = await one.cluster.broadcastPurge(.url(url))
+        #expect(report.nodes == 2 && report.acknowledged < 2)
+        try server.run("ACL", "SETUSER", "gifreel", "+mget")
+        try await one.joined()
+        try await two.joined()
+        try await waitUntil("a complete purge") {
+            let report = await one.cluster.broadcastPurge(.url(url))
+            return report.nodes == 2 && report.acknowledged == 2
+        }
+    }
+
+    @Test func aRedisClusterOfOneShardIsAServer() async throws {
+        let server = try await RedisServer(isCluster: true)
+        defer { server.stop() }
+        try server.run("CLUSTER", "ADDSLOTSRANGE", "0", "16383")
+        try await waitUntil("the slots") { try server.run("CLUSTER", "INFO").contains("cluster_state:ok") }
+        let (one, two) = (try TestNode("one", server.address), try TestNode("two", server.address))
+        try await one.joined()
+        try await two.joined()
+        #expect(await one.cluster.broadcastPurge(.url(url)).acknowledged == 2)
+        let lease = try #require(await one.cluster.joinFlight("a1", sourceURL: url).lease)
+        #expect(await lease.complete(.test("object1"), lifetime: .seconds(60)) == .published)
+        #expect(await two.cluster.joinFlight("a1", sourceURL: url).record != nil)
+        _ = try await one.cluster.prewarm.add("list1", [[1]])
+        let ticket = try #require(try await two.cluster.prewarm.claim(1).first)
+        #expect(try await two.cluster.prewarm.finish(ticket, .made(isHit: false, bytes: 1, saved: 1)))
+    }
+
+    @Test(arguments: [
+        ("*4\r\n$6\r\nserver\r\n$5\r\nredis\r\n$7\r\nversion\r\n$5\r\n6.2.7\r\n", "redis 6.2.7"),
+        ("-ERR unknown command `HELLO`, with args beginning with: `2`, \r\n", "older than redis 6.0"),
+    ]) func anOldServerIsNamed(_ greeting: String, _ name: String) async throws {
         let server = try await RedisServer()
         defer { server.stop() }
-        // The cluster of the tests has another name than the default.
-        let rights = try documentedRights().map {
-            $0.replacing("gifreel:*", with: "test:*").replacing(">password", with: ">secret")
+        let faults = FaultProxy.Faults(responses: FaultProxy.Stream(failure: .garbage(Array(greeting.utf8))))
+        let proxy = try FaultProxy(to: server.port, faults: faults)
+        defer { proxy.stop() }
+        let error = #expect(throws: RedisError.self) { try session("redis://127.0.0.1:\(proxy.port)") }
+        #expect(error?.description == "the server is \(name); version 7.0 or newer is required")
+    }
+
+    @Test func aServerWithTooManyClientsIsQuoted() async throws {
+        let server = try await RedisServer(options: ["--maxclients", "1"])
+        defer { server.stop() }
+        let first = try session(server.unixAddress)
+        try withExtendedLifetime(first) {
+            let error = #expect(throws: RedisError.self) { try session(server.unixAddress) }
+            #expect(error?.description.contains("ERR max number of clients reached") == true)
         }
-        try #require(rights.count > 20)
-        #expect(try server.run(rights) == "+OK\r\n")
-        let address = server.unixAddress + "?user=gifreel&password=secret"
+    }
+
+    @Test func everythingThatNodesDoTogetherIsAllowed() async throws {
+        let (server, address) = try await server(without: [])
+        defer { server.stop() }
         let (one, two) = (try TestNode("one", address), try TestNode("two", address))
         try await one.joined()
         try await two.joined()

@@ -35,7 +35,7 @@ import Testing
         #expect(progress.hits == 0 && progress.bytes == 2250 && progress.saved == 1125)
         #expect(progress.errors == Array(repeating: failure, count: 100))
         #expect(try await two.cluster.prewarm.progress(of: "other") == nil)
-        #expect(try server.run("XLEN", "test:v1:prewarm") == ":0\r\n")
+        #expect(try server.run("XLEN", "{test}:v1:prewarm") == ":0\r\n")
     }
 
     @Test func hitsAndSavedBytesAreCounted() async throws {
@@ -80,39 +80,105 @@ import Testing
         let (one, two) = (try TestNode("one", server.unixAddress), try TestNode("two", server.unixAddress))
         try await one.joined()
         try await two.joined()
-        #expect(try await one.cluster.prewarm.add("list1", [[1], [2], [3]], limit: 4) == nil)
-        #expect(try await two.cluster.prewarm.add("list2", [[1], [2]], limit: 4) == 3)
+        #expect(try await one.cluster.prewarm.add("list1", [[1], [2], [3]], limit: 4) == .added)
+        #expect(try await two.cluster.prewarm.add("list2", [[1], [2]], limit: 4) == .full(waiting: 3))
         #expect(try await two.cluster.prewarm.progress(of: "list2") == nil)
         let ticket = try #require(try await one.cluster.prewarm.claim(1).first)
         try await one.cluster.prewarm.finish(ticket, made)
-        #expect(try await two.cluster.prewarm.add("list2", [[1], [2]], limit: 4) == nil)
+        #expect(try await two.cluster.prewarm.add("list2", [[1], [2]], limit: 4) == .added)
     }
 
-    @Test func aListThatNodesOfVersion01BeganIsContinued() async throws {
+    @Test func listsAreReportedNewestFirstByEveryNode() async throws {
+        let server = try await RedisServer()
+        defer { server.stop() }
+        let (one, two) = (try TestNode("one", server.unixAddress), try TestNode("two", server.unixAddress))
+        try await one.joined()
+        try await two.joined()
+        for (number, node) in [one, two, one].enumerated() {
+            #expect(try await node.cluster.prewarm.add("list\(number)", [[1]]) == .added)
+        }
+        try await two.cluster.prewarm.cancel("list1")
+        let lists = try await two.cluster.prewarm.lists()
+        #expect(lists.map(\.id) == ["list2", "list0"])
+        let totals: [Int64] = lists.map(\.progress.total)
+        let times: [Int64] = lists.map(\.added)
+        #expect(totals == [1, 1])
+        #expect(times[0] >= times[1] && times[1] > 0)
+    }
+
+    @Test func aRequestThatIsRepeatedAddsOneList() async throws {
+        let server = try await RedisServer()
+        defer { server.stop() }
+        let (one, two) = (try TestNode("one", server.unixAddress), try TestNode("two", server.unixAddress))
+        try await one.joined()
+        try await two.joined()
+        let request = SharedPrewarm.Request(key: "k", content: "c")
+        #expect(try await one.cluster.prewarm.add("list1", [[1]], for: request) == .added)
+        #expect(try await two.cluster.prewarm.add("list2", [[1]], for: request) == .known(id: "list1"))
+        let other = SharedPrewarm.Request(key: "k", content: "d")
+        #expect(try await two.cluster.prewarm.add("list3", [[2]], for: other) == .conflict)
+        #expect(try server.run("XLEN", "{test}:v1:prewarm") == ":1\r\n")
+        // One that is not carried out to its end is in progress for a while.
+        try server.run("SET", "{test}:v1:prewarm:request:k2", "c list4")
+        let begun = SharedPrewarm.Request(key: "k2", content: "c")
+        #expect(try await two.cluster.prewarm.add("list5", [[1]], for: begun) == .inProgress)
+        // One that is refused may be repeated.
+        let refused = SharedPrewarm.Request(key: "k3", content: "c")
+        #expect(try await one.cluster.prewarm.add("list6", [[1]], limit: 1, for: refused) == .full(waiting: 1))
+        #expect(try await one.cluster.prewarm.add("list6", [[1]], limit: 2, for: refused) == .added)
+    }
+
+    /// A policy that evicts keys with an expiry must not evict them.
+    @Test func aListExpiresOnlyAfterItsEnd() async throws {
         let server = try await RedisServer()
         defer { server.stop() }
         let one = try TestNode("one", server.unixAddress)
         try await one.joined()
-        try server.run("HSET", "test:v1:prewarm:list1", "total", "4", "done", "1", "failed", "2", "bytes", "3")
-        let error = "source_gone: It is gone: (404). (https://origin.test/a.gif)"
-        try server.run("RPUSH", "test:v1:prewarm:list1:errors", error, "bad_request: The entry cannot be read.")
-        try server.run("XADD", "test:v1:prewarm", "*", "l", "list1", "e", "4")
-        let ticket = try #require(try await one.cluster.prewarm.claim(1).first)
-        #expect(try await one.cluster.prewarm.finish(ticket, .made(isHit: true, bytes: 7, saved: 2)))
-        let errors = [
-            SharedPrewarm.Failure(url: "https://origin.test/a.gif", code: "source_gone", detail: "It is gone: (404)."),
-            SharedPrewarm.Failure(url: "", code: "bad_request", detail: "The entry cannot be read."),
-        ]
-        #expect(
-            try await one.cluster.prewarm.progress(of: "list1")
-                == SharedPrewarm.Progress(total: 4, done: 2, failed: 2, hits: 1, bytes: 10, saved: 2, errors: errors))
+        _ = try await one.cluster.prewarm.add("list1", [[1], [2]])
+        let tickets = try await one.cluster.prewarm.claim(2)
+        try await one.cluster.prewarm.finish(tickets[0], .failed(failure))
+        for key in ["", ":list1", ":list1:errors"] {
+            #expect(try server.run("PTTL", "{test}:v1:prewarm" + key) == ":-1\r\n", "\(key)")
+        }
+        try await one.cluster.prewarm.finish(tickets[1], made)
+        for key in [":list1", ":list1:errors"] {
+            #expect(try server.run("PTTL", "{test}:v1:prewarm" + key) != ":-1\r\n", "\(key)")
+        }
     }
 
-    @Test func aFailureSurvivesItsEncodingAndLongTextsAreCut() {
+    @Test func aListThatNeverEndsIsRemovedLater() async throws {
+        let server = try await RedisServer()
+        defer { server.stop() }
+        let one = try TestNode("one", server.unixAddress)
+        try await one.joined()
+        try server.run("XADD", "{test}:v1:prewarm:lists", "1000-0", "l", "old")
+        try server.run("HSET", "{test}:v1:prewarm:old", "total", "1")
+        _ = try await one.cluster.prewarm.add("list1", [[1]])
+        #expect(try server.run("EXISTS", "{test}:v1:prewarm:old") == ":0\r\n")
+        #expect(try await one.cluster.prewarm.lists().map(\.id) == ["list1"])
+    }
+
+    @Test func aNodeThatLeavesIsNoConsumerUnlessItHasClaims() async throws {
+        let server = try await RedisServer()
+        defer { server.stop() }
+        let (one, two) = (try TestNode("one", server.unixAddress), try TestNode("two", server.unixAddress))
+        try await one.joined()
+        try await two.joined()
+        _ = try await one.cluster.prewarm.add("list1", [[1]])
+        let ticket = try #require(try await one.cluster.prewarm.claim(1).first)
+        #expect(try await two.cluster.prewarm.claim(1).isEmpty)
+        await two.cluster.leave()
+        await one.cluster.leave()
+        let consumers = try server.run("XINFO", "CONSUMERS", "{test}:v1:prewarm", "nodes")
+        #expect(consumers.contains("one-") && !consumers.contains("two-"))
+        #expect(try server.run("XPENDING", "{test}:v1:prewarm", "nodes").contains(ticket.id))
+    }
+
+    @Test func aFailureSurvivesItsEncodingAndLongTextsAreCut() throws {
         #expect(SharedPrewarm.Failure(failure.bytes) == failure)
         let long = SharedPrewarm.Failure(
             url: String(repeating: "ä", count: 5000), code: "c", detail: String(repeating: "€", count: 5000))
-        let cut = SharedPrewarm.Failure(long.bytes)
+        let cut = try #require(SharedPrewarm.Failure(long.bytes))
         #expect(cut.url == String(repeating: "ä", count: 4096) && cut.code == "c")
         #expect(cut.detail.hasPrefix(String(repeating: "€", count: 341)) && cut.detail.count == 342)
     }
@@ -121,7 +187,7 @@ import Testing
         let server = try await RedisServer()
         defer { server.stop() }
         var timings = ClusterTimings.patient
-        timings.claimTime = .milliseconds(200)
+        timings.claimTime = .seconds(2)
         let (one, two) = (
             try TestNode("one", server.unixAddress, timings: timings), try TestNode("two", server.unixAddress, timings: timings)
         )
@@ -148,8 +214,8 @@ import Testing
         let one = try TestNode("one", server.unixAddress)
         try await one.joined()
         _ = try await one.cluster.prewarm.add("list1", [[1], [2]])
-        try server.run("DEL", "test:v1:prewarm:list1")
+        try server.run("DEL", "{test}:v1:prewarm:list1")
         #expect(try await one.cluster.prewarm.claim(10) == [])
-        #expect(try server.run("XLEN", "test:v1:prewarm") == ":0\r\n")
+        #expect(try server.run("XLEN", "{test}:v1:prewarm") == ":0\r\n")
     }
 }

@@ -37,7 +37,7 @@ final class TestNode: Sendable {
                     return disk.commit(place, scope) ? PurgeCounts(purged: 1, bytes: 100) : nil
                 }, revalidateEverything: { record.revalidated($0) }, record: { disk.commit($0, nil) }),
             timings: timings, onEvent: { record.add($0) }, onPrewarm: { record.signalled() })
-        cluster.start()
+        cluster.start { record.addLate($0) }
     }
 
     deinit {
@@ -53,6 +53,7 @@ final class TestNode: Sendable {
     var revalidations: Int { record.gaps.count }
     var gaps: [PurgeGap] { record.gaps }
     var prewarmSignals: Int { record.prewarmSignals }
+    var latePurges: [ClusterPurge] { record.latePurges }
 
     func mendDisk() { disk.mend() }
 
@@ -155,6 +156,7 @@ final class TestNodeRecord: Sendable {
         var purgeTimes: [Int64?] = []
         var gaps: [PurgeGap] = []
         var prewarmSignals = 0
+        var latePurges: [ClusterPurge] = []
     }
 
     private let state = Mutex(State())
@@ -172,6 +174,9 @@ final class TestNodeRecord: Sendable {
         }
     }
 
+    var latePurges: [ClusterPurge] { state.withLock { $0.latePurges } }
+
+    func addLate(_ scope: ClusterPurge) { state.withLock { $0.latePurges.append(scope) } }
     func add(_ event: ClusterEvent) { state.withLock { $0.events.append(event) } }
     func revalidated(_ gap: PurgeGap) { state.withLock { $0.gaps.append(gap) } }
     func signalled() { state.withLock { $0.prewarmSignals += 1 } }

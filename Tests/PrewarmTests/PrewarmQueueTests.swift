@@ -45,6 +45,31 @@ import Testing
         #expect(queue.waiting == 10)
     }
 
+    @Test func aRepeatedRequestAddsNoJobEvenAfterARestart() throws {
+        func order(_ id: String, _ content: String) -> PrewarmJob.Order {
+            PrewarmJob.Order(
+                id: String(repeating: id, count: 32), entries: [PrewarmEntry(url: "https://a.test/a.gif")], retries: 0,
+                concurrency: 1, request: PrewarmJob.Request(key: "k", content: content), added: 5)
+        }
+        try queue().add(order("1", "c"))
+        let queue = try queue()
+        queue.restore()
+        #expect(throws: PrewarmQueue.Refusal.known(id: order("1", "c").id)) { try queue.add(order("2", "c")) }
+        #expect(throws: PrewarmQueue.Refusal.conflict) { try queue.add(order("3", "d")) }
+        #expect(queue.job(order("1", "c").id)?.order.added == 5 && queue.waiting == 1)
+    }
+
+    @Test func newerJobsComeFirst() throws {
+        func summaries(_ times: [Int64]) throws -> [PrewarmSummary] {
+            times.map { time in
+                let order = PrewarmJob.Order(id: "\(time)", entries: [], retries: 0, concurrency: 1, added: time)
+                return PrewarmSummary(PrewarmReport(PrewarmJob(order), from: nil), added: time)
+            }
+        }
+        let newest = PrewarmSummary.newest(try summaries([1000, 5000]), try summaries([3000, 9000]), limit: 3)
+        #expect(newest.map(\.id) == ["9000", "5000", "3000"])
+    }
+
     @Test func aCancelledJobMakesRoomForAnother() throws {
         let queue = try queue(urls: 3)
         try queue.add(order(1, 3))

@@ -59,6 +59,41 @@ import Testing
         #expect(calls.phase == .closed && events.values == [.suspended(denied), .resumed])
     }
 
+    /// A call may be large, and have little time.
+    @Test func anOutageEndsWithASmallProbeBeforeTheNextCall() async {
+        let time = Mutex(Duration.zero)
+        let works = Mutex(false)
+        let sent = Recorder<String>()
+        let events = Recorder<StoreEvent>()
+        let outage = StoreError.unreachable(cause: "a test")
+        let calls = GuardedCalls(
+            limits: CircuitBreaker.Limits(failures: 1, pause: .seconds(1), maxPause: .seconds(1)),
+            backoff: Backoff(first: .zero, longest: .zero), meter: StoreMeter(), now: { time.withLock { $0 } },
+            probe: { _ throws(StoreError) in
+                sent.add("probe")
+                if !works.withLock({ $0 }) { throw outage }
+            }, report: { events.add($0) })
+        func call() async -> StoreError? {
+            await storeError {
+                try await calls.perform(.get, within: .seconds(1), attempts: 1) { _ throws(StoreError) in
+                    sent.add("call")
+                    if !works.withLock({ $0 }) { throw outage }
+                }
+            }
+        }
+        #expect(await call() == outage)
+        #expect(await call() == .suspended)
+        time.withLock { $0 += .seconds(2) }
+        #expect(await call() == outage)
+        #expect(sent.values == ["call", "probe"] && calls.phase == .open)
+        time.withLock { $0 += .seconds(2) }
+        works.withLock { $0 = true }
+        #expect(await call() == nil)
+        #expect(await call() == nil)
+        #expect(sent.values == ["call", "probe", "probe", "call", "call"])
+        #expect(events.values == [.suspended(outage), .resumed])
+    }
+
     @Test func aPauseBeyondTheDeadlineEndsTheCallAtOnce() async {
         let outcome = await attempts(within: .seconds(20), pause: .seconds(60), cost: .zero)
         #expect(outcome.times == [.seconds(20)] && outcome.retries == 0)

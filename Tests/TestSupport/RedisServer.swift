@@ -19,7 +19,10 @@ package final class RedisServer: Sendable {
     ///   - options: Further arguments, such as `--requirepass`, `secret`.
     ///   - isDurable: Whether every write is on disk before its reply.
     ///   - usesTLS: Whether the port accepts TLS only, with ``certificate``.
-    package init(options: [String] = [], isDurable: Bool = false, usesTLS: Bool = false) async throws {
+    ///   - isCluster: Whether it is a node of a Redis Cluster, which has no slots yet.
+    package init(
+        options: [String] = [], isDurable: Bool = false, usesTLS: Bool = false, isCluster: Bool = false
+    ) async throws {
         folder = FileManager.default.temporaryDirectory.appendingPathComponent("gifreel-redis-\(UUID().uuidString.prefix(8))")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         let (socket, port) = try LoopbackSocket.listen()
@@ -44,6 +47,11 @@ package final class RedisServer: Sendable {
             all += ["--tls-ca-cert-file", folder.path + "/certificate.pem"]
         } else {
             all += ["--port", String(port)]
+        }
+        if isCluster {
+            let (socket, busPort) = try LoopbackSocket.listen()
+            close(socket)
+            all += ["--cluster-enabled", "yes", "--cluster-port", String(busPort)]
         }
         self.options = all + options
         try await start()

@@ -41,8 +41,7 @@ package final class GuardedCommands: RedisCommands {
                 break
             }
             breaker.failed(permit, .refused(refusal))
-            // A new connection may lead to the new primary, or log in again.
-            if [.readOnly, .authentication].contains(refusal.kind) { link.drop(.refused(refusal)) }
+            if refusal.isWorthReconnecting { link.drop(.refused(refusal)) }
         case .failure(.cancelled):
             breaker.abandoned(permit)
         case .failure(let error):

@@ -61,11 +61,14 @@ package struct RedisRefusal: Error, Sendable, Equatable, CustomStringConvertible
     package let kind: Kind
     /// The reply's first word, such as `WRONGTYPE`.
     let word: String
+    /// The server's own words, as far as they are safe for logs.
+    let text: String
 
     /// - Parameter text: The error reply without its `-`.
     init(_ text: some Sequence<UInt8>) {
         let letters = text.prefix { (0x41...0x5a).contains($0) }.prefix(32)
         word = String(decoding: letters, as: UTF8.self)
+        self.text = Self.safe(text)
         kind =
             switch word {
             case "OOM": .outOfMemory
@@ -79,14 +82,25 @@ package struct RedisRefusal: Error, Sendable, Equatable, CustomStringConvertible
             }
     }
 
+    /// The longest text in a log line.
+    private static let maxTextBytes = 200
+
+    /// The printable text of a reply without the arguments of a command that the server does not know: a password may be among them.
+    private static func safe(_ text: some Sequence<UInt8>) -> String {
+        let bytes = text.prefix(maxTextBytes).map { (0x20...0x7e).contains($0) ? $0 : UInt8(ascii: " ") }
+        let whole = String(decoding: bytes, as: UTF8.self)
+        return whole.ranges(of: ", with args").first.map { String(whole[..<$0.lowerBound]) } ?? whole
+    }
+
     package var description: String {
-        switch kind {
-        case .outOfMemory: "the server is out of memory (OOM): raise maxmemory, or let it evict volatile keys"
-        case .readOnly: "the server refuses writes (\(word))"
-        case .loading: "the server is not ready (\(word))"
-        case .authentication: "the server refuses the user or the password (\(word))"
-        case .moved: "the server is a node of a Redis cluster (\(word)), which is not supported"
-        case .noScript, .noGroup, .other: "the server replies with an error (\(word.isEmpty ? "without a code" : word))"
+        let words = text.isEmpty ? "no text" : text
+        return switch kind {
+        case .outOfMemory: "the server is out of memory: raise maxmemory, or let it evict volatile keys (\(words))"
+        case .readOnly: "the server refuses writes (\(words))"
+        case .loading: "the server is not ready (\(words))"
+        case .authentication: "the server refuses the user or the password, or a right is missing (\(words))"
+        case .moved: "the server is one of several nodes of a Redis cluster, which is not supported (\(words))"
+        case .noScript, .noGroup, .other: "the server replies with an error (\(words))"
         }
     }
 

@@ -25,6 +25,8 @@ package final class RedisLink: Sendable {
         var isConnected = false
         /// Set by ``drop(_:)``.
         var dropReason: RedisError?
+        /// When a connection was last dropped.
+        var lastDrop: Duration?
         /// Requests that the thread has not taken yet, with their bytes.
         var queue: [(PendingRequest, [UInt8])] = []
         /// Requests taken and queued.
@@ -38,12 +40,15 @@ package final class RedisLink: Sendable {
     private static let connectLimit: Duration = .seconds(1)
     /// A subscription without a message is checked after this time.
     private static let pingInterval: Duration = .seconds(3)
+    /// The shortest time between two drops, so that a server that refuses every connection gets few.
+    private static let dropInterval: Duration = .seconds(2)
     /// Between attempts to connect.
     private static let backoff = Backoff(first: .milliseconds(50), longest: .seconds(1))
 
     private let address: RedisAddress
     private let name: String
     private let channel: String?
+    private let rights: ServerRights?
     private let time: any ClusterTime
     private let onEvent: @Sendable (Event) -> Void
     private let onMessage: @Sendable ([UInt8]) -> Void
@@ -54,15 +59,18 @@ package final class RedisLink: Sendable {
     /// - Parameters:
     ///   - name: The thread's name, at most 15 bytes.
     ///   - channel: The channel to subscribe to; nil for a connection for commands.
+    ///   - rights: Tried on every new connection, which is given up where one is missing.
     ///   - onEvent: Called for every change.
     ///   - onMessage: Called with the payload of every message.
     package init(
-        _ address: RedisAddress, name: String, channel: String? = nil, time: any ClusterTime = SystemTime(),
+        _ address: RedisAddress, name: String, channel: String? = nil, rights: ServerRights? = nil,
+        time: any ClusterTime = SystemTime(),
         onEvent: @escaping @Sendable (Event) -> Void, onMessage: @escaping @Sendable ([UInt8]) -> Void = { _ in }
     ) {
         self.address = address
         self.name = name
         self.channel = channel
+        self.rights = rights
         self.time = time
         self.onEvent = onEvent
         self.onMessage = onMessage
@@ -102,10 +110,16 @@ package final class RedisLink: Sendable {
     /// Whether requests can be sent.
     package var isConnected: Bool { state.withLock { $0.isConnected } }
 
-    /// Closes the current connection, which is then opened again.
+    /// Closes the current connection, which is then opened again: the server refuses what it may accept on a new connection. Without
+    /// effect for two seconds after the last time.
     package func drop(_ reason: RedisError) {
-        state.withLock { $0.dropReason = reason }
-        signal()
+        let now = time.now
+        let isDue = state.withLock { state in
+            if let last = state.lastDrop, now < last + Self.dropInterval { return false }
+            (state.lastDrop, state.dropReason) = (now, reason)
+            return true
+        }
+        if isDue { signal() }
     }
 
     /// Sends a pipeline.
@@ -144,7 +158,8 @@ package final class RedisLink: Sendable {
         while !state.withLock({ $0.isClosing }) {
             let failure: RedisError
             do throws(RedisError) {
-                let session = try Session(address, channel: channel, within: Self.connectLimit, time)
+                let session = try Session(
+                    address, channel: channel, rights: rights, within: Self.connectLimit, time)
                 failures = 0
                 state.withLock { state in
                     state.dropReason = nil

@@ -16,12 +16,25 @@ final class Session {
     private var hasPinged = false
     private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 16)
 
-    /// Connects, logs in, selects the database and subscribes. Blocks.
-    init(_ address: RedisAddress, channel: String?, within limit: Duration, _ time: any ClusterTime) throws(RedisError) {
+    /// The name and version of the server, such as `redis 7.0.15`.
+    private(set) var server = ""
+
+    /// Connects, logs in, checks the version of the server and rights, selects the database and subscribes. Blocks.
+    init(
+        _ address: RedisAddress, channel: String?, rights: ServerRights? = nil, within limit: Duration,
+        _ time: any ClusterTime
+    ) throws(RedisError) {
         transport = try RedisTransport(address, within: limit)
         isSubscription = channel != nil
         lastInput = time.now
-        try greet(address, channel, until: time.now + limit, time)
+        let end = time.now + limit
+        try greet(address, channel, until: end, time)
+        if let rights {
+            let missing = rights.missing(in: try exchange(rights.commands, until: end, time))
+            guard missing.isEmpty else {
+                throw .unavailable("the user lacks rights in the server: \(missing.joined(separator: " "))")
+            }
+        }
     }
 
     deinit {
@@ -131,26 +144,51 @@ final class Session {
             commands.append(
                 RedisCommand(.status, ["AUTH"] + (address.user.map { [RedisArgument($0)] } ?? []) + [RedisArgument(password)]))
         }
-        commands.append(RedisCommand(.status, ["PING"]))
+        // Needs no rights.
+        let hello = commands.count
+        commands.append(RedisCommand(.array, ["HELLO", "2"]))
         if address.database != 0 { commands.append(RedisCommand(.status, ["SELECT", RedisArgument(address.database)])) }
         if let channel { commands.append(RedisCommand(.array, ["SUBSCRIBE", RedisArgument(channel)])) }
+        for (index, value) in try exchange(commands, until: end, time).enumerated() {
+            if case .error(let refusal) = value {
+                guard index == hello, refusal.text.lowercased().contains("unknown command") else { throw .refused(refusal) }
+                throw ServerVersion.tooOld(nil)
+            }
+            guard commands[index].shape.matches(value) else { throw .nonsense("a reply of the wrong type") }
+            if index == hello { server = try ServerVersion(value).checked().description }
+        }
+        lastInput = time.now
+    }
+
+    /// Sends commands and waits for a reply to each. Ends at an error that the server sends before it closes the connection.
+    private func exchange(
+        _ commands: [RedisCommand], until end: Duration, _ time: any ClusterTime
+    ) throws(RedisError) -> [RedisValue] {
         var values: [RedisValue] = []
         output = commands.flatMap { CommandFormat.bytes($0) ?? [] }
         while values.count < commands.count {
-            try write()
-            guard time.now < end else { throw .unavailable("the server does not reply to a new connection in time") }
-            var interest = pollfd(
-                fd: descriptor, events: Int16(POLLIN) | (output.isEmpty ? 0 : Int16(POLLOUT)), revents: 0)
-            _ = poll(&interest, 1, Int32(clamping: (end - time.now).milliseconds + 1))
-            let count = try transport.read(into: buffer)
-            if count > 0 { try reader.append(UnsafeRawBufferPointer(rebasing: buffer[..<count])) }
-            while values.count < commands.count, let value = try reader.next() {
-                if case .error(let refusal) = value { throw .refused(refusal) }
-                guard commands[values.count].shape.matches(value) else { throw .nonsense("a reply of the wrong type") }
-                values.append(value)
+            do throws(RedisError) {
+                try write()
+                guard time.now < end else {
+                    throw .unavailable("the server does not reply to a new connection in time")
+                }
+                var interest = pollfd(
+                    fd: descriptor, events: Int16(POLLIN) | (output.isEmpty ? 0 : Int16(POLLOUT)), revents: 0)
+                _ = poll(&interest, 1, Int32(clamping: (end - time.now).milliseconds + 1))
+                let count = try transport.read(into: buffer)
+                if count > 0 { try reader.append(UnsafeRawBufferPointer(rebasing: buffer[..<count])) }
+            } catch {
+                // A server with too many clients says so before it reads anything.
+                if let count = try? transport.read(into: buffer), count > 0 {
+                    try reader.append(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+                }
+                while let value = try reader.next() { values.append(value) }
+                if case .error(let refusal)? = values.last { throw .refused(refusal) }
+                throw error
             }
+            while values.count < commands.count, let value = try reader.next() { values.append(value) }
         }
-        lastInput = time.now
+        return values
     }
 }
 

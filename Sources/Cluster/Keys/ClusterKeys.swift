@@ -1,7 +1,8 @@
 /// The names of everything that a cluster stores in the server, and of its channel.
 ///
 /// The names begin with the cluster's name and the version of the format, so that clusters, and nodes of two versions during an
-/// upgrade, can share a server.
+/// upgrade, can share a server. The cluster's name is a hash tag: a server with Redis Cluster keeps all names in one slot, so that
+/// commands may name several.
 package struct ClusterKeys: Sendable {
     /// Changes whenever nodes of two versions could misread one another.
     package static let formatVersion = 1
@@ -10,8 +11,12 @@ package struct ClusterKeys: Sendable {
 
     /// - Parameter name: The cluster's name.
     package init(name: String) {
-        prefix = "\(name):v\(Self.formatVersion):"
+        prefix = "{\(name)}:v\(Self.formatVersion):"
+        pattern = "{\(name)}:*"
     }
+
+    /// The pattern of all names and of the channel, as rights name it.
+    private let pattern: String
 
     /// A flight's lease, later its record.
     ///
@@ -29,6 +34,10 @@ package struct ClusterKeys: Sendable {
     var prewarm: String { prefix + "prewarm" }
     /// The consumer group of the prewarm stream.
     var prewarmGroup: String { "nodes" }
+    /// The stream of the lists' ids, in the order of their arrival.
+    var prewarmLists: String { prefix + "prewarm:lists" }
+    /// What became of the request with an idempotency key.
+    func prewarmRequest(_ key: String) -> String { "\(prefix)prewarm:request:\(key)" }
     func prewarmList(_ id: String) -> String { "\(prefix)prewarm:\(id)" }
     /// The status of a request that is in progress on one node.
     func status(_ id: String) -> String { "\(prefix)status:\(id)" }
@@ -36,4 +45,36 @@ package struct ClusterKeys: Sendable {
     func statusMark(_ id: String) -> String { "\(prefix)status:\(id):left" }
     func prewarmErrors(_ id: String) -> String { "\(prefix)prewarm:\(id):errors" }
     func prewarmResults(_ id: String) -> String { "\(prefix)prewarm:\(id):results" }
+}
+
+extension ClusterKeys {
+    /// The rights that a node needs. They are tried on a key that nodes do not use.
+    package var rights: ServerRights {
+        let key = RedisArgument(prefix + "probe")
+        let trials: [(name: String, words: [RedisArgument])] = [
+            ("get", ["GET", key]), ("mget", ["MGET", key]), ("set", ["SET", key, "1", "PX", "1000"]),
+            ("exists", ["EXISTS", key]),
+            ("pexpire", ["PEXPIRE", key, "1000"]), ("del", ["DEL", key]),
+            ("sadd", ["SADD", key, "1"]), ("smembers", ["SMEMBERS", key]), ("srem", ["SREM", key, "1"]),
+            ("hset", ["HSET", key, "1", "1"]), ("hincrby", ["HINCRBY", key, "1", "1"]), ("hgetall", ["HGETALL", key]),
+            ("del", ["DEL", key]),
+            ("rpush", ["RPUSH", key, "1"]), ("lrange", ["LRANGE", key, "0", "0"]), ("llen", ["LLEN", key]),
+            ("del", ["DEL", key]),
+            ("xadd", ["XADD", key, "NOMKSTREAM", "*", "1", "1"]), ("xlen", ["XLEN", key]),
+            ("xrange", ["XRANGE", key, "-", "+", "COUNT", "1"]), ("xrevrange", ["XREVRANGE", key, "+", "-", "COUNT", "1"]),
+            ("xread", ["XREAD", "COUNT", "1", "STREAMS", key, "0"]), ("xdel", ["XDEL", key, "0-1"]),
+            // Without the key, there is no group.
+            ("xgroup|create", ["XGROUP", "CREATE", key, "1", "0"]),
+            ("xgroup|delconsumer", ["XGROUP", "DELCONSUMER", key, "1", "1"]),
+            ("xinfo|consumers", ["XINFO", "CONSUMERS", key, "1"]), ("xack", ["XACK", key, "1", "0-1"]),
+            ("xreadgroup", ["XREADGROUP", "GROUP", "1", "1", "COUNT", "1", "STREAMS", key, ">"]),
+            ("xautoclaim", ["XAUTOCLAIM", key, "1", "1", "1000", "0-0"]), ("xclaim", ["XCLAIM", key, "1", "1", "1000", "0-1"]),
+            ("eval", ["EVAL", "return 0", "1", key]),
+            // A script that does not exist.
+            ("evalsha", ["EVALSHA", "0000000000000000000000000000000000000000", "1", key]),
+            // Nobody waits for this entry.
+            ("publish", ["PUBLISH", RedisArgument(channel), RedisArgument(ClusterMessage.acknowledged(.zero).bytes)]),
+        ]
+        return ServerRights(trials, pattern: pattern)
+    }
 }

@@ -30,9 +30,6 @@ final class ClusterNode: Sendable {
     private let tasks = Mutex<[Task<Void, Never>]>([])
     private let reconnected = AsyncSignal()
 
-    /// The shortest time between two reconnections after refusals, so that a server that refuses every connection gets few.
-    private static let reconnectInterval: Duration = .seconds(2)
-
     /// - Parameters:
     ///   - commands: For callers.
     ///   - stream: For reads that wait; no other commands may wait behind them.
@@ -77,7 +74,10 @@ final class ClusterNode: Sendable {
     }
 
     /// Starts to follow purges, to send heartbeats and to renew leases.
-    func start() {
+    ///
+    /// - Parameter onLatePurge: Called for each purge that this node applies later than the others.
+    func start(onLatePurge: @escaping @Sendable (ClusterPurge) -> Void = { _ in }) {
+        follower.reportLatePurges(to: onLatePurge)
         let loops: [@Sendable () async -> Void] = [followPurges, sendHeartbeats, renewLeases]
         tasks.withLock { tasks in
             guard tasks.isEmpty else { return }
@@ -96,7 +96,15 @@ final class ClusterNode: Sendable {
         stop()
         follower.fallBehind()
         for task in tasks.withLock({ $0 }) { await task.value }
+        await prewarm.leave()
         await registry.leave(commands)
+    }
+
+    /// The live nodes now, with this node's own position; those at the latest look if the server cannot be reached.
+    func look() async -> [LiveNode] {
+        _ = try? await registry.liveNodes(commands, within: timings.commandLimit)
+        let position = follower.history.position
+        return registry.liveNodes.map { node in node.name == registry.name ? LiveNode(node, at: position) : node }
     }
 
     /// Handles a message of the cluster's channel.
@@ -122,7 +130,6 @@ final class ClusterNode: Sendable {
     private func followPurges() async {
         // The first attempt would only tell that no connection is up yet.
         await reconnected.wait(for: timings.blockTime, time)
-        var nextReconnection = time.now
         while !Task.isCancelled {
             do throws(RedisError) {
                 try await follower.follow { self.onFollow(nil) }
@@ -130,10 +137,7 @@ final class ClusterNode: Sendable {
                 if Task.isCancelled { return }
                 meter.count(error)
                 onFollow(error)
-                if case .refused(let refusal) = error, refusal.isWorthReconnecting, time.now >= nextReconnection {
-                    nextReconnection = time.now + Self.reconnectInterval
-                    onRefusal(error)
-                }
+                if case .refused(let refusal) = error, refusal.isWorthReconnecting { onRefusal(error) }
                 // A reconnection ends the pause.
                 await reconnected.wait(for: timings.pollInterval, time)
             }
@@ -153,7 +157,9 @@ final class ClusterNode: Sendable {
                 onAlone()
             }
             guard registry.isRegistered else { continue }
-            if let isListed = try? await registry.beat(commands), !isListed { follower.fallBehind() }
+            if let isListed = try? await registry.beat(commands, at: follower.history.position), !isListed {
+                follower.fallBehind()
+            }
             beats += 1
             // For reports only: a purge looks for itself.
             if beats.isMultiple(of: timings.beatsPerLook) {

@@ -31,6 +31,8 @@ package enum ClusterEvent: Sendable, Equatable, CustomStringConvertible {
     case shared(server: String)
     /// The node works by itself from now on.
     case alone(server: String, RedisError)
+    /// The server refuses the subscription to messages of other nodes.
+    case deaf(server: String, RedisError)
     /// Purges may have been missed while the node was away, so every alias is revalidated.
     case revalidating
     /// The node has worked by itself for this time, so that it may have missed purges.
@@ -40,6 +42,8 @@ package enum ClusterEvent: Sendable, Equatable, CustomStringConvertible {
         switch self {
         case .shared(let server): "the node takes part in the cluster at \(server)"
         case .alone(let server, let error): "the node works without the cluster at \(server): \(error)"
+        case .deaf(let server, let error):
+            "messages of other nodes do not arrive, which delays requests that wait for them; the user needs +subscribe: \(server): \(error)"
         case .revalidating:
             "the purge stream does not reach back to the last purge that was applied here: the origin is asked again for everything"
         case .doubting(let time):
@@ -54,7 +58,7 @@ package enum ClusterEvent: Sendable, Equatable, CustomStringConvertible {
     package var isProblem: Bool {
         switch self {
         case .shared: false
-        case .alone, .revalidating, .doubting: true
+        case .alone, .deaf, .revalidating, .doubting: true
         }
     }
 }

@@ -6,6 +6,8 @@ final class StateReporter: Sendable {
         /// The reasons to work alone, by their sources.
         var reasons: [Source: RedisError] = [.stream: .unavailable("the cluster was not joined yet")]
         var reported: String?
+        /// Whether it was reported that the subscription is refused.
+        var isDeaf = false
     }
 
     /// The parts that can each make a node work alone.
@@ -40,6 +42,20 @@ final class StateReporter: Sendable {
             if state.reported == nil, error == nil, reason != nil { return nil }
             state.reported = kind
             return reason.map { .alone(server: server, $0) } ?? .shared(server: server)
+        }
+        if let event { onChange(event) }
+    }
+
+    /// Notes that the subscription to messages works, or why it does not. Where the server cannot be reached, other parts report it.
+    func setSubscription(_ error: RedisError?) {
+        let event = state.withLock { state -> ClusterEvent? in
+            guard case .refused(let refusal)? = error else {
+                if error == nil { state.isDeaf = false }
+                return nil
+            }
+            guard !state.isDeaf, refusal.kind == .authentication else { return nil }
+            state.isDeaf = true
+            return .deaf(server: server, .refused(refusal))
         }
         if let event { onChange(event) }
     }

@@ -1,11 +1,42 @@
 internal import Synchronization
 
+/// A live node, as its latest heartbeat describes it.
+package struct LiveNode: Sendable, Equatable {
+    package let name: String
+    /// The position in the purge stream up to which it had applied all purges when it began to take part; zero before that.
+    let joined: StreamID
+    /// The position up to which it has applied all purges.
+    package let position: StreamID
+
+    /// - Parameter value: What the node has written.
+    init(_ name: String, _ value: [UInt8]) {
+        self.name = name
+        let parts = String(decoding: value.prefix(128), as: UTF8.self).split(separator: " ").map { StreamID(String($0)) }
+        joined = parts.first.flatMap(\.self) ?? .zero
+        position = parts.last.flatMap(\.self) ?? .zero
+    }
+}
+
+extension LiveNode {
+    /// A node at a later position.
+    init(_ node: LiveNode, at position: StreamID) {
+        (name, joined) = (node.name, node.joined)
+        self.position = position
+    }
+}
+
 /// The registry of live nodes: a set of names, and a key per node that expires without heartbeats. Any thread.
 final class NodeRegistry: Sendable {
     private struct State {
         /// The moment before the latest successful heartbeat was sent. The server counts from a later moment.
         var lastBeat: Duration?
         var knownNodes: [String] = []
+        /// Of the latest look.
+        var live: [LiveNode] = []
+        /// See ``LiveNode/joined``.
+        var joined = StreamID.zero
+        /// See ``LiveNode/position``.
+        var position = StreamID.zero
     }
 
     /// The largest number of names that are read from the list of nodes.
@@ -50,22 +81,38 @@ final class NodeRegistry: Sendable {
     /// The live nodes at the latest look; at least this one.
     var knownNodes: [String] { state.withLock { $0.knownNodes.isEmpty ? [name] : $0.knownNodes } }
 
+    /// The live nodes at the latest look.
+    var liveNodes: [LiveNode] { state.withLock(\.live) }
+
     /// Lists this node as live. Purges from now on wait for it.
     func register(_ commands: some RedisCommands) async throws(RedisError) {
         let start = time.now
+        state.withLock { $0.joined = .zero }
         // The key first: other nodes take a name without a key off the list.
         let replies = try await commands.run(
             [beatCommand, RedisCommand(.integer, ["SADD", RedisArgument(keys.nodes), RedisArgument(name)])],
             within: timings.commandLimit, time)
         for reply in replies { try reply.succeeded() }
         state.withLock { $0.lastBeat = start }
+        // Purges that this node makes without the server count the others.
+        _ = try? await liveNodes(commands, within: timings.commandLimit)
+    }
+
+    /// Tells the other nodes that this one begins to take part, with all purges up to a position applied.
+    ///
+    /// - Returns: See ``beat(_:at:)``.
+    func join(_ commands: some RedisCommands, at position: StreamID) async throws(RedisError) -> Bool {
+        state.withLock { $0.joined = position }
+        return try await beat(commands, at: position)
     }
 
     /// Sends a heartbeat.
     ///
+    /// - Parameter position: See ``LiveNode/position``.
     /// - Returns: Whether the node was still listed. Where it was not, purges may have passed it by: it must catch up.
-    func beat(_ commands: some RedisCommands) async throws(RedisError) -> Bool {
+    func beat(_ commands: some RedisCommands, at position: StreamID) async throws(RedisError) -> Bool {
         let start = time.now
+        state.withLock { $0.position = position }
         let reply = try await commands.run(beatCommand, within: timings.commandLimit, time)
         try reply.succeeded()
         guard reply != .none, isLive else {
@@ -77,9 +124,10 @@ final class NodeRegistry: Sendable {
     }
 
     private var beatCommand: RedisCommand {
-        RedisCommand(
+        let value = state.withLock { "\($0.joined) \($0.position)" }
+        return RedisCommand(
             .statusOrBytes,
-            ["SET", RedisArgument(keys.node(name)), RedisArgument(name), "PX", RedisArgument(timings.nodeLifetime), "GET"])
+            ["SET", RedisArgument(keys.node(name)), RedisArgument(value), "PX", RedisArgument(timings.nodeLifetime), "GET"])
     }
 
     /// The names of the nodes that are live now. Forgets dead ones.
@@ -90,12 +138,18 @@ final class NodeRegistry: Sendable {
         for element in try list.elements().prefix(Self.maxNodes) { names.append(try element.text()) }
         guard !names.isEmpty else { return [] }
         names.sort()
+        // Should the next look fail: any of them may be live.
+        state.withLock { $0.knownNodes = Set($0.knownNodes).union(names).sorted() }
         let values = try await commands.run(
             RedisCommand(.array, ["MGET"] + names.map { RedisArgument(keys.node($0)) }), within: end - time.now, time
         ).elements()
         guard values.count == names.count else { throw .nonsense("\(values.count) values for \(names.count) keys") }
-        let live = zip(names, values).filter { $1 != .none }.map(\.0)
-        state.withLock { $0.knownNodes = live }
+        var nodes: [LiveNode] = []
+        for (name, value) in zip(names, values) {
+            if let bytes = try value.optionalBytes() { nodes.append(LiveNode(name, bytes)) }
+        }
+        let live = nodes.map(\.name)
+        state.withLock { ($0.knownNodes, $0.live) = (live, nodes) }
         let dead = zip(names, values).filter { $1 == .none }.map(\.0)
         if !dead.isEmpty {
             // A node that comes back adds itself again.

@@ -62,13 +62,42 @@ package final class SharedPrewarm: Sendable {
           redis.call('RPUSH', KEYS[4], ARGV[6])
           redis.call('PEXPIRE', KEYS[4], ARGV[7])
         end
+        local ended = 0
         for index = 8, #ARGV, 2 do redis.call('HINCRBY', KEYS[2], ARGV[index], ARGV[index + 1]) end
+        for _, name in ipairs({'done', 'failed'}) do ended = ended + redis.call('HINCRBY', KEYS[2], name, 0) end
         if ARGV[3] ~= '' and redis.call('LLEN', KEYS[3]) < tonumber(ARGV[4]) then
           redis.call('RPUSH', KEYS[3], ARGV[3])
+        end
+        if ended >= redis.call('HINCRBY', KEYS[2], 'total', 0) then
+          redis.call('PEXPIRE', KEYS[2], ARGV[5])
           redis.call('PEXPIRE', KEYS[3], ARGV[5])
         end
         return 1
         """)
+
+    /// Removes consumers without claims: this node, and those that have not been seen for a time. Keys: stream. Arguments: group, this
+    /// node, the time in ms.
+    private static let removeConsumers = RedisScript(
+        .integer,
+        """
+        local count = 0
+        for _, consumer in ipairs(redis.call('XINFO', 'CONSUMERS', KEYS[1], ARGV[1])) do
+          local facts = {}
+          for index = 1, #consumer, 2 do facts[consumer[index]] = consumer[index + 1] end
+          if facts.pending == 0 and (facts.name == ARGV[2] or facts.idle > tonumber(ARGV[3])) then
+            redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], facts.name)
+            count = count + 1
+          end
+        end
+        return count
+        """)
+
+    /// Runs of a node that end without a farewell leave a consumer behind.
+    private static let consumerTime: Duration = .seconds(86_400)
+    /// The largest number of lists that are reported.
+    private static let maxLists = 200
+    /// How long a request with an idempotency key may take before another node takes over.
+    private static let requestTime: Duration = .seconds(30)
 
     init(
         _ commands: any RedisCommands, _ keys: ClusterKeys, nodeName: String, _ timings: ClusterTimings,
@@ -83,27 +112,104 @@ package final class SharedPrewarm: Sendable {
         self.meter = meter
     }
 
+    /// A request that its client may repeat, by digests of its idempotency key and of what it says.
+    package struct Request: Sendable, Equatable {
+        package let key: String
+        package let content: String
+
+        package init(key: String, content: String) {
+            (self.key, self.content) = (key, content)
+        }
+    }
+
+    /// What became of an attempt to add a list.
+    package enum Addition: Sendable, Equatable {
+        case added
+        /// So many entries are unfinished that they leave no room for the list.
+        case full(waiting: Int)
+        /// The request was made before, and the list that it added.
+        case known(id: String)
+        /// The same request is being carried out.
+        case inProgress
+        /// The key belongs to another request.
+        case conflict
+    }
+
     /// Adds a list for all nodes, unless more than `limit` entries would be unfinished then. Where this throws, no entry of the list is
     /// worked on any more.
     ///
     /// - Parameters:
     ///   - id: The list's id, which no other list has.
     ///   - payloads: Its entries, which only the caller reads.
-    /// - Returns: Nil, or the number of unfinished entries that leave no room for the list.
-    package func add(_ id: String, _ payloads: [[UInt8]], limit: Int = .max) async throws(RedisError) -> Int? {
-        let list = RedisArgument(keys.prewarmList(id))
-        let waiting = try await commands.run(
-            RedisCommand(.integer, ["XLEN", RedisArgument(keys.prewarm)]), within: timings.commandLimit, time
-        ).integer(in: 0...Self.maxNumber)
-        if payloads.count > limit - Int(waiting) { return Int(waiting) }
+    ///   - request: The request that adds the list, if it may be repeated.
+    package func add(
+        _ id: String, _ payloads: [[UInt8]], limit: Int = .max, for request: Request? = nil
+    ) async throws(RedisError) -> Addition {
+        if let request, let known = try await begin(request, id) { return known }
         do throws(RedisError) {
+            let waiting = try await commands.run(
+                RedisCommand(.integer, ["XLEN", RedisArgument(keys.prewarm)]), within: timings.commandLimit, time
+            ).integer(in: 0...Self.maxNumber)
+            if payloads.count > limit - Int(waiting) {
+                await forget(request)
+                return .full(waiting: Int(waiting))
+            }
+            try await add(id, payloads)
+        } catch {
+            await forget(request)
+            throw error
+        }
+        if let request {
+            // A repetition within the time of the request finds the list by its id.
+            _ = try? await commands.run(
+                RedisCommand(
+                    .status,
+                    [
+                        "SET", RedisArgument(keys.prewarmRequest(request.key)), "\(request.content) \(id) added", "PX",
+                        RedisArgument(Self.listTime),
+                    ]), within: timings.commandLimit, time)
+        }
+        // Nodes look by themselves too.
+        _ = try? await commands.run(
+            RedisCommand(.integer, ["PUBLISH", RedisArgument(keys.channel), RedisArgument(ClusterMessage.prewarm.bytes)]),
+            within: timings.commandLimit, time)
+        await removeOldLists()
+        return .added
+    }
+
+    /// Reserves an idempotency key for a list. Returns nil if the list is to be added.
+    private func begin(_ request: Request, _ id: String) async throws(RedisError) -> Addition? {
+        let reply = try await commands.run(
+            RedisCommand(
+                .statusOrBytes,
+                [
+                    "SET", RedisArgument(keys.prewarmRequest(request.key)), "\(request.content) \(id)", "NX", "GET", "PX",
+                    RedisArgument(Self.requestTime),
+                ]), within: timings.commandLimit, time)
+        guard let bytes = try reply.optionalBytes() else { return nil }
+        let words = String(decoding: bytes, as: UTF8.self).split(separator: " ")
+        guard words.count >= 2, words[0] == request.content else { return .conflict }
+        return words.count == 3 ? .known(id: String(words[1])) : .inProgress
+    }
+
+    private func forget(_ request: Request?) async {
+        guard let request else { return }
+        _ = try? await commands.run(
+            RedisCommand(.integer, ["DEL", RedisArgument(keys.prewarmRequest(request.key))]), within: timings.commandLimit, time
+        )
+    }
+
+    private func add(_ id: String, _ payloads: [[UInt8]]) async throws(RedisError) {
+        let list = RedisArgument(keys.prewarmList(id))
+        do throws(RedisError) {
+            // Without an expiry until it ends, so that no policy evicts it.
             let replies = try await commands.run(
                 [
                     RedisCommand(
                         .integer,
                         ["HSET", list, "total", RedisArgument(payloads.count), "done", "0", "failed", "0", "bytes", "0"]
                             + ["hits", "0", "saved", "0"]),
-                    RedisCommand(.integer, ["PEXPIRE", list, RedisArgument(Self.listTime)]),
+                    RedisCommand(.statusOrBytes, ["XADD", RedisArgument(keys.prewarmLists), "*", "l", RedisArgument(id)]),
                 ], within: timings.commandLimit * 4, time)
             for reply in replies { try reply.succeeded() }
             for first in stride(from: 0, to: payloads.count, by: Self.batchSize) {
@@ -119,11 +225,54 @@ package final class SharedPrewarm: Sendable {
             _ = try? await commands.run(RedisCommand(.integer, ["DEL", list]), within: timings.commandLimit, time)
             throw error
         }
-        // Nodes look by themselves too.
+    }
+
+    /// Removes lists that were added long ago and have not ended, and forgets those that have. Nodes drop entries without a list.
+    private func removeOldLists() async {
+        let oldest = StreamID(UInt64(max(0, time.wallClock - Self.listTime.milliseconds)), 0)
+        let command = RedisCommand(
+            .array, ["XRANGE", RedisArgument(keys.prewarmLists), "-", RedisArgument(oldest.description), "COUNT", "100"])
+        guard let reply = try? await commands.run(command, within: timings.commandLimit, time),
+            let entries = try? StreamEntry.entries(reply), !entries.isEmpty
+        else { return }
+        let names = entries.compactMap { $0.text("l") }.flatMap {
+            [keys.prewarmList($0), keys.prewarmErrors($0), keys.prewarmResults($0)]
+        }
         _ = try? await commands.run(
-            RedisCommand(.integer, ["PUBLISH", RedisArgument(keys.channel), RedisArgument(ClusterMessage.prewarm.bytes)]),
+            [
+                RedisCommand(.integer, ["DEL"] + names.map { RedisArgument($0) }),
+                RedisCommand(
+                    .integer, ["XDEL", RedisArgument(keys.prewarmLists)] + entries.map { RedisArgument($0.id.description) }),
+            ], within: timings.commandLimit, time)
+    }
+
+    /// The latest lists, newest first, without their errors: with the time at which each was added, in milliseconds since 1970.
+    package func lists() async throws(RedisError) -> [(id: String, added: Int64, progress: Progress)] {
+        let reply = try await commands.run(
+            RedisCommand(
+                .array,
+                ["XREVRANGE", RedisArgument(keys.prewarmLists), "+", "-", "COUNT", RedisArgument(Self.maxLists)]),
             within: timings.commandLimit, time)
-        return nil
+        let entries = try StreamEntry.entries(reply)
+        if entries.isEmpty { return [] }
+        let replies = try await commands.run(
+            entries.map { RedisCommand(.array, ["HGETALL", RedisArgument(keys.prewarmList($0.text("l") ?? ""))]) },
+            within: timings.commandLimit * 4, time)
+        var lists: [(id: String, added: Int64, progress: Progress)] = []
+        for (entry, reply) in zip(entries, replies) {
+            guard let id = entry.text("l"), let progress = try Self.progress(reply) else { continue }
+            lists.append((id, Int64(clamping: entry.id.milliseconds), progress))
+        }
+        return lists
+    }
+
+    /// Ends the part of this node: takes it off the list of consumers unless it has claims, and those that have not been seen for long.
+    func leave() async {
+        let command = RedisCommand.script(
+            Self.removeConsumers, keys: [keys.prewarm],
+            [RedisArgument(keys.prewarmGroup), RedisArgument(nodeName), RedisArgument(Self.consumerTime)])
+        // Without the group there is nothing to leave.
+        _ = try? await commands.run(command, within: timings.commandLimit, time)
     }
 
     /// Claims entries for this node: those of dead nodes first, then new ones.
@@ -266,21 +415,28 @@ package final class SharedPrewarm: Sendable {
                 RedisCommand(
                     .array, ["LRANGE", RedisArgument(keys.prewarmErrors(id)), "0", RedisArgument(Self.maxErrors - 1)]),
             ], within: timings.commandLimit, time)
-        let list = try replies[0].elements()
+        guard var progress = try Self.progress(replies[0]) else { return nil }
+        for error in try replies[1].elements() {
+            guard let failure = Failure(try error.optionalBytes() ?? []) else { throw .nonsense("no error of a list") }
+            progress.errors.append(failure)
+        }
+        return progress
+    }
+
+    /// The counters of a list, without its errors; nil if it does not exist.
+    private static func progress(_ reply: RedisValue) throws(RedisError) -> Progress? {
+        let list = try reply.elements()
         if list.isEmpty { return nil }
         guard list.count.isMultiple(of: 2) else { throw .nonsense("a field without a value") }
         var numbers: [String: Int64] = [:]
         for index in stride(from: 0, to: list.count, by: 2) {
-            guard let number = Int64(try list[index + 1].text()), (0...Self.maxNumber).contains(number) else {
+            guard let number = Int64(try list[index + 1].text()), (0...maxNumber).contains(number) else {
                 throw .nonsense("no number in a list")
             }
             numbers[try list[index].text()] = number
         }
-        var errors: [Failure] = []
-        for error in try replies[1].elements() { errors.append(Failure(try error.optionalBytes() ?? [])) }
-        // Lists of version 0.1 have no `hits` and no `saved`.
         return Progress(
             total: numbers["total"] ?? 0, done: numbers["done"] ?? 0, failed: numbers["failed"] ?? 0,
-            hits: numbers["hits"] ?? 0, bytes: numbers["bytes"] ?? 0, saved: numbers["saved"] ?? 0, errors: errors)
+            hits: numbers["hits"] ?? 0, bytes: numbers["bytes"] ?? 0, saved: numbers["saved"] ?? 0, errors: [])
     }
 }

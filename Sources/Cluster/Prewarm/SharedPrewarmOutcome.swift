@@ -34,27 +34,12 @@ extension SharedPrewarm {
             return writer.bytes
         }
 
-        init(_ bytes: [UInt8]) {
-            if var reader = FieldReader(bytes, kind: Self.kind), let url = reader.text(), let code = reader.text(),
+        /// Nil for bytes that are no failure.
+        init?(_ bytes: [UInt8]) {
+            guard var reader = FieldReader(bytes, kind: Self.kind), let url = reader.text(), let code = reader.text(),
                 let detail = reader.text()
-            {
-                self.init(url: url, code: code, detail: detail)
-            } else {
-                self.init(formOfVersion01: String(decoding: bytes, as: UTF8.self))
-            }
-        }
-
-        /// Reads the form of version 0.1, `code: detail (url)`, whose end may be missing.
-        private init(formOfVersion01 text: String) {
-            let parts = text.split(separator: ": ", maxSplits: 1)
-            let rest = parts.count > 1 ? parts[1] : ""
-            let code = String(parts.first ?? "")
-            if rest.hasSuffix(")"), let border = rest.ranges(of: " (").last {
-                let url = rest[border.upperBound...].dropLast()
-                self.init(url: String(url), code: code, detail: String(rest[..<border.lowerBound]))
-            } else {
-                self.init(url: "", code: code, detail: String(rest))
-            }
+            else { return nil }
+            self.init(url: url, code: code, detail: detail)
         }
 
         private static func bounded(_ text: String, to limit: Int) -> String {

@@ -86,7 +86,7 @@ package struct PurgeCounts: Sendable, Equatable {
 }
 
 /// The result of a purge in the cluster.
-package struct PurgeReport: Sendable, Equatable {
+package struct ClusterPurgeReport: Sendable, Equatable {
     /// The sums over the nodes that acknowledged.
     package let counts: PurgeCounts
     /// Live nodes; if the server cannot be reached, the number at the latest look.
@@ -94,6 +94,8 @@ package struct PurgeReport: Sendable, Equatable {
     /// Nodes that have durably applied the purge's entry in the stream. Where it equals ``nodes``, no node gives out older bytes from now
     /// on. Zero if the stream does not have the entry yet: this node has applied the purge, and the others will.
     package let acknowledged: Int
+    /// Identifies the purge for ``Cluster/purgeProgress(of:)``, on every node as soon as the stream has it.
+    package let id: String
 }
 
 /// What the owner of the local cache does for the purge stream.

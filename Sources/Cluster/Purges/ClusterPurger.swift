@@ -28,19 +28,20 @@ final class ClusterPurger: Sendable {
         waiters.withLock { $0[id] }?.signal()
     }
 
-    /// Purges all nodes, and waits at most ``ClusterTimings/purgeLimit`` for them. Without the server it purges this node, and the
-    /// others later.
-    func broadcast(_ scope: ClusterPurge) async -> PurgeReport {
-        let end = time.now + timings.purgeLimit
+    /// Purges all nodes, and waits for them. Without the server it purges this node, and the others later.
+    ///
+    /// - Parameter limit: The longest wait; nil for ``ClusterTimings/purgeLimit``.
+    func broadcast(_ scope: ClusterPurge, within limit: Duration? = nil) async -> ClusterPurgeReport {
+        let end = time.now + (limit ?? timings.purgeLimit)
         guard follower.isTakingPart, let id = await add(scope) else {
-            let counts = await follower.applyAlone(scope)
+            let (counts, token) = await follower.applyAlone(scope)
             // The entry does not exist yet, and nodes may have come since the latest look.
-            return PurgeReport(counts: counts, nodes: registry.knownNodes.count, acknowledged: 0)
+            return ClusterPurgeReport(counts: counts, nodes: registry.knownNodes.count, acknowledged: 0, id: token)
         }
         let wakeup = AsyncSignal()
         waiters.withLock { $0[id] = wakeup }
         defer { waiters.withLock { $0[id] = nil } }
-        var nodes: Set<String> = [registry.name]
+        var nodes: Set<String>?
         var counts: [String: PurgeCounts] = [:]
         while true {
             do throws(RedisError) {
@@ -48,19 +49,53 @@ final class ClusterPurger: Sendable {
                 nodes = Set(try await registry.liveNodes(stream.commands, within: timings.commandLimit)).union([registry.name])
                 counts = try await stream.acknowledgements(of: id)
             } catch {
-                nodes = Set(registry.knownNodes).union([registry.name])
                 // The other nodes find the entry when the server is back.
                 if error != .timedOut { break }
             }
-            if nodes.isSubset(of: counts.keys) || time.now >= end { break }
+            if nodes?.isSubset(of: counts.keys) == true || time.now >= end { break }
             await wakeup.wait(for: min(Self.lookInterval, end - time.now), time)
             // A caller that leaves does not end a purge, but must not spin either.
             if Task.isCancelled { break }
         }
         if counts[registry.name] == nil { counts[registry.name] = await follower.applyNow(id, scope) }
+        // Without a look at the nodes, the purge may be in force on this one only.
+        let isCertain = nodes != nil
+        let live = nodes ?? Set(registry.knownNodes).union(counts.keys).union([registry.name])
+        return ClusterPurgeReport(
+            counts: Self.sum(counts), nodes: live.count, acknowledged: isCertain ? live.intersection(counts.keys).count : 0,
+            id: id.description)
+    }
+
+    /// How far a purge is; nil if it is not known, or not any more.
+    ///
+    /// - Parameter name: ``ClusterPurgeReport/id``.
+    func progress(of name: String) async throws(RedisError) -> ClusterPurgeReport? {
+        let entry: StreamEntry?
+        do throws(RedisError) {
+            entry = try await stream.entry(name)
+        } catch {
+            guard await follower.isPending(name) else { throw error }
+            entry = nil
+        }
+        guard let entry else {
+            guard await follower.isPending(name) else { return nil }
+            let none = PurgeCounts(purged: 0, bytes: 0)
+            return ClusterPurgeReport(counts: none, nodes: registry.knownNodes.count, acknowledged: 0, id: name)
+        }
+        let oldest = UInt64(max(0, time.wallClock - PurgeStream.acknowledgementTime.milliseconds))
+        guard entry.id.milliseconds >= oldest else { return nil }
+        _ = try await registry.liveNodes(stream.commands, within: timings.commandLimit)
+        let nodes = registry.liveNodes
+        let counts = try await stream.acknowledgements(of: entry.id)
+        // A node that began to take part later has not acknowledged it.
+        let acknowledged = nodes.count { counts[$0.name] != nil || $0.joined >= entry.id }
+        return ClusterPurgeReport(counts: Self.sum(counts), nodes: nodes.count, acknowledged: acknowledged, id: name)
+    }
+
+    private static func sum(_ counts: [String: PurgeCounts]) -> PurgeCounts {
         var sum = PurgeCounts(purged: 0, bytes: 0)
         for count in counts.values { sum.add(count) }
-        return PurgeReport(counts: sum, nodes: nodes.count, acknowledged: nodes.intersection(counts.keys).count)
+        return sum
     }
 
     /// Adds the purge to the stream; nil if the server cannot be reached or has lost the stream.

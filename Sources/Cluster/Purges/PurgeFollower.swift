@@ -27,6 +27,7 @@ final class PurgeFollower: Sendable {
         var unrecorded: [RecordedPurge] = []
         /// Entries that were applied before their turn, durably.
         var applied: Set<StreamID> = []
+        var onLatePurge: @Sendable (ClusterPurge) -> Void = { _ in }
     }
 
     /// The number of pending purges that are added to the stream at once.
@@ -82,6 +83,12 @@ final class PurgeFollower: Sendable {
         state.withLock { $0.connections += 1 }
     }
 
+    /// Has a function called for each purge that this node applies later than the others: it was away, or another node had made the
+    /// purge alone.
+    func reportLatePurges(to onLatePurge: @escaping @Sendable (ClusterPurge) -> Void) {
+        state.withLock { $0.onLatePurge = onLatePurge }
+    }
+
     // MARK: Purges of this node
 
     /// Remembers a purge that this node added to the stream.
@@ -107,8 +114,11 @@ final class PurgeFollower: Sendable {
     }
 
     /// Applies a purge here, and remembers it until the stream has it. It is not applied here again in its turn.
-    func applyAlone(_ scope: ClusterPurge) async -> PurgeCounts {
-        let purge = RecordedPurge(scope, time: time.wallClock, token: RandomText.make())
+    ///
+    /// - Returns: What was removed, and the token of the purge.
+    func applyAlone(_ scope: ClusterPurge) async -> (counts: PurgeCounts, token: String) {
+        let token = RandomText.make()
+        let purge = RecordedPurge(scope, time: time.wallClock, token: token)
         let counts = await handlers.purgeLocalCache(scope, nil) { try PurgeTables($0).addPending(purge) }
         if counts == nil {
             state.withLock { state in
@@ -119,7 +129,13 @@ final class PurgeFollower: Sendable {
             }
         }
         await countPending()
-        return counts ?? PurgeCounts(purged: 0, bytes: 0)
+        return (counts ?? PurgeCounts(purged: 0, bytes: 0), token)
+    }
+
+    /// Whether this node has made the purge with a token alone, and has not found it in the stream yet.
+    func isPending(_ token: String) async -> Bool {
+        if state.withLock({ $0.unrecorded.contains { $0.token == token } }) { return true }
+        return await disk.run { [ledger] in try? ledger.read { try PurgeTables($0).isApplied(token) } } == true
     }
 
     // MARK: Following
@@ -136,6 +152,7 @@ final class PurgeFollower: Sendable {
         try await registry.register(stream.commands)
         try await catchUp(saved)
         try await addPending()
+        guard try await registry.join(stream.commands, at: history.position) else { return }
         state.withLock { $0.isReady = true }
         onReady()
         defer { fallBehind() }
@@ -167,7 +184,8 @@ final class PurgeFollower: Sendable {
             let page = try await stream.page(after: position)
             // Until all purges of objects are applied, a restart must revalidate again.
             try await applyEntries(
-                page, areLate: true, objectsAfter: plan.objectsAfter, savingPosition: plan.gap == nil)
+                page, areLate: true, missedAfter: saved.stream.isEmpty ? nil : saved.id, objectsAfter: plan.objectsAfter,
+                savingPosition: plan.gap == nil)
             guard page.count == PurgeStream.pageSize, let last = page.last else { break }
             position = last.id
         }
@@ -194,10 +212,12 @@ final class PurgeFollower: Sendable {
     ///
     /// - Parameters:
     ///   - areLate: Whether the entries were added while this node did not follow the stream.
+    ///   - missedAfter: The position after which this node has missed entries; nil if it has missed none.
     ///   - objectsAfter: Purges of objects after this one are applied although the position is later.
     ///   - savingPosition: Whether the position is recorded with each purge.
     private func applyEntries(
-        _ entries: [StreamEntry], areLate: Bool, objectsAfter: StreamID? = nil, savingPosition: Bool = true
+        _ entries: [StreamEntry], areLate: Bool, missedAfter: StreamID? = nil, objectsAfter: StreamID? = nil,
+        savingPosition: Bool = true
     ) async throws(RedisError) {
         var durable: [(id: StreamID, counts: PurgeCounts)] = []
         let start = history.position
@@ -220,7 +240,8 @@ final class PurgeFollower: Sendable {
                 }
                 continue
             }
-            let counts = await apply(purge, entry.id, isLate: areLate, place)
+            let counts = await apply(
+                purge, entry.id, isLate: areLate, isMissed: missedAfter.map { entry.id > $0 } ?? false, place)
             history.advance(to: entry.id)
             meter.update { metrics in
                 metrics.purgesApplied += 1
@@ -231,30 +252,39 @@ final class PurgeFollower: Sendable {
         if let last = entries.last { history.advance(to: last.id) }
         let position = history.position
         if savingPosition { state.withLock { $0.saved?.id = position } }
-        // Only recent purges can have a caller.
-        try await stream.acknowledge(durable.suffix(100))
+        try await stream.acknowledge(durable)
     }
 
     /// Applies a purge in its turn, unless this node has applied it before.
     ///
-    /// - Parameter place: Recorded with the purge.
+    /// - Parameters:
+    ///   - isLate: Whether the entry may be older than what this node has stored.
+    ///   - isMissed: Whether the node was away when the entry was added.
+    ///   - place: Recorded with the purge.
     /// - Returns: Nil if the purge is not durable.
     private func apply(
-        _ purge: RecordedPurge, _ id: StreamID, isLate: Bool, _ place: @escaping Ledger.Change
+        _ purge: RecordedPurge, _ id: StreamID, isLate: Bool, isMissed: Bool, _ place: @escaping Ledger.Change
     ) async -> PurgeCounts? {
         if state.withLock({ $0.applied.remove(id) }) != nil {
             await handlers.record(place)
             return PurgeCounts(purged: 0, bytes: 0)
         }
+        let onLatePurge = state.withLock(\.onLatePurge)
         guard let token = purge.token else {
-            return await handlers.purgeLocalCache(purge.scope, isLate ? purge.time : nil, place)
+            let counts = await handlers.purgeLocalCache(purge.scope, isLate ? purge.time : nil, place)
+            if isMissed { onLatePurge(purge.scope) }
+            return counts
         }
         let placeAndRow: Ledger.Change = { database in
             try place(database)
             try PurgeTables(database).removeApplied(token)
         }
         let isApplied = await disk.run { [ledger] in try? ledger.read { try PurgeTables($0).isApplied(token) } }
-        guard isApplied == true else { return await handlers.purgeLocalCache(purge.scope, purge.time, placeAndRow) }
+        guard isApplied == true else {
+            let counts = await handlers.purgeLocalCache(purge.scope, purge.time, placeAndRow)
+            onLatePurge(purge.scope)
+            return counts
+        }
         await handlers.record(placeAndRow)
         return PurgeCounts(purged: 0, bytes: 0)
     }

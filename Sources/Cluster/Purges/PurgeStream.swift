@@ -7,7 +7,8 @@ struct PurgeStream: Sendable {
     static let pageSize = 500
     /// The bound of the stream, in entries.
     private static let maxEntries = 10_000
-    private static let acknowledgementTime: Duration = .seconds(60)
+    /// How long acknowledgements of a purge are kept, so that its progress is known.
+    static let acknowledgementTime: Duration = .seconds(3600)
 
     let commands: any RedisCommands
     private let keys: ClusterKeys
@@ -73,6 +74,21 @@ struct PurgeStream: Sendable {
                 RedisArgument(position.description),
             ])
         return try StreamEntry.read(try await commands.run(command, within: timings.blockTime + longLimit, time))
+    }
+
+    /// The entry of a purge by its id, or by the token of a purge that its node had made alone; nil if the stream does not have it.
+    func entry(_ name: String) async throws(RedisError) -> StreamEntry? {
+        if let id = StreamID(name) {
+            let entry = try await range("XRANGE", id.description, id.description, count: 1).first
+            return entry?.isGenesis == true ? nil : entry
+        }
+        var end = "+"
+        while true {
+            let page = try await range("XREVRANGE", end, "-", count: Self.pageSize)
+            if let entry = page.first(where: { $0.text("i") == name }) { return entry }
+            guard page.count == Self.pageSize, let last = page.last else { return nil }
+            end = "(\(last.id)"
+        }
     }
 
     private func range(_ name: RedisArgument, _ from: String, _ to: String, count: Int) async throws(RedisError)
@@ -149,7 +165,8 @@ struct PurgeStream: Sendable {
 
     /// Tells the nodes that wait for them that this node has applied these entries.
     func acknowledge(_ applied: some Sequence<(id: StreamID, counts: PurgeCounts)>) async throws(RedisError) {
-        let acknowledgements = applied.flatMap { id, counts in
+        let oldest = UInt64(max(0, time.wallClock - Self.acknowledgementTime.milliseconds))
+        let acknowledgements = applied.filter { $0.id.milliseconds >= oldest }.flatMap { id, counts in
             let key = RedisArgument(keys.acknowledgements(id))
             return [
                 RedisCommand(.integer, ["HSET", key, RedisArgument(nodeName), "\(counts.purged) \(counts.bytes)"]),

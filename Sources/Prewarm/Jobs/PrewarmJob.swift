@@ -1,7 +1,18 @@
+internal import Foundation
 internal import Synchronization
 
 /// A list of entries to bring into the cache, and its progress. Thread-safe.
 package final class PrewarmJob: Sendable {
+    /// A request that its client may repeat, by digests of its idempotency key and of what it says.
+    package struct Request: Sendable, Equatable {
+        let key: String
+        let content: String
+
+        package init(key: String, content: String) {
+            (self.key, self.content) = (key, content)
+        }
+    }
+
     /// The immutable part of a job.
     package struct Order: Sendable {
         /// 32 hexadecimal digits.
@@ -13,13 +24,22 @@ package final class PrewarmJob: Sendable {
         let concurrency: Int
         /// The URL that gets the report when all entries are processed; nil for none.
         package let callback: String?
+        /// The request that has added the job, if it may be repeated.
+        package let request: PrewarmJob.Request?
+        /// When the job was added, in milliseconds since 1970.
+        package let added: Int64
 
-        package init(id: String, entries: [PrewarmEntry], retries: Int, concurrency: Int, callback: String? = nil) {
+        package init(
+            id: String, entries: [PrewarmEntry], retries: Int, concurrency: Int, callback: String? = nil,
+            request: PrewarmJob.Request? = nil, added: Int64 = Int64(Date.now.timeIntervalSince1970 * 1000)
+        ) {
             self.id = id
             self.entries = entries
             self.retries = retries
             self.concurrency = concurrency
             self.callback = callback
+            self.request = request
+            self.added = added
         }
     }
 
@@ -180,5 +200,41 @@ package struct PrewarmReport: Codable {
         results = first.map { first in
             progress.outcomes.dropFirst(first).prefix(Self.resultLimit).map { Result(number: $0.number, outcome: $0.outcome) }
         }
+    }
+}
+
+/// A job in the body of `GET /prewarm` (docs/api.md).
+package struct PrewarmSummary: Encodable {
+    var id: String
+    /// Seconds since 1970.
+    var added: Int64
+    var state: String
+    var total: Int
+    var done: Int
+    var failed: Int
+    var hits: Int
+    var new: Int
+    var bytes: Int
+    var saved: Int
+
+    /// - Parameter added: Milliseconds since 1970.
+    init(_ report: PrewarmReport, added: Int64) {
+        id = report.id
+        self.added = added / 1000
+        state = report.state
+        total = report.total
+        done = report.done
+        failed = report.failed
+        hits = report.hits
+        new = report.new
+        bytes = report.bytes
+        saved = report.saved
+    }
+
+    /// The jobs of this node and of the cluster, newest first.
+    ///
+    /// - Parameter limit: The largest number.
+    package static func newest(_ one: [PrewarmSummary], _ other: [PrewarmSummary], limit: Int) -> [PrewarmSummary] {
+        Array((one + other).sorted { ($0.added, $0.id) > ($1.added, $1.id) }.prefix(limit))
     }
 }

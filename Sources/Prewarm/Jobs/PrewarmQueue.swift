@@ -33,6 +33,12 @@ package final class PrewarmQueue: Sendable {
         case full(waiting: Int, limit: Int)
         /// The job could not be written to disk.
         case notStored(cause: String)
+        /// The same request has added a job before.
+        case known(id: String)
+        /// The same request is being carried out.
+        case inProgress
+        /// The request has the idempotency key of another one.
+        case conflict
     }
 
     fileprivate struct State {
@@ -40,6 +46,8 @@ package final class PrewarmQueue: Sendable {
         var jobs: [PrewarmJob] = []
         /// Entries of jobs that are being written to disk.
         var arriving = 0
+        /// The idempotency keys of these jobs.
+        var arrivingKeys: Set<String> = []
         var runners: [Int: Task<Void, Never>] = [:]
         var lastRunner = 0
         /// Nil until ``PrewarmQueue/start(_:describe:report:)``.
@@ -126,14 +134,26 @@ package final class PrewarmQueue: Sendable {
         state.withLock { $0.jobs.first { $0.order.id == id } }
     }
 
+    /// The jobs that are remembered.
+    package var summaries: [PrewarmSummary] {
+        state.withLock(\.jobs).map { PrewarmSummary(PrewarmReport($0, from: nil), added: $0.order.added) }
+    }
+
+    /// Why a request does not add a job; nil if it is the first one with its idempotency key.
+    package func refusal(of request: PrewarmJob.Request) -> Refusal? {
+        state.withLock { $0.refusal(of: request) }
+    }
+
     /// Accepts a job. Blocks until the job is on disk.
     package func add(_ order: PrewarmJob.Order) throws(Refusal) {
         let refusal: Refusal? = state.withLock { state in
             if state.isClosed { return .stopping }
+            if let request = order.request, let refusal = state.refusal(of: request) { return refusal }
             guard state.waiting + order.entries.count <= limits.urls else {
                 return .full(waiting: state.waiting, limit: limits.urls)
             }
             state.arriving += order.entries.count
+            if let request = order.request { state.arrivingKeys.insert(request.key) }
             return nil
         }
         if let refusal { throw refusal }
@@ -146,6 +166,7 @@ package final class PrewarmQueue: Sendable {
         let isRefused = failure != nil
         let forgotten = state.withLock { state in
             state.arriving -= order.entries.count
+            if let request = order.request { state.arrivingKeys.remove(request.key) }
             if !isRefused { state.jobs.append(PrewarmJob(order)) }
             return state.forgetOldest(beyond: limits.jobs)
         }
@@ -222,6 +243,12 @@ package final class PrewarmQueue: Sendable {
 }
 
 extension PrewarmQueue.State {
+    fileprivate func refusal(of request: PrewarmJob.Request) -> PrewarmQueue.Refusal? {
+        if arrivingKeys.contains(request.key) { return .inProgress }
+        guard let job = jobs.last(where: { $0.order.request?.key == request.key }) else { return nil }
+        return job.order.request == request ? .known(id: job.order.id) : .conflict
+    }
+
     /// Removes the oldest finished jobs beyond the limit, and returns their ids.
     fileprivate mutating func forgetOldest(beyond limit: Int) -> [String] {
         var forgotten: [String] = []

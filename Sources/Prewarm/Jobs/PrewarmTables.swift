@@ -24,7 +24,13 @@ package struct PrewarmTables: Sendable {
                 PRIMARY KEY (job, number)
             ) WITHOUT ROWID;
             CREATE TRIGGER job_removed AFTER DELETE ON jobs BEGIN DELETE FROM entries WHERE job = OLD.number; END;
+            """,
             """
+            ALTER TABLE jobs ADD COLUMN added INTEGER NOT NULL DEFAULT 0;
+            -- The idempotency key of the request, and what it says.
+            ALTER TABLE jobs ADD COLUMN request TEXT;
+            ALTER TABLE jobs ADD COLUMN content TEXT;
+            """,
         ])
 
     private let ledger: Ledger
@@ -57,8 +63,14 @@ package struct PrewarmTables: Sendable {
     func create(_ order: PrewarmJob.Order) throws(LedgerError) {
         try ledger.write(.full) { database in
             try database.run(
-                "INSERT INTO jobs (id, retries, concurrency, callback, cancelled, reported, finished) VALUES (?, ?, ?, ?, 0, 0, 0)",
-                [order.id, order.retries, order.concurrency, order.callback])
+                """
+                INSERT INTO jobs (id, retries, concurrency, callback, cancelled, reported, finished, added, request, content)
+                VALUES (?, ?, ?, ?, 0, 0, 0, ?, ?, ?)
+                """,
+                [
+                    order.id, order.retries, order.concurrency, order.callback, order.added, order.request?.key,
+                    order.request?.content,
+                ])
             for (number, entry) in order.entries.enumerated() {
                 try database.run(
                     "INSERT INTO entries (job, number, entry) SELECT number, ?, ? FROM jobs WHERE id = ?",
@@ -97,12 +109,15 @@ package struct PrewarmTables: Sendable {
     private static func job(_ id: String, in database: SQLiteConnection) throws -> PrewarmJob {
         func damage(_ cause: String) -> LedgerError { LedgerError(.damage, cause) }
         let head = try database.first(
-            "SELECT number, retries, concurrency, callback, cancelled, reported FROM jobs WHERE id = ?", [id]
+            """
+            SELECT number, retries, concurrency, callback, cancelled, reported, added, request, content FROM jobs WHERE id = ?
+            """, [id]
         ) { row in
             (
                 number: try row.value(0) as Int64, retries: try row.value(1) as Int, concurrency: try row.value(2) as Int,
                 callback: try row.value(3) as String?, isCancelled: try row.value(4) as Bool,
-                isReported: try row.value(5) as Bool
+                isReported: try row.value(5) as Bool, added: try row.value(6) as Int64, key: try row.value(7) as String?,
+                content: try row.value(8) as String?
             )
         }
         guard let head, head.retries >= 0, head.concurrency > 0 else { throw damage("it has a number that is out of range") }
@@ -126,7 +141,9 @@ package struct PrewarmTables: Sendable {
         guard !entries.isEmpty else { throw damage("it has no entries") }
         outcomes.sort { $0.arrival < $1.arrival }
         let order = PrewarmJob.Order(
-            id: id, entries: entries, retries: head.retries, concurrency: head.concurrency, callback: head.callback)
+            id: id, entries: entries, retries: head.retries, concurrency: head.concurrency, callback: head.callback,
+            request: head.key.flatMap { key in head.content.map { PrewarmJob.Request(key: key, content: $0) } },
+            added: head.added)
         return PrewarmJob(
             order, outcomes: outcomes.map { ($0.number, $0.outcome) }, isCancelled: head.isCancelled,
             isReported: head.isReported)

@@ -55,8 +55,15 @@ package final class SharedPrewarmRunner: Sendable {
         case shared
         /// The unfinished entries leave no room for the list.
         case full(waiting: Int)
+        /// See ``PrewarmQueue/Refusal``.
+        case refused(PrewarmQueue.Refusal)
         /// This node has to process the list alone.
         case unavailable
+    }
+
+    /// The lists cannot be read or changed now.
+    package struct Unreachable: Error, Sendable {
+        package let cause: String
     }
 
     package init(concurrency: Int) {
@@ -74,7 +81,15 @@ package final class SharedPrewarmRunner: Sendable {
             Array((try? JSONEncoder().encode(SharedEntry(entry, number, of: order))) ?? Data())
         }
         do throws(RedisError) {
-            return try await lists.add(order.id, payloads, limit: limit).map { .full(waiting: $0) } ?? .shared
+            switch try await lists.add(
+                order.id, payloads, limit: limit, for: order.request.map { .init(key: $0.key, content: $0.content) })
+            {
+            case .added: return .shared
+            case .full(let waiting): return .full(waiting: waiting)
+            case .known(let id): return .refused(.known(id: id))
+            case .inProgress: return .refused(.inProgress)
+            case .conflict: return .refused(.conflict)
+            }
         } catch {
             return .unavailable
         }
@@ -83,20 +98,35 @@ package final class SharedPrewarmRunner: Sendable {
     /// The report on a list; nil if it is unknown.
     ///
     /// - Parameter first: The index of the first requested outcome; nil for none.
-    package func report(_ id: String, from first: Int?) async -> PrewarmReport? {
-        // The outcomes first: so none is missing from those of a list that is reported as done.
-        var results: [[UInt8]]?
-        if let first {
-            results = try? await lists?.results(of: id, from: first, limit: PrewarmReport.resultLimit)
-            if results == nil { return nil }
+    package func report(_ id: String, from first: Int?) async throws(Unreachable) -> PrewarmReport? {
+        guard let lists else { return nil }
+        do throws(RedisError) {
+            // The outcomes first: so none is missing from those of a list that is reported as done.
+            var results: [[UInt8]]?
+            if let first { results = try await lists.results(of: id, from: first, limit: PrewarmReport.resultLimit) }
+            return try await lists.progress(of: id).map { PrewarmReport(id, $0, results) }
+        } catch {
+            throw Unreachable(cause: error.description)
         }
-        guard let progress = try? await lists?.progress(of: id) else { return nil }
-        return PrewarmReport(id, progress, results)
+    }
+
+    /// The lists of the cluster.
+    package func summaries() async throws(Unreachable) -> [PrewarmSummary] {
+        do throws(RedisError) {
+            return try await lists?.lists().map { PrewarmSummary(PrewarmReport($0.id, $0.progress, nil), added: $0.added) }
+                ?? []
+        } catch {
+            throw Unreachable(cause: error.description)
+        }
     }
 
     /// Drops the unfinished entries of a list.
-    package func cancel(_ id: String) async {
-        try? await lists?.cancel(id)
+    package func cancel(_ id: String) async throws(Unreachable) {
+        do throws(RedisError) {
+            try await lists?.cancel(id)
+        } catch {
+            throw Unreachable(cause: error.description)
+        }
     }
 
     /// Starts to process entries.

@@ -52,6 +52,8 @@ package struct RemoteBackend: PrewarmBackend {
         guard
             let accepted: Accepted = try await exchange(
                 "POST", "/prewarm?retries=\(retries)&concurrency=\(concurrency)", body: body,
+                // A repetition after a lost answer adds no second job.
+                fields: ["Idempotency-Key: \(Hex.encode(UInt128.random(in: .min ... .max)))"],
                 connectionAttempts: isFirst ? Self.firstAttempts : Self.attempts)
         else { return }
         var known = 0
@@ -75,20 +77,20 @@ package struct RemoteBackend: PrewarmBackend {
 
     /// Sends a request, repeats it after temporary failures, and decodes the answer; nil if the task was cancelled.
     private func exchange<Document: Decodable>(
-        _ method: String, _ path: String, body: String?, connectionAttempts: Int = Self.attempts
+        _ method: String, _ path: String, body: String?, fields: [String] = [], connectionAttempts: Int = Self.attempts
     ) async throws(PrewarmRunError) -> Document? {
         var backoff = RetryDelays()
         while !Task.isCancelled {
             var retryAfter: Int?
             var limit = Self.attempts
             let failure: String
-            switch await sendOnThread(method, path, body: body) {
+            switch await sendOnThread(method, path, body: body, fields) {
             case .success(let answer)? where (200..<300).contains(answer.status):
                 guard let document = try? JSONDecoder().decode(Document.self, from: Data(answer.body.utf8)) else {
                     throw PrewarmRunError("\(server) does not answer like a Gifreel server.")
                 }
                 return document
-            case .success(let answer)? where answer.status == 429 || answer.status >= 500:
+            case .success(let answer)? where [409, 429].contains(answer.status) || answer.status >= 500:
                 retryAfter = answer.retryAfter
                 failure = "it answered with status \(answer.status)"
             case .success(let answer)?:
@@ -110,11 +112,13 @@ package struct RemoteBackend: PrewarmBackend {
     /// The attempts to connect for the first request, about two seconds: probably no server runs there, or the URL is wrong.
     private static let firstAttempts = 4
 
-    private func sendOnThread(_ method: String, _ path: String, body: String?) async -> Result<ServerClient.Answer, FetchError>?
-    {
+    private func sendOnThread(
+        _ method: String, _ path: String, body: String?, _ fields: [String] = []
+    ) async -> Result<ServerClient.Answer, FetchError>? {
         await threads.run { [client] in
             do throws(FetchError) {
-                return .success(try client.send(method, path, body: body.map { (text: $0, type: "application/x-ndjson") }))
+                return .success(
+                    try client.send(method, path, body: body.map { (text: $0, type: "application/x-ndjson") }, fields: fields))
             } catch {
                 return .failure(error)
             }

@@ -51,10 +51,12 @@ package struct ServerClient: Sendable {
     /// - Parameters:
     ///   - target: The encoded path and query, which follow the base URL; empty for that URL itself.
     ///   - body: A text and its media type.
+    ///   - fields: Further fields, as `Name: value`.
     ///   - followsRedirects: Whether up to five redirects are followed.
     /// - Throws: ``FetchError`` if no answer arrives.
     package func send(
-        _ method: String, _ target: String, body: (text: String, type: String)? = nil, followsRedirects: Bool = false
+        _ method: String, _ target: String, body: (text: String, type: String)? = nil, fields: [String] = [],
+        followsRedirects: Bool = false
     ) throws(FetchError) -> Answer {
         guard CurlLibrary.prepare() else { throw .exhausted(cause: "curl_global_init") }
         var easy = try EasyHandle<FetchError>()
@@ -71,7 +73,7 @@ package struct ServerClient: Sendable {
         try easy.set(CURLOPT_NOSIGNAL, 1)
         if !usesProxies { try easy.set(CURLOPT_NOPROXY, "*") }
         if let unixPath { try easy.set(CURLOPT_UNIX_SOCKET_PATH, unixPath) }
-        var fields: [String] = []
+        var fields = fields
         if let token { fields.append("Authorization: Bearer \(token)") }
         if let body {
             try easy.set(CURLOPT_POSTFIELDSIZE, body.text.utf8.count)

@@ -23,17 +23,26 @@ package struct Purges: Sendable {
     /// Only the purge of an object removes it from the shared tier: an alias leads there through the source's bytes, which are
     /// fetched anew after a purge. The tier is waited for as long as it allows.
     ///
+    /// - Parameter limit: The longest wait for other nodes; nil for two seconds.
     /// - Throws: ``CacheError`` if the purge is not durable on this node and there are no others.
-    package func purge(_ scope: PurgeScope) async throws(CacheError) -> PurgeReport {
+    package func purge(_ scope: PurgeScope, within limit: Duration? = nil) async throws(CacheError) -> PurgeReport {
         let report: PurgeReport
         if let coordinator {
-            report = await coordinator.purgeAllNodes(scope)
+            report = await coordinator.purgeAllNodes(scope, within: limit)
         } else {
             let result = try await purgeThisNode(scope)
             report = PurgeReport(purged: result.purged, bytes: result.bytes)
         }
         if case .object(let id) = scope { await tier?.awaitRemoval(of: id) }
         return report
+    }
+
+    /// How far a purge of any node is; nil if it is not known, or not any more.
+    ///
+    /// - Parameter id: ``PurgeReport/id``.
+    /// - Throws: If the other nodes cannot be reached.
+    package func progress(of id: String) async throws -> PurgeReport? {
+        try await coordinator?.progress(ofPurge: id)
     }
 
     /// Forgets what `scope` covers on this node: stored renditions, work in progress, and remembered failures. Work in progress goes on
@@ -108,7 +117,7 @@ extension PurgeHandlers {
 
 extension PurgeScope {
     /// Nil for an object id that is none.
-    fileprivate init?(_ purge: ClusterPurge) {
+    package init?(_ purge: ClusterPurge) {
         switch purge {
         case .url(let url): self = .url(url)
         case .prefix(let prefix): self = .prefix(prefix)

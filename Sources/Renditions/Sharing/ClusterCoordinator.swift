@@ -38,10 +38,12 @@ package struct ClusterCoordinator: NodeCoordinator {
         }
     }
 
-    package func purgeAllNodes(_ scope: PurgeScope) async -> PurgeReport {
-        let report = await cluster.broadcastPurge(ClusterPurge(scope))
-        return PurgeReport(
-            purged: report.counts.purged, bytes: report.counts.bytes, nodes: (report.nodes, report.acknowledged))
+    package func purgeAllNodes(_ scope: PurgeScope, within limit: Duration?) async -> PurgeReport {
+        PurgeReport(await cluster.broadcastPurge(ClusterPurge(scope), within: limit))
+    }
+
+    package func progress(ofPurge id: String) async throws -> PurgeReport? {
+        try await cluster.purgeProgress(of: id).map { PurgeReport($0) }
     }
 }
 
@@ -108,6 +110,14 @@ extension SharedFinding {
             validators: Validators(etag: record.etag, lastModified: record.lastModified),
             fetchedAt: clock.steadySeconds() - (-Self.tolerance..<0 ~= age ? 0 : age), freshFor: record.freshFor,
             mustRevalidate: record.mustRevalidate)
+    }
+}
+
+extension PurgeReport {
+    fileprivate init(_ report: ClusterPurgeReport) {
+        self.init(
+            purged: report.counts.purged, bytes: report.counts.bytes, nodes: (report.nodes, report.acknowledged),
+            id: report.id)
     }
 }
 

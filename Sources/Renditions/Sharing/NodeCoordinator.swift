@@ -15,7 +15,15 @@ package protocol NodeCoordinator: Sendable {
     ) async -> FlightRole
 
     /// Purges all nodes, this one included: each applies ``Purges/purgeThisNode(_:at:)``.
-    func purgeAllNodes(_ scope: PurgeScope) async -> PurgeReport
+    ///
+    /// - Parameter limit: The longest wait for other nodes; nil for two seconds.
+    func purgeAllNodes(_ scope: PurgeScope, within limit: Duration?) async -> PurgeReport
+
+    /// How far a purge of any node is; nil if it is not known, or not any more.
+    ///
+    /// - Parameter id: ``PurgeReport/id``.
+    /// - Throws: If the other nodes cannot be reached.
+    func progress(ofPurge id: String) async throws -> PurgeReport?
 }
 
 /// The part that a node has in a miss.
@@ -88,18 +96,21 @@ package struct PurgeReport: Sendable, Equatable {
     package let bytes: Int64
     /// The number of live nodes, and of those that have applied the purge; nil without a cluster.
     package let nodes: (live: Int, acknowledged: Int)?
+    /// Identifies the purge in the cluster; nil without one.
+    package let id: String?
 
     /// Whether the purge is in force on every node. A node that works alone is the only one.
     package var isComplete: Bool { nodes.map { $0.acknowledged >= $0.live } ?? true }
 
-    package init(purged: Int64, bytes: Int64, nodes: (live: Int, acknowledged: Int)? = nil) {
+    package init(purged: Int64, bytes: Int64, nodes: (live: Int, acknowledged: Int)? = nil, id: String? = nil) {
         self.purged = purged
         self.bytes = bytes
         self.nodes = nodes
+        self.id = id
     }
 
     package static func == (left: PurgeReport, right: PurgeReport) -> Bool {
-        (left.purged, left.bytes) == (right.purged, right.bytes) && left.nodes?.live == right.nodes?.live
+        (left.purged, left.bytes, left.id) == (right.purged, right.bytes, right.id) && left.nodes?.live == right.nodes?.live
             && left.nodes?.acknowledged == right.nodes?.acknowledged
     }
 }

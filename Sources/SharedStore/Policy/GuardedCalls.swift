@@ -8,19 +8,25 @@ final class GuardedCalls: Sendable {
     private let meter: StoreMeter
     private let now: @Sendable () -> Duration
     private let report: @Sendable (StoreEvent) -> Void
+    private let probe: Probe?
+
+    /// A small request that shows whether the server works.
+    typealias Probe = @Sendable (_ limit: Duration) async throws(StoreError) -> Void
 
     /// - Parameters:
+    ///   - probe: Sent before the first call after an outage, which may be large; nil for none.
     ///   - now: The time by a monotonic clock.
     ///   - report: Called once per change of the breaker's state, on the thread of the call that caused it. Must not block.
     init(
         limits: CircuitBreaker.Limits, backoff: Backoff, meter: StoreMeter, now: @escaping @Sendable () -> Duration,
-        report: @escaping @Sendable (StoreEvent) -> Void
+        probe: Probe? = nil, report: @escaping @Sendable (StoreEvent) -> Void
     ) {
         breaker = Mutex(CircuitBreaker(limits))
         self.backoff = backoff
         self.meter = meter
         self.now = now
         self.report = report
+        self.probe = probe
     }
 
     var phase: BreakerPhase { breaker.withLock { $0.phase(at: now()) } }
@@ -35,10 +41,7 @@ final class GuardedCalls: Sendable {
         _ body: (_ timeLeft: Duration) async throws(StoreError) -> Value
     ) async throws(StoreError) -> Value {
         let start = now()
-        guard let permit = breaker.withLock({ $0.admit(at: start) }) else {
-            meter.countFailure(.suspended)
-            throw .suspended
-        }
+        let permit = try await admit(within: limit)
         var failures = 0
         while true {
             do throws(StoreError) {
@@ -61,6 +64,25 @@ final class GuardedCalls: Sendable {
                 throw final
             }
         }
+    }
+
+    /// A permit for one call. If the breaker is half-open, it is closed by a probe first.
+    private func admit(within limit: Duration) async throws(StoreError) -> CircuitBreaker.Permit {
+        if let permit = breaker.withLock({ $0.admit(at: now()) }) {
+            guard permit.isProbe, let probe else { return permit }
+            do throws(StoreError) {
+                try await probe(limit)
+            } catch {
+                let final: StoreError = Task.isCancelled ? .cancelled : error
+                meter.countFailure(final)
+                settle(permit, final, of: .get)
+                throw final
+            }
+            if breaker.withLock({ $0.succeed(permit) }) { reportChange(.resumed) }
+            if let next = breaker.withLock({ $0.admit(at: now()) }) { return next }
+        }
+        meter.countFailure(.suspended)
+        throw .suspended
     }
 
     /// Waits before the next attempt. Returns false if no time is left for one, or the task was cancelled.

@@ -72,15 +72,17 @@ final class RecordedObjects: Sendable {
         _ id: String, _ fileExtensions: [String], createdUntil time: Int64?, timeout: Duration
     ) async throws(StoreError) {
         let start = ContinuousClock.now
-        let present = try await names(of: id, timeout: timeout)
-        let names = present ?? fileExtensions.compactMap { RenditionName(id: id, fileExtension: $0) }
+        let present = try await keys(of: id, timeout: timeout)
+        let names = fileExtensions.compactMap { RenditionName(id: id, fileExtension: $0) }
+        let keys =
+            present ?? Dictionary(uniqueKeysWithValues: names.map { ($0, [self.keys.object($0), self.keys.record($0)]) })
         let timeout = timeout - (ContinuousClock.now - start)
         let failure = await withTaskGroup(of: StoreError?.self) { group in
-            for name in names {
+            for (name, keys) in keys {
                 group.addTask {
                     do throws(StoreError) {
                         if let time, try await self.created(name, timeout: timeout).map({ $0 > time }) ?? true { return nil }
-                        try await self.delete(name, timeout: timeout)
+                        try await self.delete(keys, timeout: timeout)
                         return nil
                     } catch {
                         return error
@@ -92,12 +94,16 @@ final class RecordedObjects: Sendable {
         if let failure { throw failure }
     }
 
-    /// The renditions of an id that the store has; nil if it does not permit the question.
-    private func names(of id: String, timeout: Duration) async throws(StoreError) -> [RenditionName]? {
+    /// The keys that the store has of an id, by rendition: the object before its record. Nil if it does not permit the question.
+    private func keys(of id: String, timeout: Duration) async throws(StoreError) -> [RenditionName: [String]]? {
         do throws(StoreError) {
             // An id has fewer objects than a page.
             let page = try await client.list(prefix: keys.objects(id), token: nil, timeout: timeout)
-            return Array(Set(page.entries.compactMap { keys.name($0.key) }))
+            let present = page.entries.map(\.key).sorted()
+            return Dictionary(grouping: present.filter { keys.contains($0) }) { keys.name($0) }.reduce(into: [:]) {
+                result, group in
+                if let name = group.key { result[name] = group.value }
+            }
         } catch {
             switch error {
             case .denied(code: "AccessDenied"), .rejected: return nil
@@ -114,11 +120,10 @@ final class RecordedObjects: Sendable {
         return try await getRecord(name, timeout: timeout - (ContinuousClock.now - start))?.created
     }
 
-    private func delete(_ name: RenditionName, timeout: Duration) async throws(StoreError) {
+    /// Deletes objects in order. The record of a rendition is the last: one without an object is not found.
+    private func delete(_ keys: [String], timeout: Duration) async throws(StoreError) {
         let start = ContinuousClock.now
-        // The record last: an object without a record is not found, a record without an object is not either.
-        try await client.delete(keys.object(name), timeout: timeout)
-        try await client.delete(keys.record(name), timeout: timeout - (ContinuousClock.now - start))
+        for key in keys { try await client.delete(key, timeout: timeout - (ContinuousClock.now - start)) }
     }
 
     private func recordInMetadata(_ head: S3Client.ObjectHead) throws(StoreError) -> StoredRecord? {

@@ -9,7 +9,7 @@ struct AdminController: Sendable {
     private let purges: Purges
     private let cache: Cache
     private let state: RenditionState
-    private let sharing: @Sendable () -> SharingStatus
+    private let sharing: @Sendable () async -> SharingStatus
     private let hooks: PurgeHooks
     private let mounts: [String: Mount]
     private let publicURL: String?
@@ -17,7 +17,7 @@ struct AdminController: Sendable {
     private let token: [UInt8]?
 
     init(
-        purges: Purges, cache: Cache, state: RenditionState, sharing: @escaping @Sendable () -> SharingStatus,
+        purges: Purges, cache: Cache, state: RenditionState, sharing: @escaping @Sendable () async -> SharingStatus,
         hooks: PurgeHooks, _ policy: WebPolicy
     ) {
         self.purges = purges
@@ -34,35 +34,69 @@ struct AdminController: Sendable {
     var isOn: Bool { token != nil }
 
     /// Handles `PURGE` of a rendition's path: removes every rendition of its source.
-    func purge(_ url: SourceURL, authorization: String?) throws(Problem) -> HTTPReply {
+    func purge(_ url: SourceURL, within limit: Duration?, authorization: String?) throws(Problem) -> HTTPReply {
         try authorize(authorization)
-        return reply(purging: .url(url.canonical))
+        return reply(purging: .url(url.canonical), within: limit)
     }
 
     /// Handles `PURGE` of an object's path: removes the object and every alias to it.
-    func purge(_ object: ObjectID, authorization: String?) throws(Problem) -> HTTPReply {
+    func purge(_ object: ObjectID, within limit: Duration?, authorization: String?) throws(Problem) -> HTTPReply {
         try authorize(authorization)
-        return reply(purging: .object(object))
+        return reply(purging: .object(object), within: limit)
+    }
+
+    /// Handles `GET /purges/{id}`.
+    func progress(ofPurge id: String, authorization: String?) throws(Problem) -> HTTPReply {
+        try authorize(authorization)
+        return .later { [purges] in
+            do {
+                guard let report = try await purges.progress(of: id) else {
+                    return ProblemDocument.response(
+                        .notFound("There is no purge with this id, or it is more than an hour old."))
+                }
+                return Self.json(Purged(report))
+            } catch {
+                return ProblemDocument.response(Self.unknown("\(error)"))
+            }
+        }
+    }
+
+    /// The problem of a question that only other nodes could answer.
+    static func unknown(_ cause: String) -> Problem {
+        Problem(503, "overloaded", "The cluster cannot be reached.", retryAfter: 1, cause: cause)
+    }
+
+    /// Calls the hooks for a purge that this node has applied later than others.
+    func appliedLate(_ scope: PurgeScope) {
+        if hooks.isOn { hooks.call(PurgeNotice(scope, mounts: mounts, publicURL: publicURL)) }
     }
 
     /// Handles `/cache`: GET returns statistics, or with `url` what is stored of a source; DELETE purges.
-    func answer(_ method: HTTPMethod, _ query: [QueryItem], authorization: String?) throws(Problem) -> HTTPReply {
+    ///
+    /// - Parameter limit: How long a purge waits for other nodes, unless the query says that; nil for two seconds.
+    func answer(
+        _ method: HTTPMethod, _ query: [QueryItem], within limit: Duration?, authorization: String?
+    ) throws(Problem) -> HTTPReply {
         try authorize(authorization)
         guard method == .delete else {
-            guard let item = query.first, item.name == "url" else { return .now(statistics()) }
+            guard let item = query.first, item.name == "url" else { return statisticsReply() }
             guard query.count == 1 else { throw .badRequest("GET /cache takes no parameter beside url.") }
             return list(try Self.canonical(item.value, SourceURL.canonicalText(of:)))
         }
+        let waits = query.filter { $0.name == RouteParser.waitName }
+        let query = query.filter { $0.name != RouteParser.waitName }
+        guard waits.count <= 1 else { throw .badRequest("wait is given twice.") }
+        let limit = if let wait = waits.first { try PurgeWait.duration(wait.value) } else { limit }
         guard query.count == 1, let item = query.first else {
-            throw .badRequest("DELETE /cache takes exactly one parameter: url, prefix, or all=true.")
+            throw .badRequest("DELETE /cache takes exactly one of url, prefix and all=true, and wait.")
         }
         switch (item.name, item.value) {
         case ("url", let text):
-            return reply(purging: .url(try Self.canonical(text, SourceURL.canonicalText(of:))))
+            return reply(purging: .url(try Self.canonical(text, SourceURL.canonicalText(of:))), within: limit)
         case ("prefix", let text) where !text.isEmpty:
-            return reply(purging: .prefix(try Self.canonical(text, SourceURL.canonicalPrefix(of:))))
-        case ("all", "true"): return reply(purging: .all)
-        default: throw .badRequest("DELETE /cache takes exactly one parameter: url, prefix, or all=true.")
+            return reply(purging: .prefix(try Self.canonical(text, SourceURL.canonicalPrefix(of:))), within: limit)
+        case ("all", "true"): return reply(purging: .all, within: limit)
+        default: throw .badRequest("DELETE /cache takes exactly one of url, prefix and all=true, and wait.")
         }
     }
 
@@ -96,6 +130,8 @@ struct AdminController: Sendable {
         /// Live nodes, and those that have applied the purge; left out without a cluster.
         var nodes: Int?
         var acknowledged: Int?
+        /// Left out without a cluster.
+        var id: String?
 
         init(_ report: PurgeReport) {
             purged = report.purged
@@ -103,18 +139,27 @@ struct AdminController: Sendable {
             complete = report.isComplete
             nodes = report.nodes?.live
             acknowledged = report.nodes?.acknowledged
+            id = report.id
         }
     }
 
-    private func reply(purging scope: PurgeScope) -> HTTPReply {
+    private func reply(purging scope: PurgeScope, within limit: Duration?) -> HTTPReply {
         .later { [purges, hooks, mounts, publicURL] in
             do throws(CacheError) {
-                let report = try await purges.purge(scope)
-                // After the purge: a CDN that asks again must not get the old rendition.
-                if hooks.isOn { hooks.call(PurgeNotice(scope, mounts: mounts, publicURL: publicURL)) }
+                let report = try await purges.purge(scope, within: limit)
                 var response = Self.json(Purged(report))
+                let notice = hooks.isOn ? PurgeNotice(scope, mounts: mounts, publicURL: publicURL) : nil
+                guard !report.isComplete, let id = report.id else {
+                    // After the purge: a CDN that asks again must not get the old rendition.
+                    if let notice { hooks.call(notice) }
+                    return response
+                }
+                if let notice {
+                    hooks.call(notice) { (try? await purges.progress(of: id))?.isComplete == true }
+                }
                 // Accepted, and not yet carried out everywhere (RFC 9110 section 15.3.3).
-                if !report.isComplete { response.status = 202 }
+                response.status = 202
+                response.headers.append("Location", "/purges/\(id)")
                 return response
             } catch {
                 var problem = Problem(503, "overloaded", "The purge could not be completed.", retryAfter: 1)
@@ -221,9 +266,12 @@ struct AdminController: Sendable {
         }
     }
 
-    private func statistics() -> HTTPResponse {
+    private func statisticsReply() -> HTTPReply {
+        .later { [self] in statistics(await sharing()) }
+    }
+
+    private func statistics(_ sharing: SharingStatus) -> HTTPResponse {
         let now = cache.statistics()
-        let sharing = sharing()
         return Self.json(
             Statistics(
                 objects: Int64(now.objects), bytes: Int64(now.bytes), aliases: now.aliases, aliasBytes: now.aliasBytes,

@@ -30,6 +30,8 @@ package struct SharingStatus: Sendable {
         let leases: Int
         /// Purges that wait to be sent to the other nodes.
         let pendingPurges: Int64
+        /// The live nodes.
+        let members: [Member]
 
         private enum CodingKeys: String, CodingKey {
             case shared
@@ -37,14 +39,31 @@ package struct SharingStatus: Sendable {
             case nodes
             case leases
             case pendingPurges = "pending_purges"
+            case members
         }
 
-        package init(shared: Bool, node: String, nodes: Int, leases: Int, pendingPurges: Int64) {
+        /// A live node.
+        package struct Member: Encodable, Sendable {
+            let node: String
+            /// The latest purge that it has applied, with all before it.
+            let position: String
+            /// The time between that purge and the latest that any node has applied, in seconds; 0 if that is the same.
+            let lag: Double
+
+            package init(node: String, position: String, lag: Double) {
+                self.node = node
+                self.position = position
+                self.lag = lag
+            }
+        }
+
+        package init(shared: Bool, node: String, nodes: Int, leases: Int, pendingPurges: Int64, members: [Member]) {
             self.shared = shared
             self.node = node
             self.nodes = nodes
             self.leases = leases
             self.pendingPurges = pendingPurges
+            self.members = members
         }
     }
 

@@ -1,4 +1,4 @@
-internal import Fetch
+package import Fetch
 internal import Foundation
 internal import SystemIO
 
@@ -42,6 +42,11 @@ package struct PurgeHook: Sendable, Equatable {
         let isNamed = text.contains("{urls}") && !notice.urls.isEmpty || text.contains("{tags}") && !notice.tags.isEmpty
         let namesNothing = !text.contains("{urls}") && !text.contains("{tags}")
         return isNamed || namesNothing ? [request(notice)] : []
+    }
+
+    /// A request that shows whether the server of the hook answers, and purges nothing.
+    package var probe: OperatorRequest {
+        OperatorRequest(url: Self.filled(url, ["url": "", "tag": ""]), method: "HEAD", fields: fields, body: "")
     }
 
     private func request(_ notice: PurgeNotice, url single: String = "", tag: String = "") -> OperatorRequest {

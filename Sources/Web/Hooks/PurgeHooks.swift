@@ -20,6 +20,14 @@ package final class PurgeHooks: Sendable {
         package var attempts = 8
         package var timeout = Duration.seconds(10)
         package var backoff = Backoff(first: .seconds(1), longest: .seconds(60))
+        /// Purges that are not complete and whose hooks wait for that.
+        package var purges = 1000
+        /// The time between two looks at them.
+        package var look = Duration.seconds(1)
+        /// The time after which the hooks of an incomplete purge are called all the same, and again when it is complete.
+        package var patience = Duration.seconds(30)
+        /// The time after which it is given up.
+        package var longestWait = Duration.seconds(3600)
 
         package init() {}
     }
@@ -40,6 +48,16 @@ package final class PurgeHooks: Sendable {
         var tasks: [String: Task<Void, Never>] = [:]
         var waiting = 0
         var isStopped = false
+        /// The notices of incomplete purges.
+        var held: [Held] = []
+        var look: Task<Void, Never>?
+    }
+
+    private struct Held {
+        let notice: PurgeNotice
+        let isComplete: @Sendable () async -> Bool
+        let start: ContinuousClock.Instant
+        var isCalled = false
     }
 
     package typealias Send = @Sendable (OperatorRequest) throws(FetchError) -> Int
@@ -83,6 +101,57 @@ package final class PurgeHooks: Sendable {
                 logger.warning("purge hook dropped a request", metadata: ["hook": "\(hook.name)"])
             }
         }
+    }
+
+    /// Queues the requests of all hooks for a purge that is not in force on every node: when it is, so that a CDN that asks again gets no
+    /// old rendition. If that takes long, now and then.
+    ///
+    /// - Parameter isComplete: Whether the purge is in force on every node now.
+    func call(_ notice: PurgeNotice, when isComplete: @escaping @Sendable () async -> Bool) {
+        let isHeld = state.withLock { state in
+            guard !state.isStopped, state.held.count < limits.purges else { return false }
+            state.held.append(Held(notice: notice, isComplete: isComplete, start: .now))
+            if state.look == nil { state.look = Task { await self.lookAtHeld() } }
+            return true
+        }
+        if !isHeld { call(notice) }
+    }
+
+    /// Calls the hooks of purges that have been completed, until none is left.
+    private func lookAtHeld() async {
+        while !Task.isCancelled {
+            try? await Task.sleep(for: limits.look)
+            var left: [Held] = []
+            let held = state.withLock { state in
+                defer { state.held = [] }
+                return state.held
+            }
+            for var purge in held {
+                let time = ContinuousClock.now - purge.start
+                if Task.isCancelled || time >= limits.longestWait {
+                    if !purge.isCalled { call(purge.notice) }
+                } else if await purge.isComplete() {
+                    call(purge.notice)
+                } else {
+                    if time >= limits.patience, !purge.isCalled {
+                        call(purge.notice)
+                        purge.isCalled = true
+                    }
+                    left.append(purge)
+                }
+            }
+            let isOver = state.withLock { [left] state in
+                state.held = left + state.held
+                if state.held.isEmpty { state.look = nil }
+                return state.held.isEmpty
+            }
+            if isOver { return }
+        }
+        let held = state.withLock { state in
+            defer { state.held = [] }
+            return state.held
+        }
+        for purge in held where !purge.isCalled { call(purge.notice) }
     }
 
     private func enqueue(_ request: OperatorRequest, of hook: String) -> Bool {
@@ -153,6 +222,10 @@ package final class PurgeHooks: Sendable {
 
     /// Refuses further calls, waits for those that are queued, and gives up those that are left after the limit.
     package func stop(within limit: Duration) async {
+        // Those of incomplete purges are sent now.
+        let look = state.withLock { $0.look }
+        look?.cancel()
+        await look?.value
         let tasks = state.withLock { state in
             state.isStopped = true
             return Array(state.tasks.values)

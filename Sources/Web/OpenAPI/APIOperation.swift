@@ -239,18 +239,27 @@ package struct APIOperation: Sendable {
             problems: adminProblems, needsToken: true),
         APIOperation(
             method: "delete", path: "/cache", id: "delete_cache",
-            summary: "Purges one source, all sources whose URL has a prefix, or everything: exactly one parameter.",
+            summary:
+                "Purges one source, all sources whose URL has a prefix, or everything: exactly one of url, prefix and all.",
             parameters: [
                 .query("url", APISchemas.text, "The URL of a source."),
                 .query("prefix", APISchemas.text, "The beginning of URLs."),
                 .query("all", ["type": "string", "enum": ["true"]], "Everything."),
+                .query(
+                    "wait", ["type": "string", "pattern": "^[0-9]{1,3}(s|ms)?$"],
+                    "The longest wait for all nodes of a cluster, such as 30s."),
             ],
             answers: [
                 Answer(200, "What was removed.", ["application/json": APISchemas.reference("Purged")]),
                 Answer(
                     202, "What was removed so far: not every node of the cluster has applied the purge.",
-                    ["application/json": APISchemas.reference("Purged")]),
+                    ["application/json": APISchemas.reference("Purged")], fields: ["Location"]),
             ],
+            problems: adminProblems, needsToken: true),
+        APIOperation(
+            method: "get", path: "/purges/{id}", id: "get_purge", summary: "How far a purge of a cluster is.",
+            parameters: [.path("id", APISchemas.text, "The id of the purge.")],
+            answers: [Answer(200, "What was removed so far.", ["application/json": APISchemas.reference("Purged")])],
             problems: adminProblems, needsToken: true),
         APIOperation(
             method: "post", path: "/prewarm", id: "post_prewarm",
@@ -261,6 +270,9 @@ package struct APIOperation: Sendable {
                 .query(
                     "callback", ["type": "string", "format": "uri"],
                     "The URL that gets the report when all are processed, if webhooks.allow permits it."),
+                Parameter(
+                    name: "Idempotency-Key", place: "header", schema: ["type": "string", "minLength": 1, "maxLength": 255],
+                    summary: "A request with the key of an earlier one and the same content adds no other job."),
             ],
             body: [
                 "application/json": ["type": "array", "items": APISchemas.reference("PrewarmEntry")],
@@ -268,7 +280,11 @@ package struct APIOperation: Sendable {
             ],
             answers: [
                 Answer(202, "The job.", ["application/json": APISchemas.reference("PrewarmAccepted")], fields: ["Location"])
-            ], problems: adminProblems, needsToken: true),
+            ], problems: adminProblems + ProblemTable.repeated, needsToken: true),
+        APIOperation(
+            method: "get", path: "/prewarm", id: "get_prewarm_jobs", summary: "The jobs, newest first.",
+            answers: [Answer(200, "The jobs.", ["application/json": APISchemas.reference("PrewarmJobs")])],
+            problems: adminProblems, needsToken: true),
         APIOperation(
             method: "get", path: "/prewarm/{id}", id: "get_prewarm", summary: "The progress of a job.",
             parameters: [

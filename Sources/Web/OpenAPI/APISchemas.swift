@@ -55,7 +55,7 @@ package enum APISchemas {
             "Facts": facts, "FactsRendition": factsRendition, "OEmbed": oembed, "Purged": purged, "Cache": cache,
             "Listed": listed,
             "PrewarmEntry": prewarmEntry, "PrewarmAccepted": object(["id": text, "total": count]),
-            "PrewarmReport": prewarmReport, "Status": status,
+            "PrewarmReport": prewarmReport, "PrewarmJobs": prewarmJobs, "Status": status,
         ]
     }
 
@@ -96,8 +96,8 @@ package enum APISchemas {
         ], optional: ["thumbnail_url", "thumbnail_width", "thumbnail_height"])
 
     private static let purged = object(
-        ["purged": count, "bytes": count, "complete": flag, "nodes": count, "acknowledged": count],
-        optional: ["nodes", "acknowledged"])
+        ["purged": count, "bytes": count, "complete": flag, "nodes": count, "acknowledged": count, "id": text],
+        optional: ["nodes", "acknowledged", "id"])
 
     private static let cache = object(
         [
@@ -105,7 +105,13 @@ package enum APISchemas {
             "hits": count, "misses": count, "evictions": count,
             "purged": count, "corrupt": count, "unstored": count, "negative": count, "in_progress": count,
             "store": object(["available": flag, "queued": count, "queued_bytes": count]),
-            "cluster": object(["shared": flag, "node": text, "nodes": count, "leases": count, "pending_purges": count]),
+            "cluster": object([
+                "shared": flag, "node": text, "nodes": count, "leases": count, "pending_purges": count,
+                "members": [
+                    "type": "array",
+                    "items": object(["node": text, "position": text, "lag": ["type": "number", "minimum": 0]]),
+                ],
+            ]),
         ], optional: ["store", "cluster"])
 
     private static let listed = object([
@@ -133,6 +139,16 @@ package enum APISchemas {
         // Options of the format, as strings or numbers.
         "additionalProperties": ["type": ["string", "number"]],
     ]
+
+    private static let prewarmJobs = object([
+        "jobs": [
+            "type": "array",
+            "items": object([
+                "id": text, "added": count, "state": text, "total": count, "done": count, "failed": count, "hits": count,
+                "new": count, "bytes": count, "saved": ["type": "integer"],
+            ]),
+        ]
+    ])
 
     private static let prewarmReport = object(
         [

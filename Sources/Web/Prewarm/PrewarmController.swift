@@ -1,3 +1,4 @@
+internal import Digests
 internal import Fetch
 internal import HTTP
 internal import Prewarm
@@ -15,6 +16,8 @@ struct PrewarmController: Sendable {
 
     /// The size limit of a list in bytes.
     private static let bodyLimit = 32 << 20
+    /// The largest number of jobs in a list of them.
+    private static let maxJobs = 200
     /// The number of retries of a request without `retries`.
     private static let defaultRetries = 2
 
@@ -30,17 +33,45 @@ struct PrewarmController: Sendable {
 
     /// Checks the admin token and handles the request.
     ///
-    /// - Parameter id: The job in the path; nil for `/prewarm`.
+    /// - Parameters:
+    ///   - id: The job in the path; nil for `/prewarm`.
+    ///   - key: The field `Idempotency-Key`; nil without one.
     func answer(
-        _ method: HTTPMethod, _ id: String?, _ query: [QueryItem], authorization: String?
+        _ method: HTTPMethod, _ id: String?, _ query: [QueryItem], key: String?, authorization: String?
     ) throws(Problem) -> HTTPReply {
         try admin.authorize(authorization)
-        guard let id else { return try receiveList(query) }
+        guard let id else { return method == .post ? try receiveList(query, key: key) : listJobs() }
         return try report(method, id, query)
     }
 
+    /// Handles `GET /prewarm`.
+    private func listJobs() -> HTTPReply {
+        .later { [queue, shared] in
+            do throws(SharedPrewarmRunner.Unreachable) {
+                let jobs = PrewarmSummary.newest(queue.summaries, try await shared?.summaries() ?? [], limit: Self.maxJobs)
+                return Self.json(200, ["jobs": jobs], [:])
+            } catch {
+                return ProblemDocument.response(AdminController.unknown(error.cause))
+            }
+        }
+    }
+
+    /// The digest of an idempotency key (draft-ietf-httpapi-idempotency-key-header), which is a string in quotes or, from many clients,
+    /// without them.
+    private static func digest(ofKey key: String) throws(Problem) -> String {
+        var text = key.utf8[...]
+        if text.count >= 2, text.first == UInt8(ascii: "\""), text.last == UInt8(ascii: "\"") {
+            text = text.dropFirst().dropLast()
+        }
+        guard (1...255).contains(text.count) else {
+            throw .badRequest("Idempotency-Key must be a text of 1 to 255 characters.")
+        }
+        return Hex.encode(SHA256.hash(text))
+    }
+
     /// Handles `POST /prewarm`. The query may have `retries`, `concurrency` and `callback`.
-    private func receiveList(_ query: [QueryItem]) throws(Problem) -> HTTPReply {
+    private func receiveList(_ query: [QueryItem], key: String?) throws(Problem) -> HTTPReply {
+        let key = if let key { try Self.digest(ofKey: key) } else { String?.none }
         var (retries, concurrency) = (Self.defaultRetries, queue.limits.concurrency)
         var callback: String?
         for item in query {
@@ -58,28 +89,49 @@ struct PrewarmController: Sendable {
             CollectingSink(limit: Self.bodyLimit) { [queue, threads] body in
                 do throws(Problem) {
                     let order = try await Self.run(threads) { () throws(Problem) in
-                        try Self.order(
-                            body, limit: queue.limits.urls, options.retries, options.concurrency, callback: options.callback)
-                    }
-                    let limit = queue.limits.urls
-                    switch await shared?.add(order, limit: limit) ?? .unavailable {
-                    case .shared: break
-                    case .full(let waiting): throw Problem(PrewarmQueue.Refusal.full(waiting: waiting, limit: limit))
-                    case .unavailable:
-                        try await Self.run(threads) { () throws(Problem) in
-                            do throws(PrewarmQueue.Refusal) {
-                                try queue.add(order)
-                            } catch {
-                                throw Problem(error)
-                            }
+                        let content =
+                            "\(options.retries) \(options.concurrency) \(options.callback ?? "") \(Hex.encode(SHA256.hash(body)))"
+                        let request = key.map {
+                            PrewarmJob.Request(key: $0, content: Hex.encode(SHA256.hash(content.utf8)))
                         }
+                        return try Self.order(
+                            body, limit: queue.limits.urls, options.retries, options.concurrency, callback: options.callback,
+                            request)
                     }
-                    return Self.json(
-                        202, Accepted(id: order.id, total: order.entries.count), ["Location": "/prewarm/\(order.id)"])
+                    let id = try await Self.add(order, queue, shared, threads)
+                    return Self.json(202, Accepted(id: id, total: order.entries.count), ["Location": "/prewarm/\(id)"])
                 } catch {
                     return ProblemDocument.response(error)
                 }
             })
+    }
+
+    /// Adds a list for all nodes, or for this one if the others cannot be reached.
+    ///
+    /// - Returns: The id of the job, which an earlier request may have added.
+    private static func add(
+        _ order: PrewarmJob.Order, _ queue: PrewarmQueue, _ shared: SharedPrewarmRunner?, _ threads: WorkThreads
+    ) async throws(Problem) -> String {
+        let limit = queue.limits.urls
+        do throws(PrewarmQueue.Refusal) {
+            // A list with this key may be on this node only.
+            if let request = order.request, let refusal = queue.refusal(of: request) { throw refusal }
+            switch await shared?.add(order, limit: limit) ?? .unavailable {
+            case .shared: break
+            case .full(let waiting): throw .full(waiting: waiting, limit: limit)
+            case .refused(let refusal): throw refusal
+            case .unavailable:
+                let result = await threads.run {
+                    Result { () throws(PrewarmQueue.Refusal) in try queue.add(order) }
+                }
+                guard let result else { throw .notStored(cause: "too many requests of this kind are waiting") }
+                try result.get()
+            }
+            return order.id
+        } catch {
+            if case .known(let id) = error { return id }
+            throw Problem(error)
+        }
     }
 
     /// Handles `GET` and `DELETE /prewarm/{id}`. The query's `from` requests the outcomes of entries from that index on.
@@ -105,21 +157,26 @@ struct PrewarmController: Sendable {
                     return ProblemDocument.response(error)
                 }
             }
-            guard let report = await shared?.report(id, from: from) else {
-                return ProblemDocument.response(.notFound("There is no prewarm job with this id."))
+            do throws(SharedPrewarmRunner.Unreachable) {
+                guard let report = try await shared?.report(id, from: from) else {
+                    return ProblemDocument.response(.notFound("There is no prewarm job with this id."))
+                }
+                if method == .delete { try await shared?.cancel(id) }
+                return Self.json(200, report, [:])
+            } catch {
+                return ProblemDocument.response(AdminController.unknown(error.cause))
             }
-            if method == .delete { await shared?.cancel(id) }
-            return Self.json(200, report, [:])
         }
     }
 
     private static func order(
-        _ body: [UInt8], limit: Int, _ retries: Int, _ concurrency: Int, callback: String?
+        _ body: [UInt8], limit: Int, _ retries: Int, _ concurrency: Int, callback: String?,
+        _ request: PrewarmJob.Request?
     ) throws(Problem) -> PrewarmJob.Order {
         do throws(PrewarmList.Malformed) {
             return PrewarmJob.Order(
                 id: newID(), entries: try PrewarmListReader.read(body, limit: limit), retries: retries,
-                concurrency: concurrency, callback: callback)
+                concurrency: concurrency, callback: callback, request: request)
         } catch {
             throw .badRequest(error.description)
         }
@@ -186,6 +243,12 @@ extension Problem {
                 503, "overloaded", "\(waiting) URLs are pending already; the limit is \(limit).", retryAfter: 60)
         case .notStored(let cause):
             self.init(503, "overloaded", "The list cannot be stored.", retryAfter: 30, cause: cause)
+        // Not a problem by itself: the answer names the job.
+        case .known(let id): self.init(409, "request_in_progress", "The job \(id) has this Idempotency-Key.")
+        case .inProgress:
+            self.init(409, "request_in_progress", "A request with this Idempotency-Key is in progress.", retryAfter: 1)
+        case .conflict:
+            self.init(422, "idempotency_key_reused", "Another request had this Idempotency-Key.")
         }
     }
 }

@@ -39,6 +39,8 @@ package enum ProblemTable {
         Row(415, "not_a_gif"), Row(422, "corrupt_gif"), Row(422, "too_large"), Row(422, "over_budget"),
         Row(422, "transcode_failed"),
     ]
+    /// Problems of requests with an idempotency key.
+    static let repeated = [Row(409, "request_in_progress"), Row(422, "idempotency_key_reused")]
     /// Problems of clients that exceed a limit of their own.
     static let rate = [Row(429, "rate_limited")]
     /// Problems of a server without capacity.
@@ -53,5 +55,5 @@ package enum ProblemTable {
         + [Row(405, "method_not_allowed")]
 
     package static let all =
-        request + waiting + larger + store + access + source + conversion + rate + load + admin + format + everywhere
+        request + waiting + larger + store + access + source + conversion + repeated + rate + load + admin + format + everywhere
 }

@@ -13,6 +13,8 @@ package enum Route: Sendable, Equatable {
     case object(ObjectID, fileExtension: String)
     /// The cache, with the query's parameters.
     case cache([QueryItem])
+    /// A purge by its id.
+    case purge(String)
     /// The page at `/`.
     case home
     /// The description of the interface.
@@ -31,15 +33,15 @@ package enum Route: Sendable, Equatable {
 
     /// First path segments of routes, which no mount can have as its name.
     package static let reservedNames = Set(Rendition.Format.allCases.map(\.rawValue)).union([
-        "object", "cache", "prewarm", "metrics", "healthz", "readyz", "oembed", "openapi.json", "status",
+        "object", "cache", "purges", "prewarm", "metrics", "healthz", "readyz", "oembed", "openapi.json", "status",
     ]).union(SiteFile.allCases.map(\.rawValue))
 
     /// The methods of the route, with those of the admin interface.
     var methods: [HTTPMethod] {
         switch self {
         case .rendition, .object: [.get, .head, .options, .purge]
-        case .metrics, .health, .readiness, .home, .file, .openAPI, .oembed: [.get, .head, .options]
-        case .prewarm(let id, _): id == nil ? [.post, .options] : [.get, .head, .delete, .options]
+        case .purge, .metrics, .health, .readiness, .home, .file, .openAPI, .oembed: [.get, .head, .options]
+        case .prewarm(let id, _): id == nil ? [.get, .head, .post, .options] : [.get, .head, .delete, .options]
         case .status: [.get, .head, .delete, .options]
         case .upload: [.post, .options]
         case .cache: [.get, .head, .delete, .options]

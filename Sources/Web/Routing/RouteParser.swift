@@ -49,6 +49,8 @@ package struct RouteParser: Sendable {
             return ParsedTarget(.prewarm(id, try Self.items(query)))
         case "status": return ParsedTarget(.status(try status(rest.droppingBytes(1))))
         case "metrics" where rest.isEmpty: return ParsedTarget(.metrics)
+        case "purges" where rest.utf8.count > 1 && !rest.droppingBytes(1).utf8.contains(UInt8(ascii: "/")):
+            return ParsedTarget(.purge(String(rest.droppingBytes(1))))
         case "cache" where rest.isEmpty: return ParsedTarget(.cache(try Self.items(query)))
         case "object": return ParsedTarget(try object(rest.droppingBytes(1)))
         default:
@@ -66,6 +68,30 @@ package struct RouteParser: Sendable {
             throw .badRequest("The request target has a percent sign that two hexadecimal digits do not follow.")
         }
         throw Self.unknownPath(words, rest)
+    }
+
+    /// The parameter of purges that says how long they wait for other nodes.
+    static let waitName = "wait"
+
+    /// Splits the parameter `wait` off the target of a purge. The query behind a source that is not encoded belongs to the source.
+    func splitWait(_ target: String) throws(Problem) -> (target: String, wait: String?) {
+        let (path, query) = target.pathAndQuery
+        let first = path.droppingBytes(1).before(UInt8(ascii: "/"))
+        let rest = path[first.endIndex...].withoutLeadingSlashes
+        guard mounts[String(first)] != nil || Self.verbatimURL(rest) == nil else { return (target, nil) }
+        var wait: String?
+        var kept: [Substring] = []
+        for pair in try Self.pairs(query) {
+            let item = try Self.item(pair)
+            guard item.name == Self.waitName else {
+                kept.append(pair)
+                continue
+            }
+            guard wait == nil else { throw .badRequest("wait is given twice.") }
+            wait = item.value
+        }
+        guard wait != nil else { return (target, nil) }
+        return (path + (kept.isEmpty ? "" : "?" + kept.joined(separator: "&")), wait)
     }
 
     /// The format and the options in the first segment of a path. Some clients encode the commas.

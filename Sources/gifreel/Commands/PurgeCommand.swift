@@ -2,6 +2,7 @@ internal import ArgumentParser
 internal import Fetch
 internal import Foundation
 internal import Prewarm
+internal import Settings
 internal import SystemIO
 
 /// `gifreel purge`: removes renditions from the cache of a running server.
@@ -25,6 +26,11 @@ struct PurgeCommand: ParsableCommand {
     @Flag(help: "Removes all renditions.")
     var all = false
 
+    @Option(
+        help: ArgumentHelp(
+            "How long to wait until the purge is in force on every node of a cluster, such as 30s.", valueName: "time"))
+    var wait: String?
+
     @Option(help: "The URL of the server, or unix: and the path of its socket.")
     var server = "http://127.0.0.1:8080"
 
@@ -39,18 +45,26 @@ struct PurgeCommand: ParsableCommand {
             throw ValidationError("--object is “\(name)”; it must be a path such as /object/….mp4, or an address with one.")
         }
         if prefix.contains("") { throw ValidationError("An empty --prefix matches everything; use --all instead.") }
+        if wait != nil {
+            guard let waitTime, waitTime <= .seconds(300) else { throw ValidationError("--wait must be from 0s to 300s.") }
+        }
         try AdminServer.validate(server)
     }
+
+    private var waitTime: Duration? { wait.flatMap { Duration(settingText: $0) } }
 
     /// Purges one scope after the other and prints the result of each. Exits with 1 if the server cannot be reached or refuses,
     /// or if a purge is not in force on every node.
     func run() throws {
         guard let token = AdminServer.token(token) else { throw AdminServer.failure(AdminServer.missingToken) }
-        let client = ServerClient(server: server, token: token)
+        let seconds = Int((waitTime ?? .zero).components.seconds)
+        let client = ServerClient(server: server, token: token, timeout: 60 + seconds)
+        let fields = waitTime == nil ? [] : ["Prefer: wait=\(seconds)"]
         var isComplete = true
         for scope in scopes {
             do throws(FetchError) {
-                isComplete = Self.report(try client.send(scope.method, scope.target), scope) && isComplete
+                let answer = try client.send(scope.method, scope.target, fields: fields)
+                isComplete = Self.report(answer, scope) && isComplete
             } catch {
                 throw AdminServer.failure("\(server): \(error)")
             }

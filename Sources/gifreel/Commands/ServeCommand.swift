@@ -28,6 +28,13 @@ struct ServeCommand: ParsableCommand {
     @Flag(name: .customLong("check"), help: "Checks the settings, prints those in force, and exits.")
     var checks = false
 
+    @Flag(help: "With --check: also tries Redis, the shared store and the servers of purge hooks.")
+    var connect = false
+
+    func validate() throws {
+        if connect && !checks { throw ValidationError("--connect needs --check.") }
+    }
+
     /// Serves until SIGTERM or SIGINT. Blocks the calling thread. Exits with 1 if the service cannot start.
     func run() throws {
         if checks { return try checkSettings() }
@@ -138,16 +145,32 @@ struct ServeCommand: ParsableCommand {
 
     /// Checks the settings, and prints each one in force with its secrets masked.
     private func checkSettings() throws {
-        do throws(SettingsError) {
+        do {
             let (settings, ignoredVariables) = try readSettings()
-            try StartCheck.check(try ServiceConfiguration(settings))
+            let configuration = try ServiceConfiguration(settings)
+            try StartCheck.check(configuration)
             if !ignoredVariables.isEmpty {
                 StandardError.write("gifreel: ignored, set by Kubernetes: \(ignoredVariables.joined(separator: ", "))\n")
             }
             for line in settings.lines { print(line) }
-        } catch {
+            if connect { try connectParts(configuration) }
+        } catch let error as SettingsError {
             throw Self.failure(error.description)
         }
+    }
+
+    /// Tries the parts that the settings name, and prints how they are.
+    private func connectParts(_ configuration: ServiceConfiguration) throws {
+        var failures = 0
+        for part in ConnectionCheck.parts(of: configuration) {
+            switch part.result {
+            case .success(let text): print("# \(part.name): \(text)")
+            case .failure(let failure):
+                failures += 1
+                _ = Self.failure("\(part.name): \(failure.text)")
+            }
+        }
+        if failures > 0 { throw ExitCode.failure }
     }
 
     /// The access log on standard output; nil if that is closed.

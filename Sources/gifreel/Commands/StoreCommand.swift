@@ -1,7 +1,9 @@
 internal import ArgumentParser
 internal import Foundation
+internal import Glibc
 internal import Settings
 internal import SharedStore
+internal import Synchronization
 internal import SystemIO
 
 /// `gifreel store`: maintains the shared store.
@@ -31,6 +33,9 @@ struct PruneCommand: ParsableCommand {
     @Option(help: ArgumentHelp("The largest number of deletions per second.", valueName: "number"))
     var rate = 100.0
 
+    @Option(help: ArgumentHelp("The largest number of deletions at once.", valueName: "number"))
+    var concurrency = 16
+
     @Option(name: .customLong("config"), help: "A YAML file with settings.")
     var file: String?
 
@@ -45,6 +50,7 @@ struct PruneCommand: ParsableCommand {
             throw ValidationError("--older-than is “\(olderThan)”; it must be a time such as 12h or 30d.")
         }
         guard (0.01...100_000).contains(rate) else { throw ValidationError("--rate must be from 0.01 to 100000.") }
+        guard (1...256).contains(concurrency) else { throw ValidationError("--concurrency must be from 1 to 256.") }
     }
 
     private var age: Duration? { Duration(settingText: olderThan) }
@@ -64,14 +70,19 @@ struct PruneCommand: ParsableCommand {
         }
         defer { store.close() }
         let time = Int64(Date.now.timeIntervalSince1970) - (age ?? .zero).components.seconds
-        let (rate, isDryRun) = (rate, dryRun)
+        let (rate, concurrency, isDryRun) = (rate, concurrency, dryRun)
+        let display = PruneDisplay(isDryRun: isDryRun)
         let result: Result<PruneProgress, StoreError> = Blocking.wait {
             do throws(StoreError) {
-                return .success(try await store.prune(storedBefore: time, deletionsPerSecond: rate, isDryRun: isDryRun))
+                return .success(
+                    try await store.prune(
+                        storedBefore: time, deletionsPerSecond: rate, concurrency: concurrency, isDryRun: isDryRun
+                    ) { display.show($0) })
             } catch {
                 return .failure(error)
             }
         }
+        display.end()
         switch result {
         case .success(let totals):
             print(
@@ -86,5 +97,33 @@ struct PruneCommand: ParsableCommand {
     private static func failure(_ sentence: String) -> ExitCode {
         StandardError.write("gifreel: \(sentence)\n")
         return .failure
+    }
+}
+
+/// The progress of a run on a terminal: one line, at most ten times per second.
+private final class PruneDisplay: Sendable {
+    private static let interval = Duration.milliseconds(100)
+
+    private let isOn = isatty(STDERR_FILENO) == 1
+    private let verb: String
+    private let last = Mutex<ContinuousClock.Instant?>(nil)
+
+    init(isDryRun: Bool) {
+        verb = isDryRun ? "counted" : "deleted"
+    }
+
+    func show(_ totals: PruneProgress) {
+        let isDue = last.withLock { last in
+            let now = ContinuousClock.now
+            guard isOn, last.map({ now - $0 >= Self.interval }) ?? true else { return false }
+            last = now
+            return true
+        }
+        if isDue { StandardError.write("\r\(totals.listed) objects seen, \(totals.deleted) \(verb), \(totals.bytes) bytes") }
+    }
+
+    /// Clears the line.
+    func end() {
+        if last.withLock({ $0 != nil }) { StandardError.write("\r\u{1b}[K") }
     }
 }

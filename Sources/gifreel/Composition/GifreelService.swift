@@ -99,7 +99,7 @@ package final class GifreelService: Sendable {
                 hooks: hooks, uploads: uploads, statuses: statuses,
                 sharedStatuses: core.cluster.map { ClusterStatuses(statuses: $0.statuses) }, webhooks: webhooks,
                 tracer: traces.tracer, clock: clock, threads: threads, metricsThreads: metricsThreads,
-                sharing: { core.sharingStatus })
+                sharing: { await core.sharingStatus() })
             zygote.onLoss { logger.error("lost the zygote process", metadata: ["cause": "\($0)"]) }
             let current = CurrentRevision(ServiceRevision(configuration, core, web, logger: logger))
             var http = configuration.http
@@ -161,7 +161,9 @@ package final class GifreelService: Sendable {
         webhookSender.avoid(endpoints)
         open(revision)
         if let cluster = core.cluster {
-            cluster.start()
+            cluster.start { [current] purge in
+                if let scope = PurgeScope(purge) { current.value.handler.appliedLate(scope) }
+            }
             Task { [core, current] in
                 await core.state.catchUp.wait(until: revision.configuration.catchUpLimit)
                 core.state.catchUp.open()
@@ -204,9 +206,6 @@ package final class GifreelService: Sendable {
         if previous.configuration.web.headPolicy != configuration.web.headPolicy { core.cache.forgetHot() }
     }
 
-    /// The time for which a stop waits for queued writes to the shared store.
-    private static let storeDrainTimeout: Duration = .seconds(5)
-
     /// The time for which a stop waits for the requests of purge hooks.
     private static let hookDrainTimeout: Duration = .seconds(3)
 
@@ -243,8 +242,12 @@ package final class GifreelService: Sendable {
         await hooks.stop(within: Self.hookDrainTimeout)
         await traces.stop()
         // Before this node leaves: it applies purges until then, which may withdraw what is queued.
-        let queuedWrites = await core.sendQueuedWrites(within: Self.storeDrainTimeout)
+        let queuedWrites = await core.sendQueuedWrites(within: revision.configuration.storeDrainTimeout)
         await core.cluster?.leave()
+        if let pending = core.cluster?.state.pendingPurges, pending > 0 {
+            revision.logger.warning(
+                "purges for the other nodes stay pending on disk", metadata: ["count": .stringConvertible(pending)])
+        }
         if queuedWrites > 0 {
             revision.logger.warning(
                 "writes to the shared store stay queued on disk", metadata: ["count": .stringConvertible(queuedWrites)])

@@ -65,6 +65,10 @@ final class RenditionCore: Sendable {
             cache.close()
             throw error
         }
+        if let bucket = configuration.store?.bucket, bucket.credentials == nil {
+            logger.notice(
+                "requests to the shared store are not signed: no keys are set", metadata: ["bucket": "\(bucket.name)"])
+        }
         pool = WorkerPool(zygote: zygote, configuration: configuration.pool)
         state = RenditionState(
             configuration.renditionLimits(pool: configuration.pool), failureScope: configuration.failureScope, cache: cache,
@@ -117,8 +121,14 @@ final class RenditionCore: Sendable {
     }
 
     /// The state of the engines that nodes share.
-    var sharingStatus: SharingStatus {
+    func sharingStatus() async -> SharingStatus {
         let store = store?.statistics
+        let look = await cluster?.liveNodes()
+        let members = look?.nodes.map { node in
+            let lag = look.map { Int64(clamping: $0.latest.milliseconds) - Int64(clamping: node.position.milliseconds) } ?? 0
+            return SharingStatus.Cluster.Member(
+                node: node.name, position: node.position.description, lag: Double(max(0, lag)) / 1000)
+        }
         let cluster = cluster.map { ($0.isSharing, $0.state) }
         return SharingStatus(
             store: store.map {
@@ -128,7 +138,7 @@ final class RenditionCore: Sendable {
             cluster: cluster.map { isSharing, state in
                 SharingStatus.Cluster(
                     shared: isSharing, node: state.node, nodes: state.nodes, leases: state.leases,
-                    pendingPurges: state.pendingPurges)
+                    pendingPurges: state.pendingPurges, members: members ?? [])
             })
     }
 

@@ -31,11 +31,21 @@ extension S3Bucket {
 extension S3Credentials {
     /// The keys of the shared store, from its settings or else from the environment; nil without keys.
     fileprivate init?(_ settings: Settings.Store.S3) throws(StoreConfigurationError) {
-        let environment = ProcessInfo.processInfo.environment
+        let environment = ProcessInfo.processInfo.environment.filter { !$0.value.isEmpty }
+        let (access, secret) = (environment["AWS_ACCESS_KEY_ID"], environment["AWS_SECRET_ACCESS_KEY"])
         if let access = settings.accessKey, let secret = settings.secretKey {
             try self.init(accessKey: access, secretKey: secret)
-        } else if let access = environment["AWS_ACCESS_KEY_ID"], let secret = environment["AWS_SECRET_ACCESS_KEY"] {
+        } else if settings.accessKey != nil || settings.secretKey != nil {
+            // Requests would not be signed otherwise, or be signed with other keys.
+            throw StoreConfigurationError(
+                settings.accessKey == nil ? "secret_key" : "access_key",
+                "must be set together with the other key, or not at all")
+        } else if let access, let secret {
             try self.init(accessKey: access, secretKey: secret, sessionToken: environment["AWS_SESSION_TOKEN"])
+        } else if access != nil || secret != nil {
+            throw StoreConfigurationError(
+                "access_key",
+                "is not set, and of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY only one is: set both or none")
         } else {
             return nil
         }

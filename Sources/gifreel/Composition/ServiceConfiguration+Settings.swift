@@ -169,6 +169,7 @@ extension ServiceConfiguration {
     }
 
     private mutating func mapStore(_ settings: Settings.Store.S3) throws(SettingsError) {
+        storeDrainTimeout = settings.drainTimeout
         guard let bucket = settings.bucket else { return }
         do throws(StoreConfigurationError) {
             var store = SharedStoreConfiguration(bucket: try S3Bucket(settings, name: bucket))

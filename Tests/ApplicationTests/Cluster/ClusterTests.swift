@@ -94,6 +94,95 @@ struct ClusterTests {
         for node in lab.nodes.reversed() { #expect(try MP4Boxes(node.mp4(url).body).durations.count == 3) }
     }
 
+    @Test func aCheckTriesTheServersOfTheSettings() async throws {
+        let (redis, store) = (try await RedisServer(), try S3Server())
+        defer {
+            redis.stop()
+            store.stop()
+        }
+        func check(_ settings: [String]) throws -> ChildProcess.Outcome {
+            try ChildProcess(
+                GifreelProcess.executable, ["serve", "--check", "--connect"] + settings.flatMap { ["--set", $0] }
+            ).finish()
+        }
+        let bucket = [
+            "store.s3.endpoint=\(store.endpoint)", "store.s3.bucket=\(store.bucket)", "store.s3.path_style=true",
+            "store.s3.access_key=\(store.accessKey)", "store.s3.secret_key=\(store.secretKey)",
+        ]
+        let hook = ["purge.hooks.cdn.url=\(store.endpoint)/x"]
+        let good = try check(["cluster.redis=\(redis.address)"] + bucket + hook)
+        #expect(good.code == 0, "\(good)")
+        for name in ["# cluster.redis: ", "# store.s3: ", "# purge.hooks.cdn: "] { #expect(good.output.contains(name)) }
+        try redis.run("ACL", "SETUSER", "default", "-xclaim")
+        let bad = try check(
+            ["cluster.redis=\(redis.address)"] + bucket.dropLast() + [
+                "store.s3.secret_key=wrong", "purge.hooks.cdn.url=http://127.0.0.1:1/",
+            ])
+        #expect(bad.code == 1 && bad.log.contains("cluster.redis: ") && bad.log.contains("+xclaim"), "\(bad)")
+        #expect(bad.log.contains("store.s3: ") && bad.log.contains("purge.hooks.cdn: "), "\(bad)")
+        let alone = try GifreelCommandLine.run(["serve", "--connect"])
+        #expect(alone.code == 64 && alone.log.contains("--connect needs --check."))
+    }
+
+    @Test func oneKeyOfAPairIsRefused() throws {
+        for (set, other) in [("access_key", "secret_key"), ("secret_key", "access_key")] {
+            let outcome = try GifreelCommandLine.run([
+                "serve", "--check", "--set", "store.s3.bucket=b", "--set", "store.s3.endpoint=http://127.0.0.1:1", "--set",
+                "store.s3.\(set)=x",
+            ])
+            #expect(outcome.code == 1 && outcome.log.contains("store.s3.\(set) must be set together"), "\(other): \(outcome)")
+        }
+        for (name, code) in [("AWS_ACCESS_KEY_ID", Int32(1)), ("AWS_SESSION_TOKEN", 0)] {
+            let outcome = try GifreelCommandLine.run(
+                ["serve", "--check", "--set", "store.s3.bucket=b", "--set", "store.s3.endpoint=http://127.0.0.1:1"],
+                environment: [name: "x"])
+            #expect(outcome.code == code, "\(outcome)")
+        }
+    }
+
+    @Test func aPurgeIsReportedByTheOtherNodeAndHooksFollowItsCompletion() async throws {
+        let cdn = try LoopbackOrigin(["/purge": { _ in .ok([]) }])
+        defer { cdn.stop() }
+        let lab = try await ClusterLab([:], ["purge.hooks.cdn.url=\(cdn.url("/purge"))", "purge.hooks.cdn.body={}"])
+        defer { lab.stop() }
+        Glibc.kill(lab.nodes[1].identifier, SIGSTOP)
+        let purge = try lab.nodes[0].request(
+            "DELETE", "/cache?all=true&wait=0s", headers: ["Authorization: Bearer secret"])
+        let location = try #require(purge["location"])
+        #expect(purge.status == 202 && cdn.count("/purge") == 0)
+        Glibc.kill(lab.nodes[1].identifier, SIGCONT)
+        try await waitUntil("the purge to be complete") {
+            let answer = try lab.nodes[1].request("GET", location, headers: ["Authorization: Bearer secret"])
+            return try answer.status == 200 && ClusterLab.object(answer.body)["complete"] as? Bool == true
+        }
+        try await waitUntil("the hook") { cdn.count("/purge") >= 1 }
+        let members = try #require(try ClusterLab.cluster(lab.nodes[0])["members"] as? [[String: Any]])
+        #expect(members.count == 2)
+        for member in members { #expect(member["lag"] as? Double != nil) }
+        let command = try run(["purge", "--all", "--wait", "30s", "--token", "secret"], on: lab.nodes[0])
+        #expect(command.code == 0 && command.output.contains("in force on 2 of 2 nodes"), "\(command)")
+    }
+
+    @Test func jobsAreListedByEveryNodeAndARepeatedListIsOneJob() async throws {
+        let lab = try await ClusterLab([:])
+        defer { lab.stop() }
+        let token = ["Authorization: Bearer secret"]
+        let list = Array("{\"url\":\"\(lab.origin.url("/x.gif"))\"}".utf8)
+        let answers = try lab.nodes.map {
+            try $0.request("POST", "/prewarm", headers: token + ["Idempotency-Key: k"], body: list)
+        }
+        #expect(answers.map(\.status) == [202, 202] && answers[0].body == answers[1].body)
+        for node in lab.nodes {
+            let jobs = try ClusterLab.object(node.request("GET", "/prewarm", headers: token).body)["jobs"] as? [[String: Any]]
+            #expect(jobs?.count == 1)
+        }
+        let location = try #require(answers[0]["location"])
+        try lab.redis.kill()
+        try await waitUntil("503 without Redis") {
+            try lab.nodes[1].request("DELETE", location, headers: token).status == 503
+        }
+    }
+
     /// Runs a command of the program that asks a node.
     private func run(_ arguments: [String], on node: GifreelProcess) throws -> ChildProcess.Outcome {
         try ChildProcess(GifreelProcess.executable, arguments + ["--server", "http://127.0.0.1:\(node.port)"]).finish()

@@ -17,7 +17,11 @@ struct OtherNodes: NodeCoordinator {
         return role
     }
 
-    func purgeAllNodes(_ scope: PurgeScope) async -> PurgeReport { PurgeReport(purged: 0, bytes: 0) }
+    func purgeAllNodes(_ scope: PurgeScope, within limit: Duration?) async -> PurgeReport {
+        PurgeReport(purged: 0, bytes: 0)
+    }
+
+    func progress(ofPurge id: String) async -> PurgeReport? { nil }
 }
 
 /// A store that has no rendition and takes none.

@@ -43,6 +43,48 @@ import Testing
         }
     }
 
+    @Test func aListThatIsSentTwiceWithOneKeyIsOneJob() async throws {
+        try await WebFixture.run([:], configure) { web async throws in
+            let list = #"[{"url":"https://a.test/a.gif"}]"#
+            func send(_ target: String, _ body: String, key: String) async throws -> RawHTTPResponse {
+                try await web.request(
+                    "POST", target, headers: Self.token + ["Idempotency-Key: \(key)"], body: Array(body.utf8))
+            }
+            let first = try await send("/prewarm", list, key: "\"k\"")
+            #expect(first.status == 202)
+            let again = try await send("/prewarm", list, key: "k")
+            #expect(again.status == 202 && again["location"] == first["location"] && again.body == first.body)
+            for (target, body) in [("/prewarm", list + " "), ("/prewarm?retries=3", list)] {
+                let other = try await send(target, body, key: "k")
+                #expect(other.status == 422 && other.code == "idempotency_key_reused", "\(other.text)")
+            }
+            #expect(try await send("/prewarm", list, key: "l")["location"] != first["location"])
+            for key in ["\"\"", String(repeating: "k", count: 256)] {
+                #expect(try await send("/prewarm", list, key: key).status == 400)
+            }
+        }
+    }
+
+    @Test func theJobsAreListedNewestFirst() async throws {
+        try await WebFixture.run([:], configure) { web async throws in
+            var ids: [String] = []
+            for number in 0..<3 {
+                let body = Array(#"[{"url":"https://a.test/\#(number).gif"}]"#.utf8)
+                let job = try await web.request("POST", "/prewarm", headers: Self.token, body: body)
+                ids.append(try #require(try job.json()["id"] as? String))
+            }
+            let list = try await web.request("GET", "/prewarm", headers: Self.token)
+            let jobs = try #require(try list.json()["jobs"] as? [[String: Any]])
+            let listed = jobs.compactMap { $0["id"] as? String }
+            #expect(list.status == 200 && Set(listed) == Set(ids))
+            for job in jobs {
+                let added = try #require(job["added"] as? Int)
+                #expect(added > 1_700_000_000 && job["total"] as? Int == 1)
+            }
+            #expect(try await web.request("GET", "/prewarm").status == 401)
+        }
+    }
+
     @Test func aPurgeRemovesEveryRenditionOfASourceAndNoOther() async throws {
         try await WebFixture.run(paths, configure) { web async throws in
             for path in ["/up/a.gif", "/c.gif"] {

@@ -48,6 +48,9 @@ final class WebFixture: Sendable {
         var cacheClock = CacheClock.system
         /// The bytes of the disk that stay free; the cache stores nothing if there are fewer.
         var minFreeBytes: Int64 = 0
+        /// The other nodes, for purges.
+        var coordinator: (any NodeCoordinator)?
+        var hookLimits = PurgeHooks.Limits()
         /// Has the renditions of other nodes.
         var tier: (any SharedTier)?
         /// The statuses of other nodes.
@@ -161,7 +164,9 @@ final class WebFixture: Sendable {
         if let patterns = settings.allow { fetch.allow = patterns }
         policy.sources = fetch.sourcePolicy
         let limits = ClientLimits(policy, factory: registry)
-        let hooks = PurgeHooks(factory: registry, logger: logger) { request throws(FetchError) in
+        var purges = Purges(cache: cache, state: state, tier: nil)
+        purges.coordinator = settings.coordinator
+        let hooks = PurgeHooks(settings.hookLimits, factory: registry, logger: logger) { request throws(FetchError) in
             try request.send(userAgent: "gifreel", timeout: .seconds(30))
         }
         hooks.setHooks(settings.hooks)
@@ -170,7 +175,7 @@ final class WebFixture: Sendable {
             policy, pipeline: pipeline,
             WebHandler.Dependencies(
                 cache: cache, state: state,
-                purges: Purges(cache: cache, state: state, tier: nil), prewarm: prewarm, sharedPrewarm: nil,
+                purges: purges, prewarm: prewarm, sharedPrewarm: nil,
                 background: background, registry: registry, meter: meter,
                 limits: limits, hooks: hooks, uploads: UploadAdmission(settings.uploads), statuses: statuses,
                 sharedStatuses: settings.sharedStatuses, webhooks: webhooks,
