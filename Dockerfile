@@ -11,6 +11,7 @@ RUN apt-get update \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
 COPY scripts/libav scripts/libav
+COPY scripts/lib/build.sh scripts/lib/build.sh
 RUN scripts/libav
 # Dependencies before sources, because they change less often: the layer is reused.
 COPY Package.swift ./
@@ -18,7 +19,10 @@ RUN swift package resolve
 COPY Sources Sources
 COPY Tests Tests
 # Without symbols, which more than a third of the program would be. scripts/package keeps them in a package of their own.
-RUN swift build -c release --static-swift-stdlib --product gifreel \
+# docker build --build-arg BUILD_REVISION=$(git rev-parse --short=12 HEAD): `gifreel --version` has it.
+ARG BUILD_REVISION=
+RUN . scripts/lib/build.sh \
+    && swift build -c release --static-swift-stdlib --product gifreel \
     && install -D -s "$(swift build -c release --static-swift-stdlib --show-bin-path)/gifreel" /out/gifreel
 # The licence texts of everything that is linked statically.
 RUN mkdir -p /out/licences \

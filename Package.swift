@@ -14,19 +14,30 @@ let libav = Context.packageDirectory + "/.libav"
 let libavHeaders: [SwiftSetting] = [.unsafeFlags(["-Xcc", "-I\(libav)/include"])]
 let libavArchives: [LinkerSetting] = [.unsafeFlags(["-L\(libav)/lib"])]
 
+/// What the program says of its build, as `scripts/lib/build.sh` sets it; empty in other builds. A C target has it, because a change
+/// then compiles one file.
+let build: [CSetting] = [
+    .define("GIFREEL_REVISION", to: "\"\(Context.environment["BUILD_REVISION"] ?? "")\""),
+    .define("GIFREEL_LIBRARIES", to: "\"\(Context.environment["BUILD_LIBRARIES"] ?? "")\""),
+]
+
 let package = Package(
     name: "gifreel",
     products: [
         .executable(name: "gifreel", targets: ["gifreel"])
     ],
     dependencies: [
-        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
-        .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
-        .package(url: "https://github.com/apple/swift-metrics", from: "2.5.0"),
-        .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.2.0"),
-        .package(url: "https://github.com/apple/swift-configuration", from: "1.0.0", traits: ["YAML"]),
-        .package(url: "https://github.com/apple/swift-system", from: "1.5.0"),
-        .package(url: "https://github.com/jpsim/Yams", from: "6.0.0"),
+        .package(url: "https://github.com/apple/swift-argument-parser", exact: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-log", exact: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-metrics", exact: "2.13.0"),
+        .package(url: "https://github.com/apple/swift-distributed-tracing", exact: "1.7.3"),
+        .package(url: "https://github.com/apple/swift-configuration", exact: "1.4.0", traits: ["YAML"]),
+        .package(url: "https://github.com/apple/swift-system", exact: "1.8.1"),
+        .package(url: "https://github.com/jpsim/Yams", exact: "6.2.2"),
+        // Packages that those above need. They are named for their versions alone, so that all builds of a revision have the same.
+        .package(url: "https://github.com/apple/swift-async-algorithms.git", exact: "1.1.4"),
+        .package(url: "https://github.com/apple/swift-collections", exact: "1.6.0"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", exact: "2.13.0"),
     ],
     targets: [
         // C libraries, each with a module map and a shim for what Swift cannot import.
@@ -40,7 +51,7 @@ let package = Package(
         .systemLibrary(name: "COpenSSL"),
         .systemLibrary(name: "CSQLite"),
         .systemLibrary(name: "CZlib"),
-        .target(name: "CLinux", cSettings: [.define("_GNU_SOURCE")]),
+        .target(name: "CLinux", cSettings: [.define("_GNU_SOURCE")] + build),
 
         // File descriptors and buffers, for all targets that move bytes.
         .target(name: "SystemIO", dependencies: ["CLinux"], swiftSettings: strict),

@@ -171,7 +171,11 @@ package enum Families {
 
     // MARK: The process
 
-    package static let build = MetricFamily("gifreel_build_info", .gauge, "Always 1. The label is the version.")
+    package static let build = MetricFamily(
+        "gifreel_build_info", .gauge, "Always 1. The labels are the version and the revision of the source.")
+    package static let outdatedLibrary = MetricFamily(
+        "gifreel_outdated_library", .gauge,
+        "1 for each statically linked library that is older than the installed package of the same source.")
     package static let ready = MetricFamily("gifreel_ready", .gauge, "1 while /readyz reports 200, else 0.")
     package static let processCPU = MetricFamily(
         "process_cpu_seconds_total", .counter, "Processor time of the server without its workers.")

@@ -10,7 +10,7 @@ struct GifreelCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "gifreel",
         abstract: "Turns animated GIFs into looping, muted H.264 MP4s.",
-        version: "gifreel \(Gifreel.version)",
+        version: "gifreel \(Gifreel.description)",
         subcommands: [
             ServeCommand.self, HealthCommand.self, ConvertCommand.self, FramesCommand.self, PrewarmCommand.self,
             PurgeCommand.self, CacheCommand.self, StoreCommand.self, SignCommand.self, RewriteCommand.self,

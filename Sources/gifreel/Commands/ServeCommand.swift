@@ -152,6 +152,7 @@ struct ServeCommand: ParsableCommand {
             if !ignoredVariables.isEmpty {
                 StandardError.write("gifreel: ignored, set by Kubernetes: \(ignoredVariables.joined(separator: ", "))\n")
             }
+            for package in LinkedPackages.program.outdated() { StandardError.write("gifreel: \(package)\n") }
             for line in settings.lines { print(line) }
             if connect { try connectParts(configuration) }
         } catch let error as SettingsError {

@@ -15,6 +15,7 @@ internal import Web
 
 /// The composition root of the server: creates all parts, connects them, starts and stops them.
 package final class GifreelService: Sendable {
+    private let outdatedPackages: [OutdatedPackage]
     private let core: RenditionCore
     private let web: WebHandler.Dependencies
     private let prewarm: PrewarmQueue
@@ -45,10 +46,12 @@ package final class GifreelService: Sendable {
     /// - Throws: Errors whose description is a sentence that says what to change.
     package init(
         configuration: ServiceConfiguration, zygote: Zygote, libraries: LinkedLibraries = .present,
-        clock: CacheClock = .system, logger: Logger, accessLog: (any HTTPObserver)? = nil,
+        packages: LinkedPackages = .program, clock: CacheClock = .system, logger: Logger, accessLog: (any HTTPObserver)? = nil,
         droppedLogLines: @escaping @Sendable () -> [(log: String, lines: Int)] = { [] }
     ) throws {
         try libraries.check()
+        let outdatedPackages = packages.outdated()
+        self.outdatedPackages = outdatedPackages
         let registry = PrometheusRegistry(Families.instruments)
         let sharedPrewarm = configuration.cluster.map { _ in
             SharedPrewarmRunner(concurrency: configuration.prewarm.concurrency)
@@ -113,7 +116,8 @@ package final class GifreelService: Sendable {
                 configuration: http, handler: current,
                 observer: ObserverList([requestMeter, limits] + (gate.map { [$0] } ?? [])))
             let readings = StateReadings(
-                core: core, server: server, prewarm: prewarm, background: background, statuses: statuses,
+                outdatedPackages: outdatedPackages, core: core, server: server, prewarm: prewarm, background: background,
+                statuses: statuses,
                 webhooks: webhooks
             ) {
                 current.value.handler.isReady
@@ -176,8 +180,9 @@ package final class GifreelService: Sendable {
             webhooks.report(job, of: prewarm)
         }
         background.start { [current] in current.value.pipeline }
+        for package in outdatedPackages { revision.logger.warning("\(package)") }
         let addresses = server.endpoints.map(\.description).joined(separator: ", ")
-        revision.logger.info("listening", metadata: ["at": "\(addresses)", "version": "\(Gifreel.version)"])
+        revision.logger.info("listening", metadata: ["at": "\(addresses)", "version": "\(Gifreel.description)"])
     }
 
     /// Answers requests according to other settings from now on. Requests in progress end under the old ones.

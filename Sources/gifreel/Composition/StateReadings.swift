@@ -12,6 +12,7 @@ internal import Web
 
 /// Reads the counters that the parts of the service keep themselves, whenever the metrics are collected.
 struct StateReadings: Sendable {
+    private let outdatedPackages: [OutdatedPackage]
     private let core: RenditionCore
     private let server: HTTPServer
     private let prewarm: PrewarmQueue
@@ -21,9 +22,11 @@ struct StateReadings: Sendable {
     private let isReady: @Sendable () -> Bool
 
     init(
-        core: RenditionCore, server: HTTPServer, prewarm: PrewarmQueue, background: BackgroundRenditions,
+        outdatedPackages: [OutdatedPackage], core: RenditionCore, server: HTTPServer, prewarm: PrewarmQueue,
+        background: BackgroundRenditions,
         statuses: StatusRegistry, webhooks: Webhooks, isReady: @escaping @Sendable () -> Bool
     ) {
+        self.outdatedPackages = outdatedPackages
         self.core = core
         self.server = server
         self.prewarm = prewarm
@@ -144,7 +147,12 @@ struct StateReadings: Sendable {
             MetricSample(Families.webhooksPending, webhooks.pending),
             MetricSample(Families.statuses, statuses.running, [("state", "running")]),
             MetricSample(Families.ready, isReady() ? 1 : 0),
-            MetricSample(Families.build, 1, [("version", Gifreel.version)]),
+            MetricSample(Families.build, 1, [("version", Gifreel.version), ("revision", Gifreel.revision)]),
         ]
+            + outdatedPackages.map { package in
+                MetricSample(
+                    Families.outdatedLibrary, 1,
+                    [("library", package.name), ("linked", package.linked), ("installed", package.installed)])
+            }
     }
 }

@@ -1,0 +1,102 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite(
+    "The recipes of the documentation work as they are written", .timeLimit(.minutes(10)),
+    .enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/curl")))
+struct RecipeTests {
+    private let directory: ScratchDirectory
+    private let origin: LoopbackOrigin
+    private let server: GifreelProcess
+    private let gif = GIFBuilder.animation(frames: 24, width: 160, height: 120)
+
+    init() throws {
+        directory = try ScratchDirectory()
+        let uploads = directory.path("uploads")
+        try FileManager.default.createDirectory(atPath: uploads + "/original", withIntermediateDirectories: true)
+        for file in ["cat.gif", "uploads/original/cat.gif"] {
+            try Data(gif).write(to: URL(fileURLWithPath: directory.path(file)))
+        }
+        let gif = gif
+        origin = try LoopbackOrigin(["/cat.gif": { _ in .ok(gif) }])
+        server = try GifreelProcess(["mounts.uploads.origin=file://\(uploads)", "mounts.uploads.negotiate=true"])
+    }
+
+    /// The commands of a recipe.
+    private static func commands(_ heading: String) throws -> [String] {
+        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
+        let text = try String(contentsOf: root.appendingPathComponent("docs/recipes.md"), encoding: .utf8)
+        let section = try #require(text.components(separatedBy: "\n## ").first { $0.hasPrefix(heading + "\n") })
+        return section.components(separatedBy: "```sh\n").dropFirst().map { $0.components(separatedBy: "```")[0] }
+    }
+
+    private func follow(_ heading: String) throws {
+        let commands = try Self.commands(heading)
+        #expect(!commands.isEmpty)
+        let program = GifreelProcess.executable.deletingLastPathComponent().path
+        let environment = [
+            "SERVER": "http://127.0.0.1:\(server.port)", "GIF": origin.url("/cat.gif"), "PATH": "\(program):/usr/bin:/bin",
+        ]
+        for text in commands {
+            let script = "set -euo pipefail\ncd '\(directory.path)'\n\(text)"
+            let outcome = try ChildProcess(URL(fileURLWithPath: "/bin/bash"), ["-c", script], environment: environment).finish()
+            #expect(outcome.code == 0, "\(text): \(outcome.log)")
+        }
+    }
+
+    private func file(_ name: String) throws -> [UInt8] {
+        [UInt8](try Data(contentsOf: URL(fileURLWithPath: directory.path(name))))
+    }
+
+    private func facts() throws -> [String: Any] {
+        try #require(try JSONSerialization.jsonObject(with: Data(try file("facts.json"))) as? [String: Any])
+    }
+
+    @Test func anAttachmentHasAVideoAPreviewAndFacts() throws {
+        defer { origin.stop() }
+        try follow("Attachments of a social network")
+        let video = try MP4Boxes(file("attachment.mp4"))
+        #expect(video.durations.count == 24 && video.width == 160)
+        #expect(try file("preview.jpg").starts(with: [0xff, 0xd8, 0xff]))
+        let source = try #require(try facts()["source"] as? [String: Any])
+        #expect(source["width"] as? Int == 160 && source["frames"] as? Int == 24)
+    }
+
+    @Test func anUploadIsWhatEachBrowserShows() throws {
+        defer { origin.stop() }
+        try follow("Uploads of a forum")
+        #expect(try file("cat.avif").dropFirst(4).starts(with: Array("ftypavis".utf8)))
+        #expect(try file("same.gif") == gif)
+    }
+
+    @Test func aPostHasVideos() throws {
+        defer { origin.stop() }
+        try directory.write("post.html", "<p><img src=\"a/cat.gif\" alt=\"A cat\"></p>")
+        try follow("Posts of a blog")
+        let page = try directory.text("published.html")
+        #expect(page.contains("<video") && page.contains("/mp4/https://blog.example/2026/a/cat.gif"))
+    }
+
+    @Test func aMessageAndAStickerKeepTheirLimits() throws {
+        defer { origin.stop() }
+        try follow("Messages and stickers of a chat bot")
+        #expect(try MP4Boxes(file("message.mp4")).durations.count == 24)
+        let sticker = try file("sticker.webp")
+        #expect(sticker.starts(with: Array("RIFF".utf8)) && sticker.count <= 500_000)
+        // The canvas of VP8X, less one (RFC 9649 section 2.7).
+        #expect(sticker[12..<16].elementsEqual("VP8X".utf8) && Array(sticker[24..<30]) == [255, 1, 0, 255, 1, 0])
+    }
+
+    @Test func theFactsHaveWhatAClientOfTenorReads() throws {
+        defer { origin.stop() }
+        #expect(try server.mp4(origin.url("/cat.gif")).status == 200)
+        try follow("Clients of Tenor's API")
+        let renditions = try #require(try facts()["renditions"] as? [String: [String: Any]])
+        let video = try #require(renditions["mp4"])
+        #expect(video["width"] as? Int == 160 && video["height"] as? Int == 120 && video["duration"] as? Double == 2.4)
+        #expect(video["bytes"] as? Int ?? 0 > 0 && (video["type"] as? String)?.hasPrefix("video/mp4; codecs=") == true)
+        for name in ["webm", "awebp", "jpg"] { #expect(renditions[name]?["url"] is String, "\(name)") }
+    }
+}
