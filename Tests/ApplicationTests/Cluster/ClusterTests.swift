@@ -191,6 +191,24 @@ struct ClusterTests {
         }
     }
 
+    @Test func aListWithACallbackIsKnownToEveryNodeAndReportedOnce() async throws {
+        let receiver = try LoopbackOrigin(["/hooks/list": { $0.number == 1 ? .status(503) : .ok([]) }])
+        defer { receiver.stop() }
+        let pattern = receiver.url("/hooks/").replacing("http://", with: "")
+        let lab = try await ClusterLab([:], ["webhooks.allow=\(pattern)", "webhooks.key=\(String(repeating: "k", count: 32))"])
+        defer { lab.stop() }
+        let token = ["Authorization: Bearer secret"]
+        let list = Array((0..<4).map { "{\"url\":\"\(lab.origin.url("/\($0).gif"))\"}" }.joined(separator: "\n").utf8)
+        let accepted = try lab.nodes[0].request(
+            "POST", "/prewarm?callback=\(receiver.url("/hooks/list"))", headers: token, body: list)
+        let location = try #require(accepted["location"])
+        #expect(try lab.nodes[1].request("GET", location, headers: token).status == 200)
+        try await waitUntil("the report") { receiver.count("/hooks/list") == 2 }
+        try await waitUntil("the report is done with") { try lab.redis.run("XLEN", "{gifreel}:v1:prewarm") == ":0\r\n" }
+        #expect(receiver.count("/hooks/list") == 2)
+        #expect(receiver.requests.last?.headers["gifreel-status"] == location)
+    }
+
     /// Runs a command of the program that asks a node.
     private func run(_ arguments: [String], on node: GifreelProcess) throws -> ChildProcess.Outcome {
         try ChildProcess(GifreelProcess.executable, arguments + ["--server", "http://127.0.0.1:\(node.port)"]).finish()
