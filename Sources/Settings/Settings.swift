@@ -234,7 +234,7 @@ package struct Settings: Sendable, Equatable {
             package var timeout = Duration.seconds(10)
             package var lookupTimeout = Duration.milliseconds(250)
             package var queueBytes = ByteCount.gibibytes(2)
-            package var drainTimeout = Duration.seconds(20)
+            package var drainTimeout = Duration.seconds(15)
         }
     }
 

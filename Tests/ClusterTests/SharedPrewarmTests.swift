@@ -146,6 +146,32 @@ import Testing
         }
     }
 
+    @Test func theEndOfAListWithACallbackIsReportedByOneNode() async throws {
+        let server = try await RedisServer()
+        defer { server.stop() }
+        var timings = ClusterTimings.patient
+        timings.claimTime = .milliseconds(100)
+        let nodes = try ["one", "two"].map { try TestNode($0, server.unixAddress, timings: timings) }
+        for node in nodes { try await node.joined() }
+        let (one, two) = (nodes[0].cluster.prewarm, nodes[1].cluster.prewarm)
+        _ = try await one.add("list1", [[1], [2]], callback: "https://a.test/hook")
+        _ = try await one.add("list2", [[3]])
+        for ticket in try await one.claim(3) { #expect(try await one.finish(ticket, made) && !ticket.isReport) }
+        let report = try #require(try await one.claim(3).first)
+        #expect(report.isReport && report.list == "list1")
+        #expect(try await two.progress(of: "list1")?.callback == "https://a.test/hook")
+        // The first node is gone before it has sent the report.
+        var taken: [SharedPrewarm.Ticket] = []
+        try await waitUntil("the other node takes the report") {
+            taken += try await two.claim(3)
+            return !taken.isEmpty
+        }
+        #expect(taken == [report])
+        try await two.finishReport(report)
+        #expect(try server.run("XLEN", "{test}:v1:prewarm") == ":0\r\n")
+        #expect(try await two.progress(of: "list1")?.done == 2)
+    }
+
     @Test func aListThatNeverEndsIsRemovedLater() async throws {
         let server = try await RedisServer()
         defer { server.stop() }

@@ -11,11 +11,14 @@ package final class SharedPrewarm: Sendable {
         package let list: String
         /// The entry as it was added.
         package let payload: [UInt8]
+        /// Whether the list has ended, and the node is to report it to its callback. There is no payload then.
+        package let isReport: Bool
 
-        package init(id: String, list: String, payload: [UInt8]) {
+        package init(id: String, list: String, payload: [UInt8], isReport: Bool = false) {
             self.id = id
             self.list = list
             self.payload = payload
+            self.isReport = isReport
         }
     }
 
@@ -32,6 +35,8 @@ package final class SharedPrewarm: Sendable {
         package var saved: Int64
         /// The first errors, at most ``maxErrors``.
         package var errors: [Failure]
+        /// Where the end of the list is reported.
+        package var callback: String?
     }
 
     package static let maxErrors = 100
@@ -50,27 +55,30 @@ package final class SharedPrewarm: Sendable {
     /// How long single outcomes are kept after the last one, for a client that polls.
     private static let resultTime: Duration = .seconds(3600)
 
-    /// Counts an entry once, when its first node finishes it. Keys: stream, list, errors, results. Arguments: group, entry, error,
-    /// largest number of errors, lifetime in ms, result, its lifetime in ms, then each counter with the number to add.
+    /// Counts an entry once, when its first node finishes it. The last entry of a list with a callback leaves one that has it reported.
+    /// Keys: stream, list, errors, results. Arguments: group, entry, error, largest number of errors, lifetime in ms, result, its lifetime
+    /// in ms, list, then each counter with the number to add; none for a report.
     private static let finish = RedisScript(
         .integer,
         """
         if redis.call('XACK', KEYS[1], ARGV[1], ARGV[2]) == 0 then return 0 end
         redis.call('XDEL', KEYS[1], ARGV[2])
-        if redis.call('EXISTS', KEYS[2]) == 0 then return 1 end
+        if #ARGV < 9 or redis.call('EXISTS', KEYS[2]) == 0 then return 1 end
         if ARGV[6] ~= '' then
           redis.call('RPUSH', KEYS[4], ARGV[6])
           redis.call('PEXPIRE', KEYS[4], ARGV[7])
         end
-        local ended = 0
-        for index = 8, #ARGV, 2 do redis.call('HINCRBY', KEYS[2], ARGV[index], ARGV[index + 1]) end
-        for _, name in ipairs({'done', 'failed'}) do ended = ended + redis.call('HINCRBY', KEYS[2], name, 0) end
+        for index = 9, #ARGV, 2 do redis.call('HINCRBY', KEYS[2], ARGV[index], ARGV[index + 1]) end
         if ARGV[3] ~= '' and redis.call('LLEN', KEYS[3]) < tonumber(ARGV[4]) then
           redis.call('RPUSH', KEYS[3], ARGV[3])
         end
-        if ended >= redis.call('HINCRBY', KEYS[2], 'total', 0) then
+        local list = {}
+        local fields = redis.call('HGETALL', KEYS[2])
+        for index = 1, #fields, 2 do list[fields[index]] = fields[index + 1] end
+        if tonumber(list.done) + tonumber(list.failed) >= tonumber(list.total) then
           redis.call('PEXPIRE', KEYS[2], ARGV[5])
           redis.call('PEXPIRE', KEYS[3], ARGV[5])
+          if list.callback then redis.call('XADD', KEYS[1], '*', 'l', ARGV[8], 'r', '1') end
         end
         return 1
         """)
@@ -142,8 +150,9 @@ package final class SharedPrewarm: Sendable {
     ///   - id: The list's id, which no other list has.
     ///   - payloads: Its entries, which only the caller reads.
     ///   - request: The request that adds the list, if it may be repeated.
+    ///   - callback: Where the end of the list is reported, by one node: see ``Ticket/isReport``.
     package func add(
-        _ id: String, _ payloads: [[UInt8]], limit: Int = .max, for request: Request? = nil
+        _ id: String, _ payloads: [[UInt8]], limit: Int = .max, for request: Request? = nil, callback: String? = nil
     ) async throws(RedisError) -> Addition {
         if let request, let known = try await begin(request, id) { return known }
         do throws(RedisError) {
@@ -154,7 +163,7 @@ package final class SharedPrewarm: Sendable {
                 await forget(request)
                 return .full(waiting: Int(waiting))
             }
-            try await add(id, payloads)
+            try await add(id, payloads, callback)
         } catch {
             await forget(request)
             throw error
@@ -199,7 +208,7 @@ package final class SharedPrewarm: Sendable {
         )
     }
 
-    private func add(_ id: String, _ payloads: [[UInt8]]) async throws(RedisError) {
+    private func add(_ id: String, _ payloads: [[UInt8]], _ callback: String?) async throws(RedisError) {
         let list = RedisArgument(keys.prewarmList(id))
         do throws(RedisError) {
             // Without an expiry until it ends, so that no policy evicts it.
@@ -208,7 +217,7 @@ package final class SharedPrewarm: Sendable {
                     RedisCommand(
                         .integer,
                         ["HSET", list, "total", RedisArgument(payloads.count), "done", "0", "failed", "0", "bytes", "0"]
-                            + ["hits", "0", "saved", "0"]),
+                            + ["hits", "0", "saved", "0"] + (callback.map { ["callback", RedisArgument($0)] } ?? [])),
                     RedisCommand(.statusOrBytes, ["XADD", RedisArgument(keys.prewarmLists), "*", "l", RedisArgument(id)]),
                 ], within: timings.commandLimit * 4, time)
             for reply in replies { try reply.succeeded() }
@@ -322,7 +331,9 @@ package final class SharedPrewarm: Sendable {
     private func tickets(_ entries: [StreamEntry]) async throws(RedisError) -> [Ticket] {
         if entries.isEmpty { return [] }
         let tickets = entries.map { entry in
-            Ticket(id: entry.id.description, list: entry.text("l") ?? "", payload: entry.fields["e"] ?? [])
+            Ticket(
+                id: entry.id.description, list: entry.text("l") ?? "", payload: entry.fields["e"] ?? [],
+                isReport: entry.fields["r"] != nil)
         }
         let lists = Array(Set(tickets.map(\.list)))
         let replies = try await commands.run(
@@ -360,6 +371,11 @@ package final class SharedPrewarm: Sendable {
         }
     }
 
+    /// Ends a report, which then is not claimed again.
+    package func finishReport(_ ticket: Ticket) async throws(RedisError) {
+        _ = try await finish(ticket, [], error: [], result: [])
+    }
+
     /// - Parameters:
     ///   - counts: What to add to the counters of the list.
     ///   - error: Empty for success.
@@ -376,10 +392,10 @@ package final class SharedPrewarm: Sendable {
                 [
                     RedisArgument(keys.prewarmGroup), RedisArgument(ticket.id), RedisArgument(error),
                     RedisArgument(Self.maxErrors), RedisArgument(Self.listTime), RedisArgument(result),
-                    RedisArgument(Self.resultTime),
+                    RedisArgument(Self.resultTime), RedisArgument(ticket.list),
                 ] + counts.flatMap { [RedisArgument($0.name), RedisArgument($0.number)] }), within: timings.commandLimit, time)
         let isFirst = try reply.integer(in: 0...1) == 1
-        if isFirst { meter.update { $0.prewarmed += 1 } }
+        if isFirst, !counts.isEmpty { meter.update { $0.prewarmed += 1 } }
         return isFirst
     }
 
@@ -429,7 +445,12 @@ package final class SharedPrewarm: Sendable {
         if list.isEmpty { return nil }
         guard list.count.isMultiple(of: 2) else { throw .nonsense("a field without a value") }
         var numbers: [String: Int64] = [:]
+        var callback: String?
         for index in stride(from: 0, to: list.count, by: 2) {
+            if try list[index].text() == "callback" {
+                callback = try list[index + 1].text()
+                continue
+            }
             guard let number = Int64(try list[index + 1].text()), (0...maxNumber).contains(number) else {
                 throw .nonsense("no number in a list")
             }
@@ -437,6 +458,7 @@ package final class SharedPrewarm: Sendable {
         }
         return Progress(
             total: numbers["total"] ?? 0, done: numbers["done"] ?? 0, failed: numbers["failed"] ?? 0,
-            hits: numbers["hits"] ?? 0, bytes: numbers["bytes"] ?? 0, saved: numbers["saved"] ?? 0, errors: [])
+            hits: numbers["hits"] ?? 0, bytes: numbers["bytes"] ?? 0, saved: numbers["saved"] ?? 0, errors: [],
+            callback: callback)
     }
 }

@@ -160,7 +160,7 @@ package struct PrewarmReport: Codable {
         var outcome: PrewarmOutcome
     }
 
-    var id: String
+    package var id: String
     var state: String
     var total: Int
     /// Finished entries, failures included.

@@ -27,6 +27,7 @@ package final class SharedPrewarmRunner: Sendable {
         /// The entries in progress, by list.
         var running: [String: Int] = [:]
         var loop: Task<Void, Never>?
+        var report: Report = { _, _, _ in }
         /// When an entry or a message of a list was last seen; nil before the first.
         var lastActivity: ContinuousClock.Instant?
 
@@ -66,6 +67,13 @@ package final class SharedPrewarmRunner: Sendable {
         package let cause: String
     }
 
+    /// Sends the report on a list to its callback, and calls the function when the receiver has accepted it, or it was given up. Any
+    /// thread; must not block.
+    package typealias Report = @Sendable (PrewarmReport, _ callback: String, _ ended: @escaping @Sendable () -> Void) -> Void
+
+    /// The time after which another node reports a list, if this one has not.
+    private static let reportTime = Duration.seconds(600)
+
     package init(concurrency: Int) {
         self.concurrency = concurrency
     }
@@ -82,7 +90,8 @@ package final class SharedPrewarmRunner: Sendable {
         }
         do throws(RedisError) {
             switch try await lists.add(
-                order.id, payloads, limit: limit, for: order.request.map { .init(key: $0.key, content: $0.content) })
+                order.id, payloads, limit: limit, for: order.request.map { .init(key: $0.key, content: $0.content) },
+                callback: order.callback)
             {
             case .added: return .shared
             case .full(let waiting): return .full(waiting: waiting)
@@ -132,13 +141,14 @@ package final class SharedPrewarmRunner: Sendable {
     /// Starts to process entries.
     package func start(
         _ lists: SharedPrewarm, _ pipeline: @escaping @Sendable () -> RenditionPipeline,
-        describe: @escaping PrewarmFailure.Describe
+        describe: @escaping PrewarmFailure.Describe, report: @escaping Report
     ) {
         let prewarmer = Prewarmer(pipeline: pipeline, describe: describe)
         let loop = Task(priority: .utility) { await self.run(lists, prewarmer) }
         state.withLock { state in
             state.lists = lists
             state.loop = loop
+            state.report = report
         }
     }
 
@@ -158,7 +168,8 @@ package final class SharedPrewarmRunner: Sendable {
         await withDiscardingTaskGroup { group in
             group.addTask { await self.renewClaims(lists) }
             while !Task.isCancelled {
-                let free = concurrency - state.withLock { $0.active.count }
+                // Reports wait for their receivers.
+                let free = concurrency - state.withLock { $0.active.count { !$0.isReport } }
                 let entries = free > 0 ? (try? await lists.claim(free)) ?? [] : []
                 let startable = state.withLock { state in
                     for ticket in entries {
@@ -184,6 +195,7 @@ package final class SharedPrewarmRunner: Sendable {
     private func process(
         _ ticket: SharedPrewarm.Ticket, _ entry: SharedEntry?, _ lists: SharedPrewarm, _ prewarmer: Prewarmer
     ) async {
+        if ticket.isReport { return await report(ticket, lists) }
         // If counting fails, the claim expires, and a node that processes the entry again finds the rendition.
         guard let entry else {
             let failure = SharedPrewarm.Failure(url: "", code: "bad_request", detail: "The entry cannot be read.")
@@ -194,6 +206,21 @@ package final class SharedPrewarmRunner: Sendable {
         let result = try? JSONEncoder().encode(PrewarmReport.Result(number: entry.number, outcome: outcome))
         _ = try? await lists.finish(
             ticket, SharedPrewarm.Outcome(outcome, url: entry.url), result: result.map { Array($0) } ?? [])
+    }
+
+    /// Reports a list that has ended. If that does not end, the claim expires, and another node reports it.
+    private func report(_ ticket: SharedPrewarm.Ticket, _ lists: SharedPrewarm) async {
+        guard let progress = try? await lists.progress(of: ticket.list) else { return }
+        if let callback = progress.callback {
+            let (ended, isEnded) = (AsyncSignal(), Flag())
+            state.withLock { $0.report }(PrewarmReport(ticket.list, progress, nil), callback) {
+                isEnded.set()
+                ended.signal()
+            }
+            await ended.wait(for: Self.reportTime)
+            guard isEnded.isSet else { return }
+        }
+        try? await lists.finishReport(ticket)
     }
 
     private func renewClaims(_ lists: SharedPrewarm) async {
@@ -208,6 +235,15 @@ package final class SharedPrewarmRunner: Sendable {
         let isBusy = state.withLock { $0.lastActivity.map { .now - $0 < Self.busyPeriod } ?? false }
         return isBusy ? Self.busyPollInterval : Self.idlePollInterval
     }
+}
+
+/// Something that has happened or not.
+private final class Flag: Sendable {
+    private let value = Mutex(false)
+
+    var isSet: Bool { value.withLock { $0 } }
+
+    func set() { value.withLock { $0 = true } }
 }
 
 /// The form of an entry in a shared list.

@@ -83,10 +83,8 @@ struct PrewarmController: Sendable {
             }
         }
         let options = (retries: retries, concurrency: concurrency, callback: callback)
-        // The node that has the whole list reports its end.
-        let shared = callback == nil ? shared : nil
         return .receive(
-            CollectingSink(limit: Self.bodyLimit) { [queue, threads] body in
+            CollectingSink(limit: Self.bodyLimit) { [queue, shared, threads] body in
                 do throws(Problem) {
                     let order = try await Self.run(threads) { () throws(Problem) in
                         let content =

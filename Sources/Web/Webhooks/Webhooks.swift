@@ -188,4 +188,12 @@ extension Webhooks {
             queue.noteReported(job)
         }
     }
+
+    /// Sends the report on a list that all nodes have processed.
+    ///
+    /// - Parameter ended: Called when the receiver has accepted it, or it was given up.
+    package func report(_ report: PrewarmReport, to callback: String, ended: @escaping @Sendable () -> Void) {
+        guard let url = try? SourceURL(callback) else { return ended() }
+        deliver(JSONText.encode(report), of: "/prewarm/\(report.id)", to: url, ended: ended)
+    }
 }

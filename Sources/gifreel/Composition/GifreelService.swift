@@ -174,7 +174,8 @@ package final class GifreelService: Sendable {
                 current.value.handler.becomeReady()
             }
             sharedPrewarm?.start(
-                cluster.prewarm, { [current] in current.value.pipeline }, describe: PrewarmFailure.init)
+                cluster.prewarm, { [current] in current.value.pipeline }, describe: PrewarmFailure.init
+            ) { [webhooks] report, callback, ended in webhooks.report(report, to: callback, ended: ended) }
         }
         prewarm.start({ [current] in current.value.pipeline }, describe: PrewarmFailure.init) { [webhooks, prewarm] job in
             webhooks.report(job, of: prewarm)

@@ -67,7 +67,7 @@ package struct ServiceConfiguration: Sendable {
     /// Requests that tell CDNs about purges.
     package var purgeHooks: [PurgeHook] = []
     /// The time for which a stop waits for queued writes to the shared store.
-    package var storeDrainTimeout: Duration = .seconds(20)
+    package var storeDrainTimeout: Duration = .seconds(15)
     /// The token of admin requests; nil turns them off.
     package var adminToken: String?
     /// The limits of prewarm jobs.

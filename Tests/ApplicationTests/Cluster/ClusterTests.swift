@@ -140,6 +140,14 @@ struct ClusterTests {
         }
     }
 
+    @Test func aStoreWithoutKeysIsNamedOnceInTheLog() throws {
+        let node = try GifreelProcess(
+            ["store.s3.bucket=b", "store.s3.endpoint=http://127.0.0.1:1"],
+            environment: ["AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": ""])
+        #expect(node.terminate() == 0)
+        #expect(node.log.split(separator: "\n").count { $0.contains("requests to the shared store are not signed") } == 1)
+    }
+
     @Test func aPurgeIsReportedByTheOtherNodeAndHooksFollowItsCompletion() async throws {
         let cdn = try LoopbackOrigin(["/purge": { _ in .ok([]) }])
         defer { cdn.stop() }
@@ -181,6 +189,24 @@ struct ClusterTests {
         try await waitUntil("503 without Redis") {
             try lab.nodes[1].request("DELETE", location, headers: token).status == 503
         }
+    }
+
+    @Test func aListWithACallbackIsKnownToEveryNodeAndReportedOnce() async throws {
+        let receiver = try LoopbackOrigin(["/hooks/list": { $0.number == 1 ? .status(503) : .ok([]) }])
+        defer { receiver.stop() }
+        let pattern = receiver.url("/hooks/").replacing("http://", with: "")
+        let lab = try await ClusterLab([:], ["webhooks.allow=\(pattern)", "webhooks.key=\(String(repeating: "k", count: 32))"])
+        defer { lab.stop() }
+        let token = ["Authorization: Bearer secret"]
+        let list = Array((0..<4).map { "{\"url\":\"\(lab.origin.url("/\($0).gif"))\"}" }.joined(separator: "\n").utf8)
+        let accepted = try lab.nodes[0].request(
+            "POST", "/prewarm?callback=\(receiver.url("/hooks/list"))", headers: token, body: list)
+        let location = try #require(accepted["location"])
+        #expect(try lab.nodes[1].request("GET", location, headers: token).status == 200)
+        try await waitUntil("the report") { receiver.count("/hooks/list") == 2 }
+        try await waitUntil("the report is done with") { try lab.redis.run("XLEN", "{gifreel}:v1:prewarm") == ":0\r\n" }
+        #expect(receiver.count("/hooks/list") == 2)
+        #expect(receiver.requests.last?.headers["gifreel-status"] == location)
     }
 
     /// Runs a command of the program that asks a node.
