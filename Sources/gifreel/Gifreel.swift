@@ -37,8 +37,7 @@ struct GifreelCommand: ParsableCommand {
         Glibc.exit(code.rawValue)
     }
 
-    /// Prints the message of an error or of a request for help, and returns the exit code, as ArgumentParser does, except that `prewarm`
-    /// exits with 2 for wrong arguments: 1 means that entries failed.
+    /// Prints the message of an error or of a request for help, and returns the exit code: 64 for wrong arguments.
     private static func report(_ error: any Error) -> ExitCode {
         let (code, message) = (exitCode(for: error), fullMessage(for: error))
         if code.isSuccess {
@@ -46,7 +45,7 @@ struct GifreelCommand: ParsableCommand {
         } else if !message.isEmpty {
             StandardError.write(message + "\n")
         }
-        return code == .validationFailure && CommandLine.arguments.dropFirst().first == "prewarm" ? ExitCode(2) : code
+        return code
     }
 }
 

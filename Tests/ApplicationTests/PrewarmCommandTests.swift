@@ -160,7 +160,7 @@ extension OperationsTests {
         @Test func aFormatWithoutAFileIsRefused() throws {
             defer { try? FileManager.default.removeItem(at: directory) }
             let outcome = try prewarm([try list(["https://a.test/1.gif"]), "--dry-run", "--format", "html"])
-            #expect(outcome.code == 2 && outcome.log.contains("The format “html” needs no conversion"), "\(outcome)")
+            #expect(outcome.code == 64 && outcome.log.contains("The format “html” needs no conversion"), "\(outcome)")
         }
 
         @Test func aRenditionThatIsNotStoredIsAFailure() throws {
@@ -247,7 +247,7 @@ extension OperationsTests {
         func unusableArgumentsExitWithTwo(_ arguments: [String]) throws {
             defer { try? FileManager.default.removeItem(at: directory) }
             let outcome = try prewarm(arguments)
-            #expect(outcome.code == 2 && !outcome.log.isEmpty)
+            #expect(outcome.code == 64 && !outcome.log.isEmpty)
         }
     }
 }

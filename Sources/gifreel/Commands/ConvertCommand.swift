@@ -20,7 +20,9 @@ struct ConvertCommand: ParsableCommand {
             .gif, .apng, .png or .webp; the results keep their paths below it.
             """)
 
-    @Option(name: .customLong("to"), help: "Write the results to this directory, which is created if it does not exist.")
+    @Option(
+        name: .customLong("to"), help: "Write the results to this directory, which is created if it does not exist.",
+        completion: .directory)
     var directory: String?
 
     @Option(
@@ -30,7 +32,8 @@ struct ConvertCommand: ParsableCommand {
 
     @OptionGroup(title: "Options of the rendition") var options: RenditionOptions
 
-    @Argument(help: "IN and OUT, - for standard input and output; with --to any number of GIFs and directories.")
+    @Argument(
+        help: "IN and OUT, - for standard input and output; with --to any number of GIFs and directories.", completion: .file())
     var files: [String]
 
     /// For up to this many files, warming up the zygote takes longer than it saves.

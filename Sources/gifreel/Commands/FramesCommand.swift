@@ -12,10 +12,10 @@ struct FramesCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "frames", abstract: "Writes the composed frames of a GIF, APNG or WebP as raw RGBA, with meta.json.")
 
-    @Argument(help: "The animation; - is standard input.")
+    @Argument(help: "The animation; - is standard input.", completion: .file())
     var file: String
 
-    @Argument(help: "The directory to write to, which is created if it does not exist.")
+    @Argument(help: "The directory to write to, which is created if it does not exist.", completion: .directory)
     var directory: String
 
     /// Writes the frames, or prints on standard error why it cannot. Exits with 1 then.

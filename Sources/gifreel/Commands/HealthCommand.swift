@@ -15,7 +15,9 @@ struct HealthCommand: ParsableCommand {
             and otherwise with 1 and a sentence on standard error.
             """)
 
-    @Option(name: .customLong("config"), help: "The YAML file with the server's settings.")
+    @Option(
+        name: .customLong("config"), help: "The YAML file with the server's settings.",
+        completion: .file(extensions: ["yaml", "yml"]))
     var file: String?
 
     @Option(name: .customLong("set"), help: "Sets a setting, as for the server. Can be repeated.")

@@ -35,7 +35,9 @@ struct PrewarmCommand: ParsableCommand {
         help: "The admin token of the server. Prefer GIFREEL_ADMIN_TOKEN: other users of the machine can see command lines.")
     var token: String?
 
-    @Option(name: .customLong("config"), help: "Without --server: a YAML file with settings.")
+    @Option(
+        name: .customLong("config"), help: "Without --server: a YAML file with settings.",
+        completion: .file(extensions: ["yaml", "yml"]))
     var configurationFile: String?
 
     @Option(
@@ -108,14 +110,15 @@ struct PrewarmCommand: ParsableCommand {
     /// Exit codes.
     private enum Code {
         static let failed: Int32 = 1
-        static let usage: Int32 = 2
+        /// EX_USAGE of `sysexits.h`, as for wrong arguments.
+        static let usage: Int32 = 64
         /// 128 plus the number of SIGINT, by the convention of shells.
         static let interrupted: Int32 = 130
     }
 
     /// Runs to the end or to SIGINT. Blocks the calling thread.
     ///
-    /// Exits with 0 if all renditions are in the cache, 1 if some failed, 2 if the lists are wrong, and 130 after SIGINT or
+    /// Exits with 0 if all renditions are in the cache, 1 if some failed, 64 if the lists are wrong, and 130 after SIGINT or
     /// SIGTERM.
     func run() throws {
         let code = makeRenditions()

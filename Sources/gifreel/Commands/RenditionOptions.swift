@@ -9,10 +9,16 @@ struct RenditionOptions: ParsableArguments {
     @Option(help: "2 to 4096 pixels; alone, it keeps the aspect ratio. Never enlarges.")
     var height: String?
 
-    @Option(help: "contain (default), cover, fill or pad, with width and height.")
+    @Option(
+        help: "contain (default), cover, fill or pad, with width and height.",
+        completion: .list(["contain", "cover", "fill", "pad"]))
     var fit: String?
 
-    @Option(help: "The part that --fit cover keeps: center (default), top, left, top-left and so on, or x:y from 0 to 1.")
+    @Option(
+        help: "The part that --fit cover keeps: center (default), top, left, top-left and so on, or x:y from 0 to 1.",
+        completion: .list([
+            "center", "top", "bottom", "left", "right", "top-left", "top-right", "bottom-left", "bottom-right",
+        ]))
     var gravity: String?
 
     @Option(help: "RRGGBB: the background of transparent pixels in mp4 and jpg. Default: ffffff.")
@@ -39,7 +45,7 @@ struct RenditionOptions: ParsableArguments {
     @Option(help: "1 to 20: repetitions of the animation in the file. Default: 1.")
     var loops: String?
 
-    @Option(help: "h264 (default) or av1, in mp4.")
+    @Option(help: "h264 (default) or av1, in mp4.", completion: .list(["h264", "av1"]))
     var codec: String?
 
     @Option(help: "The frame of a poster, counted from 0, or auto: one that is neither blank nor in a fade. Default: 0.")
@@ -48,13 +54,15 @@ struct RenditionOptions: ParsableArguments {
     @Option(help: "sticker: a WebM by the rules for video stickers (512 pixels, 3 s, 30 frames per second, 256 KB).")
     var preset: String?
 
-    @Option(help: "1 takes out the dither of a palette before encoding. Default: 0.")
+    @Option(help: "1 takes out the dither of a palette before encoding. Default: 0.", completion: .list(["0", "1"]))
     var undither: String?
 
     @Option(help: "1 to 8: every pixel becomes a square of this side, for pixel art. Default: 1.")
     var zoom: String?
 
-    @Option(help: "The content of a video: auto (default), film, screen or pixel.")
+    @Option(
+        help: "The content of a video: auto (default), film, screen or pixel.",
+        completion: .list(["auto", "film", "screen", "pixel"]))
     var tune: String?
 
     /// Those that are given, by name.

@@ -44,7 +44,8 @@ struct RewriteCommand: ParsableCommand {
     @Option(help: "When the signatures expire: a time from now (90s, 1h, 7d) or Unix seconds. Default: never.")
     var expires: String?
 
-    @Option(name: .customLong("config"), help: "A YAML file with settings.")
+    @Option(
+        name: .customLong("config"), help: "A YAML file with settings.", completion: .file(extensions: ["yaml", "yml"]))
     var configurationFile: String?
 
     @Option(name: .customLong("set"), help: "Sets a setting, such as --set mounts.media.origin=…. Can be repeated.")

@@ -19,7 +19,8 @@ struct ServeCommand: ParsableCommand {
             "gifreel settings prints every setting. Each is also an environment variable, such as GIFREEL_SERVER_PORT; see gifreel.yaml(5)."
     )
 
-    @Option(name: .customLong("config"), help: "A YAML file with settings.")
+    @Option(
+        name: .customLong("config"), help: "A YAML file with settings.", completion: .file(extensions: ["yaml", "yml"]))
     var file: String?
 
     @Option(name: .customLong("set"), help: "Sets a setting, such as --set server.port=0. Can be repeated.")

@@ -14,7 +14,8 @@ struct SignCommand: ParsableCommand {
         usage: "gifreel sign URL [NAME=VALUE …] [--format mp4] [--expires 1h]\ngifreel sign --upload [NAME=VALUE …]",
         discussion: "Signs with the first of signing.keys, which is best set by GIFREEL_SIGNING_KEYS.")
 
-    @Option(name: .customLong("config"), help: "A YAML file with settings.")
+    @Option(
+        name: .customLong("config"), help: "A YAML file with settings.", completion: .file(extensions: ["yaml", "yml"]))
     var file: String?
 
     @Option(name: .customLong("set"), help: "Sets a setting, such as --set signing.keys=…. Can be repeated.")

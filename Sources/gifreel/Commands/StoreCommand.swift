@@ -36,7 +36,8 @@ struct PruneCommand: ParsableCommand {
     @Option(help: ArgumentHelp("The largest number of deletions at once.", valueName: "number"))
     var concurrency = 16
 
-    @Option(name: .customLong("config"), help: "A YAML file with settings.")
+    @Option(
+        name: .customLong("config"), help: "A YAML file with settings.", completion: .file(extensions: ["yaml", "yml"]))
     var file: String?
 
     @Option(name: .customLong("set"), help: "Sets a setting, such as --set store.s3.bucket=gifreel. Can be repeated.")
