@@ -1,5 +1,4 @@
 internal import CAV
-internal import Glibc
 
 /// The settings of libaom for a video in MP4.
 struct AV1Settings: MP4EncoderSettings, Equatable {
@@ -36,7 +35,7 @@ struct AV1Settings: MP4EncoderSettings, Equatable {
     func coarser(excess: Double) -> AV1Settings? {
         guard excess > 1, quantizer < Self.coarsest else { return nil }
         // Eight steps halve the bytes, roughly.
-        let steps = 8 * log2(excess)
+        let steps = 8 * PortableMath.log2(excess)
         guard steps <= Self.mostSteps else { return nil }
         var settings = self
         settings.quantizer = min(Self.coarsest, quantizer + Int(min(Self.mostSteps, steps + 1).rounded()))

@@ -1,5 +1,4 @@
 internal import CAV
-internal import Glibc
 
 /// The settings of x264. `docs/benchmarks.md` has the measurements behind them.
 package struct H264Settings: MP4EncoderSettings, Equatable {
@@ -109,7 +108,7 @@ package struct H264Settings: MP4EncoderSettings, Equatable {
     /// ``mostSteps`` stays as it is: text becomes illegible before it becomes small.
     static func coarserSteps(excess: Double) -> Double? {
         guard excess > 1 else { return nil }
-        let steps = 6 * log2(excess)
+        let steps = 6 * PortableMath.log2(excess)
         return steps <= mostSteps ? min(mostSteps, steps + 1) : nil
     }
 

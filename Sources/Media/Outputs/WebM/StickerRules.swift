@@ -1,5 +1,3 @@
-internal import Glibc
-
 /// The limits that Telegram publishes for video stickers (https://core.telegram.org/stickers/webm-vp9-encoding): VP9 in WebM without
 /// sound, one side of exactly 512 pixels and the other no longer, at most 3 seconds, 30 frames per second and 256 KB.
 ///
@@ -41,7 +39,7 @@ struct StickerRules {
         if level < VP9Settings.coarsestLevel {
             // Ten levels halve the bytes, roughly; one more makes up for what that misses.
             let excess = Double(bytes) / Double(Self.bytes)
-            level = min(VP9Settings.coarsestLevel, level + 1 + Int((10 * log2(excess)).rounded(.up)))
+            level = min(VP9Settings.coarsestLevel, level + 1 + Int((10 * PortableMath.log2(excess)).rounded(.up)))
             return true
         }
         let ceiling = options.time.ceiling ?? Self.rate

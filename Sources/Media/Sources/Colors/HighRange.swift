@@ -1,5 +1,3 @@
-internal import Glibc
-
 /// Converts samples of PQ and HLG (ITU-R BT.2100), whose light exceeds that of paper, to sRGB.
 ///
 /// The result is Chromium's on a screen of standard range, measured by showing it files: in the colours of BT.2020, white paper of
@@ -36,30 +34,31 @@ struct HighRange {
         isHLG = transfer == 18
         samples = (0...Int(Self.steps)).map { step in
             let light = Double(step) / Self.steps
-            let value = light <= 0.003_130_8 ? 12.92 * light : 1.055 * pow(light, 1 / 2.4) - 0.055
+            let value = light <= 0.003_130_8 ? 12.92 * light : 1.055 * PortableMath.pow(light, 1 / 2.4) - 0.055
             return UInt8((255 * value).rounded())
         }
     }
 
     /// The light of a sample of PQ.
     private static func perceptual(_ sample: Double) -> Double {
-        let root = pow(sample, 1 / 78.84375)
-        return 10_000 / 203 * pow(max(0, root - 0.8359375) / (18.8515625 - 18.6875 * root), 1 / 0.159_301_757_812_5)
+        let root = PortableMath.pow(sample, 1 / 78.84375)
+        return 10_000 / 203
+            * PortableMath.pow(max(0, root - 0.8359375) / (18.8515625 - 18.6875 * root), 1 / 0.159_301_757_812_5)
     }
 
     /// The light that a sample of HLG stands for, before the camera.
     private static func hybrid(_ sample: Double) -> Double {
-        sample <= 0.5 ? sample * sample / 3 : (exp((sample - 0.559_910_73) / 0.178_832_77) + 0.284_668_92) / 12
+        sample <= 0.5 ? sample * sample / 3 : (PortableMath.exp((sample - 0.559_910_73) / 0.178_832_77) + 0.284_668_92) / 12
     }
 
     /// The factor by which the light of a pixel is reduced whose largest colour has `light`.
     private static func gain(_ light: Double) -> Double {
         if light <= 1 { return 0.5 }
         if light >= lightest { return 1 / light }
-        let octaves = log2(light)
+        let octaves = PortableMath.log2(light)
         // Fitted to within a level of 255.
         let slope = -0.106_490 + octaves * (-0.487_684 + octaves * (0.206_365 - 0.035_496 * octaves))
-        return exp2(octaves * slope - 1)
+        return PortableMath.exp2(octaves * slope - 1)
     }
 
     /// Converts words of R, G, B, A in place. Their alpha stays.
@@ -82,7 +81,7 @@ struct HighRange {
         if isHLG {
             // The display's share of the curve, for a screen of 1000 cd/m².
             let luminance = 0.2627 * red + 0.678 * green + 0.0593 * blue
-            factor = Self.lightest * pow(max(0, luminance), 0.2)
+            factor = Self.lightest * PortableMath.pow(max(0, luminance), 0.2)
         }
         factor *= Self.gain(factor * max(red, green, blue))
         (red, green, blue) = (factor * red, factor * green, factor * blue)

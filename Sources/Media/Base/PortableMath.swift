@@ -1,0 +1,39 @@
+/// Logarithms and powers with the same result on every machine: from additions, multiplications and divisions alone, which IEEE 754 rounds
+/// exactly. The last bits of the C library's functions depend on its version, and the bytes of a file must not.
+///
+/// Within 2 units in the last place of the true values, or 1e-15 where these are smaller than 1.
+enum PortableMath {
+    /// The logarithm to the base 2 of a positive, finite number.
+    static func log2(_ x: Double) -> Double {
+        precondition(x > 0 && x.isFinite)
+        var (exponent, mantissa) = (Double(x.exponent), x.significand)
+        if mantissa > 1.414_213_562_373_095 {
+            mantissa /= 2
+            exponent += 1
+        }
+        // ln m = 2 artanh((m - 1) / (m + 1)), whose argument is below 0.172.
+        let ratio = (mantissa - 1) / (mantissa + 1)
+        let square = ratio * ratio
+        var sum = 0.0
+        for power in stride(from: 21.0, through: 1, by: -2) { sum = sum * square + 1 / power }
+        return exponent + 2 * ratio * sum / ln2
+    }
+
+    /// 2 to the power of `y`, for an `y` from -1000 to 1000.
+    static func exp2(_ y: Double) -> Double {
+        precondition(abs(y) <= 1000)
+        let whole = y.rounded()
+        let rest = (y - whole) * ln2
+        var sum = 1.0
+        // The power series; the rest is at most 0.35.
+        for term in stride(from: 16.0, through: 1, by: -1) { sum = 1 + sum * rest / term }
+        return Double(sign: .plus, exponent: Int(whole), significand: sum)
+    }
+
+    static func exp(_ y: Double) -> Double { exp2(y / ln2) }
+
+    /// `x` to the power of `y`; 0 for a base that is not positive.
+    static func pow(_ x: Double, _ y: Double) -> Double { x > 0 ? exp2(y * log2(x)) : 0 }
+
+    private static let ln2 = 0.693_147_180_559_945_3
+}
