@@ -169,57 +169,12 @@ struct AdminController: Sendable {
         }
     }
 
-    private struct Listed: Encodable {
-        struct Rendition: Encodable {
-            var format: String
-            var options: [String: String]
-            var bytes: Int64
-            var age: Int64
-            var state: String
-            var freshFor: Int64
-            var hits: Int
-            var object: String
-
-            private enum CodingKeys: String, CodingKey {
-                case format
-                case options
-                case bytes
-                case age
-                case state
-                case freshFor = "fresh_for"
-                case hits
-                case object
-            }
-
-            init(_ listed: ListedRendition) {
-                // A canonical text has commas between its parts only.
-                let parts = listed.rendition.split(separator: ",")
-                format = parts.first.map { String($0) } ?? listed.object.fileExtension
-                let pairs = parts.dropFirst().map { $0.split(separator: "=", maxSplits: 1).map { String($0) } }
-                options = Dictionary(pairs.map { ($0[0], $0.count > 1 ? $0[1] : "") }) { first, _ in first }
-                bytes = listed.object.length
-                age = listed.age
-                (state, freshFor) =
-                    switch listed.freshness {
-                    case .fresh(let remaining): ("fresh", remaining)
-                    case .stale: ("stale", 0)
-                    case .expired: ("expired", 0)
-                    case .unconfirmed: ("unconfirmed", 0)
-                    }
-                hits = listed.uses
-                object = "/object/\(listed.object.id).\(listed.object.fileExtension)"
-            }
-        }
-
-        var url: String
-        var renditions: [Rendition]
-    }
-
     /// What this node has stored of a source.
     private func list(_ url: String) -> HTTPReply {
         .later { [cache] in
             do throws(CacheError) {
-                return Self.json(Listed(url: url, renditions: try await cache.list(of: url).map { Listed.Rendition($0) }))
+                return Self.json(
+                    CacheListing(url: url, renditions: try await cache.list(of: url).map { CacheListing.Rendition($0) }))
             } catch {
                 return ProblemDocument.response(Problem(.init(error)))
             }

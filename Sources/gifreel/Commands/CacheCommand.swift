@@ -3,6 +3,7 @@ internal import Fetch
 internal import Foundation
 internal import Prewarm
 internal import SystemIO
+internal import Web
 
 /// `gifreel cache`: describes the cache of a running server, or what it has stored of sources.
 struct CacheCommand: ParsableCommand {
@@ -52,24 +53,8 @@ struct CacheCommand: ParsableCommand {
         }
     }
 
-    private struct Listed: Decodable {
-        struct Rendition: Decodable {
-            var format: String
-            var options: [String: String]
-            var bytes: Int64
-            var age: Int64
-            var state: String
-            var freshFor: Int64
-            var hits: Int
-            var object: String
-        }
-
-        var url: String
-        var renditions: [Rendition]
-    }
-
     private static func printRenditions(_ body: Data) throws {
-        let listed = try decoded(Listed.self, body)
+        let listed = try decoded(CacheListing.self, body)
         print("\(listed.url): \(listed.renditions.isEmpty ? "nothing stored" : "\(listed.renditions.count) stored")")
         for rendition in listed.renditions {
             let options = rendition.options.sorted { $0.key < $1.key }.map { ",\($0.key)=\($0.value)" }.joined()
@@ -90,6 +75,13 @@ struct CacheCommand: ParsableCommand {
         var misses: Int64
         var evictions: Int64
         var inProgress: Int64
+
+        private enum CodingKeys: String, CodingKey {
+            case objects, bytes, aliases, hits, misses, evictions
+            case diskBytes = "disk_bytes"
+            case limitBytes = "limit_bytes"
+            case inProgress = "in_progress"
+        }
     }
 
     private static func printNumbers(_ body: Data) throws {
@@ -103,9 +95,7 @@ struct CacheCommand: ParsableCommand {
     }
 
     private static func decoded<Document: Decodable>(_ type: Document.Type, _ body: Data) throws -> Document {
-        let decoder = JSONDecoder()
-        decoder.keyDecodingStrategy = .convertFromSnakeCase
-        guard let document = try? decoder.decode(type, from: body) else {
+        guard let document = try? JSONDecoder().decode(type, from: body) else {
             throw AdminServer.failure("The answer is not that of a Gifreel server of this version.")
         }
         return document

@@ -1,0 +1,51 @@
+internal import Cache
+
+/// The body of `GET /cache?url=` (docs/api.md).
+package struct CacheListing: Codable, Sendable {
+    package struct Rendition: Codable, Sendable {
+        /// The name of the format.
+        package let format: String
+        /// The options that differ from their defaults.
+        package let options: [String: String]
+        package let bytes: Int64
+        /// Seconds since the origin's last response.
+        package let age: Int64
+        /// `fresh`, `stale`, `expired` or `unconfirmed`; see ``Freshness``.
+        package let state: String
+        /// Seconds until the origin is asked again; 0 unless it is fresh.
+        package let freshFor: Int64
+        /// Responses while the object has been in memory.
+        package let hits: Int
+        /// The path of the object.
+        package let object: String
+
+        private enum CodingKeys: String, CodingKey {
+            case format, options, bytes, age, state, hits, object
+            case freshFor = "fresh_for"
+        }
+
+        init(_ listed: ListedRendition) {
+            // A canonical text has commas between its parts only.
+            let parts = listed.rendition.split(separator: ",")
+            format = parts.first.map { String($0) } ?? listed.object.fileExtension
+            let pairs = parts.dropFirst().map { $0.split(separator: "=", maxSplits: 1).map { String($0) } }
+            options = Dictionary(pairs.map { ($0[0], $0.count > 1 ? $0[1] : "") }) { first, _ in first }
+            bytes = listed.object.length
+            age = listed.age
+            (state, freshFor) =
+                switch listed.freshness {
+                case .fresh(let remaining): ("fresh", remaining)
+                case .stale: ("stale", 0)
+                case .expired: ("expired", 0)
+                case .unconfirmed: ("unconfirmed", 0)
+                }
+            hits = listed.uses
+            object = "/object/\(listed.object.id).\(listed.object.fileExtension)"
+        }
+    }
+
+    /// The canonical URL of the source.
+    package let url: String
+    /// The newest first.
+    package let renditions: [Rendition]
+}
