@@ -40,7 +40,7 @@ import Testing
         #expect(try server.request("GET", address.replacingOccurrences(of: ".\(format)", with: ".mp4")).status == 404)
     }
 
-    @Test(arguments: [("webm", "video/webm"), ("avif", "image/avif"), ("awebp", "image/webp")])
+    @Test(arguments: [("webm", "video/webm"), ("avif", "image/avif"), ("awebp", "image/webp"), ("gif", "image/gif")])
     func moreVideosAreMadeStoredAndListed(_ format: String, _ type: String) throws {
         // An AVIF that is larger than its source is not listed. Decoders skip what is behind the trailer.
         let gif = gif + [UInt8](repeating: 0, count: 20_000)
@@ -51,11 +51,13 @@ import Testing
         #expect(made.status == 200 && made["content-type"] == type && made["cache-status"] == "gifreel; fwd=miss; stored")
         let signatures: [String: [UInt8]] = [
             "webm": [0x1a, 0x45, 0xdf, 0xa3], "avif": [0, 0, 0, 44] + Array("ftypavis".utf8), "awebp": Array("RIFF".utf8),
+            "gif": Array("GIF89a".utf8),
         ]
         #expect(made.body.starts(with: try #require(signatures[format])))
         let range = try server.request("GET", "/\(format),speed=2/\(origin.url("/a.gif"))", headers: ["Range: bytes=0-1"])
         #expect(range.status == 206 && range.body == Array(made.body.prefix(2)))
-        let swapped = try server.request("GET", "/media/a.\(format)?speed=2")
+        let name = format == "gif" ? "gif.gif" : format
+        let swapped = try server.request("GET", "/media/a.\(name)?speed=2")
         #expect(swapped.status == 200 && swapped.body == made.body)
         let posted = try server.request("POST", "/\(format),speed=2", body: gif)
         let address = try #require(posted["content-location"])

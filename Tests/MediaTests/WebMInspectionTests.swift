@@ -4,7 +4,7 @@ import Testing
 
 @testable import Media
 
-@Suite("WebM, AVIF and animated WebP of a worker are believed only byte by byte", .timeLimit(.minutes(10)))
+@Suite("WebM, AVIF, animated WebP and GIF of a worker are believed only byte by byte", .timeLimit(.minutes(10)))
 struct WebMInspectionTests {
     private struct Made: CustomStringConvertible {
         let format: OutputFormat
@@ -37,12 +37,12 @@ struct WebMInspectionTests {
             ("transparent still", WebMTests.sprite([40], loop: nil), thirds),
         ]
         return sources.flatMap { name, gif, options in
-            [OutputFormat.webm, .avif, .awebp].compactMap { try? Made(name, $0, gif, options) }
+            [OutputFormat.webm, .avif, .awebp, .gif].compactMap { try? Made(name, $0, gif, options) }
         }
     }()
 
     @Test func trueFilesPass() throws {
-        #expect(Self.made.count == 18)
+        #expect(Self.made.count == 24)
         for made in Self.made { #expect(try inspectionFlaw(made.bytes, made.claim) == nil, "\(made)") }
     }
 

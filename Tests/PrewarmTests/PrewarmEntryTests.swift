@@ -45,7 +45,7 @@ struct PrewarmEntryTests {
                 == .invalidOption(
                     name: "format", reason: "is “html”, which is not stored; give another one, such as mp4 or json"))
         // The source itself is stored, and so are its facts.
-        for format in ["gif", "json", "mp4"] {
+        for format in ["gif", "original", "json", "mp4"] {
             #expect(try PrewarmEntry(url: "http://a/1.gif", format: format).target().rendition.format.rawValue == format)
         }
     }

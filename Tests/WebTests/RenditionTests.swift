@@ -113,7 +113,7 @@ import Testing
         arguments: [
             (Rendition.Format.mp4, ["frame", "preset"]), (.output(.webm), ["bg", "codec", "frame"]),
             (.output(.avif), ["bg", "codec", "frame", "preset"]),
-            (.awebp, ["bg", "codec", "frame", "preset", "tune"]),
+            (.awebp, ["bg", "codec", "frame", "preset", "tune"]), (.gif, ["bg", "codec", "frame", "preset", "tune"]),
             (.jpg, ["codec", "speed", "fps", "start", "end", "loops", "max_bytes", "preset", "tune"]),
             (.webp, ["bg", "codec", "speed", "fps", "start", "end", "loops", "max_bytes", "preset", "tune"]),
             (.png, ["bg", "codec", "quality", "speed", "fps", "start", "end", "loops", "max_bytes", "preset", "tune"]),

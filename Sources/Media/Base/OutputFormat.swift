@@ -10,6 +10,8 @@ package enum OutputFormat: UInt8, Sendable, CaseIterable {
     case avif
     /// An animated WebP, or a still one of a still source; with alpha where the source is transparent.
     case awebp
+    /// An animated GIF that shows the same in fewer bytes.
+    case gif
     /// One frame as JPEG.
     case jpg
     /// One frame as PNG.

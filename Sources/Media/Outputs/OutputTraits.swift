@@ -43,6 +43,7 @@ extension OutputFormat {
         case .webm: .webm
         case .avif: .avif
         case .awebp: .awebp
+        case .gif: .gif
         case .jpg: .jpg
         case .png: .png
         case .webp: .webp
@@ -94,6 +95,11 @@ extension OutputTraits {
         version: AnimatedWebPOutput.version, encoder: nil, isRequired: false, cost: 3,
         // libwebp searches the whole picture for repetitions.
         memory: 1.5, make: AnimatedWebPOutput.convert, inspect: withoutCodecs(AnimatedWebPInspection.inspect))
+    fileprivate static let gif = OutputTraits(
+        name: "gif", mediaType: "image/gif", kind: .sequence,
+        options: [.size, .quality, .lossless, .budget, .time, .pixels],
+        version: GIFOutput.version, encoder: nil, isRequired: false, cost: 2, make: GIFOutput.convert,
+        inspect: withoutCodecs(GIFInspection.inspect))
     fileprivate static let jpg = OutputTraits(
         name: "jpg", mediaType: "image/jpeg", kind: .poster, options: [.size, .background, .quality, .frame, .pixels],
         version: PosterEncoder.version, encoder: PosterCodec.jpeg.encoder, isRequired: true, make: JPEGOutput.convert,

@@ -29,7 +29,7 @@ package struct PrewarmEntry: Sendable, Hashable {
         guard let format = Rendition.Format(rawValue: format) else {
             throw .invalidOption(name: "format", reason: "is not the name of a format")
         }
-        guard format.output != nil || format == .gif else {
+        guard format.output != nil || format == .original else {
             throw .invalidOption(
                 name: "format",
                 reason: "is “\(format.rawValue)”, which is not stored; give another one, such as mp4 or json")

@@ -11,11 +11,12 @@ extension Rendition {
         case html
         /// The source itself: the response of a mount that negotiates to clients that name no other format. It cannot be requested
         /// by name and has no options. Its media type follows from its bytes; see ``OriginalFile``.
-        case gif
+        case original
 
         package static var mp4: Format { .output(.mp4) }
         package static var avif: Format { .output(.avif) }
         package static var awebp: Format { .output(.awebp) }
+        package static var gif: Format { .output(.gif) }
         package static var jpg: Format { .output(.jpg) }
         package static var png: Format { .output(.png) }
         package static var webp: Format { .output(.webp) }
@@ -34,7 +35,7 @@ extension Rendition {
         /// The length of the longest name in bytes.
         private static let longestName = byName.keys.map(\.utf8.count).max() ?? 0
 
-        private static let byName = Dictionary(uniqueKeysWithValues: (allCases + [.gif]).map { ($0.rawValue, $0) })
+        private static let byName = Dictionary(uniqueKeysWithValues: (allCases + [.original]).map { ($0.rawValue, $0) })
 
         package init?(rawValue: String) {
             guard let format = Self.byName[rawValue] else { return nil }
@@ -45,7 +46,7 @@ extension Rendition {
             switch self {
             case .output(let output): output.traits.name
             case .html: "html"
-            case .gif: "gif"
+            case .original: "original"
             }
         }
 
@@ -53,7 +54,7 @@ extension Rendition {
         package static func named(_ name: some StringProtocol) -> Format? {
             // Clients choose the length of a name.
             guard name.utf8.count <= longestName else { return nil }
-            return byName[String(name)].flatMap { $0 == .gif ? nil : $0 }
+            return byName[String(name)].flatMap { $0 == .original ? nil : $0 }
         }
 
         /// The media type.
@@ -61,7 +62,7 @@ extension Rendition {
             switch self {
             case .output(let output): output.traits.mediaType
             case .html: "text/html; charset=utf-8"
-            case .gif: "image/gif"
+            case .original: "image/gif"
             }
         }
 
@@ -82,7 +83,7 @@ extension Rendition {
             switch self {
             case .output(let output): output.traits.kind != .facts
             case .html: false
-            case .gif: true
+            case .original: true
             }
         }
 

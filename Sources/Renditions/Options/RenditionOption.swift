@@ -27,7 +27,7 @@ package enum RenditionOption: String, Sendable, CaseIterable {
         switch format {
         case .output(let output): output.traits.options.contains(group)
         case .html: self != .codec && self != .preset
-        case .gif: false
+        case .original: false
         }
     }
 
@@ -67,7 +67,7 @@ package enum RenditionOption: String, Sendable, CaseIterable {
         case .loops: "must be a whole number from 1 to 20"
         case .maxBytes: "must be a whole number from 1000 to 100000000"
         case .preset: "must be sticker"
-        case .quality: "must be a whole number from 1 to 100, or lossless on the formats that are so by default"
+        case .quality: "must be a whole number from 1 to 100"
         case .speed: "must be a number from 0.1 to 10"
         case .tune: "must be auto, film, screen or pixel"
         case .undither: "must be 0 or 1"

@@ -183,7 +183,7 @@ package struct RenditionPipeline: Sendable {
         insteadOf error: RenditionError, for request: RenditionRequest
     ) async throws(RenditionError) -> RenditionResult? {
         guard error.concernsRendition else { return nil }
-        var original = request.with(Rendition(format: .gif))
+        var original = request.with(Rendition(format: .original))
         // Any other attempt has used the client's allowance already.
         if case .remembered = error {} else { original.allowance = .unlimited }
         do throws(RenditionError) {

@@ -17,7 +17,7 @@ struct RenditionProducer: Sendable {
     func produce(_ production: Production, _ flight: Flight) async throws(RenditionError) -> RenditionResult {
         if let result = await reuse(production) { return result }
         if let result = await sharing?.load(production) { return result }
-        if production.rendition.format == .gif { return try await publishOriginal(production) }
+        if production.rendition.format == .original { return try await publishOriginal(production) }
         let conversion = try await traced(production, flight)
         var finished = production.converted(conversion.report)
         if let last = finished.rendition.pastEnd, let frame = finished.rendition.options.frame.number,

@@ -77,6 +77,7 @@ struct HomePage: Sendable {
         "webm": ("WebM, VP9", "A video that keeps transparency."),
         "avif": ("AVIF", "An animated image for the element img."),
         "awebp": ("Animated WebP", "A lossless image for the element img."),
+        "gif": ("GIF", "The same animation in fewer bytes."),
         "jpg": ("JPEG", "The first frame."),
         "png": ("PNG", "The first frame, lossless, with transparency."),
         "webp": ("WebP", "The first frame, with transparency."),

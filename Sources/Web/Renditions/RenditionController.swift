@@ -53,7 +53,7 @@ struct RenditionController: Sendable {
     ) -> HTTPReply {
         let rendition = target.negotiation?.rendition(for: AcceptField(request)) ?? named
         // If the rendition is larger than the GIF, the GIF is the negotiated response.
-        let alternative = rendition.format == .gif ? nil : target.negotiation?.original
+        let alternative = rendition.format == .original ? nil : target.negotiation?.original
         let renditionRequest = RenditionRequest(
             rendition, of: source, urgency: client.urgency, client: client.network, allowance: client.allowance,
             alternative: alternative, isOnlyFromStore: client.wantsStoredOnly)

@@ -224,7 +224,7 @@ struct RenditionResponder: Sendable {
 
     private func resource(_ rendition: CachedRendition) -> HTTPResource {
         let format = Rendition.Format(rawValue: rendition.fileExtension)
-        let mediaType = format == .gif ? OriginalFile.mediaType(rendition.descriptor) : format?.contentType
+        let mediaType = format == .original ? OriginalFile.mediaType(rendition.descriptor) : format?.contentType
         return HTTPResource(
             file: rendition.descriptor, length: Int(rendition.length), contentType: mediaType ?? "application/octet-stream",
             entityTag: Self.entityTag(rendition), lastModified: Int(rendition.created), headers: common)

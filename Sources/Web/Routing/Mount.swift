@@ -164,7 +164,9 @@ package struct MountAddress: Sendable, Equatable {
     ///   - fileExtension: The name of a format.
     ///   - options: Including `expires` and `sig`, if the target is signed.
     func target(_ fileExtension: String, _ options: [QueryItem] = []) -> String {
-        "\(stem).\(fileExtension)" + query(options)
+        // Without the extension of the source, this one would name the source.
+        let isAmbiguous = !isSourcePath && fileExtension == Rendition.Format.gif.rawValue
+        return (isAmbiguous ? "\(stem).gif" : stem) + ".\(fileExtension)" + query(options)
     }
 
     /// The target of the source itself.

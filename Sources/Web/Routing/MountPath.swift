@@ -15,6 +15,7 @@ struct MountPath: Equatable {
     ///
     /// If the mount has GIFs only, a rendition has the path of its GIF with another extension: `a.mp4` is made of `a.gif`. Otherwise the
     /// extension of the format follows that of the source, `a.webp.mp4`, and a name with one extension, `a.mp4`, stands for a GIF.
+    /// `a.gif.gif` is a rendition of `a.gif` in either case.
     ///
     /// - Returns: Nil if the path ends in no extension of a source and in no format's name, or names no source.
     init?(_ path: Substring, sources: [SourceFormat]) {
@@ -22,9 +23,10 @@ struct MountPath: Equatable {
         let extensions = sources.flatMap(\.fileExtensions)
         let hasOnlyGIFs = sources == [.gif]
         let format = Rendition.Format.named(last)
-        // First, because png and webp are extensions of sources and of posters.
-        if !hasOnlyGIFs, let format, let (_, inner) = name.splitAtExtension, extensions.contains(inner) {
-            self.init(source: String(name), stem: String(name), format: format, isSource: false)
+        // First, because gif and webp are extensions of sources and names of formats.
+        if !hasOnlyGIFs || format == .gif, let format, let (_, inner) = name.splitAtExtension, extensions.contains(inner) {
+            let stem = hasOnlyGIFs ? name.dropLast(inner.utf8.count + 1) : name
+            self.init(source: String(name), stem: String(stem), format: format, isSource: false)
             return
         }
         if extensions.contains(last) {

@@ -18,7 +18,7 @@ package struct Negotiation: Sendable, Equatable {
         self.video = video
         avif = offered.contains(.avif) ? video.inFormat(.avif) : nil
         webp = offered.contains(.awebp) ? video.inFormat(.awebp) : nil
-        original = Rendition(format: .gif)
+        original = Rendition(format: .original)
     }
 
     /// The rendition for a client.

@@ -26,7 +26,7 @@ struct ConvertCommand: ParsableCommand {
     var directory: String?
 
     @Option(
-        help: "mp4, webm, avif, awebp, jpg, png, webp or json. Default: the extension of OUT; mp4 with --to or -."
+        help: "mp4, webm, avif, awebp, gif, jpg, png, webp or json. Default: the extension of OUT; mp4 with --to or -."
     )
     var format: String?
 

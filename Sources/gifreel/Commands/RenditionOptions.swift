@@ -24,7 +24,7 @@ struct RenditionOptions: ParsableArguments {
     @Option(help: "RRGGBB: the background of transparent pixels in mp4 and jpg. Default: ffffff.")
     var bg: String?
 
-    @Option(help: "1 to 100, or lossless in awebp, which is its default. Default: 60.")
+    @Option(help: "1 to 100, or lossless in awebp and gif, which is their default. Default: 60.")
     var quality: String?
 
     @Option(help: "1000 to 100000000: the bytes that the file may have; the quality is lowered as far as necessary.")

@@ -176,7 +176,7 @@ extension ServiceConfiguration {
             store.prefix = settings.prefix ?? ""
             store.timeout = settings.timeout
             store.lookupTimeout = settings.lookupTimeout
-            store.fileExtensions = Rendition.Format.allCases.map(\.rawValue) + [Rendition.Format.gif.rawValue]
+            store.fileExtensions = Rendition.Format.allCases.map(\.rawValue) + [Rendition.Format.original.rawValue]
             store.outbox.directory = cache.directory + "/outbox"
             store.outbox.maxBytes = settings.queueBytes.bytes
             try store.validate()

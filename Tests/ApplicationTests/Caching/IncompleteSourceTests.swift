@@ -12,7 +12,7 @@ import Testing
         return origin
     }
 
-    @Test(arguments: ["mp4", "mp4,codec=av1", "webm", "avif", "awebp", "jpg", "png,frame=auto", "webp,frame=9"])
+    @Test(arguments: ["mp4", "mp4,codec=av1", "webm", "avif", "awebp", "gif", "jpg", "png,frame=auto", "webp,frame=9"])
     func renditionsOfSuchASourceAreTrustedForAShortTime(_ rendition: String) throws {
         let origin = try origin()
         defer { origin.stop() }
@@ -66,7 +66,7 @@ import Testing
         return bytes
     }
 
-    @Test(arguments: ["mp4", "webm", "avif", "awebp", "jpg", "json"])
+    @Test(arguments: ["mp4", "webm", "avif", "awebp", "gif", "jpg", "json"])
     func aFrameWhosePixelsCannotBeDecodedBreaksTheSourceOff(_ format: String) throws {
         let origin = try LoopbackOrigin()
         defer { origin.stop() }

@@ -48,7 +48,7 @@ struct ResponseChecks: Sendable {
             return nil
         }
         let contents: SourceContents
-        if rendition.format == .gif {
+        if rendition.format == .original {
             guard let source = SourceContents(bytes), source.group == group else {
                 report("a response has the bytes of no version of its source")
                 return nil

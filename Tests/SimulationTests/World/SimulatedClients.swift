@@ -57,7 +57,7 @@ final class SimulatedClients: Sendable {
     private static let renditions: [Rendition] = {
         var small = Rendition(format: .mp4)
         try? small.set("quality", to: "30")
-        return [Rendition(format: .mp4), small, Rendition(format: .gif)]
+        return [Rendition(format: .mp4), small, Rendition(format: .original)]
     }()
 
     private func randomRequest(_ url: Int) -> RenditionRequest {
@@ -67,7 +67,7 @@ final class SimulatedClients: Sendable {
     private func makeRequest(_ url: Int, _ rendition: Rendition) -> RenditionRequest {
         guard let source = try? SourceURL(Ledger.urls[url]) else { preconditionFailure("a URL of the ledger is valid") }
         return RenditionRequest(
-            rendition, of: source, alternative: scheduler.chance(0.2) ? Rendition(format: .gif) : nil)
+            rendition, of: source, alternative: scheduler.chance(0.2) ? Rendition(format: .original) : nil)
     }
 
     /// Starts a request whose response is counted. `body` returns whether it is an error.
@@ -100,7 +100,7 @@ final class SimulatedClients: Sendable {
         do throws(RenditionError) {
             switch try await node.pipeline.findOrFollow(request) {
             case .rendition(let result):
-                let gif = result.rendition.fileExtension == "gif" ? Rendition(format: .gif) : request.rendition
+                let gif = result.rendition.fileExtension == "original" ? Rendition(format: .original) : request.rendition
                 check(result, of: gif, Ledger.group(url), url, floor, began)
                 return false
             case .source(let source): return await !read(source, url, floor)

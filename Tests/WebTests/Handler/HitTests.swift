@@ -150,7 +150,7 @@ import Testing
             #expect(before["content-type"] == "application/json")
             #expect(before.permits(60, ", stale-while-revalidate=604800, stale-if-error=604800"))
             let renditions = try #require(try before.json()["renditions"] as? [String: [String: Any]])
-            #expect(Set(renditions.keys) == ["mp4", "mp4,codec=av1", "webm", "avif", "awebp", "jpg", "png", "webp"])
+            #expect(Set(renditions.keys) == ["mp4", "mp4,codec=av1", "webm", "avif", "awebp", "gif", "jpg", "png", "webp"])
             #expect(renditions["mp4"]?["bytes"] == nil)
             #expect(renditions["mp4"]?["url"] as? String == web.target("mp4", "/a.gif"))
 

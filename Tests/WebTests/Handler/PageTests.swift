@@ -180,6 +180,7 @@ import Testing
             let all = [
                 "mp4": "video/mp4; codecs=\"avc1.64000a\"", "mp4,codec=av1": "video/mp4; codecs=\"av01.0.00M.08\"",
                 "webm": "video/webm; codecs=\"vp09.00.10.08\"", "avif": "image/avif", "awebp": "image/webp",
+                "gif": "image/gif",
                 "jpg": "image/jpeg", "png": "image/png", "webp": "image/webp",
             ]
             #expect(types == all.filter { before[$0.key] != nil })

@@ -15,6 +15,7 @@ import Testing
         ("/x/a.gif", "/x/a.gif mp4 itself"), ("/a.GIF", "/a.GIF mp4 itself"), ("/a.mp4", "/a.gif mp4"),
         ("/a.webp", "/a.gif webp"),
         ("/a.png", "/a.gif png"), ("/a.webp.mp4", "/a.webp.gif mp4"), ("/a.gif.jpg", "/a.gif.gif jpg"),
+        ("/a.gif.gif", "/a.gif gif"), ("/x/a.b.gif", "/x/a.b.gif mp4 itself"),
     ])
     func withGIFsOnlyTheExtensionIsReplaced(_ path: String, _ expected: String) {
         #expect(named(path, [.gif]) == expected)
@@ -25,6 +26,7 @@ import Testing
         ("/a.apng", "/a.apng mp4 itself"), ("/a.webp.mp4", "/a.webp mp4"), ("/a.png.webp", "/a.png webp"),
         ("/a.png.webp.mp4", "/a.png.webp mp4"),
         ("/a.png.jpg", "/a.png jpg"), ("/a.gif.jpg", "/a.gif jpg"), ("/a.mp4", "/a.gif mp4"), ("/a.b.json", "/a.b.gif json"),
+        ("/a.gif.gif", "/a.gif gif"), ("/a.webp.gif", "/a.webp gif"),
     ])
     func withOtherFormatsTheExtensionIsAppended(_ path: String, _ expected: String) {
         #expect(named(path, Self.all) == expected)
@@ -41,7 +43,7 @@ import Testing
             for path in ["/a.gif", "/a.webp", "/a.webp.mp4", "/b.mp4", "/c.png.html"] {
                 guard let path = MountPath(path[...], sources: sources) else { continue }
                 let address = MountAddress(stem: path.stem, isSourcePath: path.stem == path.source)
-                for target in [address.target("mp4"), address.target("png"), address.target("webp"), address.source] {
+                for target in ["mp4", "png", "webp", "gif"].map({ address.target($0) }) + [address.source] {
                     #expect(MountPath(target[...], sources: sources)?.source == path.source, "\(target)")
                 }
             }

@@ -53,7 +53,7 @@ import Testing
         let negotiation = Negotiation(video, offered: [.avif, .awebp])
         #expect(negotiation.avif?.canonicalText == "avif,width=100")
         #expect(negotiation.webp?.canonicalText == "awebp,width=100")
-        #expect(negotiation.original.canonicalText == "gif")
+        #expect(negotiation.original.canonicalText == "original")
         let accepted = ["video/mp4", "image/avif", "image/webp", "image/*"]
         let selected = accepted.map { negotiation.rendition(for: AcceptField([$0])) }
         #expect(selected == [video, negotiation.avif, negotiation.webp, negotiation.original])

@@ -81,7 +81,9 @@ import Testing
     {
         let mounts = ["media": "https://cdn.test/up/"]
         let query = format == .json ? "" : "?width=40"
-        guard case .rendition(let rendition, let url) = try parse("/media/x/y.\(format.rawValue)\(query)", mounts: mounts)
+        // The path that ends in .gif alone is that of the source.
+        let name = format == .gif ? "gif.gif" : format.rawValue
+        guard case .rendition(let rendition, let url) = try parse("/media/x/y.\(name)\(query)", mounts: mounts)
         else {
             Issue.record("no rendition")
             return
@@ -110,7 +112,7 @@ import Testing
         let mounts = ["media": "https://cdn.test/up/"]
         expectNotFound(
             "/avi/http://a.test/a.gif",
-            saying: "There is no format “avi”. The formats are mp4, webm, avif, awebp, jpg, png, webp, json, html.")
+            saying: "There is no format “avi”. The formats are mp4, webm, avif, awebp, gif, jpg, png, webp, json, html.")
         expectNotFound("/avi,width=3?url=http://a.test/", saying: "no format “avi”")
         expectNotFound("/nothing/a.mp4", mounts: mounts, saying: "There is no mount “nothing”")
         expectNotFound("/<b>x</b>/a.mp4", mounts: mounts, saying: "There is no resource at this path.")

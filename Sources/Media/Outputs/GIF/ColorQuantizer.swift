@@ -1,0 +1,128 @@
+/// Chooses a palette for colours by median cut (Heckbert 1982) and three rounds of k-means. Works with whole numbers, so that the same
+/// colours have the same palette everywhere. Not thread-safe.
+final class ColorQuantizer {
+    /// Bits of each component by which colours are told apart.
+    private static let bits: UInt32 = 5
+    private static let rounds = 3
+
+    /// Colours that are not told apart.
+    private struct Cell {
+        var count = 0
+        var red = 0
+        var green = 0
+        var blue = 0
+
+        subscript(component: Int) -> Int { (component == 0 ? red : component == 1 ? green : blue) / max(1, count) }
+    }
+
+    private let cells: HeapBuffer<Cell>
+    /// The index of each cell's colour in the palette.
+    private let nearest: HeapBuffer<UInt8>
+
+    init() throws(TranscodeError) {
+        cells = try HeapBuffer(count: 1 << (3 * Int(Self.bits)))
+        nearest = try HeapBuffer(count: 1 << (3 * Int(Self.bits)))
+        nearest.base.initialize(repeating: 0, count: nearest.count)
+    }
+
+    /// Forgets all colours.
+    func begin() { cells.base.initialize(repeating: Cell(), count: cells.count) }
+
+    func count(_ color: UInt32) {
+        let cell = cells.base + Self.cell(color)
+        cell.pointee.count &+= 1
+        cell.pointee.red &+= Int(color & 255)
+        cell.pointee.green &+= Int(color >> 8 & 255)
+        cell.pointee.blue &+= Int(color >> 16 & 255)
+    }
+
+    /// The index of the palette's colour for a colour that was counted.
+    func index(of color: UInt32) -> Int { Int(nearest.base[Self.cell(color)]) }
+
+    private static func cell(_ color: UInt32) -> Int {
+        let rest = 8 - bits
+        let mask: UInt32 = 1 << bits - 1
+        return Int((color >> rest & mask) << (2 * bits) | (color >> (8 + rest) & mask) << bits | color >> (16 + rest) & mask)
+    }
+
+    /// Chooses up to `most` opaque colours.
+    func palette(_ most: Int) -> [UInt32] {
+        let used = (0..<cells.count).filter { cells.base[$0].count > 0 }
+        var means = boxes(used, most).map(mean)
+        for round in 0...Self.rounds {
+            var sums = [Cell](repeating: Cell(), count: means.count)
+            for index in used {
+                let cell = cells.base[index]
+                let choice = Self.nearest((cell[0], cell[1], cell[2]), means)
+                nearest.base[index] = UInt8(truncatingIfNeeded: choice)
+                sums[choice].count += cell.count
+                sums[choice].red += cell.red
+                sums[choice].green += cell.green
+                sums[choice].blue += cell.blue
+            }
+            // The last round only assigns.
+            if round == Self.rounds { break }
+            for index in means.indices where sums[index].count > 0 {
+                means[index] = (sums[index][0], sums[index][1], sums[index][2])
+            }
+        }
+        return means.map { UInt32($0.0) | UInt32($0.1) << 8 | UInt32($0.2) << 16 | PixelFormat.opaque }
+    }
+
+    private static func nearest(_ color: (Int, Int, Int), _ means: [(Int, Int, Int)]) -> Int {
+        var (best, least) = (0, Int.max)
+        for (index, mean) in means.enumerated() {
+            let (red, green, blue) = (color.0 &- mean.0, color.1 &- mean.1, color.2 &- mean.2)
+            let distance = red &* red &+ green &* green &+ blue &* blue
+            if distance < least { (best, least) = (index, distance) }
+        }
+        return best
+    }
+
+    private func mean(_ box: ArraySlice<Int>) -> (Int, Int, Int) {
+        var sum = Cell()
+        for index in box {
+            sum.count += cells.base[index].count
+            sum.red += cells.base[index].red
+            sum.green += cells.base[index].green
+            sum.blue += cells.base[index].blue
+        }
+        return (sum[0], sum[1], sum[2])
+    }
+
+    /// Splits cells into up to `most` boxes, each time the one with the largest squared error.
+    private func boxes(_ used: [Int], _ most: Int) -> [ArraySlice<Int>] {
+        var boxes = [(cells: used[...], spread: spread(used[...]))]
+        while boxes.count < most, let index = boxes.indices.max(by: { boxes[$0].spread.error < boxes[$1].spread.error }),
+            boxes[index].spread.error > 0
+        {
+            let (cells, spread) = boxes[index]
+            let sorted = cells.sorted { (value($0, spread.component), $0) < (value($1, spread.component), $1) }
+            let middle = mean(cells)
+            let mean = spread.component == 0 ? middle.0 : spread.component == 1 ? middle.1 : middle.2
+            let split = min(max(1, sorted.firstIndex { value($0, spread.component) > mean } ?? 1), sorted.count - 1)
+            let parts = [sorted[..<split], sorted[split...]]
+            boxes[index] = (parts[0], self.spread(parts[0]))
+            boxes.append((parts[1], self.spread(parts[1])))
+        }
+        return boxes.map(\.cells)
+    }
+
+    private func value(_ cell: Int, _ component: Int) -> Int { cells.base[cell][component] }
+
+    /// The component in which the cells of a box differ most, and the sum of the squared differences to its mean.
+    private func spread(_ box: ArraySlice<Int>) -> (component: Int, error: Int) {
+        if box.count < 2 { return (0, 0) }
+        let middle = mean(box)
+        var errors = [0, 0, 0]
+        for index in box {
+            let cell = cells.base[index]
+            for (component, mean) in [middle.0, middle.1, middle.2].enumerated() {
+                let difference = cell[component] - mean
+                errors[component] += cell.count * difference * difference
+            }
+        }
+        let component = (0..<3).max { errors[$0] < errors[$1] } ?? 0
+        return (component, errors[component])
+    }
+}

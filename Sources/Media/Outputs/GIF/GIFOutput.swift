@@ -1,0 +1,111 @@
+/// Writes a GIF that shows the same animation in fewer bytes, without loss unless a quality is given or the pictures have more colours than
+/// GIF allows.
+enum GIFOutput: OutputMaker {
+    /// The version that becomes part of an object's name. Change it with anything that changes the output bytes.
+    static let version = "gif-1"
+
+    static func make<Decoder: AnimationDecoder & ~Copyable>(
+        _ transcoder: Transcoder, _: Decoder.Type, _ bytes: UnsafeRawBufferPointer, to descriptor: Int32,
+        _ meter: FrameMeter
+    ) throws(TranscodeError) -> TranscodeResult {
+        let options = transcoder.options
+        let summary = try AnimationSummary(scanning: bytes, by: Decoder.self, limits: transcoder.limits)
+        let geometry = PictureGeometry(width: summary.width, height: summary.height, options: options)
+        let (width, height) = (geometry.width, geometry.height)
+        // GIF has 16 bits for a side.
+        let most = Int(UInt16.max)
+        guard max(width, height) <= most else { throw .tooLarge(.side, value: max(width, height), maximum: most) }
+        var file = GIFFrames(
+            encoder: try GIFFrameEncoder(width: width, height: height, quality: options.chosenQuality),
+            spool: PacketSpool(descriptor: descriptor))
+        var round = Round()
+        meter.begin(total: summary.delays.count, passes: options.time.loops)
+        for number in 0..<options.time.loops {
+            if number > 0 { meter.beginNextPass() }
+            round = try add(transcoder, Decoder.self, bytes, summary, from: round.end, to: &file, meter)
+            // A still picture shows nothing else when it is repeated.
+            if file.times.count == 1 { break }
+        }
+        let end = round.end
+        try file.finish(at: end)
+        let isStill = file.frames.count == 1
+        let rounds = isStill ? 1 : options.time.loops
+        let writer = GIFWriter(
+            width: width, height: height, palette: file.encoder.global,
+            plays: plays(loopCount: summary.loopCount, rounds: rounds))
+        let layout = writer.layout(file.frames, times: file.times, end: end)
+        let (samples, hasTransparency) = (file.frames.count, file.encoder.hasTransparency)
+        return TranscodeResult(
+            sourceWidth: summary.width, sourceHeight: summary.height, width: width, height: height, frames: round.frames,
+            samples: samples, duration: isStill ? 0 : end, loopCount: summary.loopCount, sourceFormat: Decoder.format,
+            isTransparent: hasTransparency, isBrokenOff: round.isBrokenOff, bytes: try file.assemble(layout))
+    }
+
+    /// One showing of the animation.
+    private struct Round {
+        /// When it ends, in hundredths of a second.
+        var end = 0
+        /// Frames of the source.
+        var frames = 0
+        var isBrokenOff = false
+    }
+
+    /// Adds all pictures of the animation once.
+    private static func add<Decoder: AnimationDecoder & ~Copyable>(
+        _ transcoder: Transcoder, _: Decoder.Type, _ bytes: UnsafeRawBufferPointer, _ summary: AnimationSummary,
+        from start: Int, to file: inout GIFFrames, _ meter: FrameMeter
+    ) throws(TranscodeError) -> Round {
+        var pictures = try PictureSequence<Decoder>(
+            bytes, summary, limits: transcoder.limits, options: transcoder.options, timescale: FrameClock.timescale,
+            shortest: GIFWriter.shortest)
+        while let picture = try pictures.next() {
+            meter.enter(frame: pictures.frames)
+            try file.add(picture, at: start + pictures.time)
+            meter.leave()
+        }
+        return Round(end: start + pictures.end, frames: pictures.frames, isBrokenOff: pictures.isBrokenOff)
+    }
+}
+
+/// The frames of a GIF, and when they are shown.
+private struct GIFFrames: ~Copyable {
+    private(set) var encoder: GIFFrameEncoder
+    private var spool: PacketSpool
+    private(set) var frames: [GIFWriter.Frame] = []
+    /// In hundredths of a second. The last one is that of a frame which waits for the next picture.
+    private(set) var times: [Int] = []
+
+    init(encoder: consuming GIFFrameEncoder, spool: consuming PacketSpool) {
+        self.encoder = encoder
+        self.spool = spool
+    }
+
+    /// Adds a picture, unless it looks like the one before.
+    mutating func add(_ picture: borrowing StillPicture, at time: Int) throws(TranscodeError) {
+        if encoder.isRepetition(picture) { return }
+        try fill(until: time)
+        if let frame = try encoder.add(picture) { try append(frame) }
+        try times.grow(by: time)
+    }
+
+    mutating func finish(at end: Int) throws(TranscodeError) {
+        if times.count > 1 { try fill(until: end) }
+        try append(try encoder.finish())
+        try HeapBuffer.check(bytes: frames.count * FileLayout.mostBytes)
+    }
+
+    /// Shows the picture that waits by several frames, if it is shown for longer than a delay can say.
+    private mutating func fill(until end: Int) throws(TranscodeError) {
+        while let last = times.last, end - last > GIFWriter.longest {
+            try append(try encoder.repeatPicture())
+            try times.grow(by: last + GIFWriter.longest - GIFWriter.shortest)
+        }
+    }
+
+    private mutating func append(_ frame: GIFFrameEncoder.Frame) throws(TranscodeError) {
+        try frames.grow(by: GIFWriter.Frame(frame: frame, packet: try spool.append(encoder.bytes)))
+    }
+
+    /// Writes the file. Returns its length.
+    consuming func assemble(_ layout: FileLayout) throws(TranscodeError) -> Int { try spool.assemble(layout) }
+}

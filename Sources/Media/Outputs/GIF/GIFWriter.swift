@@ -1,0 +1,70 @@
+/// Arranges compressed frames as a GIF (GIF89a).
+struct GIFWriter {
+    struct Frame {
+        let frame: GIFFrameEncoder.Frame
+        /// The position of its image data in the ``PacketSpool``.
+        let packet: Range<Int>
+    }
+
+    /// Browsers show a picture of up to 10 ms for 100 ms, so the shortest time is two hundredths of a second.
+    static let shortest = 2
+    /// The longest delay, in hundredths of a second.
+    static let longest = Int(UInt16.max)
+
+    let width: Int
+    let height: Int
+    let palette: GIFPalette
+    /// How often the animation is played; nil for endlessly.
+    let plays: Int?
+
+    /// Arranges the file.
+    ///
+    /// - Parameters:
+    ///   - times: When each frame is shown, in hundredths of a second.
+    ///   - end: When the last one ends.
+    func layout(_ frames: [Frame], times: [Int], end: Int) -> FileLayout {
+        var layout = FileLayout()
+        layout.append(header + (frames.count > 1 ? repetition : []))
+        for (index, frame) in frames.enumerated() {
+            let isStill = frames.count == 1
+            let duration = isStill ? 0 : (index + 1 < frames.count ? times[index + 1] : end) - times[index]
+            if !isStill || frame.frame.transparent != nil { layout.append(Self.control(frame.frame, delay: duration)) }
+            layout.append(Self.descriptor(frame))
+            layout.append(packet: frame.packet)
+        }
+        layout.append([0x3b])
+        return layout
+    }
+
+    /// The screen and the global palette (§17–19).
+    private var header: [UInt8] {
+        Array("GIF89a".utf8) + Self.number(width) + Self.number(height) + [UInt8(0xf0 | (palette.bits - 1)), 0, 0]
+            + palette.bytes
+    }
+
+    /// The number of repetitions after the first play; nothing for one play.
+    private var repetition: [UInt8] {
+        if plays == 1 { return [] }
+        let count = plays.map { min($0 - 1, Int(UInt16.max)) } ?? 0
+        return [0x21, 0xff, 11] + Array("NETSCAPE2.0".utf8) + [3, 1] + Self.number(count) + [0]
+    }
+
+    /// The graphic control extension (§23).
+    private static func control(_ frame: GIFFrameEncoder.Frame, delay: Int) -> [UInt8] {
+        let fields = frame.disposal.rawValue << 2 | (frame.transparent == nil ? 0 : 1)
+        return [0x21, 0xf9, 4, fields] + number(delay) + [frame.transparent ?? 0, 0]
+    }
+
+    /// The image descriptor (§20) and the palette of the frame.
+    private static func descriptor(_ frame: Frame) -> [UInt8] {
+        let area = frame.frame.rectangle
+        let palette = frame.frame.palette
+        let fields = palette.isEmpty ? 0 : UInt8(0x80 | ((palette.count / 3).trailingZeroBitCount - 1))
+        return [0x2c] + [area.x, area.y, area.width, area.height].flatMap(number) + [fields] + palette
+    }
+
+    /// A little-endian number of 16 bits.
+    private static func number(_ value: Int) -> [UInt8] {
+        [UInt8(truncatingIfNeeded: value), UInt8(truncatingIfNeeded: value >> 8)]
+    }
+}
