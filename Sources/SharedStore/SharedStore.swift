@@ -110,6 +110,9 @@ package final class SharedStore: Sendable {
 
     // MARK: Reading
 
+    /// See ``SharedStoreConfiguration/lookupTimeout``.
+    package var lookupTimeout: Duration { configuration.lookupTimeout }
+
     /// Looks a rendition up, and receives it into a file of the caller.
     ///
     /// Length and SHA-256 are verified before this returns. A rendition that a queued delete is about to remove is not found. For an

@@ -93,7 +93,7 @@ struct SharedRenditions: Sendable {
         var outcome = await cache.link(alias, to: finding.object, epoch: epoch)
         if outcome == nil,
             case .published(let received) = await receive(
-                finding.object, finding.fileExtension, epoch, alias: { _ in alias })
+                finding.object, finding.fileExtension, epoch, isOnlySource: false, alias: { _ in alias })
         {
             outcome = received
         }
@@ -108,7 +108,8 @@ struct SharedRenditions: Sendable {
         guard production.storage.isAllowed else { return nil }
         guard
             case .published(let outcome) = await receive(
-                production.id, production.rendition.format.rawValue, production.epoch, alias: production.alias)
+                production.id, production.rendition.format.rawValue, production.epoch, isOnlySource: false,
+                alias: production.alias)
         else { return nil }
         return production.result(outcome, as: .shared)
     }
@@ -117,7 +118,7 @@ struct SharedRenditions: Sendable {
     ///
     /// - Throws: ``RenditionError/storageFailed(cause:)`` if the tier cannot tell, or the cache takes no file at the moment.
     func load(_ id: ObjectID, fileExtension: String) async throws(RenditionError) -> CachedRendition? {
-        switch await receive(id, fileExtension, cache.epoch(for: nil), alias: { _ in nil }) {
+        switch await receive(id, fileExtension, cache.epoch(for: nil), isOnlySource: true, alias: { _ in nil }) {
         case .published(let outcome): return outcome.rendition
         case .absent: return nil
         case .unavailable(let cause): throw .storageFailed(cause: cause)
@@ -131,12 +132,13 @@ struct SharedRenditions: Sendable {
     }
 
     private func receive(
-        _ id: ObjectID, _ fileExtension: String, _ epoch: Epoch, alias: (_ facts: [UInt8]) -> AliasRecord?
+        _ id: ObjectID, _ fileExtension: String, _ epoch: Epoch, isOnlySource: Bool,
+        alias: (_ facts: [UInt8]) -> AliasRecord?
     ) async -> Receipt {
         do throws(CacheError) {
             let file = try await cache.stage(expecting: 0)
             let answer = await inSpan("store lookup", ofKind: .client) { _ in
-                await tier.load(id, fileExtension: fileExtension, into: file)
+                await tier.load(id, fileExtension: fileExtension, into: file, isOnlySource: isOnlySource)
             }
             switch answer {
             case .found(let object):

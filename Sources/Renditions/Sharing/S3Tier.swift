@@ -12,6 +12,8 @@ package struct S3Tier: SharedTier {
 
     /// The longest time that a lease waits for the store, beside that of the upload at 1 MiB/s: other nodes wait for the lease.
     private static let saveLimit: Duration = .seconds(2)
+    /// The least time for a rendition that only the store has.
+    private static let onlySourceLimit: Duration = .seconds(2)
     /// The longest time that a purge waits for the store.
     private static let removalLimit: Duration = .seconds(2)
 
@@ -24,10 +26,14 @@ package struct S3Tier: SharedTier {
         self.maxBytes = maxBytes
     }
 
-    package func load(_ id: ObjectID, fileExtension: String, into file: StagedFile) async -> SharedLookUp {
+    package func load(
+        _ id: ObjectID, fileExtension: String, into file: StagedFile, isOnlySource: Bool
+    ) async -> SharedLookUp {
         guard let name = RenditionName(id: id.description, fileExtension: fileExtension) else { return .absent }
         do throws(StoreError) {
-            let found = try await store.fetch(name, into: file.descriptor, maxLength: maxBytes)
+            let found = try await store.fetch(
+                name, into: file.descriptor, maxLength: maxBytes,
+                within: isOnlySource ? max(Self.onlySourceLimit, store.lookupTimeout) : nil)
             return found.map { .found(SharedObject(facts: $0.facts, created: $0.created)) } ?? .absent
         } catch {
             // The store counts the failure and reports outages.

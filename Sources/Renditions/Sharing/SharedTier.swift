@@ -8,7 +8,11 @@ package protocol SharedTier: Sendable {
     /// Receives an object into a staged file of the local cache.
     ///
     /// The content of the file is undefined unless the object was found, and its length and digest were verified.
-    func load(_ id: ObjectID, fileExtension: String, into file: StagedFile) async -> SharedLookUp
+    ///
+    /// - Parameter isOnlySource: Whether the rendition cannot be produced instead, so that it is worth a longer wait.
+    func load(
+        _ id: ObjectID, fileExtension: String, into file: StagedFile, isOnlySource: Bool
+    ) async -> SharedLookUp
 
     /// Stores a rendition, unless its object was purged since it was published. Returns within a deadline of the tier: other nodes wait for
     /// the lease that ends afterwards.

@@ -303,6 +303,21 @@ struct ClusterTests {
         #expect(errors.allSatisfy { $0["code"] == "source_not_found" && $0["detail"]?.contains(missing) == false })
     }
 
+    /// It cannot be converted instead.
+    @Test func anObjectThatOnlyTheStoreHasIsWaitedForLongerThanALookUp() async throws {
+        let lab = try await ClusterLab([:])
+        defer { lab.stop() }
+        let upload = try lab.nodes[1].request("POST", "/mp4", body: gif)
+        let location = try #require(upload["content-location"])
+        try await lab.waitForUploads(of: lab.nodes[1])
+        lab.proxy.faults = .delay(.milliseconds(200))
+        let slow = try await lab.node(
+            "c", ["store.s3.endpoint=http://127.0.0.1:\(lab.proxy.port)", "store.s3.lookup_timeout=50ms"])
+        defer { slow.kill() }
+        let object = try slow.request("GET", location)
+        #expect(object.status == 200 && object.body == upload.body)
+    }
+
     @Test func aPurgedObjectIsLoadedByNoNodeWhileItsDeletionWaits() async throws {
         let lab = try await ClusterLab([:])
         defer { lab.stop() }
@@ -333,7 +348,13 @@ struct ClusterTests {
         let all = lab.nodes + [late]
         for node in lab.nodes { Glibc.kill(node.identifier, SIGSTOP) }
         try lab.store.restart()
-        #expect(try late.request("GET", location).status == 404)
+        // While the store counts as unavailable, the answer is 503.
+        var status = 503
+        try await waitUntil("the store is used again") {
+            status = try late.request("GET", location).status
+            return status != 503
+        }
+        #expect(status == 404)
         for node in lab.nodes { Glibc.kill(node.identifier, SIGCONT) }
         for node in all { #expect(try node.request("GET", location).status == 404) }
         for node in all { try await lab.waitForUploads(of: node) }

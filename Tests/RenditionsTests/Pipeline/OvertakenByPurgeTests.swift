@@ -15,7 +15,7 @@ struct OvertakenByPurgeTests {
     private struct FullTier: SharedTier {
         let gate: AsyncGate
 
-        func load(_ id: ObjectID, fileExtension: String, into file: StagedFile) async -> SharedLookUp {
+        func load(_ id: ObjectID, fileExtension: String, into file: StagedFile, isOnlySource: Bool) async -> SharedLookUp {
             await gate.pass()
             guard (try? DescriptorIO.write([1, 2, 3], to: file.descriptor.number, at: 0)) != nil else { return .unavailable }
             return .found(SharedObject(facts: [], created: 0))

@@ -26,7 +26,9 @@ private final class RecordingTier: SharedTier {
         recorded.withLock { $0.append(change) }
     }
 
-    func load(_ id: ObjectID, fileExtension: String, into file: StagedFile) async -> SharedLookUp { .absent }
+    func load(_ id: ObjectID, fileExtension: String, into file: StagedFile, isOnlySource: Bool) async -> SharedLookUp {
+        .absent
+    }
     func save(_ rendition: CachedRendition) async -> Bool { true }
     func hide(_ id: ObjectID, createdUntil time: Int64?) {
         noted.withLock { $0.append(time) }

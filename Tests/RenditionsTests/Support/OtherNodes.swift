@@ -28,7 +28,7 @@ struct OtherNodes: NodeCoordinator {
 struct EmptyTier: SharedTier {
     var answer = SharedLookUp.absent
 
-    func load(_ id: ObjectID, fileExtension: String, into file: StagedFile) async -> SharedLookUp { answer }
+    func load(_ id: ObjectID, fileExtension: String, into file: StagedFile, isOnlySource: Bool) async -> SharedLookUp { answer }
     func save(_ rendition: CachedRendition) async -> Bool { false }
     func hide(_ id: ObjectID, createdUntil time: Int64?) {}
     func recordRemoval(of id: ObjectID, createdUntil time: Int64?, in database: SQLiteConnection) {}

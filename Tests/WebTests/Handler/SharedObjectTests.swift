@@ -23,7 +23,7 @@ struct SharedObjectTests {
 
         var questions: Int { count.withLock { $0 } }
 
-        func load(_ id: ObjectID, fileExtension: String, into file: StagedFile) async -> SharedLookUp {
+        func load(_ id: ObjectID, fileExtension: String, into file: StagedFile, isOnlySource: Bool) async -> SharedLookUp {
             count.withLock { $0 += 1 }
             await gate?.pass()
             return answer
