@@ -5,8 +5,10 @@
 #include <libavcodec/avcodec.h>
 #include <libavformat/avformat.h>
 #include <libavutil/cpu.h>
+#include <libavutil/display.h>
 #include <libavutil/log.h>
 #include <libavutil/opt.h>
+#include <libavutil/pixdesc.h>
 #include <libswscale/swscale.h>
 
 // Macros that Swift cannot import.
@@ -14,6 +16,8 @@ static const int gifreel_averror_again = AVERROR(EAGAIN);
 static const int gifreel_averror_eof = AVERROR_EOF;
 static const int gifreel_averror_nomem = AVERROR(ENOMEM);
 static const int gifreel_averror_external = AVERROR_EXTERNAL;
+static const int gifreel_averror_invalid = AVERROR_INVALIDDATA;
+static const int64_t gifreel_no_time = AV_NOPTS_VALUE;
 
 // The versions of the headers. The loaded libraries may have others.
 static const unsigned gifreel_avcodec_built = LIBAVCODEC_VERSION_INT;
@@ -37,6 +41,41 @@ static inline AVIOContext *gifreel_avio_alloc(
     return avio_alloc_context(
         buffer, size, writes, opaque, read, (int (*)(void *, uint8_t *, int))(void *)write, seek);
 #endif
+}
+
+/// Side data that a container has for a whole stream; NULL without it. libavformat 60.15 (FFmpeg 6.1) moved it.
+static inline const uint8_t *gifreel_stream_side_data(const AVStream *stream, enum AVPacketSideDataType type, size_t *size) {
+#if LIBAVFORMAT_VERSION_INT >= AV_VERSION_INT(60, 15, 100)
+    const AVPacketSideData *data =
+        av_packet_side_data_get(stream->codecpar->coded_side_data, stream->codecpar->nb_coded_side_data, type);
+    if (!data) return NULL;
+    *size = data->size;
+    return data->data;
+#else
+    return av_stream_get_side_data(stream, type, size);
+#endif
+}
+
+/// The data of block addition 1 (alpha) of a packet from Matroska; NULL without it.
+static inline const uint8_t *gifreel_packet_addition(const AVPacket *packet, size_t *size) {
+    size_t length = 0;
+    const uint8_t *data = av_packet_get_side_data(packet, AV_PKT_DATA_MATROSKA_BLOCKADDITIONAL, &length);
+    // Its number, in eight bytes, precedes it.
+    if (!data || length <= 8 || data[7] != 1) return NULL;
+    *size = length - 8;
+    return data + 8;
+}
+
+/// Whether a pixel format has red, green and blue.
+static inline int gifreel_is_rgb(const AVPixFmtDescriptor *format) { return (format->flags & AV_PIX_FMT_FLAG_RGB) != 0; }
+/// Whether the samples of a format are unsigned integers in planes, in the order of the machine's bytes.
+static inline int gifreel_is_planar(const AVPixFmtDescriptor *format) {
+    uint64_t other = AV_PIX_FMT_FLAG_PAL | AV_PIX_FMT_FLAG_BITSTREAM | AV_PIX_FMT_FLAG_HWACCEL | AV_PIX_FMT_FLAG_FLOAT;
+    if (format->flags & other) return 0;
+    if ((format->flags & AV_PIX_FMT_FLAG_BE) != 0 && format->comp[0].depth > 8) return 0;
+    for (int i = 0; i < format->nb_components; i++)
+        if (format->comp[i].step != (format->comp[i].depth > 8 ? 2 : 1) || format->comp[i].shift != 0) return 0;
+    return 1;
 }
 
 // libswscale for planes of 8-bit samples. An untyped pointer hides its context, which became a complete type in libswscale 8

@@ -86,6 +86,7 @@ package struct Settings: Sendable, Equatable {
         package var concurrency = 64
         package var requireSignature: Bool?
         package var loopName = "gifreel"
+        package var formats = Mount.Source.allCases
     }
 
     package struct Signing: Sendable, Equatable {
@@ -141,6 +142,7 @@ package struct Settings: Sendable, Equatable {
         package var pixelsPerByte = 1000
         package var frames = 5000
         package var duration = Duration.seconds(86_400)
+        package var clipDuration = Duration.seconds(60)
         package var cpu = Duration.seconds(30)
         package var memory = ByteCount.mebibytes(512)
     }
@@ -197,6 +199,10 @@ package struct Settings: Sendable, Equatable {
             case gif
             case apng
             case webp
+            case avif
+            case mp4
+            case mov
+            case webm
         }
 
         /// What a mount that negotiates answers while a rendition is being produced.
@@ -343,6 +349,9 @@ extension Settings {
             throw SettingsError(
                 "cache.min_fresh_for (\(cache.minFreshFor.settingText)) is longer than cache.max_fresh_for "
                     + "(\(cache.maxFreshFor.settingText)); it must not be.")
+        }
+        if sources.formats.isEmpty {
+            throw SettingsError("sources.formats is empty; it must name at least one format.")
         }
         if sources.ports.isEmpty {
             throw SettingsError("sources.ports is empty; it must name at least one port.")

@@ -128,6 +128,10 @@ extension Setting {
             "sources.max_bytes", \.sources.maxBytes, in: .bytes(64) ... .gibibytes(2), .live,
             "Size of the largest source, fetched or uploaded."),
         Setting(
+            "sources.formats", \.sources.formats, .live,
+            "Formats of the sources that are converted: gif, apng, webp, avif (image sequences) and the videos mp4, mov and webm."
+        ),
+        Setting(
             "sources.connect_timeout", \.sources.connectTimeout, in: millisecond...day, .live,
             "Time for the DNS lookup, the connection and the TLS handshake together."),
         Setting(
@@ -249,6 +253,9 @@ extension Setting {
             "limits.duration", \.limits.duration, in: .milliseconds(10)...decade, .live,
             "Sum of all delays. Many GIFs end with a delay of 655.35 s, which means that the animation stops there."),
         Setting(
+            "limits.clip_duration", \.limits.clipDuration, in: .milliseconds(10)...day, .live,
+            "Duration of a source that is a video: an MP4, QuickTime file or WebM."),
+        Setting(
             "limits.cpu", \.limits.cpu, inWholeSeconds: .seconds(1)...day, .live,
             "Processor time of one conversion; one to AV1, AVIF, awebp or WebM may use three times as much."),
         Setting(
@@ -281,7 +288,8 @@ extension Setting {
             "Paths below the origin that may be requested."),
         Setting(
             each: mount, "sources", \.sources, .live, example: "gif, apng, webp",
-            "Formats of the sources: gif, apng (.png and .apng) and webp. With apng or webp, renditions are at a.webp.mp4."),
+            "Formats of the sources: gif, apng (.png and .apng), webp, avif, mp4, mov and webm. With others than gif, renditions are at a.webp.mp4."
+        ),
         Setting(
             each: mount, "negotiate", \.negotiate, .live, example: "true",
             "Whether the path of a source answers with a video, an AVIF or a WebP only if Accept names it; other clients get the source itself."

@@ -46,8 +46,8 @@ extension OperationsTests {
             Mistake("convert --to out -", 64, "gifreel: Standard input has no name"),
             Mistake("convert a.gif a.mp4 --width 1", 1, "The option “width” must be a whole number from 2 to 4096."),
             Mistake("convert a.gif a.mp4 --start 2 --end 1", 1, "The option “end” must be later than the start."),
-            Mistake("frames list frames", 1, "list: The file is not a GIF, APNG or animated WebP."),
-            Mistake("frames - frames", 1, "standard input: The file is not a GIF, APNG or animated WebP."),
+            Mistake("frames list frames", 1, "list: The file is not an animation or a video."),
+            Mistake("frames - frames", 1, "standard input: The file is not an animation or a video."),
         ])
         func filesOfConvertAndFrames(_ mistake: Mistake) throws {
             let outcome = try outcome(mistake)

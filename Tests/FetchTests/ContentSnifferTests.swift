@@ -15,9 +15,6 @@ import Testing
         (Array("RIFF\u{1}\u{2}\u{3}\u{4}AVI LIST".utf8), .avi),
         ([0, 0, 0, 0x1c] + Array("ftypavif\0\0\0\0".utf8), .avif),
         ([0, 0, 0, 0x1c] + Array("ftypheic\0\0\0\0".utf8), .heic),
-        ([0, 0, 0, 0x1c] + Array("ftypisom\0\0\0\0".utf8), .mp4),
-        ([0, 0, 0, 0x14] + Array("ftypqt  \0\0\0\0".utf8), .quickTime),
-        ([0x1a, 0x45, 0xdf, 0xa3, 1], .webm),
         ([0x1f, 0x8b, 8], .gzip),
         (Array("%PDF-1.7".utf8), .pdf),
         ([0x50, 0x4b, 3, 4], .zip),
@@ -40,6 +37,14 @@ import Testing
     @Test(arguments: others)
     func otherContentIsNamed(bytes: [UInt8], kind: ContentKind) {
         #expect(ContentSniffer.judge(bytes, isWhole: true) == .notAGIF(kind))
+    }
+
+    @Test(arguments: ["ftypisom", "ftypmp42", "ftypqt  ", "ftypavis", "moov\0\0\0\0", "mdat\0\0\0\0"])
+    func clipsAndSequencesAreSources(_ start: String) {
+        let bytes = [0, 0, 0, 0x1c] + Array(start.utf8) + [0, 0, 2, 0]
+        #expect(ContentSniffer.judge(bytes, isWhole: false) == .source)
+        #expect(ContentSniffer.judge(bytes.prefix(10), isWhole: false) == .undecided)
+        #expect(ContentSniffer.judge([0x1a, 0x45, 0xdf, 0xa3, 1], isWhole: false) == .source)
     }
 
     @Test func prefixOfTheSignatureIsUndecided() {

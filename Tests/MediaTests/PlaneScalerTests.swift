@@ -28,7 +28,8 @@ import Testing
         let area = Rectangle(x: 0, y: 0, width: width, height: height)
         let isOpaque = !canvas.hasTransparency(in: nil)
         let words = try HeapBuffer<UInt32>(count: size.width * size.height)
-        try PictureScaler(area, to: size, isOpaque: isOpaque).scale(canvas, into: words.base, pitch: size.width)
+        try PictureScaler(area, to: size, isOpaque: isOpaque).scale(
+            canvas.pixels, stride: canvas.width, into: words.base, pitch: size.width)
         return Array(UnsafeBufferPointer(start: words.base, count: size.width * size.height))
     }
 

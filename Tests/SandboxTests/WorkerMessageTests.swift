@@ -41,7 +41,7 @@ import Testing
                     tune: TranscodeOptions.Tune.allCases.randomElement(using: &numbers) ?? .film, maxBytes: optional()),
                 limits: MediaLimits(
                     side: number(), canvasPixels: number(), totalPixels: number(), pixelsPerByte: number(), frames: number(),
-                    duration: number()),
+                    duration: number(), clipDuration: number(), formats: SourceFormats(rawValue: UInt16(byte()))),
                 threads: number()),
             allowance: WorkerJob.Allowance(cpu: number(), memory: number(), output: number(), wall: number()),
             fault: Bool.random(using: &numbers) ? WorkerFault.allCases.randomElement(using: &numbers) : nil)
@@ -100,7 +100,9 @@ import Testing
         case .notAGIF: .still(.webp)
         case .still: .incomplete(.apng)
         case .incomplete: .corrupt(.webp, .noCanvas)
-        case .corrupt: .tooLarge(.frames, value: 1 << 40, maximum: 9)
+        case .corrupt: .unsupported(.mov, .codec)
+        case .unsupported: .refused(.avif)
+        case .refused: .tooLarge(.frames, value: 1 << 40, maximum: 9)
         case .tooLarge: .encoderMissing(.webp)
         case .encoderMissing: .codecMissing(.av1)
         case .codecMissing: .failed(.mux, code: -28)

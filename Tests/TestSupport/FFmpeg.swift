@@ -78,6 +78,38 @@ package enum FFmpeg {
         }
     }
 
+    /// A file that ffmpeg makes.
+    ///
+    /// - Parameter arguments: Those between the global options and the name of the output.
+    package static func make(_ arguments: [String], _ fileExtension: String) throws -> [UInt8] {
+        let file = FileManager.default.temporaryDirectory.appendingPathComponent("made-\(UUID().uuidString).\(fileExtension)")
+        defer { try? FileManager.default.removeItem(at: file) }
+        _ = try run(["ffmpeg", "-nostdin", "-v", "error"] + arguments + [file.path])
+        return [UInt8](try Data(contentsOf: file))
+    }
+
+    /// The pictures of a clip as R, G, B, A words, turned upright, converted by zimg with linear interpolation of colours.
+    ///
+    /// - Parameter matrix: Of a clip without statement.
+    package static func clipFrames(_ clip: [UInt8], _ fileExtension: String, matrix: String?, decoder: String? = nil) throws
+        -> [[UInt32]]
+    {
+        let file = FileManager.default.temporaryDirectory.appendingPathComponent("clip-\(UUID().uuidString).\(fileExtension)")
+        defer { try? FileManager.default.removeItem(at: file) }
+        try Data(clip).write(to: file)
+        let filter = "zscale=m=gbr:r=full:f=bilinear:cin=left" + (matrix.map { ":min=\($0)" } ?? "")
+        let output = try run(
+            ["ffmpeg", "-nostdin", "-v", "error", "-noautorotate"] + (decoder.map { ["-c:v", $0] } ?? [])
+                + ["-i", file.path, "-map", "0:v:0", "-vf", filter + ",format=gbrap,format=rgba", "-vsync", "0"]
+                + ["-f", "rawvideo", "-pix_fmt", "rgba", "-"])
+        let size = try stream(of: file)
+        let pixels = (Int(size["width"] ?? "") ?? 0) * (Int(size["height"] ?? "") ?? 0)
+        let words = output.withUnsafeBytes { Array($0.bindMemory(to: UInt32.self)) }
+        return stride(from: 0, to: pixels == 0 ? 0 : words.count / pixels * pixels, by: max(1, pixels)).map {
+            Array(words[$0..<$0 + pixels])
+        }
+    }
+
     private static func run(_ arguments: [String]) throws -> [UInt8] {
         let outcome = try ChildProcess(URL(fileURLWithPath: "/usr/bin/env"), arguments).finish()
         guard outcome.code == 0 else { throw Failed(log: outcome.log) }

@@ -74,9 +74,10 @@ import Testing
 
     @Test func anObjectIsNamedForTheVersionOfItsCodec() throws {
         let (plain, explicit) = (try made(.mp4, ""), try made(.mp4, "codec=h264"))
-        #expect(plain == explicit && plain.encoderVersion == explicit.encoderVersion)
-        #expect(plain.encoderVersion.hasPrefix("x264-"))
-        #expect(try made(.mp4, "codec=av1").encoderVersion.hasPrefix("aom-"))
+        #expect(plain == explicit && plain.encoderVersion(of: .gif) == explicit.encoderVersion(of: .gif))
+        #expect(plain.encoderVersion(of: .gif).hasPrefix("x264-"))
+        #expect(plain.encoderVersion(of: .gif) != plain.encoderVersion(of: .mp4))
+        #expect(try made(.mp4, "codec=av1").encoderVersion(of: .gif).hasPrefix("aom-"))
     }
 
     @Test func anUnknownCodecIsRefusedByNameOfTheOption() {

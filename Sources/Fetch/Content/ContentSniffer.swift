@@ -1,7 +1,8 @@
 /// The recognition of an animation by its first bytes, never by a name or a declared type.
 package enum ContentSniffer {
     package enum Judgement: Hashable, Sendable {
-        /// The content begins as a GIF, an APNG or an animated WebP. A PNG may turn out to have no animation after all.
+        /// The content begins as a GIF, an APNG, an animated WebP or AVIF, or a clip of video. A PNG may turn out to have no animation
+        /// after all, and a clip no video.
         case source
         /// The content is of another kind.
         case notAGIF(ContentKind)
@@ -25,6 +26,8 @@ package enum ContentSniffer {
         switch kind {
         case .png: return StillPictures.judgePNG(bytes, isWhole: isWhole || bytes.count == sufficient)
         case .webp: return StillPictures.judgeWebP(bytes, isWhole: isWhole)
+        case .avif: return bytes[8..<12].elementsEqual("avis".utf8) ? .source : .notAGIF(.avif)
+        case .mp4, .quickTime, .webm: return .source
         default: break
         }
         let mayBecomeKnown = !isWhole && bytes.count < sufficient && (kind == .unknown || kind == .text || kind == .empty)
@@ -63,10 +66,15 @@ package enum ContentSniffer {
         if bytes.starts(with: "RIFF".utf8) {
             return brand == "WEBP" ? .webp : brand == "AVI " ? .avi : nil
         }
-        guard bytes[4..<8].elementsEqual("ftyp".utf8) else { return nil }
+        guard bytes[4..<8].elementsEqual("ftyp".utf8) else {
+            // QuickTime files of old programs begin with other atoms.
+            return ["moov", "mdat", "wide"].contains(String(decoding: bytes[4..<8], as: UTF8.self)) ? .quickTime : nil
+        }
         switch brand {
         case "avif", "avis": return .avif
-        case "heic", "heix", "heim", "hevc", "mif1", "msf1": return .heic
+        case "heic", "heix", "heim", "heis", "hevc", "hevx", "mif1", "msf1": return .heic
+        case "jxl ": return .jxl
+        case "crx ": return .unknown
         case "qt  ": return .quickTime
         default: return .mp4
         }
@@ -128,9 +136,9 @@ package enum ContentKind: String, Hashable, Sendable, CaseIterable {
         switch self {
         case .empty: "\(subject) is empty."
         // With an animation, these are sources.
-        case .png, .webp: "This \(rawValue) has no animation."
-        case .unknown: "\(subject) is not a GIF, APNG or animated WebP."
-        default: "\(subject) is not a GIF, APNG or animated WebP but looks like \(rawValue)."
+        case .png, .webp, .avif: "This \(rawValue) has no animation."
+        case .unknown: "\(subject) is not an animation or a video."
+        default: "\(subject) is not an animation or a video but looks like \(rawValue)."
         }
     }
 }

@@ -10,12 +10,16 @@ package struct FrameClock: Sendable, Equatable {
 
     /// Units per second.
     private let timescale: Int
+    private let replacesShortDelays: Bool
     /// The time at which the next frame appears.
     package private(set) var now = 0
 
-    /// - Parameter timescale: Units per second: a multiple of ``timescale``.
-    package init(timescale: Int = Self.timescale) {
+    /// - Parameters:
+    ///   - timescale: Units per second: a multiple of ``timescale``.
+    ///   - replacesShortDelays: Whether delays that browsers ignore are replaced.
+    package init(timescale: Int = Self.timescale, replacesShortDelays: Bool = true) {
         self.timescale = timescale
+        self.replacesShortDelays = replacesShortDelays
     }
 
     /// The duration of a frame with the coded delay.
@@ -25,7 +29,7 @@ package struct FrameClock: Sendable, Equatable {
 
     /// Advances the clock by a frame with the coded delay. Returns the time at which the frame appears, and its duration.
     package mutating func advance(by rawDelay: Int) -> (start: Int, duration: Int) {
-        let duration = Self.shownDelay(rawDelay, timescale: timescale)
+        let duration = replacesShortDelays ? Self.shownDelay(rawDelay, timescale: timescale) : rawDelay
         defer { now += duration }
         return (now, duration)
     }

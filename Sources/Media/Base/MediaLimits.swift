@@ -16,12 +16,17 @@ package struct MediaLimits: Sendable, Equatable {
     package var frames: Int
     /// Sum of the frames' delays as they are shown, in hundredths of a second.
     package var duration: Int
+    /// Duration of a clip of video, in hundredths of a second.
+    package var clipDuration: Int
+    /// The formats that are taken.
+    package var formats: SourceFormats
 
-    /// The defaults are 4096, 8.3 M, 1 G, 1000, 5000 and one day. The duration is that long because many GIFs end with a delay
+    /// The defaults are 4096, 8.3 M, 1 G, 1000, 5000, one day, one minute, and all formats. The duration is that long because many GIFs end with a delay
     /// of 65,535 hundredths, which means «stop here».
     package init(
         side: Int = 4096, canvasPixels: Int = 8_300_000, totalPixels: Int = 1_000_000_000,
-        pixelsPerByte: Int = 1000, frames: Int = 5000, duration: Int = 8_640_000
+        pixelsPerByte: Int = 1000, frames: Int = 5000, duration: Int = 8_640_000,
+        clipDuration: Int = 6000, formats: SourceFormats = .all
     ) {
         self.side = side
         self.canvasPixels = canvasPixels
@@ -29,14 +34,21 @@ package struct MediaLimits: Sendable, Equatable {
         self.pixelsPerByte = pixelsPerByte
         self.frames = frames
         self.duration = duration
+        self.clipDuration = clipDuration
+        self.formats = formats
     }
 
     /// The limits for a format. WebP codes even areas in fewer bytes than GIF and PNG do, so more pixels per byte are legitimate there.
+    /// A frame of video that repeats the one before takes a few bytes, whatever its size.
     func adapted(to format: SourceFormat) -> MediaLimits {
-        guard format == .webp else { return self }
         var limits = self
-        let (product, overflow) = pixelsPerByte.multipliedReportingOverflow(by: 8)
-        limits.pixelsPerByte = overflow ? .max : product
+        switch format {
+        case .gif, .apng: break
+        case .webp:
+            let (product, overflow) = pixelsPerByte.multipliedReportingOverflow(by: 8)
+            limits.pixelsPerByte = overflow ? .max : product
+        case .mp4, .mov, .webm, .avif: limits.pixelsPerByte = .max
+        }
         return limits
     }
 
@@ -48,6 +60,7 @@ package struct MediaLimits: Sendable, Equatable {
         case frames
         case duration
         case pixelsPerByte
+        case clipDuration
 
         /// The limit in words, with its unit.
         package var phrase: String {
@@ -58,6 +71,7 @@ package struct MediaLimits: Sendable, Equatable {
             case .frames: "number of frames"
             case .duration: "duration in hundredths of a second"
             case .pixelsPerByte: "number of pixels per byte of image data"
+            case .clipDuration: "duration of the clip in hundredths of a second"
             }
         }
     }
@@ -72,6 +86,7 @@ package struct MediaLimits: Sendable, Equatable {
             case .frames: frames
             case .duration: duration
             case .pixelsPerByte: pixelsPerByte
+            case .clipDuration: clipDuration
             }
         if value > maximum { throw .tooLarge(name, value: value, maximum: maximum) }
     }

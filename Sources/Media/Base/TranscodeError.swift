@@ -10,6 +10,10 @@ package enum TranscodeError: Error, Equatable, Sendable {
     case incomplete(SourceFormat)
     /// The file's structure yields no frame.
     case corrupt(SourceFormat, Flaw)
+    /// The file needs something that the decoders do not have.
+    case unsupported(SourceFormat, Lack)
+    /// The file has a format that this server does not take.
+    case refused(SourceFormat)
     /// One of ``MediaLimits`` is exceeded.
     case tooLarge(MediaLimits.Name, value: Int, maximum: Int)
     /// libavcodec lacks the encoder of the format.
@@ -52,6 +56,23 @@ package enum TranscodeError: Error, Equatable, Sendable {
         }
     }
 
+    /// What a file needs and the decoders lack. The raw value crosses the process border.
+    package enum Lack: UInt8, Sendable {
+        case container = 1
+        case video
+        case codec
+        case pixels
+
+        var phrase: String {
+            switch self {
+            case .container: "this program was built without a reader of its container"
+            case .video: "it has no video"
+            case .codec: "its codec is none of H.264, HEVC, VP8, VP9 and AV1"
+            case .pixels: "the format of its pixels or the matrix of its colours is not read"
+            }
+        }
+    }
+
     /// The stage that failed. The raw value crosses the process border.
     package enum Stage: UInt8, Sendable {
         case openEncoder = 1
@@ -74,13 +95,29 @@ package enum TranscodeError: Error, Equatable, Sendable {
     }
 }
 
+extension TranscodeError {
+    /// The same error for a file of another format.
+    func of(_ format: SourceFormat) -> TranscodeError {
+        switch self {
+        case .still: .still(format)
+        case .incomplete: .incomplete(format)
+        case .corrupt(_, let flaw): .corrupt(format, flaw)
+        case .unsupported(_, let lack): .unsupported(format, lack)
+        case .refused: .refused(format)
+        case .notAGIF, .tooLarge, .encoderMissing, .codecMissing, .failed, .startPastEnd, .outOfMemory, .overBudget: self
+        }
+    }
+}
+
 extension TranscodeError: CustomStringConvertible {
     package var description: String {
         switch self {
-        case .notAGIF: "The file is not a GIF, APNG or animated WebP."
+        case .notAGIF: "The file is not an animation or a video."
         case .still(let format): "This \(format.title) has no animation."
         case .incomplete(let format): "The \(format.title) is incomplete: it ends before its first frame does."
         case .corrupt(let format, let flaw): "The \(format.title) is corrupt: \(flaw.phrase)."
+        case .unsupported(let format, let lack): "The \(format.title) is not supported: \(lack.phrase)."
+        case .refused(let format): "This server takes no \(format.title)."
         case .tooLarge(let name, let value, let maximum):
             "The animation is too large: the \(name.phrase) is \(value), and the limit is \(maximum)."
         case .encoderMissing(.mp4): "libx264 is missing from libavcodec."

@@ -41,7 +41,7 @@ struct ContentProbe: ~Copyable {
         let schedule = Schedule(summary, plan, isSlow: options.undither)
         var walk = try FrameWalk<Decoder>(bytes, limits: limits, undithers: options.undither)
         var timeline = Timeline(options.time, of: summary)
-        var clock = FrameClock(timescale: summary.timescale)
+        var clock = summary.clock
         let all = Rectangle(x: 0, y: 0, width: summary.width, height: summary.height)
         /// The number of the frame among those that become samples.
         var number = 0

@@ -12,7 +12,7 @@ enum TransparencyProbe {
         let geometry = PictureGeometry(width: summary.width, height: summary.height, options: options)
         if geometry.hasMargin { return true }
         var timeline = Timeline(options.time, of: summary)
-        var clock = FrameClock(timescale: summary.timescale)
+        var clock = summary.clock
         var walk = try FrameWalk<Decoder>(bytes, limits: limits)
         while !timeline.isOver(at: clock.now), walk.frames < summary.delays.count, try walk.next() {
             let shown = clock.advance(by: summary.delays[walk.frames - 1])

@@ -59,9 +59,9 @@ extension OutputFormat {
     }
 
     /// The version of the decoders and of the encoder that the options select.
-    package func version(_ options: TranscodeOptions) -> String {
+    package func version(_ options: TranscodeOptions, of source: SourceFormat) -> String {
         let encoder = codec(options)?.traits.version ?? traits.version
-        return "\(encoder)+\(SourceFormat.version)"
+        return "\(encoder)+\(source.version)"
     }
 
     /// The expected processor time of a conversion with the options, in multiples of that to H.264.

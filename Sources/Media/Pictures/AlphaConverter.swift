@@ -68,7 +68,7 @@ final class AlphaConverter {
             let pixels = scaled.base
             if let scaler {
                 let corner = pixels + geometry.content.y * geometry.width + geometry.content.x
-                try scaler.scale(canvas, into: corner, pitch: geometry.width)
+                try scaler.scale(canvas.pixels, stride: canvas.width, into: corner, pitch: geometry.width)
             } else {
                 PixelZoom.enlarge(canvas, geometry, into: pixels)
             }

@@ -22,7 +22,7 @@ struct StillPicture: ~Copyable {
         } else if geometry.isScaled {
             let isOpaque = !canvas.hasTransparency(in: source)
             try PictureScaler(source, to: (content.width, content.height), isOpaque: isOpaque)
-                .scale(canvas, into: corner, pitch: width)
+                .scale(canvas.pixels, stride: canvas.width, into: corner, pitch: width)
         } else {
             for y in 0..<source.height {
                 let pixels = canvas.pixels + (source.y + y) * canvas.width + source.x

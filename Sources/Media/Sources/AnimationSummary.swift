@@ -7,6 +7,8 @@ package struct AnimationSummary: Sendable, Equatable {
     package var timescale = FrameClock.timescale
     /// Whether the delays are rounded to these units.
     package var hasRoundedDelays = false
+    /// Whether delays that browsers ignore are replaced.
+    private var replacesShortDelays = true
     /// The delays of the frames as coded.
     package var delays: [Int] = []
     /// The repetitions after the first play: nil for none, 0 for endless.
@@ -30,6 +32,7 @@ package struct AnimationSummary: Sendable, Equatable {
         var decoder = try Decoder(bytes, limits: limits)
         timescale = decoder.timescale
         hasRoundedDelays = decoder.hasRoundedDelays
+        replacesShortDelays = Decoder.replacesShortDelays
         var pixels = 0
         var density = PixelDensity()
         var duration = 0
@@ -54,7 +57,7 @@ package struct AnimationSummary: Sendable, Equatable {
             density.add(frame)
             pixels += max(width * height, frame.rectangle.width * frame.rectangle.height)
             try limits.check(.totalPixels, pixels)
-            duration += FrameClock.shownDelay(frame.delay, timescale: timescale)
+            duration += shownDelay(frame.delay)
             try limits.check(.duration, (duration + unit - 1) / unit)
             _ = decoder.skipPixels()
         }
@@ -65,6 +68,14 @@ package struct AnimationSummary: Sendable, Equatable {
         if density.isEmpty { throw .corrupt(Decoder.format, .emptyFrames) }
         // Checked at the end, because a film may begin with a few blank frames.
         try density.check(limits, dataBytes: decoder.dataBytes)
+    }
+
+    /// A clock for the delays.
+    var clock: FrameClock { FrameClock(timescale: timescale, replacesShortDelays: replacesShortDelays) }
+
+    /// The duration of a frame with the coded delay.
+    func shownDelay(_ delay: Int) -> Int {
+        replacesShortDelays ? FrameClock.shownDelay(delay, timescale: timescale) : delay
     }
 
     /// The size of a decoder's canvas, once it has read the header of its first frame.

@@ -1,5 +1,5 @@
 extension SourceFormat {
-    /// The format of a file; nil if no decoder recognizes it. A PNG or WebP may be a still picture: see ``isAnimation(_:)``.
+    /// The format of a file; nil if no decoder recognizes it. A PNG, WebP or AVIF may be a still picture: see ``isAnimation(_:)``.
     package init?(of bytes: UnsafeRawBufferPointer) {
         guard let format = Self.allCases.first(where: { $0.recognizes(bytes) }) else { return nil }
         self = format
@@ -10,6 +10,7 @@ extension SourceFormat {
         case .gif: GIFReader.recognizes(bytes)
         case .apng: APNGReader.recognizes(bytes)
         case .webp: WebPReader.recognizes(bytes)
+        case .mp4, .mov, .webm, .avif: ClipBoxes.format(of: bytes) == self
         }
     }
 
@@ -19,6 +20,8 @@ extension SourceFormat {
         case .gif: true
         case .apng: APNGReader.isAnimation(bytes)
         case .webp: WebPReader.isAnimation(bytes)
+        case .mp4, .mov, .webm: true
+        case .avif: ClipBoxes.isSequence(bytes)
         }
     }
 
@@ -28,6 +31,8 @@ extension SourceFormat {
         case .gif: GIFReader.screenPixels(of: bytes)
         case .apng: APNGReader.canvasPixels(of: bytes)
         case .webp: WebPReader.canvasPixels(of: bytes)
+        // The header is not at the beginning.
+        case .mp4, .mov, .webm, .avif: 0
         case nil: 0
         }
     }

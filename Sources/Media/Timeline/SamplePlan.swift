@@ -12,7 +12,7 @@ struct SamplePlan {
 
     init(_ options: TimeOptions, of summary: AnimationSummary) {
         var timeline = Timeline(options, of: summary)
-        var clock = FrameClock(timescale: summary.timescale)
+        var clock = summary.clock
         var (time, end) = (0, 0)
         func enter(_ distance: Int) { shortest = shortest == 0 ? distance : min(shortest, distance) }
         // The frame in which a file breaks off is rarely whole.

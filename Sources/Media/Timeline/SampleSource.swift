@@ -65,7 +65,7 @@ final class SampleSource<Decoder: AnimationDecoder & ~Copyable> {
             converter = geometry.isIdentity ? .identity : .scaler(try VideoScaler(geometry, background: options.background))
         }
         timeline = Timeline(options.time, of: summary)
-        clock = FrameClock(timescale: summary.timescale)
+        clock = summary.clock
         width = geometry.evenWidth
         height = geometry.evenHeight
         area = Rectangle(x: 0, y: 0, width: summary.width, height: summary.height)

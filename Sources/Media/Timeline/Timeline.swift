@@ -29,7 +29,7 @@ struct Timeline: Sendable, Equatable {
     private var newest: Int?
 
     init(_ options: TimeOptions, of summary: AnimationSummary) {
-        let longest = summary.delays.reduce(0) { max($0, FrameClock.shownDelay($1, timescale: summary.timescale)) }
+        let longest = summary.delays.reduce(0) { max($0, summary.shownDelay($1)) }
         self.init(
             options, source: summary.timescale, longestFrame: longest, isSourceRounded: summary.hasRoundedDelays)
     }

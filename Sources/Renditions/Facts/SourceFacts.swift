@@ -4,7 +4,7 @@ internal import Media
 
 /// The facts of an animation in `json` (docs/api.md).
 package struct SourceFacts: Codable, Equatable, Sendable {
-    /// The format of the file: `gif`, `apng` or `webp`.
+    /// The format of the file: a name of ``SourceFormat``.
     package var type: String
     /// The SHA-256 of the file as 64 hexadecimal digits.
     package var sha256: String

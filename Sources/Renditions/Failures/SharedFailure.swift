@@ -68,6 +68,7 @@ package struct SharedFailure: Sendable, Equatable {
         case still
         case incomplete
         case corrupt
+        case unsupported
         case limitExceeded = "limit_exceeded"
         case memoryExceeded = "memory_exceeded"
         case cpuExceeded = "cpu_exceeded"
@@ -120,6 +121,8 @@ package struct SharedFailure: Sendable, Equatable {
             case .rejected(.incomplete(let format)): (code, numbers) = (.incomplete, [Int(format.rawValue)])
             case .rejected(.corrupt(let format, let flaw)):
                 (code, numbers) = (.corrupt, [Int(format.rawValue), Int(flaw.rawValue)])
+            case .rejected(.unsupported(let format, let lack)):
+                (code, numbers) = (.unsupported, [Int(format.rawValue), Int(lack.rawValue)])
             case .rejected(.tooLarge(let name, let value, let maximum)):
                 (code, numbers) = (.limitExceeded, [Int(name.rawValue), value, maximum])
             case .rejected(.outOfMemory): (code, numbers) = (.memoryExceeded, [])
@@ -172,6 +175,11 @@ package struct SharedFailure: Sendable, Equatable {
                 format(numbers[0]).flatMap { format in
                     UInt8(exactly: numbers[1]).flatMap { TranscodeError.Flaw(rawValue: $0) }
                         .map { .rejected(.corrupt(format, $0)) }
+                }
+            case (.unsupported, 2):
+                format(numbers[0]).flatMap { format in
+                    UInt8(exactly: numbers[1]).flatMap { TranscodeError.Lack(rawValue: $0) }
+                        .map { .rejected(.unsupported(format, $0)) }
                 }
             case (.limitExceeded, 3):
                 UInt8(exactly: numbers[0]).flatMap { MediaLimits.Name(rawValue: $0) }.map {

@@ -24,8 +24,9 @@ package struct Rendition: Sendable, Hashable {
         }
     }
 
-    /// The version of the encoder, which the bytes depend on beside the source and the canonical text.
-    package var encoderVersion: String { format.output?.version(options) ?? "" }
+    /// The version of the encoder, and of the decoder of a source of that format, which the bytes depend on beside the source and the
+    /// canonical text.
+    package func encoderVersion(of source: SourceFormat) -> String { format.output?.version(options, of: source) ?? "" }
 
     /// The expected processor time of a conversion, in multiples of that to H.264.
     package var cost: Int { format.output?.cost(options) ?? 1 }

@@ -40,7 +40,7 @@ struct Production: Sendable {
     ) {
         self.rendition = rendition
         self.source = source
-        id = ObjectID(source.digest, rendition)
+        id = ObjectID(source.digest, source.format, rendition)
         alias = storage.isAllowed ? source.alias(of: name, storage) : nil
         self.epoch = epoch
         self.storage = storage

@@ -1,5 +1,6 @@
 package import Cache
 package import Fetch
+package import Media
 package import Sandbox
 package import SystemIO
 
@@ -69,7 +70,7 @@ package struct UploadRequest: Sendable {
     ) {
         self.rendition = rendition
         self.source = source
-        id = ObjectID(source.digest, rendition)
+        id = ObjectID(source.digest, source.format, rendition)
         self.urgency = urgency
         self.client = client
         self.allowance = allowance
@@ -85,7 +86,7 @@ extension AliasKey {
 
 extension ObjectID {
     /// The id of the rendition of a source with that digest, as this build's encoder produces it.
-    package init(_ source: SourceDigest, _ rendition: Rendition) {
-        self.init(source: source, rendition: rendition.canonicalText, encoderVersion: rendition.encoderVersion)
+    package init(_ source: SourceDigest, _ format: SourceFormat, _ rendition: Rendition) {
+        self.init(source: source, rendition: rendition.canonicalText, encoderVersion: rendition.encoderVersion(of: format))
     }
 }

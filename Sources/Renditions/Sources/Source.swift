@@ -1,6 +1,6 @@
 package import Cache
 internal import Fetch
-internal import Media
+package import Media
 package import SystemIO
 
 /// An animation in memory from which renditions are produced.
@@ -20,6 +20,9 @@ package struct Source: Sendable {
         /// By ``CacheClock/steadySeconds()``.
         let fetchedAt: Int64
     }
+
+    /// The format, by the first bytes; GIF if they have none.
+    package var format: SourceFormat { OriginalFile.format(bytes) }
 
     /// An uploaded source.
     package init(bytes: SharedDescriptor, count: Int, digest: SourceDigest) {
@@ -95,12 +98,15 @@ package enum OriginalFile {
     private static let headLength = 16
 
     /// The media type, by the first bytes.
-    package static func mediaType(_ file: SharedDescriptor) -> String {
+    package static func mediaType(_ file: SharedDescriptor) -> String { format(file).mediaType }
+
+    /// The format, by the first bytes; GIF if they have none.
+    static func format(_ file: SharedDescriptor) -> SourceFormat {
         var head = [UInt8](repeating: 0, count: headLength)
         let format = head.withUnsafeMutableBytes { head in
             let count = (try? file.read(into: head, at: 0)) ?? 0
             return SourceFormat(of: UnsafeRawBufferPointer(rebasing: head[..<count]))
         }
-        return (format ?? .gif).mediaType
+        return format ?? .gif
     }
 }

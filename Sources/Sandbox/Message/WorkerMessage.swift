@@ -155,6 +155,10 @@ extension MediaLimits {
         coder.number(&pixelsPerByte)
         coder.number(&frames)
         coder.number(&duration)
+        coder.number(&clipDuration)
+        var bits = formats.rawValue
+        coder.number(&bits)
+        formats = SourceFormats(rawValue: bits)
     }
 }
 
@@ -214,6 +218,8 @@ extension TranscodeError {
         case codecMissing
         case still
         case overBudget
+        case unsupported
+        case refused
     }
 
     fileprivate func write(_ coder: inout FieldCoder) {
@@ -228,6 +234,8 @@ extension TranscodeError {
         case .still(let format): write(.still, Int(format.rawValue))
         case .incomplete(let format): write(.incomplete, Int(format.rawValue))
         case .corrupt(let format, let flaw): write(.corrupt, Int(format.rawValue), Int(flaw.rawValue))
+        case .unsupported(let format, let lack): write(.unsupported, Int(format.rawValue), Int(lack.rawValue))
+        case .refused(let format): write(.refused, Int(format.rawValue))
         case .tooLarge(let name, let value, let maximum): write(.tooLarge, Int(name.rawValue), value, maximum)
         case .encoderMissing(let format): write(.encoderMissing, Int(format.rawValue))
         case .codecMissing(let codec): write(.codecMissing, Int(codec.rawValue))
@@ -253,6 +261,12 @@ extension TranscodeError {
                 let flaw = Flaw(rawValue: raw)
             else { return nil }
             found = .corrupt(format, flaw)
+        case .unsupported:
+            guard let format = SourceFormat(rawValue: detail), let raw = UInt8(exactly: fields[2]),
+                let lack = Lack(rawValue: raw)
+            else { return nil }
+            found = .unsupported(format, lack)
+        case .refused: found = SourceFormat(rawValue: detail).map { .refused($0) }
         case .tooLarge:
             guard fields[2] >= 0, fields[3] >= 0 else { return nil }
             found = MediaLimits.Name(rawValue: detail).map { .tooLarge($0, value: fields[2], maximum: fields[3]) }

@@ -9,7 +9,8 @@ package enum APISchemas {
 
     /// The body of an upload.
     static let upload: [String: JSONValue] = [
-        "image/gif": binary, "image/apng": binary, "image/webp": binary, "application/octet-stream": binary,
+        "image/gif": binary, "image/apng": binary, "image/webp": binary, "image/avif": binary, "video/mp4": binary,
+        "video/quicktime": binary, "video/webm": binary, "application/octet-stream": binary,
         "multipart/form-data": [
             "type": "object", "properties": ["file": ["type": "string", "contentMediaType": "application/octet-stream"]],
             "required": ["file"],
@@ -18,7 +19,7 @@ package enum APISchemas {
 
     /// Bodies in any of the formats.
     static var anyRendition: [String: JSONValue] {
-        var content: [String: JSONValue] = ["image/gif": binary, "image/apng": binary]
+        var content: [String: JSONValue] = ["image/gif": binary, "image/apng": binary, "video/quicktime": binary]
         for format in Rendition.Format.offered {
             content[format.contentType] = format == .json ? reference("Facts") : format == .html ? text : binary
         }

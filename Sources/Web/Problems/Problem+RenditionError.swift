@@ -84,7 +84,8 @@ extension Problem {
         }
         let (status, code) =
             switch error {
-            case .notAGIF, .still: (415, "not_a_gif")
+            case .notAGIF, .still, .refused: (415, "not_a_gif")
+            case .unsupported: (422, "unsupported")
             case .incomplete, .corrupt: (422, "corrupt_gif")
             case .tooLarge: (422, "too_large")
             case .overBudget: (422, "over_budget")

@@ -1,6 +1,7 @@
 internal import Cache
 internal import Digests
 internal import HTTP
+internal import Media
 internal import Renditions
 internal import SystemIO
 
@@ -22,11 +23,12 @@ struct FactsComposer: Sendable {
         guard var document = FactsFile.read(file), let digest = SourceDigest(hex: document.source.facts.sha256) else {
             return nil
         }
+        let format = SourceFormat.allCases.first { $0.name == document.source.facts.type } ?? .gif
         var lastModified = file.created
         var renditions: [String: FactsDocument.Rendition] = [:]
         for listed in Rendition.listed {
             let rendition = defaults.applied(to: listed)
-            let stored = await cache.object(ObjectID(digest, rendition), isFirstLook: false)
+            let stored = await cache.object(ObjectID(digest, format, rendition), isFirstLook: false)
             // An upload has no address; its stored renditions have the addresses of objects.
             guard let url = addresses?.target(rendition) ?? stored.map(RenditionResponder.path) else { continue }
             renditions[listed.canonicalText] = Self.entry(url, rendition.format, stored)

@@ -13,7 +13,7 @@ internal import Web
 struct ConvertCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "convert",
-        abstract: "Converts GIFs, APNGs and animated WebPs without a server.",
+        abstract: "Converts GIFs, other animations and short videos without a server.",
         usage: "gifreel convert IN.gif OUT.mp4 [options]\ngifreel convert --to DIR A.gif B.gif … [options]",
         discussion: """
             OUT may be a directory. With --to, a directory among the inputs stands for all files below it whose name ends in \

@@ -88,10 +88,15 @@ struct ConvertPlan {
     private static func animations(below directory: String) -> [String] {
         let all = FileManager.default.enumerator(atPath: directory)?.compactMap { $0 as? String } ?? []
         return all.filter { name in
-            guard let format = format(named: name), !Files.isDirectory(join(directory, name)) else { return false }
+            guard let format = format(named: name), found.contains(format), !Files.isDirectory(join(directory, name)) else {
+                return false
+            }
             return format == .gif || isAnimation(join(directory, name))
         }.sorted()
     }
+
+    /// Formats that are looked for below a directory. Videos are not: they may be results of earlier conversions.
+    private static let found: Set<SourceFormat> = [.gif, .apng, .webp]
 
     /// The format that the extension of a name stands for.
     private static func format(named name: String) -> SourceFormat? {

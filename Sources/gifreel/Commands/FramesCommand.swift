@@ -10,7 +10,7 @@ internal import SystemIO
 /// error.
 struct FramesCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "frames", abstract: "Writes the composed frames of a GIF, APNG or WebP as raw RGBA, with meta.json.")
+        commandName: "frames", abstract: "Writes the composed frames of an animation as raw RGBA, with meta.json.")
 
     @Argument(help: "The animation; - is standard input.", completion: .file())
     var file: String
@@ -48,6 +48,7 @@ struct FramesCommand: ParsableCommand {
             case .gif: try dumpFrames(bytes, by: GIFReader.self, to: directory)
             case .apng: try dumpFrames(bytes, by: APNGReader.self, to: directory)
             case .webp: try dumpFrames(bytes, by: WebPReader.self, to: directory)
+            case .mp4?, .mov?, .webm?, .avif?: try dumpFrames(bytes, by: ClipReader.self, to: directory)
             case nil: throw TranscodeError.notAGIF
             }
         }

@@ -29,7 +29,10 @@ struct RewriteCommand: ParsableCommand {
     @Option(help: "The address of the page, which resolves relative links.")
     var base: String?
 
-    @Option(help: "The formats that are replaced: gif, apng (also .png) and webp, separated by commas. Default: gif.")
+    @Option(
+        help:
+            "The formats that are replaced: gif, apng (also .png), webp, avif, mp4, mov and webm, separated by commas. Default: gif."
+    )
     var sources = "gif"
 
     @Flag(help: "Asks the server for the size of each GIF, whether it plays once, and its stored videos.")
@@ -66,7 +69,8 @@ struct RewriteCommand: ParsableCommand {
             for name in sources.split(separator: ",", omittingEmptySubsequences: false) {
                 let name = name.trimmingCharacters(in: .whitespaces).lowercased()
                 guard let format = SourceFormat.allCases.first(where: { $0.name == name }) else {
-                    throw SettingsError("--sources names \"\(name)\"; the formats are gif, apng and webp.")
+                    throw SettingsError(
+                        "--sources names \"\(name)\"; the formats are gif, apng, webp, avif, mp4, mov and webm.")
                 }
                 if !formats.contains(format) { formats.append(format) }
             }

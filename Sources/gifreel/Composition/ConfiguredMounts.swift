@@ -46,7 +46,7 @@ struct ConfiguredMounts {
             settings.sources.contains { $0.rawValue == format.name }
         }
         guard !mount.sources.isEmpty else {
-            throw SettingsError("mounts.\(name).sources is empty; it must name gif, apng or webp.")
+            throw SettingsError("mounts.\(name).sources is empty; it must name gif, apng, webp, avif, mp4, mov or webm.")
         }
         mount.negotiates = settings.negotiate
         mount.onMiss = settings.onMiss == .original ? .original : .wait

@@ -121,6 +121,8 @@ extension ServiceConfiguration {
         fetch.concurrency = settings.concurrency
         fetch.loopName = settings.loopName
         fetch.userAgent = "gifreel/\(Gifreel.version)"
+        limits.formats = SourceFormats(
+            SourceFormat.allCases.filter { format in settings.formats.contains { $0.rawValue == format.name } })
     }
 
     private mutating func mapTranscoding(_ settings: Settings.Transcode, _ limits: Settings.Limits) {
@@ -137,6 +139,7 @@ extension ServiceConfiguration {
         self.limits.pixelsPerByte = limits.pixelsPerByte
         self.limits.frames = limits.frames
         self.limits.duration = Int(limits.duration / .milliseconds(10))
+        self.limits.clipDuration = Int(limits.clipDuration / .milliseconds(10))
         allowance = WorkerJob.Allowance(cpu: Int(limits.cpu.components.seconds), memory: limits.memory.bytes)
     }
 

@@ -1,6 +1,7 @@
 import Cache
 import Foundation
 import Glibc
+import Media
 import SystemIO
 import TestSupport
 import Testing
@@ -82,7 +83,8 @@ import Testing
         let alias = AliasRecord(
             key: AliasKey(sourceURL: url, rendition: rendition.canonicalText), sourceURL: url,
             rendition: rendition.canonicalText, fetchedAt: Int64(Date().timeIntervalSince1970))
-        let id = ObjectID(source: digest, rendition: rendition.canonicalText, encoderVersion: rendition.encoderVersion)
+        let id = ObjectID(
+            source: digest, rendition: rendition.canonicalText, encoderVersion: rendition.encoderVersion(of: .gif))
         let outcome = try await cache.publish(
             staged, as: id, fileExtension: "json", facts: [], alias: alias, epoch: cache.epoch(for: url), storing: true)
         guard case .stored = outcome else { throw SystemError("publish", code: EIO) }

@@ -136,11 +136,15 @@ import Testing
         fetch(
             .exhausted(cause: "x"), 503, "overloaded", "The source was not fetched.", retryAfter: 2, isCaused: false),
 
-        conversion(.rejected(.notAGIF), 415, "not_a_gif", "The file is not a GIF, APNG or animated WebP."),
+        conversion(.rejected(.notAGIF), 415, "not_a_gif", "The file is not an animation or a video."),
         conversion(.rejected(.still(.webp)), 415, "not_a_gif", "This WebP has no animation."),
         conversion(
             .rejected(.incomplete(.gif)), 422, "corrupt_gif", "The GIF is incomplete: it ends before its first frame does."),
         conversion(.rejected(.corrupt(.gif, .noFrames)), 422, "corrupt_gif", "The GIF is corrupt: it has no frames."),
+        conversion(
+            .rejected(.unsupported(.mov, .codec)), 422, "unsupported",
+            "The QuickTime file is not supported: its codec is none of H.264, HEVC, VP8, VP9 and AV1."),
+        conversion(.rejected(.refused(.mp4)), 415, "not_a_gif", "This server takes no MP4."),
         conversion(
             .rejected(.tooLarge(.frames, value: 9, maximum: 8)), 422, "too_large",
             "The animation is too large: the number of frames is 9, and the limit is 8."),
@@ -202,7 +206,7 @@ import Testing
 
     @Test func theTableHasEveryCase() {
         let names = Set(Self.rows.map { Self.name($0.error) })
-        #expect(names.count == 11 + 13 + 21, "\(names.sorted())")
+        #expect(names.count == 11 + 13 + 23, "\(names.sorted())")
     }
 
     /// The case of an error. The switches have no default, so a new case does not compile until it is named here; the count
@@ -264,6 +268,8 @@ import Testing
         case .still: "still"
         case .incomplete: "incomplete"
         case .corrupt: "corrupt"
+        case .unsupported: "unsupported"
+        case .refused: "refused"
         case .tooLarge: "tooLarge"
         case .encoderMissing: "encoderMissing"
         case .codecMissing: "codecMissing"

@@ -9,7 +9,7 @@ import Testing
         MountPath(path[...], sources: sources).map { "\($0.source) \($0.format.rawValue)\($0.isSource ? " itself" : "")" }
     }
 
-    private static let all = SourceFormat.allCases
+    private static let all: [SourceFormat] = [.gif, .apng, .webp]
 
     @Test(arguments: [
         ("/x/a.gif", "/x/a.gif mp4 itself"), ("/a.GIF", "/a.GIF mp4 itself"), ("/a.mp4", "/a.gif mp4"),
@@ -36,6 +36,15 @@ import Testing
         for path in ["/a", "/a.exe", "/a.gif/b", "/a.", ""] { #expect(named(path, Self.all) == nil, "\(path)") }
         #expect(named("/a.mp4", [.webp]) == nil && named("/a.webp.mp4", [.webp]) == "/a.webp mp4")
         #expect(named("/a.gif", [.webp]) == nil)
+    }
+
+    @Test func aClipIsItsOwnSourceWhereMountsHaveClips() {
+        let sources: [SourceFormat] = [.gif, .mp4]
+        let clip = MountPath("/a.mp4", sources: sources)
+        #expect(clip?.source == "/a.mp4" && clip?.isSource == true && clip?.format == .mp4)
+        let rendition = MountPath("/a.mp4.webm", sources: sources)
+        #expect(rendition?.source == "/a.mp4" && rendition?.isSource == false)
+        #expect(MountPath("/a.jpg", sources: sources)?.source == "/a.gif")
     }
 
     @Test func addressesLeadBackToTheSameSource() throws {

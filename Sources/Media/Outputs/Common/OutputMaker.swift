@@ -29,10 +29,20 @@ extension OutputMaker {
         // Each decoder is named here, so that the whole pipeline is compiled for it.
         guard let format = SourceFormat(of: bytes) else { throw .notAGIF }
         guard format.isAnimation(bytes) else { throw .still(format) }
-        return switch format {
-        case .gif: try makeWithinBudget(transcoder, GIFReader.self, bytes, to: descriptor, meter)
-        case .apng: try makeWithinBudget(transcoder, APNGReader.self, bytes, to: descriptor, meter)
-        case .webp: try makeWithinBudget(transcoder, WebPReader.self, bytes, to: descriptor, meter)
+        guard transcoder.limits.formats.contains(format) else { throw .refused(format) }
+        switch format {
+        case .gif: return try makeWithinBudget(transcoder, GIFReader.self, bytes, to: descriptor, meter)
+        case .apng: return try makeWithinBudget(transcoder, APNGReader.self, bytes, to: descriptor, meter)
+        case .webp: return try makeWithinBudget(transcoder, WebPReader.self, bytes, to: descriptor, meter)
+        case .mp4, .mov, .webm, .avif:
+            // One decoder reads them all.
+            do throws(TranscodeError) {
+                var result = try makeWithinBudget(transcoder, ClipReader.self, bytes, to: descriptor, meter)
+                result.sourceFormat = format
+                return result
+            } catch {
+                throw error.of(format)
+            }
         }
     }
 

@@ -31,7 +31,7 @@ package enum FactsOutput: OutputMaker {
         }
         // The delays as shown, their bytes, and both once more while the array of the bytes grows.
         try HeapBuffer.check(bytes: frames * 4 * delayLength + 4096)
-        let delays = summary.delays.prefix(frames).map { FrameClock.shownDelay($0, timescale: summary.timescale) }
+        let delays = summary.delays.prefix(frames).map(summary.shownDelay)
         var file: [UInt8] = []
         for delay in delays { withUnsafeBytes(of: UInt64(delay).littleEndian) { file += $0 } }
         file += placeholder.bytes

@@ -143,6 +143,7 @@ extension Transcoder {
         case .gif: try stageCosts(of: source, by: GIFReader.self, to: descriptor)
         case .apng: try stageCosts(of: source, by: APNGReader.self, to: descriptor)
         case .webp: try stageCosts(of: source, by: WebPReader.self, to: descriptor)
+        case .mp4, .mov, .webm, .avif: try stageCosts(of: source, by: ClipReader.self, to: descriptor)
         case nil: throw .notAGIF
         }
     }

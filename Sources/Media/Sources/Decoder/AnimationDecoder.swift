@@ -18,6 +18,8 @@ package protocol AnimationDecoder: ~Copyable, SendableMetatype {
     var timescale: Int { get }
     /// Whether the frames' delays are rounded to its units, so that the times of frames are off by up to half a unit.
     var hasRoundedDelays: Bool { get }
+    /// Whether delays up to ten milliseconds are replaced, as browsers do for pictures.
+    static var replacesShortDelays: Bool { get }
     /// The canvas in pixels. Known after the first call of ``next()``.
     var canvasSize: (width: Int, height: Int) { get }
     /// The repetitions after the first play, as the part of the file that was read has them: nil for none, 0 for endless.
@@ -45,6 +47,7 @@ package protocol AnimationDecoder: ~Copyable, SendableMetatype {
 
 extension AnimationDecoder where Self: ~Copyable {
     package var hasRoundedDelays: Bool { false }
+    package static var replacesShortDelays: Bool { true }
 }
 
 /// The way the frames of a file end.

@@ -16,7 +16,7 @@
 
   /** The URL of a rendition: below a mount, where the extension replaces that of a GIF, or with the source in its path. */
   function address(source, format, options) {
-    if (settings.mount && source.startsWith(origin) && /\.(gif|a?png|webp)$/.test(source)) {
+    if (settings.mount && source.startsWith(origin) && /\.(gif|a?png|webp|avif|mp4|mov|webm)$/.test(source)) {
       const query = options.length ? "?" + options.join("&") : "";
       return `${root}${settings.mount}/${source.slice(origin.length).replace(/\.gif$/, "")}.${format}${query}`;
     }

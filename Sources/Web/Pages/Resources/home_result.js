@@ -251,13 +251,13 @@ function nameOf(result) {
 
 /** The name of the file without the extension of an animation. */
 function stemOf(result) {
-  return nameOf(result).replace(/\.(gif|a?png|webp)$/i, "");
+  return nameOf(result).replace(/\.(gif|a?png|webp|avifs?|mp4|m4v|mov|webm)$/i, "");
 }
 
-/** The format of the source: GIF, APNG or WebP. */
+/** The format of the source. */
 function formatOf(result) {
-  const formats = { apng: "APNG", webp: "WebP", "image/apng": "APNG", "image/png": "APNG", "image/webp": "WebP" };
-  return formats[result.facts?.type ?? result.file?.type] ?? "GIF";
+  const formats = { apng: "APNG", png: "APNG", webp: "WebP", avif: "AVIF", mp4: "MP4", mov: "video", quicktime: "video", webm: "WebM" };
+  return formats[(result.facts?.type ?? result.file?.type ?? "").replace(/^.*\//, "")] ?? "GIF";
 }
 
 function saving(from, to, format) {

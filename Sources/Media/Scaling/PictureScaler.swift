@@ -1,9 +1,11 @@
-/// Scales a part of a canvas of the format ``PixelFormat/rgba`` to words of the same format.
+/// Scales a part of a picture of words R, G, B, A, from the lowest byte, with straight alpha.
 ///
 /// Colours are multiplied by alpha before scaling and divided by it afterwards: the mean of a pixel and a transparent one has half
 /// the alpha and the whole colour, without a dark or bright seam. The products have 16 bits, so that little alpha leaves the colour as it
 /// is. Not thread-safe.
 final class PictureScaler {
+    private static let opaque: UInt32 = 0xff00_0000
+
     private let source: Rectangle
     private let width: Int
     private let height: Int
@@ -15,7 +17,7 @@ final class PictureScaler {
     private let alpha: SamplePlane
 
     /// - Parameters:
-    ///   - source: The part of the canvas.
+    ///   - source: The part of the picture.
     ///   - isOpaque: Whether all its pixels are opaque in every call.
     init(_ source: Rectangle, to size: (width: Int, height: Int), isOpaque: Bool) throws(TranscodeError) {
         self.source = source
@@ -30,23 +32,27 @@ final class PictureScaler {
 
     /// Writes the picture: rows from top to bottom.
     ///
-    /// - Parameter pitch: Words from one row to the next.
-    func scale(_ canvas: borrowing Canvas, into words: UnsafeMutablePointer<UInt32>, pitch: Int) throws(TranscodeError) {
+    /// - Parameters:
+    ///   - length: Words from one row of the picture to the next.
+    ///   - pitch: Words from one row of the result to the next.
+    func scale(_ picture: UnsafePointer<UInt32>, stride length: Int, into words: UnsafeMutablePointer<UInt32>, pitch: Int)
+        throws(TranscodeError)
+    {
         if isOpaque {
-            for y in 0..<height { (words + y * pitch).update(repeating: PixelFormat.opaque, count: width) }
+            for y in 0..<height { (words + y * pitch).update(repeating: Self.opaque, count: width) }
             for shift in stride(from: UInt32(0), to: 24, by: 8) {
-                try scaleOpaque(canvas, shift, into: words, pitch: pitch)
+                try scaleOpaque(picture, stride: length, shift, into: words, pitch: pitch)
             }
             return
         }
-        load(canvas) { ($0 >> 24) &* 255 }
+        load(picture, stride: length) { ($0 >> 24) &* 255 }
         try scaler.scale(plane, into: alpha.samples, stride: alpha.stride)
         for y in 0..<height {
             let (row, target) = (Self.wide(alpha.row(y)), words + y * pitch)
             for x in 0..<width { target[x] = min(255, (UInt32(row[x]) &* 4 &+ 382) / 765) << 24 }
         }
         for shift in stride(from: UInt32(0), to: 24, by: 8) {
-            load(canvas) { ($0 >> shift & 255) &* ($0 >> 24) }
+            load(picture, stride: length) { ($0 >> shift & 255) &* ($0 >> 24) }
             try scaler.scale(plane, into: scaled.samples, stride: scaled.stride)
             for y in 0..<height {
                 let (row, alpha, target) = (Self.wide(scaled.row(y)), Self.wide(alpha.row(y)), words + y * pitch)
@@ -60,10 +66,11 @@ final class PictureScaler {
 
     /// Scales a component of opaque pixels.
     private func scaleOpaque(
-        _ canvas: borrowing Canvas, _ shift: UInt32, into words: UnsafeMutablePointer<UInt32>, pitch: Int
+        _ picture: UnsafePointer<UInt32>, stride length: Int, _ shift: UInt32, into words: UnsafeMutablePointer<UInt32>,
+        pitch: Int
     ) throws(TranscodeError) {
         for y in 0..<source.height {
-            let pixels = canvas.pixels + (source.y + y) * canvas.width + source.x
+            let pixels = picture + (source.y + y) * length + source.x
             let row = plane.row(y)
             for x in 0..<source.width { row[x] = UInt8(truncatingIfNeeded: pixels[x] >> shift) }
         }
@@ -76,9 +83,9 @@ final class PictureScaler {
 
     /// Fills the plane with three quarters of numbers up to 65,025 that follow from the pixels. The filter overshoots by less than the rest.
     @inline(__always)
-    private func load(_ canvas: borrowing Canvas, _ number: (UInt32) -> UInt32) {
+    private func load(_ picture: UnsafePointer<UInt32>, stride length: Int, _ number: (UInt32) -> UInt32) {
         for y in 0..<source.height {
-            let pixels = canvas.pixels + (source.y + y) * canvas.width + source.x
+            let pixels = picture + (source.y + y) * length + source.x
             let row = Self.wide(plane.row(y))
             for x in 0..<source.width { row[x] = UInt16(truncatingIfNeeded: (number(pixels[x]) &* 3 &+ 2) >> 2) }
         }

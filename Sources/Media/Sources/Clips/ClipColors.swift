@@ -1,0 +1,275 @@
+internal import CAV
+
+/// Converts pictures of Y'CbCr or R'G'B' planes to words of R, G, B, A in the same colour space, of 8 bits each, with full range.
+///
+/// The arithmetic is exact to half a level and does not depend on the processor. Colours between samples are interpolated linearly, by
+/// the position of the samples that the stream states. Not thread-safe.
+struct ClipColors: ~Copyable {
+    let width: Int
+    let height: Int
+    private let format: AVPixelFormat
+    private let isRGB: Bool
+    private let isGrey: Bool
+    /// Bytes of a sample: 1 or 2.
+    private let bytes: Int
+    private let columns: Sampling
+    private let rows: Sampling
+    private let matrix: Matrix
+    /// Four rows of numbers, with some more at each end.
+    private let numbers: HeapBuffer<Int32>
+
+    private static let opaque: UInt32 = 0xff00_0000
+    /// Samples beyond each end of a row.
+    private static let margin = 2
+
+    /// The weights, in quarters, of the chroma sample before, at and after a pixel; for pixels at even and at odd positions.
+    private struct Sampling {
+        /// The binary logarithm of the pixels in one sample.
+        let shift: Int
+        let even: (Int32, Int32, Int32)
+        let odd: (Int32, Int32, Int32)
+
+        static let full = Sampling(shift: 0, even: (0, 4, 0), odd: (0, 4, 0))
+        /// The sample lies at the first of two pixels, between both, or at the second.
+        static let first = Sampling(shift: 1, even: (0, 4, 0), odd: (0, 2, 2))
+        static let between = Sampling(shift: 1, even: (1, 3, 0), odd: (0, 3, 1))
+        static let second = Sampling(shift: 1, even: (2, 2, 0), odd: (0, 4, 0))
+    }
+
+    /// A linear conversion with 16 fractional bits. Chroma is in sixteenths.
+    private struct Matrix {
+        var luma: Int32 = 0
+        var redCb: Int32 = 0, redCr: Int32 = 0
+        var greenCb: Int32 = 0, greenCr: Int32 = 0
+        var blueCb: Int32 = 0, blueCr: Int32 = 0
+        var lumaOffset: Int32 = 0
+        var chromaOffset: Int32 = 0
+    }
+
+    /// - Parameters:
+    ///   - frame: The first picture.
+    ///   - format: Of the source, for errors.
+    /// - Throws: ``TranscodeError/unsupported(_:_:)`` for a pixel format, `outOfMemory`.
+    init(_ frame: UnsafeMutablePointer<AVFrame>, _ source: SourceFormat) throws(TranscodeError) {
+        let frame = frame.pointee
+        let pixels = AVPixelFormat(rawValue: frame.format)
+        guard let description = av_pix_fmt_desc_get(pixels), gifreel_is_planar(description) != 0,
+            description.pointee.log2_chroma_w <= 1, description.pointee.log2_chroma_h <= 1, frame.width > 0, frame.height > 0
+        else { throw .unsupported(source, .pixels) }
+        let depth = Int(description.pointee.comp.0.depth)
+        let isRGB = gifreel_is_rgb(description) != 0
+        let matrix = try Self.matrix(frame, depth: depth, isRGB: isRGB, source)
+        let numbers = try HeapBuffer<Int32>(count: 4 * (Int(frame.width) + 2 * Self.margin))
+        let (left, top) = Self.position(frame.chroma_location)
+        format = pixels
+        width = Int(frame.width)
+        height = Int(frame.height)
+        self.isRGB = isRGB
+        isGrey = description.pointee.nb_components < 3
+        bytes = depth > 8 ? 2 : 1
+        columns = description.pointee.log2_chroma_w == 0 ? .full : left
+        rows = description.pointee.log2_chroma_h == 0 ? .full : top
+        self.matrix = matrix
+        self.numbers = numbers
+    }
+
+    /// Rows of samples of each plane, and one for calculations.
+    private var luma: UnsafeMutablePointer<Int32> { row(0) }
+    private var cb: UnsafeMutablePointer<Int32> { row(1) }
+    private var cr: UnsafeMutablePointer<Int32> { row(2) }
+    private var half: UnsafeMutablePointer<Int32> { row(3) }
+
+    private func row(_ number: Int) -> UnsafeMutablePointer<Int32> {
+        numbers.base + number * (width + 2 * Self.margin) + Self.margin
+    }
+
+    /// Whether a picture has the size and the pixels of the first one.
+    func fits(_ frame: UnsafeMutablePointer<AVFrame>) -> Bool {
+        AVPixelFormat(rawValue: frame.pointee.format) == format && Int(frame.pointee.width) == width
+            && Int(frame.pointee.height) == height
+    }
+
+    /// The position of chroma samples among columns and rows. Streams that do not state it have them at the left (ITU-T H.264 Annex E).
+    private static func position(_ location: AVChromaLocation) -> (Sampling, Sampling) {
+        switch location {
+        case AVCHROMA_LOC_CENTER: (.between, .between)
+        case AVCHROMA_LOC_TOPLEFT: (.first, .first)
+        case AVCHROMA_LOC_TOP: (.between, .first)
+        case AVCHROMA_LOC_BOTTOMLEFT: (.first, .second)
+        case AVCHROMA_LOC_BOTTOM: (.between, .second)
+        default: (.first, .between)
+        }
+    }
+
+    /// The luma coefficients of red and blue (ITU-T H.273 table 4). Without a statement, they follow from the height, as in players.
+    private static func coefficients(_ frame: AVFrame, _ source: SourceFormat) throws(TranscodeError) -> (Double, Double) {
+        switch frame.colorspace {
+        case AVCOL_SPC_BT709: (0.2126, 0.0722)
+        case AVCOL_SPC_BT470BG, AVCOL_SPC_SMPTE170M: (0.299, 0.114)
+        case AVCOL_SPC_FCC: (0.3, 0.11)
+        case AVCOL_SPC_SMPTE240M: (0.212, 0.087)
+        case AVCOL_SPC_BT2020_NCL: (0.2627, 0.0593)
+        case AVCOL_SPC_UNSPECIFIED, AVCOL_SPC_RESERVED:
+            source != .avif && frame.height >= 720 ? (0.2126, 0.0722) : (0.299, 0.114)
+        default: throw .unsupported(source, .pixels)
+        }
+    }
+
+    private static func matrix(
+        _ frame: AVFrame, depth: Int, isRGB: Bool, _ source: SourceFormat
+    ) throws(TranscodeError) -> Matrix {
+        let isFull = Self.isFullRange(frame, isRGB: isRGB)
+        let highest = Double(1 << depth - 1)
+        let unit = Double(1 << (depth - 8))
+        // One level of the result, in samples.
+        let (lumaStep, chromaStep) = isFull ? (highest / 255, highest / 255) : (219 * unit / 255, 224 * unit / 255)
+        func fixed(_ factor: Double, _ step: Double) -> Int32 { Int32((factor / step * 65536).rounded()) }
+        var matrix = Matrix()
+        matrix.luma = fixed(1, lumaStep)
+        matrix.lumaOffset = isFull ? 0 : Int32(16 * unit)
+        matrix.chromaOffset = Int32(1 << (depth - 1)) * 16
+        if isRGB { return matrix }
+        let chroma = chromaStep * 16
+        if frame.colorspace == AVCOL_SPC_YCGCO {
+            // Cb is Cg, and Cr is Co.
+            (matrix.redCb, matrix.redCr) = (fixed(-1, chroma), fixed(1, chroma))
+            (matrix.greenCb, matrix.greenCr) = (fixed(1, chroma), 0)
+            (matrix.blueCb, matrix.blueCr) = (fixed(-1, chroma), fixed(-1, chroma))
+            return matrix
+        }
+        let (red, blue) = try coefficients(frame, source)
+        let green = 1 - red - blue
+        matrix.redCr = fixed(2 * (1 - red), chroma)
+        matrix.greenCb = fixed(-2 * (1 - blue) * blue / green, chroma)
+        matrix.greenCr = fixed(-2 * (1 - red) * red / green, chroma)
+        matrix.blueCb = fixed(2 * (1 - blue), chroma)
+        return matrix
+    }
+
+    private static func isFullRange(_ frame: AVFrame, isRGB: Bool) -> Bool {
+        switch AVPixelFormat(rawValue: frame.format) {
+        case AV_PIX_FMT_YUVJ420P, AV_PIX_FMT_YUVJ422P, AV_PIX_FMT_YUVJ444P, AV_PIX_FMT_YUVJ440P: true
+        default: frame.color_range == AVCOL_RANGE_JPEG || (isRGB && frame.color_range != AVCOL_RANGE_MPEG)
+        }
+    }
+
+    /// Converts one row of a picture that ``fits(_:)`` to opaque words.
+    func convertRow(_ y: Int, of frame: UnsafeMutablePointer<AVFrame>, into words: UnsafeMutablePointer<UInt32>) {
+        load(frame, plane: 0, row: y, count: width, into: luma)
+        if isGrey {
+            for x in 0..<width {
+                let grey = Self.clamped((matrix.luma &* (luma[x] &- matrix.lumaOffset) &+ 32768) &>> 16)
+                words[x] = UInt32(truncatingIfNeeded: grey &* 0x01_0101) | Self.opaque
+            }
+            return
+        }
+        if isRGB { return convertRGB(y, frame, into: words) }
+        loadChroma(frame, plane: 1, row: y, into: cb)
+        loadChroma(frame, plane: 2, row: y, into: cr)
+        let (lumaRow, cbRow, crRow, matrix) = (luma, cb, cr, matrix)
+        for x in 0..<width {
+            let grey = matrix.luma &* (lumaRow[x] &- matrix.lumaOffset) &+ 32768
+            let (u, v) = (cbRow[x] &- matrix.chromaOffset, crRow[x] &- matrix.chromaOffset)
+            let red = Self.clamped((grey &+ matrix.redCb &* u &+ matrix.redCr &* v) &>> 16)
+            let green = Self.clamped((grey &+ matrix.greenCb &* u &+ matrix.greenCr &* v) &>> 16)
+            let blue = Self.clamped((grey &+ matrix.blueCb &* u &+ matrix.blueCr &* v) &>> 16)
+            words[x] = UInt32(truncatingIfNeeded: red | green &<< 8 | blue &<< 16) | Self.opaque
+        }
+    }
+
+    /// Planes G, B, R.
+    private func convertRGB(_ y: Int, _ frame: UnsafeMutablePointer<AVFrame>, into words: UnsafeMutablePointer<UInt32>) {
+        load(frame, plane: 1, row: y, count: width, into: cb)
+        load(frame, plane: 2, row: y, count: width, into: cr)
+        let matrix = matrix
+        func level(_ sample: Int32) -> Int32 { Self.clamped((matrix.luma &* (sample &- matrix.lumaOffset) &+ 32768) &>> 16) }
+        for x in 0..<width {
+            let (red, green, blue) = (level(cr[x]), level(luma[x]), level(cb[x]))
+            words[x] = UInt32(truncatingIfNeeded: red | green &<< 8 | blue &<< 16) | Self.opaque
+        }
+    }
+
+    /// Puts a row of a picture's luma into the alpha of words.
+    ///
+    /// - Parameter isExact: Whether samples of eight bits are levels of alpha, whatever range is stated, as WebM has it.
+    func convertAlphaRow(
+        _ y: Int, of frame: UnsafeMutablePointer<AVFrame>, isExact: Bool, into words: UnsafeMutablePointer<UInt32>
+    ) {
+        load(frame, plane: 0, row: y, count: width, into: luma)
+        let matrix = matrix
+        for x in 0..<width {
+            let sample = luma[x]
+            let level =
+                isExact && bytes == 1 ? sample : Self.clamped((matrix.luma &* (sample &- matrix.lumaOffset) &+ 32768) &>> 16)
+            words[x] = words[x] & 0xff_ffff | UInt32(truncatingIfNeeded: level) << 24
+        }
+    }
+
+    @inline(__always)
+    private static func clamped(_ level: Int32) -> Int32 { max(0, min(255, level)) }
+
+    /// Loads a row of samples.
+    private func load(
+        _ frame: UnsafeMutablePointer<AVFrame>, plane: Int, row: Int, count: Int, into target: UnsafeMutablePointer<Int32>
+    ) {
+        guard let base = Self.plane(frame, plane) else { return target.update(repeating: 0, count: count) }
+        let start = UnsafeRawPointer(base) + row * Self.stride(frame, plane)
+        if bytes == 1 {
+            let samples = start.assumingMemoryBound(to: UInt8.self)
+            for x in 0..<count { target[x] = Int32(samples[x]) }
+        } else {
+            let samples = start.assumingMemoryBound(to: UInt16.self)
+            for x in 0..<count { target[x] = Int32(samples[x]) }
+        }
+    }
+
+    /// Loads a row of chroma at the pixels of a row of luma, in sixteenths.
+    private func loadChroma(
+        _ frame: UnsafeMutablePointer<AVFrame>, plane: Int, row: Int, into target: UnsafeMutablePointer<Int32>
+    ) {
+        let count = (width + (1 << columns.shift) - 1) >> columns.shift
+        let lastRow = (height + (1 << rows.shift) - 1) >> rows.shift - 1
+        let center = row >> rows.shift
+        let vertical = rows.shift == 1 && row & 1 == 1 ? rows.odd : rows.even
+        let samples = half
+        samples.update(repeating: 0, count: count)
+        let parts = [(center - 1, vertical.0), (center, vertical.1), (center + 1, vertical.2)]
+        for (line, weight) in parts where weight != 0 {
+            load(frame, plane: plane, row: min(max(0, line), lastRow), count: count, into: target)
+            for x in 0..<count { samples[x] = samples[x] &+ weight &* target[x] }
+        }
+        if columns.shift == 0 {
+            for x in 0..<width { target[x] = samples[x] &* 4 }
+            return
+        }
+        // Edges are repeated.
+        samples[-1] = samples[0]
+        samples[count] = samples[count - 1]
+        let (even, odd) = (columns.even, columns.odd)
+        for x in 0..<(width / 2) {
+            let (before, at, after) = (samples[x &- 1], samples[x], samples[x &+ 1])
+            target[2 &* x] = even.0 &* before &+ even.1 &* at &+ even.2 &* after
+            target[2 &* x &+ 1] = odd.0 &* before &+ odd.1 &* at &+ odd.2 &* after
+        }
+        if width & 1 == 1 {
+            let x = count - 1
+            target[width - 1] = even.0 &* samples[x - 1] &+ even.1 &* samples[x] &+ even.2 &* samples[x + 1]
+        }
+    }
+
+    private static func plane(_ frame: UnsafeMutablePointer<AVFrame>, _ number: Int) -> UnsafeMutablePointer<UInt8>? {
+        switch number {
+        case 0: frame.pointee.data.0
+        case 1: frame.pointee.data.1
+        default: frame.pointee.data.2
+        }
+    }
+
+    private static func stride(_ frame: UnsafeMutablePointer<AVFrame>, _ number: Int) -> Int {
+        switch number {
+        case 0: Int(frame.pointee.linesize.0)
+        case 1: Int(frame.pointee.linesize.1)
+        default: Int(frame.pointee.linesize.2)
+        }
+    }
+}

@@ -1,0 +1,128 @@
+internal import CAV
+internal import Glibc
+
+/// A clip in memory whose container libavformat reads. Not thread-safe.
+///
+/// It reads nothing but these bytes: libavformat is built without protocols, and a file that a clip refers to cannot be opened.
+final class ClipContainer {
+    /// The tracks that a container may have.
+    private static let maximumTracks: Int32 = 64
+    private static let bufferSize: Int32 = 32 * 1024
+
+    private let bytes: UnsafeRawBufferPointer
+    private var position = 0
+    // Optional because an initialiser that fails must free those that it has.
+    private var context: UnsafeMutablePointer<AVFormatContext>?
+    private var io: UnsafeMutablePointer<AVIOContext>?
+
+    /// Opens the container and reads its header.
+    ///
+    /// - Parameter bytes: The whole file. It must stay valid for the container's lifetime.
+    /// - Throws: ``TranscodeError``: `incomplete`, `corrupt` or `outOfMemory`.
+    init(_ bytes: UnsafeRawBufferPointer, _ format: SourceFormat) throws(TranscodeError) {
+        self.bytes = bytes
+        guard let demuxer = av_find_input_format(format == .webm ? "matroska" : "mov") else {
+            throw .unsupported(format, .container)
+        }
+        guard let buffer = av_malloc(Int(Self.bufferSize)) else { throw .outOfMemory }
+        io = gifreel_avio_alloc(
+            buffer.assumingMemoryBound(to: UInt8.self), Self.bufferSize, 0, Unmanaged.passUnretained(self).toOpaque(),
+            { ClipContainer.from($0)?.read($1, $2) ?? gifreel_averror(EINVAL) }, nil,
+            { ClipContainer.from($0)?.seek($1, $2) ?? Int64(gifreel_averror(EINVAL)) })
+        guard let io else {
+            av_free(buffer)
+            throw .outOfMemory
+        }
+        io.pointee.seekable = AVIO_SEEKABLE_NORMAL
+        guard let opening = avformat_alloc_context() else { throw .outOfMemory }
+        opening.pointee.pb = io
+        opening.pointee.flags |= AVFMT_FLAG_CUSTOM_IO
+        opening.pointee.max_streams = Self.maximumTracks
+        opening.pointee.io_open = { _, _, _, _, _ in gifreel_averror(EACCES) }
+        // It is freed by a function that fails.
+        var opened: UnsafeMutablePointer<AVFormatContext>? = opening
+        let status = avformat_open_input(&opened, nil, demuxer, nil)
+        guard status >= 0, let opened else {
+            if status == gifreel_averror_nomem { throw .outOfMemory }
+            throw ClipBoxes.isCutOff(bytes, format) ? .incomplete(format) : .corrupt(format, .header)
+        }
+        context = opened
+    }
+
+    deinit {
+        avformat_close_input(&context)
+        if let io { av_freep(&io.pointee.buffer) }
+        avio_context_free(&io)
+    }
+
+    private static func from(_ opaque: UnsafeMutableRawPointer?) -> ClipContainer? {
+        opaque.map { Unmanaged<ClipContainer>.fromOpaque($0).takeUnretainedValue() }
+    }
+
+    private func read(_ target: UnsafeMutablePointer<UInt8>?, _ count: Int32) -> Int32 {
+        let taken = min(Int(count), bytes.count - position)
+        guard let target, taken > 0, let base = bytes.baseAddress else { return gifreel_averror_eof }
+        UnsafeMutableRawPointer(target).copyMemory(from: base + position, byteCount: taken)
+        position += taken
+        return Int32(taken)
+    }
+
+    private func seek(_ offset: Int64, _ whence: Int32) -> Int64 {
+        let start: Int64
+        switch whence & ~AVSEEK_FORCE {
+        case SEEK_SET: start = 0
+        case SEEK_CUR: start = Int64(position)
+        case SEEK_END: start = Int64(bytes.count)
+        case AVSEEK_SIZE: return Int64(bytes.count)
+        default: return Int64(gifreel_averror(EINVAL))
+        }
+        let (sum, overflow) = start.addingReportingOverflow(offset)
+        guard !overflow, (0...Int64(bytes.count)).contains(sum) else { return Int64(gifreel_averror(EINVAL)) }
+        position = Int(sum)
+        return sum
+    }
+
+    /// The video tracks, without the pictures of covers.
+    var videos: [UnsafeMutablePointer<AVStream>] {
+        guard let context else { return [] }
+        return (0..<Int(context.pointee.nb_streams)).compactMap { context.pointee.streams[$0] }.filter {
+            $0.pointee.codecpar.pointee.codec_type == AVMEDIA_TYPE_VIDEO
+                && $0.pointee.disposition & AV_DISPOSITION_ATTACHED_PIC == 0
+        }
+    }
+
+    /// The duration that the header states, in seconds; nil without one.
+    var duration: Double? {
+        guard let duration = context?.pointee.duration, duration > 0 else { return nil }
+        return Double(duration) / Double(AV_TIME_BASE)
+    }
+
+    /// Reads packets of this track only.
+    func select(_ stream: UnsafeMutablePointer<AVStream>) {
+        guard let context else { return }
+        for index in 0..<Int(context.pointee.nb_streams) {
+            guard let other = context.pointee.streams[index] else { continue }
+            other.pointee.discard = other == stream ? AVDISCARD_DEFAULT : AVDISCARD_ALL
+        }
+    }
+
+    /// The end of the packets.
+    enum End {
+        case complete
+        /// The file ends within a packet, or the container cannot be read on.
+        case brokenOff
+    }
+
+    /// Reads the next packet of the selected track.
+    ///
+    /// - Returns: The end, if there is no whole packet any more.
+    func read(_ packet: UnsafeMutablePointer<AVPacket>, of stream: UnsafeMutablePointer<AVStream>) -> End? {
+        while true {
+            av_packet_unref(packet)
+            let status = av_read_frame(context, packet)
+            guard status >= 0 else { return status == gifreel_averror_eof ? .complete : .brokenOff }
+            guard packet.pointee.stream_index == stream.pointee.index else { continue }
+            return packet.pointee.flags & AV_PKT_FLAG_CORRUPT != 0 ? .brokenOff : nil
+        }
+    }
+}

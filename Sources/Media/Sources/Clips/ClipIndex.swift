@@ -1,0 +1,137 @@
+internal import CAV
+
+/// The frames of a clip in the order in which they are shown, as its container has them. No pixels are decoded.
+struct ClipIndex: Sendable {
+    struct Frame: Sendable {
+        /// In units of the track.
+        let time: Int64
+        /// Bytes of its packet.
+        let size: Int
+        /// In units of ``timescale``, once all frames are known.
+        var delay = 0
+    }
+
+    private(set) var frames: [Frame] = []
+    /// Units per second of the delays.
+    private(set) var timescale = FrameClock.timescale
+    private(set) var isRounded = false
+    private(set) var ending = AnimationEnding.complete
+    /// The most frames that are shown after a frame and decoded before it.
+    private(set) var reordering = 0
+    /// Whether some block has alpha beside it (Matroska, block addition 1).
+    private(set) var hasAlpha = false
+
+    /// Reads all packets of a track.
+    ///
+    /// - Throws: ``TranscodeError``: `tooLarge` for the number of frames or the duration of a clip.
+    init(
+        _ container: ClipContainer, _ stream: UnsafeMutablePointer<AVStream>, _ format: SourceFormat, isCutOff: Bool,
+        limits: MediaLimits
+    ) throws(TranscodeError) {
+        var allocated = av_packet_alloc()
+        defer { av_packet_free(&allocated) }
+        guard let packet = allocated else { throw .outOfMemory }
+        container.select(stream)
+        let isVP8 = stream.pointee.codecpar.pointee.codec_id == AV_CODEC_ID_VP8
+        var last: (time: Int64, duration: Int64) = (.min, 0)
+        var end: ClipContainer.End?
+        var packets: Int32 = 0
+        while true {
+            end = container.read(packet, of: stream)
+            if end != nil { break }
+            packets += 1
+            let time = packet.pointee.pts == gifreel_no_time ? packet.pointee.dts : packet.pointee.pts
+            // Pictures before the first that is shown, by an edit list.
+            if packet.pointee.flags & AV_PKT_FLAG_DISCARD != 0 { continue }
+            guard time != gifreel_no_time, packet.pointee.size > 0 else { continue }
+            if isVP8, let data = packet.pointee.data, data[0] & 0x10 == 0 { continue }
+            if ClipStream.addition(of: packet) != nil { hasAlpha = true }
+            try limits.check(.frames, frames.count + 1)
+            try frames.grow(by: Frame(time: time, size: Int(packet.pointee.size)))
+            if time >= last.time { last = (time, packet.pointee.duration) }
+        }
+        reordering = Self.reordering(frames)
+        frames.sort { $0.time < $1.time }
+        frames = Self.withoutRepetitions(frames)
+        // A table whose last samples lie after the end of the file can end early without an error. Matroska has no such table.
+        let isWhole = end == .complete && !isCutOff && (format == .webm || packets >= avformat_index_get_entries_count(stream))
+        ending = isWhole ? .complete : .brokenOff
+        // Between the last pictures, the file may lack some that are decoded after them.
+        if !isWhole, reordering > 0 { frames.removeLast(min(reordering, max(0, frames.count - 1))) }
+        try setDelays(
+            stream.pointee.time_base, last: lastDuration(container, stream, last.duration), isClip: format.isVideo,
+            limits: limits)
+    }
+
+    /// The depth of reordering: for each frame, how many that are shown later come before it.
+    private static func reordering(_ frames: [Frame]) -> Int {
+        // No codec reorders by more than 16 frames.
+        let deepest = 16
+        var depth = 0
+        for index in frames.indices {
+            let before = frames[max(0, index - 2 * deepest)..<index].count { $0.time > frames[index].time }
+            depth = max(depth, before)
+        }
+        return min(depth, deepest)
+    }
+
+    private static func withoutRepetitions(_ frames: [Frame]) -> [Frame] {
+        var kept: [Frame] = []
+        kept.reserveCapacity(frames.count)
+        for frame in frames where kept.last?.time != frame.time { kept.append(frame) }
+        return kept
+    }
+
+    /// How long the last frame is shown, in units of the track; 0 if nothing says it.
+    private func lastDuration(
+        _ container: ClipContainer, _ stream: UnsafeMutablePointer<AVStream>, _ ofPacket: Int64
+    ) -> Int64 {
+        guard let first = frames.first, let last = frames.last else { return 0 }
+        let (length, overflow) = last.time.subtractingReportingOverflow(first.time)
+        if overflow { return 0 }
+        // The distance of decoding times does not show for how long the last frame is shown, if frames are reordered.
+        if ending == .complete, stream.pointee.duration > length { return stream.pointee.duration - length }
+        if ofPacket > 0 { return ofPacket }
+        let base = stream.pointee.time_base
+        if ending == .complete, let whole = container.duration, base.num > 0 {
+            let rest = whole * Double(base.den) / Double(base.num) - Double(last.time)
+            if rest >= 1, rest < 1e15 { return Int64(rest.rounded()) }
+        }
+        return frames.count > 1 ? last.time - frames[frames.count - 2].time : 0
+    }
+
+    /// Sets the delays: exact ones, if the units of the track are fractions of a second that have a common one of a reasonable size.
+    private mutating func setDelays(
+        _ base: AVRational, last: Int64, isClip: Bool, limits: MediaLimits
+    ) throws(TranscodeError) {
+        guard let first = frames.first, let newest = frames.last else { return }
+        let (numerator, denominator) = (Int(max(1, base.num)), Int(max(1, base.den)))
+        // In hundredths, rounded up. Beyond every limit, the exact number does not matter.
+        let seconds = (Double(newest.time) - Double(first.time) + Double(last)) * Double(numerator) / Double(denominator)
+        let hundredths = Int((min(max(0, seconds), 1e9) * 100 - 1e-6).rounded(.up))
+        if isClip { try limits.check(.clipDuration, hundredths) }
+        try limits.check(.duration, hundredths)
+        guard seconds <= 1e9 else { throw .tooLarge(.duration, value: hundredths, maximum: limits.duration) }
+        func fraction(_ index: Int) -> (Int, Int) {
+            let ticks = index + 1 < frames.count ? frames[index + 1].time - frames[index].time : last
+            let (units, overflow) = Int(max(0, ticks)).multipliedReportingOverflow(by: numerator)
+            if overflow || units == 0 { return (overflow ? 0 : units, 1) }
+            let common = greatestCommonDivisor(units, denominator)
+            return (units / common, denominator / common)
+        }
+        var fractions = DelayFractions()
+        for index in frames.indices {
+            let (units, parts) = fraction(index)
+            fractions.add(units, parts)
+        }
+        for index in frames.indices {
+            let (units, parts) = fraction(index)
+            let delay = fractions.units(units, parts)
+            frames[index].delay = isClip ? delay : FrameClock.shownDelay(delay, timescale: fractions.timescale)
+        }
+        // A clip of one frame may have no duration.
+        let lastIndex = frames.count - 1
+        if isClip, frames[lastIndex].delay == 0 { frames[lastIndex].delay = fractions.timescale / 10 }
+        (timescale, isRounded) = (fractions.timescale, fractions.isRounded)
+    }
+}

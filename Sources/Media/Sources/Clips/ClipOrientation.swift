@@ -1,0 +1,68 @@
+internal import CAV
+
+/// How the pictures of a track are turned to be upright: by a multiple of a quarter turn, mirrored or not.
+struct ClipOrientation {
+    private let swapsSides: Bool
+    private let flipsX: Bool
+    private let flipsY: Bool
+
+    /// The orientation nearest to the track's matrix (ISO/IEC 14496-12 §8.3.2).
+    init(_ track: UnsafeMutablePointer<AVStream>) {
+        var size = 0
+        guard let data = gifreel_stream_side_data(track, AV_PKT_DATA_DISPLAYMATRIX, &size), size >= 36 else {
+            (swapsSides, flipsX, flipsY) = (false, false, false)
+            return
+        }
+        func number(_ index: Int) -> Int {
+            Int(UnsafeRawPointer(data).loadUnaligned(fromByteOffset: 4 * index, as: Int32.self))
+        }
+        let (a, b, c, d) = (number(0), number(1), number(3), number(4))
+        swapsSides = abs(a) + abs(d) < abs(b) + abs(c)
+        flipsX = swapsSides ? c < 0 : a < 0
+        flipsY = swapsSides ? b < 0 : d < 0
+    }
+
+    var isIdentity: Bool { !swapsSides && !flipsX && !flipsY }
+
+    func size(of coded: (width: Int, height: Int)) -> (width: Int, height: Int) {
+        swapsSides ? (coded.height, coded.width) : coded
+    }
+
+    /// Writes a row of a coded picture to where it is in the upright one.
+    func place(
+        _ row: UnsafePointer<UInt32>, y: Int, of coded: (width: Int, height: Int), into target: UnsafeMutablePointer<UInt32>
+    ) {
+        let (width, height) = coded
+        if swapsSides {
+            let column = flipsX ? height - 1 - y : y
+            for x in 0..<width { target[(flipsY ? width - 1 - x : x) * height + column] = row[x] }
+        } else {
+            let line = target + (flipsY ? height - 1 - y : y) * width
+            for x in 0..<width { line[flipsX ? width - 1 - x : x] = row[x] }
+        }
+    }
+
+    // MARK: Pixel aspect
+
+    /// The width of a pixel in heights; nil for square pixels. The container's statement precedes that of the stream.
+    static func aspect(
+        _ track: UnsafeMutablePointer<AVStream>, _ frame: UnsafeMutablePointer<AVFrame>, isWebM: Bool
+    ) -> (Int, Int)? {
+        let candidates = [
+            track.pointee.sample_aspect_ratio, track.pointee.codecpar.pointee.sample_aspect_ratio,
+            frame.pointee.sample_aspect_ratio,
+        ]
+        guard let found = candidates.first(where: { $0.num > 0 && $0.den > 0 }), found.num != found.den else { return nil }
+        return (Int(found.num), Int(found.den))
+    }
+
+    /// The size with square pixels, as browsers have it: the side grows in whose direction pixels are longer. No side becomes 0.
+    static func squared(_ width: Int, _ height: Int, _ aspect: (Int, Int)?) -> (width: Int, height: Int) {
+        guard let (horizontal, vertical) = aspect else { return (width, height) }
+        let ratio = Double(horizontal) / Double(vertical)
+        // Beyond this no picture is meant.
+        guard (1.0 / 64...64).contains(ratio) else { return (width, height) }
+        if ratio > 1 { return (max(1, Int((Double(width) * ratio).rounded())), height) }
+        return (width, max(1, Int((Double(height) / ratio).rounded())))
+    }
+}

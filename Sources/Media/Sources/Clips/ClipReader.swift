@@ -1,0 +1,77 @@
+/// Reads a video clip (MP4, QuickTime, WebM) or an image sequence of AV1 (AVIF) frame by frame: libavformat reads the container,
+/// libavcodec decodes the pictures. Sound is ignored.
+///
+/// Every frame covers the canvas. A clip begins with its first picture, whatever time that has. It holds a few pictures in memory,
+/// and the times of all frames. Not thread-safe. The bytes must stay valid for the reader's lifetime.
+package struct ClipReader: AnimationDecoder, ~Copyable {
+    /// The reader has several formats; ``OutputMaker`` puts the right one into results.
+    package static let format = SourceFormat.mp4
+    package static let replacesShortDelays = false
+
+    private let index: ClipIndex
+    private let pictures: ClipPictures
+    /// Frames whose headers were read.
+    private var number = 0
+    private var isUnread = false
+
+    package let loopCount: Int?
+    package private(set) var ending: AnimationEnding?
+    package private(set) var dataBytes = 0
+    package private(set) var frame = AnimationFrame(rectangle: .empty, delay: 0, disposal: .keep)
+
+    package static func recognizes(_ bytes: UnsafeRawBufferPointer) -> Bool { ClipBoxes.format(of: bytes) != nil }
+
+    package init(_ bytes: UnsafeRawBufferPointer, limits: MediaLimits) throws(TranscodeError) {
+        guard let format = ClipBoxes.format(of: bytes) else { throw .notAGIF }
+        let container = try ClipContainer(bytes, format)
+        let isCutOff = ClipBoxes.isCutOff(bytes, format)
+        guard let track = container.videos.first else {
+            throw isCutOff ? .incomplete(format) : .unsupported(format, .video)
+        }
+        let index = try ClipIndex(container, track, format, isCutOff: isCutOff, limits: limits)
+        guard !index.frames.isEmpty else {
+            throw index.ending == .brokenOff ? .incomplete(format) : .corrupt(format, .noFrames)
+        }
+        pictures = try ClipPictures(bytes, format, index, limits: limits)
+        self.index = index
+        // A clip is shown again and again, as a GIF usually is.
+        loopCount = format == .avif ? ClipBoxes.loopCount(bytes) : 0
+    }
+
+    package var timescale: Int { index.timescale }
+    package var hasRoundedDelays: Bool { index.isRounded }
+    package var canvasSize: (width: Int, height: Int) { (pictures.width, pictures.height) }
+
+    package mutating func next() throws(TranscodeError) -> Bool {
+        if isUnread { _ = skipPixels() }
+        if ending != nil { return false }
+        guard number < index.frames.count else {
+            ending = index.ending
+            return false
+        }
+        frame = AnimationFrame(
+            rectangle: Rectangle(x: 0, y: 0, width: pictures.width, height: pictures.height),
+            delay: index.frames[number].delay, disposal: .keep, blend: .replace, hasAlpha: pictures.hasAlpha)
+        number += 1
+        isUnread = true
+        return true
+    }
+
+    package mutating func skipPixels() -> Bool {
+        if isUnread { dataBytes += index.frames[number - 1].size }
+        isUnread = false
+        return true
+    }
+
+    package mutating func readPixels() throws(TranscodeError) -> FramePixels? {
+        guard isUnread else { return nil }
+        _ = skipPixels()
+        guard let words = try pictures.picture(at: index.frames[number - 1].time) else {
+            ending = .brokenOff
+            return nil
+        }
+        return .colors(words)
+    }
+
+    package func forEachPaletteColor(_ body: (_ index: Int, _ color: RGB) -> Void) {}
+}

@@ -1,0 +1,168 @@
+internal import CAV
+
+/// Decodes the pictures of one track of a clip. Not thread-safe.
+final class ClipStream {
+    /// The pictures of a track.
+    enum Plane {
+        case colors
+        /// The alpha that a block has beside it (Matroska, block addition 1).
+        case additions
+    }
+
+    private let container: ClipContainer
+    private let stream: UnsafeMutablePointer<AVStream>
+    private let plane: Plane
+    private let limits: MediaLimits
+    // Optional because an initialiser that fails must free those that it has.
+    private var context: UnsafeMutablePointer<AVCodecContext>?
+    private var packet: UnsafeMutablePointer<AVPacket>?
+    private var frame: UnsafeMutablePointer<AVFrame>?
+    /// Whether ``frame`` is a picture that is shown later than those asked for so far.
+    private var isAhead = false
+    private var isDraining = false
+    /// The limit that a picture exceeds.
+    private var excess: TranscodeError?
+
+    /// - Parameter reordering: The most frames that are shown after a frame and decoded before it.
+    /// - Throws: ``TranscodeError``.
+    init(
+        _ container: ClipContainer, _ stream: UnsafeMutablePointer<AVStream>, _ plane: Plane, format: SourceFormat,
+        reordering: Int, limits: MediaLimits
+    ) throws(TranscodeError) {
+        self.container = container
+        self.stream = stream
+        self.plane = plane
+        self.limits = limits
+        container.select(stream)
+        guard let codec = Self.decoder(of: stream.pointee.codecpar.pointee.codec_id) else {
+            throw .unsupported(format, .codec)
+        }
+        context = avcodec_alloc_context3(codec)
+        packet = av_packet_alloc()
+        frame = av_frame_alloc()
+        guard let context, packet != nil, frame != nil,
+            avcodec_parameters_to_context(context, stream.pointee.codecpar) >= 0
+        else { throw .outOfMemory }
+        context.pointee.thread_count = 1
+        context.pointee.pkt_timebase = stream.pointee.time_base
+        context.pointee.has_b_frames = Int32(reordering)
+        context.pointee.opaque = Unmanaged.passUnretained(self).toOpaque()
+        context.pointee.get_buffer2 = { context, frame, flags in
+            guard let context, let frame, let opaque = context.pointee.opaque else { return gifreel_averror_invalid }
+            let stream = Unmanaged<ClipStream>.fromOpaque(opaque).takeUnretainedValue()
+            guard stream.admits(frame) else { return gifreel_averror_invalid }
+            return avcodec_default_get_buffer2(context, frame, flags)
+        }
+        let status = avcodec_open2(context, codec, nil)
+        guard status >= 0 else {
+            throw status == gifreel_averror_nomem ? .outOfMemory : .corrupt(format, .header)
+        }
+    }
+
+    deinit {
+        avcodec_free_context(&context)
+        av_packet_free(&packet)
+        av_frame_free(&frame)
+    }
+
+    /// The decoder for a codec; nil for those that are not offered.
+    private static func decoder(of codec: AVCodecID) -> UnsafePointer<AVCodec>? {
+        switch codec {
+        case AV_CODEC_ID_H264, AV_CODEC_ID_HEVC, AV_CODEC_ID_VP8, AV_CODEC_ID_VP9: avcodec_find_decoder(codec)
+        // libavcodec's own decoder of AV1 needs a graphics card.
+        case AV_CODEC_ID_AV1:
+            avcodec_find_decoder_by_name("libaom-av1") ?? avcodec_find_decoder_by_name("libdav1d")
+        default: nil
+        }
+    }
+
+    /// Whether a picture is within the limits. Called before its memory is allocated.
+    private func admits(_ frame: UnsafeMutablePointer<AVFrame>) -> Bool {
+        do throws(TranscodeError) {
+            let (width, height) = (Int(frame.pointee.width), Int(frame.pointee.height))
+            try limits.check(.side, max(width, height))
+            try limits.check(.canvasPixels, width * height)
+            return true
+        } catch {
+            excess = error
+            return false
+        }
+    }
+
+    /// The alpha beside a packet; nil without any.
+    static func addition(of packet: UnsafeMutablePointer<AVPacket>) -> UnsafeBufferPointer<UInt8>? {
+        var size = 0
+        guard let data = gifreel_packet_addition(packet, &size) else { return nil }
+        return UnsafeBufferPointer(start: data, count: size)
+    }
+
+    enum Picture {
+        /// Valid until the next call.
+        case frame(UnsafeMutablePointer<AVFrame>)
+        /// The stream has none that is shown at that time.
+        case missing
+        /// It cannot be decoded, or the file ends before it.
+        case brokenOff
+    }
+
+    /// Decodes up to the picture of a time, which must be later than those asked for before.
+    ///
+    /// - Throws: ``TranscodeError``: `tooLarge` or `outOfMemory`.
+    func picture(at time: Int64) throws(TranscodeError) -> Picture {
+        guard let frame else { return .brokenOff }
+        while true {
+            if !isAhead {
+                av_frame_unref(frame)
+                let received = avcodec_receive_frame(context, frame)
+                if received == gifreel_averror_again {
+                    guard try feed() else { return .brokenOff }
+                    continue
+                }
+                if received == gifreel_averror_eof { return .missing }
+                if let excess { throw excess }
+                if received == gifreel_averror_nomem { throw .outOfMemory }
+                guard received >= 0, frame.pointee.decode_error_flags == 0 else { return .brokenOff }
+                isAhead = true
+            }
+            let shown = frame.pointee.pts == gifreel_no_time ? frame.pointee.best_effort_timestamp : frame.pointee.pts
+            if shown > time { return .missing }
+            isAhead = false
+            if shown == time { return .frame(frame) }
+        }
+    }
+
+    /// Gives the decoder the next packet, or the end. Returns whether there was either.
+    private func feed() throws(TranscodeError) -> Bool {
+        guard let packet, !isDraining else { return false }
+        while true {
+            if let end = container.read(packet, of: stream) {
+                isDraining = true
+                // Pictures that are whole come out after a break too.
+                _ = end
+                return avcodec_send_packet(context, nil) >= 0
+            }
+            if packet.pointee.pts == gifreel_no_time { packet.pointee.pts = packet.pointee.dts }
+            if plane == .additions, !replaceByAddition(packet) { continue }
+            let sent = avcodec_send_packet(context, packet)
+            if let excess { throw excess }
+            if sent == gifreel_averror_nomem { throw .outOfMemory }
+            return sent >= 0
+        }
+    }
+
+    /// Puts the alpha beside a packet into it. Returns false without any.
+    private func replaceByAddition(_ packet: UnsafeMutablePointer<AVPacket>) -> Bool {
+        guard let addition = Self.addition(of: packet), let base = addition.baseAddress else { return false }
+        // Padded, as decoders read past the end.
+        let padded = Int(AV_INPUT_BUFFER_PADDING_SIZE)
+        guard let buffer = av_buffer_allocz(addition.count + padded) else { return false }
+        buffer.pointee.data.update(from: base, count: addition.count)
+        let (time, flags) = (packet.pointee.pts, packet.pointee.flags)
+        av_packet_unref(packet)
+        packet.pointee.buf = buffer
+        packet.pointee.data = buffer.pointee.data
+        packet.pointee.size = Int32(addition.count)
+        (packet.pointee.pts, packet.pointee.flags) = (time, flags)
+        return true
+    }
+}

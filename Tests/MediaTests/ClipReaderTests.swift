@@ -1,0 +1,356 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import Media
+
+@Suite("Clips of video are read as players show them") struct ClipReaderTests {
+    /// A clip that ffmpeg makes of a moving test picture.
+    struct Made: Sendable, CustomTestStringConvertible {
+        let name: String
+        let fileExtension: String
+        let arguments: [String]
+        var rate = "25"
+        var matrix: String? = "170m"
+
+        init(_ name: String, _ fileExtension: String, _ arguments: String, rate: String = "25", matrix: String? = "170m") {
+            self.name = name
+            self.fileExtension = fileExtension
+            self.arguments = arguments.split(separator: " ").map(String.init)
+            self.rate = rate
+            self.matrix = matrix
+        }
+
+        var testDescription: String { name }
+
+        func bytes(seconds: String = "0.6", _ more: [String] = []) throws -> [UInt8] {
+            try FFmpeg.make(
+                ["-f", "lavfi", "-i", "testsrc2=s=96x64:r=\(rate):d=\(seconds)"] + arguments + more, fileExtension)
+        }
+    }
+
+    private static let h264 = Made("H.264", "mp4", "-c:v libx264 -pix_fmt yuv420p")
+    private static let made = [
+        h264,
+        Made("H.264, 29.97 Hz", "mp4", "-c:v libx264 -pix_fmt yuv420p", rate: "30000/1001"),
+        Made("H.264, 120 Hz", "mp4", "-c:v libx264 -pix_fmt yuv420p", rate: "120"),
+        Made("H.264, 8 B pictures", "mp4", "-c:v libx264 -pix_fmt yuv420p -bf 8 -b_strategy 0"),
+        Made("H.264, fragments", "mp4", "-c:v libx264 -pix_fmt yuv420p -movflags frag_keyframe+empty_moov -g 8"),
+        Made("H.264, no edit list", "mp4", "-c:v libx264 -pix_fmt yuv420p -use_editlist 0"),
+        Made("H.264 in QuickTime", "mov", "-c:v libx264 -pix_fmt yuv420p"),
+        Made("H.264 in Matroska", "mkv", "-c:v libx264 -pix_fmt yuv420p"),
+        Made("H.264, 4:2:2", "mp4", "-c:v libx264 -pix_fmt yuv422p"),
+        Made("H.264, 4:4:4", "mp4", "-c:v libx264 -pix_fmt yuv444p"),
+        Made("H.264, 10 bits", "mp4", "-c:v libx264 -pix_fmt yuv420p10le"),
+        Made("H.264, grey", "mp4", "-c:v libx264 -pix_fmt gray"),
+        Made("H.264, odd sides", "mp4", "-c:v libx264 -pix_fmt yuv444p -vf crop=95:63:0:0:exact=1"),
+        Made(
+            "H.264, BT.709", "mp4",
+            "-c:v libx264 -vf scale=out_color_matrix=bt709:out_range=tv,format=yuv420p -colorspace bt709 -color_range tv",
+            matrix: nil),
+        Made(
+            "H.264, full range", "mp4",
+            "-c:v libx264 -vf scale=out_color_matrix=bt709:out_range=pc,format=yuvj420p -colorspace bt709 -color_range pc",
+            matrix: nil),
+        Made("H.264, fields", "mp4", "-c:v libx264 -pix_fmt yuv420p -flags +ildct+ilme -x264opts tff=1"),
+        Made("HEVC", "mp4", "-c:v libx265 -x265-params log-level=none -pix_fmt yuv420p -tag:v hvc1"),
+        Made("HEVC, 10 bits", "mp4", "-c:v libx265 -x265-params log-level=none -pix_fmt yuv420p10le -tag:v hvc1"),
+        Made("VP8", "webm", "-c:v libvpx -b:v 500k -auto-alt-ref 1 -lag-in-frames 10"),
+        Made("VP9", "webm", "-c:v libvpx-vp9 -b:v 500k"),
+        Made("VP9, 4:4:4", "webm", "-c:v libvpx-vp9 -b:v 500k -pix_fmt yuv444p"),
+        Made("VP9 in MP4", "mp4", "-c:v libvpx-vp9 -b:v 500k"),
+        Made("AV1", "mp4", "-c:v libaom-av1 -cpu-used 8 -b:v 300k"),
+        Made("AV1 in WebM", "webm", "-c:v libaom-av1 -cpu-used 8 -b:v 300k"),
+    ]
+
+    /// The largest difference of two pictures' components.
+    private func difference(_ one: [UInt32], _ other: [UInt32]) -> Int {
+        guard one.count == other.count else { return 256 }
+        return zip(one, other).reduce(0) { worst, pair in
+            [0, 8, 16, 24].reduce(worst) { max($0, abs(Int(pair.0 >> $1 & 255) - Int(pair.1 >> $1 & 255))) }
+        }
+    }
+
+    @Test(arguments: made) func picturesAndTimesAreThoseOfFFmpeg(_ made: Made) throws {
+        let clip = try made.bytes()
+        let composed = try Animation.compose(clip)
+        let expected = try FFmpeg.clipFrames(clip, made.fileExtension, matrix: made.matrix)
+        #expect(composed.canvases.count == expected.count && !expected.isEmpty)
+        for (index, (canvas, picture)) in zip(composed.canvases, expected).enumerated() {
+            #expect(difference(canvas, picture) <= 1, "frame \(index)")
+        }
+        let summary = composed.summary
+        #expect(summary.ending == .complete && !summary.hasAlpha && summary.loopCount == 0)
+        // Matroska has whole milliseconds.
+        let parts = made.rate.split(separator: "/").compactMap { Double($0) }
+        let frame = (parts.count == 2 ? parts[1] : 1) / parts[0]
+        let unit = ["webm", "mkv"].contains(made.fileExtension) ? 0.001_001 : 0.000_001
+        for delay in summary.delays { #expect(abs(Double(delay) / Double(summary.timescale) - frame) < unit) }
+        #expect(abs(Double(summary.delays.reduce(0, +)) / Double(summary.timescale) - frame * Double(expected.count)) < unit)
+    }
+
+    @Test func videosHaveTheTimesOfTheClip() throws {
+        let times = "if(lt(N,3),N*0.04,if(lt(N,6),0.12+(N-3)*0.1,0.42+(N-6)/30))"
+        let clip = try Self.h264.bytes(
+            seconds: "0.4",
+            [
+                "-vf", "settb=1/90000,setpts='\(times)/TB'", "-vsync", "vfr", "-video_track_timescale", "90000",
+                "-enc_time_base", "1:90000",
+            ])
+        let video = try Converted(clip)
+        let scale = Double(video.result.timescale)
+        #expect(video.result.sourceFormat == .mp4 && video.boxes.durations.count == 10)
+        let durations = video.boxes.durations.map { Double($0) / scale }
+        for (duration, expected) in zip(durations, [0.04, 0.04, 0.04, 0.1, 0.1, 0.1] + Array(repeating: 1 / 30.0, count: 3)) {
+            #expect(abs(duration - expected) < 0.000_02)
+        }
+        #expect(video.result.loopCount == 0)
+    }
+
+    /// Pictures are shown for at least a hundredth of a second by browsers, videos are not.
+    @Test func shortFramesKeepTheirTimes() throws {
+        let clip = try Made("", "mp4", "-c:v libx264 -pix_fmt yuv420p", rate: "120").bytes(seconds: "0.2")
+        let video = try Converted(clip)
+        #expect(video.boxes.durations.allSatisfy { $0 * 120 == video.result.timescale })
+        let facts = try Converted(clip, as: .facts) { _ in }
+        #expect(facts.result.duration * 5 == facts.result.timescale)
+    }
+
+    @Test(arguments: [(90, true), (180, false), (270, true)]) func turnedClipsAreUpright(_ angle: Int, _ swaps: Bool) throws {
+        let straight = try Self.h264.bytes(seconds: "0.1")
+        let file = FileManager.default.temporaryDirectory.appendingPathComponent("straight-\(UUID().uuidString).mp4")
+        defer { try? FileManager.default.removeItem(at: file) }
+        try Data(straight).write(to: file)
+        // FFmpeg's tag is the angle of the camera, against the clock.
+        let turned = try FFmpeg.make(["-i", file.path, "-c", "copy", "-metadata:s:v:0", "rotate=\(angle)"], "mp4")
+        let one = try #require(try Animation.compose(straight).canvases.first)
+        let other = try Animation.compose(turned)
+        #expect(other.summary.width == (swaps ? 64 : 96) && other.summary.height == (swaps ? 96 : 64))
+        let expected = (0..<other.summary.height).flatMap { y in
+            (0..<other.summary.width).map { x in
+                switch angle {
+                case 90: one[x * 96 + 95 - y]
+                case 180: one[(63 - y) * 96 + 95 - x]
+                default: one[(63 - x) * 96 + y]
+                }
+            }
+        }
+        let isSame = other.canvases.first == expected
+        #expect(isSame)
+    }
+
+    @Test(arguments: [("4/3", 128, 64), ("3/4", 96, 85), ("1/1", 96, 64)]) func pixelsBecomeSquare(
+        _ aspect: String, _ width: Int, _ height: Int
+    ) throws {
+        for made in [Self.h264, Made("", "webm", "-c:v libvpx-vp9 -b:v 500k")] {
+            let summary = try Animation.compose(made.bytes(seconds: "0.1", ["-vf", "setsar=\(aspect)"])).summary
+            #expect(summary.width == width && summary.height == height)
+        }
+    }
+
+    /// FFmpeg copies from the key picture before the time, and hides the pictures up to it by an edit list.
+    @Test func editListsHidePictures() throws {
+        let whole = try Self.h264.bytes(seconds: "1")
+        let file = FileManager.default.temporaryDirectory.appendingPathComponent("whole-\(UUID().uuidString).mp4")
+        defer { try? FileManager.default.removeItem(at: file) }
+        try Data(whole).write(to: file)
+        let cut = try FFmpeg.make(["-ss", "0.32", "-i", file.path, "-c", "copy"], "mp4")
+        let composed = try Animation.compose(cut)
+        #expect(composed.canvases.count == 17 && composed.summary.delays == Array(repeating: 4, count: 17))
+        let isSame = try composed.canvases == Array(Animation.compose(whole).canvases[8...])
+        #expect(isSame)
+    }
+
+    @Test(arguments: ["libvpx", "libvpx-vp9"]) func alphaOfWebMIsRead(_ codec: String) throws {
+        let made = Made(
+            "", "webm",
+            "-c:v \(codec) -b:v 500k -auto-alt-ref 0 -pix_fmt yuva420p "
+                + "-vf format=yuva420p,geq=lum=p(X\\,Y):cb=p(X\\,Y):cr=p(X\\,Y):a=40+X*2")
+        let clip = try made.bytes(seconds: "0.2")
+        let composed = try Animation.compose(clip)
+        let expected = try FFmpeg.clipFrames(clip, "webm", matrix: "170m", decoder: codec)
+        #expect(composed.summary.hasAlpha && composed.canvases.count == 5 && expected.count == 5)
+        for (canvas, picture) in zip(composed.canvases, expected) { #expect(difference(canvas, picture) <= 1) }
+        let video = try Converted(clip, as: .webm) { _ in }
+        #expect(video.result.isTransparent)
+    }
+
+    /// Grey of 203 cd/m² is the light of white paper, and shown as half of the screen's.
+    @Test(arguments: ["smpte2084", "arib-std-b67"]) func highRangesAreMappedToTheScreens(_ transfer: String) throws {
+        let clip = try Made(
+            "", "mp4",
+            "-c:v libx265 -x265-params log-level=none -pix_fmt yuv420p10le -tag:v hvc1 -color_primaries bt2020 "
+                + "-color_trc \(transfer) -colorspace bt2020nc -vf geq=lum=128:cb=128:cr=128,format=yuv420p10le"
+        ).bytes(seconds: "0.1")
+        let canvas = try #require(try Animation.compose(clip).canvases.first)
+        let range = try #require(HighRange(primaries: 9, transfer: transfer == "smpte2084" ? 16 : 18))
+        let grey = UInt32(((128.0 - 16) * 255 / 219).rounded())
+        var expected: [UInt32] = [Word.black | grey * 0x01_0101]
+        expected.withUnsafeMutableBufferPointer { range.convert($0) }
+        #expect(difference([canvas[canvas.count / 2]], expected) <= 3)
+    }
+
+    // MARK: Limits and errors
+
+    private func error(_ clip: [UInt8], limits: MediaLimits = MediaLimits()) -> TranscodeError? {
+        do {
+            _ = try Converted(clip, Transcoder(limits: limits))
+            return nil
+        } catch {
+            return error as? TranscodeError
+        }
+    }
+
+    @Test func limitsAreThoseOfClips() throws {
+        let clip = try Self.h264.bytes(seconds: "1")
+        #expect(error(clip, limits: MediaLimits(clipDuration: 100)) == nil)
+        #expect(error(clip, limits: MediaLimits(clipDuration: 99)) == .tooLarge(.clipDuration, value: 100, maximum: 99))
+        #expect(error(clip, limits: MediaLimits(frames: 24)) == .tooLarge(.frames, value: 25, maximum: 24))
+        #expect(error(clip, limits: MediaLimits(side: 95)) == .tooLarge(.side, value: 96, maximum: 95))
+        #expect(error(clip, limits: MediaLimits(canvasPixels: 6143)) == .tooLarge(.canvasPixels, value: 6144, maximum: 6143))
+        #expect(error(clip, limits: MediaLimits(formats: SourceFormats([.gif, .webm]))) == .refused(.mp4))
+        #expect(error(clip, limits: MediaLimits(formats: SourceFormats([.mp4]))) == nil)
+    }
+
+    @Test func otherCodecsAndFilesWithoutVideoAreUnsupported() throws {
+        let other = try Made("", "mp4", "-c:v mpeg4").bytes(seconds: "0.1")
+        #expect(error(other) == .unsupported(.mp4, .codec))
+        let old = try Made("", "mkv", "-c:v ffv1").bytes(seconds: "0.1")
+        #expect(error(old) == .unsupported(.webm, .codec))
+        let sound = try FFmpeg.make(["-f", "lavfi", "-i", "sine=d=0.1", "-c:a", "aac"], "mov")
+        #expect(error(sound) == .unsupported(.mov, .video))
+    }
+
+    @Test func soundIsIgnored() throws {
+        let clip = try FFmpeg.make(
+            [
+                "-f", "lavfi", "-i", "sine=d=1", "-f", "lavfi", "-i", "testsrc2=s=96x64:r=25:d=0.4", "-c:a", "aac", "-c:v",
+                "libx264",
+            ],
+            "mp4")
+        let video = try Converted(clip)
+        #expect(video.result.duration * 10 == 4 * video.result.timescale)
+        #expect(try video.stream()["codec_type"] == "video")
+    }
+
+    /// Wherever a file ends, its whole pictures are shown, or it is said to be incomplete.
+    @Test(arguments: [
+        Made("index in front", "mp4", "-c:v libx264 -pix_fmt yuv420p -movflags faststart"),
+        Made("index at the end", "mp4", "-c:v libx264 -pix_fmt yuv420p"),
+        Made("fragments", "mp4", "-c:v libx264 -pix_fmt yuv420p -movflags frag_keyframe+empty_moov -g 4"),
+        Made("WebM", "webm", "-c:v libvpx-vp9 -b:v 500k -g 8"),
+        Made("AV1", "mp4", "-c:v libaom-av1 -cpu-used 8 -b:v 300k -movflags faststart"),
+        Made("HEVC", "mp4", "-c:v libx265 -x265-params log-level=none -pix_fmt yuv420p -tag:v hvc1 -movflags faststart"),
+    ])
+    func cutOffClipsHaveTheirWholePictures(_ made: Made) throws {
+        let clip = try made.bytes()
+        let whole = try Animation.compose(clip).canvases
+        for part in 1..<20 {
+            let bytes = Array(clip[..<(clip.count * part / 20)])
+            do {
+                let composed = try Animation.compose(bytes)
+                #expect(composed.summary.ending == .brokenOff, "part \(part)")
+                // Pictures that are decoded late may be missing among the last ones.
+                var rest = whole[...]
+                for canvas in composed.canvases {
+                    let place = rest.firstIndex(of: canvas)
+                    #expect(place != nil, "part \(part)")
+                    rest = rest[((place ?? rest.startIndex - 1) + 1)...]
+                }
+                #expect(composed.canvases.count < whole.count || part == 19)
+                if !composed.canvases.isEmpty { #expect(try Converted(bytes).result.isBrokenOff, "part \(part)") }
+            } catch let error as TranscodeError {
+                #expect(error == .incomplete(SourceFormat(clip) ?? .gif), "part \(part)")
+            }
+        }
+    }
+
+    /// No bytes crash the reader, or make it take more time or memory than its limits allow.
+    @Test(arguments: [made[0], made[4], made[16], made[18], made[19], made[22]]) func damagedClipsAreReadOrRefused(_ made: Made)
+        throws
+    {
+        let clip = try made.bytes(seconds: "0.2")
+        var numbers = SeededNumbers(seed: 5)
+        for _ in 0..<60 {
+            var damaged = clip
+            for _ in 0..<Int.random(in: 1...20, using: &numbers) {
+                damaged[Int.random(in: 0..<damaged.count, using: &numbers)] = UInt8.random(in: 0...255, using: &numbers)
+            }
+            _ = error(damaged)
+            // Sizes and counts of boxes.
+            let place = Int.random(in: 0..<damaged.count - 4, using: &numbers)
+            for index in 0..<4 { damaged[place + index] = 0xff }
+            _ = error(damaged)
+        }
+    }
+}
+
+extension SourceFormat {
+    fileprivate init?(_ bytes: [UInt8]) {
+        guard let format = bytes.withUnsafeBytes({ SourceFormat(of: $0) }) else { return nil }
+        self = format
+    }
+}
+
+@Suite("Image sequences are read as browsers show them") struct AVIFReaderTests {
+    @Test(
+        arguments: [(0, 0), (nil, nil), (1, 1), (5, 5)] as [(Int?, Int?)]
+    ) func timesLoopsAndAlphaSurvive(_ loop: Int?, _ expected: Int?) throws {
+        let gif = WebMTests.sprite([7, 30, 2, 11, 50], loop: loop)
+        let avif = try Converted(gif, as: .avif) { $0.quality = 90 }
+        let composed = try Animation.compose(avif.bytes)
+        let original = try Animation.compose(gif)
+        #expect(SourceFormat(avif.bytes) == .avif)
+        #expect(composed.summary.loopCount == expected && composed.summary.hasAlpha && composed.summary.ending == .complete)
+        let unit = composed.summary.timescale / 100
+        #expect(composed.summary.delays == original.summary.delays.map { $0 * unit })
+        #expect(composed.canvases.count == original.canvases.count)
+        for (canvas, picture) in zip(composed.canvases, original.canvases) {
+            var sum = 0
+            for (one, other) in zip(canvas, picture) { sum += abs(Int(one >> 24) - Int(other >> 24)) }
+            // Lossy.
+            #expect(sum < 12 * canvas.count)
+        }
+    }
+
+    @Test func colorsAreThoseOfTheEncodedPicture() throws {
+        let gif = GIFBuilder.animation(frames: 4)
+        let avif = try Converted(gif, as: .avif) { $0.quality = 95 }
+        let composed = try Animation.compose(avif.bytes)
+        let original = try Animation.compose(gif)
+        #expect(!composed.summary.hasAlpha && composed.canvases.count == original.canvases.count)
+        for (canvas, picture) in zip(composed.canvases, original.canvases) {
+            var sum = 0
+            for (one, other) in zip(canvas, picture) { sum += abs(Int(one >> 8 & 255) - Int(other >> 8 & 255)) }
+            #expect(sum < 16 * canvas.count)
+        }
+    }
+
+    /// As in pictures of other formats, browsers show frames of up to ten milliseconds for a tenth of a second.
+    @Test func shortDelaysAreReplaced() throws {
+        let avif = try FFmpeg.make(
+            ["-f", "lavfi", "-i", "testsrc2=s=64x64:r=100:d=0.03", "-c:v", "libaom-av1", "-cpu-used", "8"], "avif")
+        let facts = try Converted(avif, as: .facts) { _ in }
+        #expect(facts.result.duration * 10 == 3 * facts.result.timescale && facts.result.sourceFormat == .avif)
+    }
+
+    @Test func stillPicturesAreRefused() throws {
+        let still = try Converted(GIFBuilder.animation(frames: 1), as: .avif) { _ in }
+        #expect(throws: TranscodeError.still(.avif)) { try Converted(still.bytes) }
+    }
+
+    @Test func cutOffSequencesHaveTheirWholePictures() throws {
+        let avif = try Converted(WebMTests.sprite([7, 30, 2, 11, 50]), as: .avif) { _ in }.bytes
+        let whole = try Animation.compose(avif).canvases
+        for part in 1..<20 {
+            do {
+                let composed = try Animation.compose(Array(avif[..<(avif.count * part / 20)]))
+                #expect(composed.summary.ending == .brokenOff, "part \(part)")
+                let isPrefix = composed.canvases == Array(whole.prefix(composed.canvases.count))
+                #expect(isPrefix, "part \(part)")
+            } catch let error as TranscodeError {
+                #expect(error == .incomplete(.avif), "part \(part)")
+            }
+        }
+    }
+}
