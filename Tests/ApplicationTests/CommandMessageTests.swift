@@ -59,8 +59,8 @@ extension OperationsTests {
             Mistake("purge --all --token ''", 1, "needs its admin token"),
             Mistake("purge --all --server localhost:8080", 64, "--server is “localhost:8080”; it must be an http or https URL"),
             Mistake("prewarm list --server http://127.0.0.1:1", 1, "needs its admin token"),
-            Mistake("prewarm list --server ftp://a.test", 2, "--server is “ftp://a.test”; it must be an http or https URL"),
-            Mistake("prewarm list --server http://127.0.0.1:1 --set a=b", 2, "cannot be combined with --server"),
+            Mistake("prewarm list --server ftp://a.test", 64, "--server is “ftp://a.test”; it must be an http or https URL"),
+            Mistake("prewarm list --server http://127.0.0.1:1 --set a=b", 64, "cannot be combined with --server"),
             Mistake(
                 "prewarm list --server http://127.0.0.1:1 --token a", 1, "http://127.0.0.1:1 cannot be used: Failed to connect"),
         ])
@@ -71,15 +71,15 @@ extension OperationsTests {
 
         @Test(arguments: [
             Mistake(
-                "prewarm a.gif --dry-run", 2, "a.gif: The list is not text; give lines, NDJSON, a sitemap or an HTML page."),
-            Mistake("prewarm missing", 2, "The list missing cannot be read: No such file or directory."),
-            Mistake("prewarm list --list csv", 2, "Please provide one of 'lines', 'ndjson', 'sitemap' or 'html'."),
-            Mistake("prewarm list --format avi", 2, "There is no format “avi”; give one of mp4, "),
-            Mistake("prewarm list --option =3", 2, "--option =3 is not of the form name=value."),
-            Mistake("prewarm page.html --dry-run", 2, "Relative links of HTML pages need --base."),
-            Mistake("prewarm page.html --base a.test", 2, "--base is “a.test”; it must be an http or https URL"),
-            Mistake("prewarm list --report no/report.csv", 2, "the directory no does not exist"),
-            Mistake("prewarm list --concurrency 0", 2, "--concurrency must be from 1 to 1024."),
+                "prewarm a.gif --dry-run", 64, "a.gif: The list is not text; give lines, NDJSON, a sitemap or an HTML page."),
+            Mistake("prewarm missing", 64, "The list missing cannot be read: No such file or directory."),
+            Mistake("prewarm list --list csv", 64, "Please provide one of 'lines', 'ndjson', 'sitemap' or 'html'."),
+            Mistake("prewarm list --format avi", 64, "There is no format “avi”; give one of mp4, "),
+            Mistake("prewarm list --option =3", 64, "--option =3 is not of the form name=value."),
+            Mistake("prewarm page.html --dry-run", 64, "Relative links of HTML pages need --base."),
+            Mistake("prewarm page.html --base a.test", 64, "--base is “a.test”; it must be an http or https URL"),
+            Mistake("prewarm list --report no/report.csv", 64, "the directory no does not exist"),
+            Mistake("prewarm list --concurrency 0", 64, "--concurrency must be from 1 to 1024."),
             Mistake("prewarm list --option width=1 --dry-run", 1, "Renditions: 1, of which 1 cannot be made."),
         ])
         func theListsOfPrewarm(_ mistake: Mistake) throws {

@@ -40,10 +40,10 @@ import Testing
         #expect(part.status == 206 && part.body == Array("GIF89a".utf8) && part["vary"] == "Accept")
         let head = try server.request("HEAD", "/media/a.gif")
         #expect(head["content-length"] == "\(gif.count)" && head["content-type"] == "image/gif")
-        // The video's own name is not negotiated, and GIF is not a format that a target can name.
+        // The video's own name is not negotiated, and the source itself is not a format that a target can name.
         let video = try server.request("GET", "/media/a.mp4", headers: ["Accept: image/*"])
         #expect(video["content-type"] == "video/mp4" && video["vary"] == nil)
-        #expect(try server.request("GET", "/gif/\(origin.url("/up/a.gif"))").status == 404)
+        #expect(try server.request("GET", "/original/\(origin.url("/up/a.gif"))").status == 404)
         #expect(origin.count("/up/a.gif") <= 2)
     }
 

@@ -177,10 +177,10 @@ import Testing
         try await PipelineFixture.run { world async throws in
             world.answer("/a.gif", .content(gif))
             world.setConvertedCount(gif.count + 1)
-            let original = Rendition(format: .gif)
+            let original = Rendition(format: .original)
             _ = try source(await world.pipeline.findOrFollow(world.request("/a.gif", alternative: original)))
             try await waitUntil("the rendition") { world.renditionState.flights.count == 0 }
-            #expect(try rendition(await world.pipeline.findOrFollow(world.request("/a.gif", .gif))).provenance == .hit)
+            #expect(try rendition(await world.pipeline.findOrFollow(world.request("/a.gif", .original))).provenance == .hit)
             #expect(world.fetches.count == 1)
         }
     }
@@ -189,8 +189,8 @@ import Testing
         try await PipelineFixture.run { world async throws in
             world.answer("/a.gif", .content(gif))
             world.setConvertedCount(gif.count)
-            _ = try await world.pipeline.find(world.request("/a.gif", alternative: Rendition(format: .gif)))
-            let original = try world.request("/a.gif", .gif).key
+            _ = try await world.pipeline.find(world.request("/a.gif", alternative: Rendition(format: .original)))
+            let original = try world.request("/a.gif", .original).key
             #expect(await world.cache.alias(original, isFirstLook: true) == nil)
         }
     }
@@ -199,7 +199,7 @@ import Testing
         try await PipelineFixture.run { world async throws in
             world.answer("/a.gif", .content(gif))
             world.failConversions(.conversionFailed(.cpuLimitExceeded, allowance: WorkerJob.Allowance()))
-            let request = try world.request("/a.gif", alternative: Rendition(format: .gif))
+            let request = try world.request("/a.gif", alternative: Rendition(format: .original))
             #expect(try await bytes(try source(await world.pipeline.findOrFollow(request))) == gif)
             try await waitUntil("the failure") { world.renditionState.rememberedFailures == 1 }
             #expect(try await bytes(try source(await world.pipeline.findOrFollow(request))) == gif)

@@ -74,9 +74,9 @@ import Testing
         try await PipelineFixture.run { fixture in
             fixture.answer("/a.gif", .content(half, CacheDirectives("max-age=5000")))
             fixture.setBreaksOff(true)
-            let original = Rendition(format: .gif)
+            let original = Rendition(format: .original)
             _ = try await fixture.pipeline.find(fixture.request("/a.gif", alternative: original))
-            let stored = try #require(await fixture.pipeline.stored(fixture.request("/a.gif", .gif)))
+            let stored = try #require(await fixture.pipeline.stored(fixture.request("/a.gif", .original)))
             #expect(stored.alias?.freshFor == 600)
         }
     }

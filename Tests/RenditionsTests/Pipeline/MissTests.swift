@@ -77,10 +77,10 @@ import Testing
     @Test func theGIFItselfIsStoredWithoutAConversion() async throws {
         try await PipelineFixture.run { world async throws in
             world.answer("/a.gif", .content(gif))
-            let result = try await world.find("/a.gif", .gif)
+            let result = try await world.find("/a.gif", .original)
             #expect(try result.rendition.descriptor.readAll() == gif && result.provenance == .stored)
             #expect(world.conversions.isEmpty)
-            #expect(try await world.find("/a.gif", .gif).provenance == .hit)
+            #expect(try await world.find("/a.gif", .original).provenance == .hit)
         }
     }
 
