@@ -21,6 +21,15 @@ struct CorpusTests {
         }
     }
 
+    /// Frames of it restore more colours than a palette has.
+    @Test(.enabled(if: !files("real").isEmpty)) func aSmallerGIFIsExact() throws {
+        let file = try #require(Self.files("real").first { $0.lastPathComponent == "terminalizer__img-demo.gif" })
+        let source = [UInt8](try Data(contentsOf: file))
+        let gif = try Converted(source, as: .gif) { _ in }
+        #expect(gif.bytes.count <= source.count)
+        #expect(try ShownPictures(gif.bytes) == ShownPictures(source))
+    }
+
     @Test(.enabled(if: !files("pygif").isEmpty)) func everyFileOfThePublicSuiteIsReadOrRefused() throws {
         for file in Self.files("pygif") {
             do {

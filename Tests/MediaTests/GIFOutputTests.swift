@@ -8,6 +8,10 @@ import Testing
         _ source: [UInt8], _ change: (inout TranscodeOptions) -> Void = { _ in }
     ) throws -> Converted { try Converted(source, as: .gif, change) }
 
+    private static func copy(_ source: [UInt8], _ summary: AnimationSummary, plays: Int?) -> [UInt8]? {
+        source.withUnsafeBytes { GIFSourceCopy.file($0, summary, plays: plays) }
+    }
+
     @Test func everyPictureAndTimeIsExact() throws {
         for (name, source) in ShownPictures.matrix() {
             let gif = try convert(source)
@@ -18,6 +22,55 @@ import Testing
             } else {
                 #expect(try ShownPictures(gif.bytes) == shown, "\(name)")
                 #expect(Double(gif.result.duration * 10) == shown.end, "\(name)")
+            }
+        }
+    }
+
+    /// The source's own image data, if they are smaller: what is left out pays for the headers that they may lack.
+    @Test func aFileIsNotLargerThanItsSource() throws {
+        for (name, source) in ShownPictures.matrix() {
+            let shown = try ShownPictures(source)
+            guard let copy = Self.copy(source, try Composing.summary(source), plays: nil) else { continue }
+            if shown.pictures.count > 1 { #expect(try ShownPictures(copy) == shown, "\(name)") }
+            #expect(try convert(source).bytes.count <= copy.count, "\(name)")
+        }
+    }
+
+    @Test func aCopyLeavesOutCommentsAndKeepsWhatIsShown() throws {
+        var builder = GIFBuilder(width: 12, height: 9, palette: nil, version: "87a")
+        builder.addExtension(0xfe, Array("a comment".utf8))
+        builder.addLoop(3)
+        let palette: [GIFBuilder.Color] = [(200, 0, 0), (0, 200, 0), (0, 0, 200), (9, 9, 9)]
+        builder.add(GIFBuilder.Frame(width: 12, height: 9, color: 1), localPalette: palette) { $0.delay = nil }
+        builder.addExtension(0xff, Array("XMP".utf8))
+        builder.add(GIFBuilder.Frame(width: 5, height: 4, color: 2), localPalette: palette) {
+            ($0.x, $0.y, $0.disposal, $0.delay, $0.transparent) = (7, 5, 4, 1, 3)
+        }
+        builder.add(GIFBuilder.Frame(width: 2, height: 2, color: 0), localPalette: palette) { $0.disposal = 7 }
+        let source = builder.finish()
+        let summary = try Composing.summary(source)
+        let copy = try #require(Self.copy(source, summary, plays: 4))
+        #expect(try ShownPictures(copy) == ShownPictures(source))
+        #expect(try Composing.summary(copy).loopCount == 3)
+        #expect(copy.starts(with: "GIF89a".utf8) && !String(decoding: copy, as: UTF8.self).contains("comment"))
+        // Cut off, with something behind it, or interlaced: no copy.
+        #expect(Self.copy(Array(source.dropLast(4)), summary, plays: 4) == nil)
+        var other = GIFBuilder(width: 12, height: 9)
+        other.add(GIFBuilder.Frame(width: 12, height: 9, color: 1)) { $0.isInterlaced = true }
+        let interlaced = other.finish()
+        #expect(Self.copy(interlaced, try Composing.summary(interlaced), plays: 1) == nil)
+    }
+
+    /// Every beginning of a GIF, and a GIF with each byte changed: a copy, or none.
+    @Test func aDamagedSourceIsNoTrap() throws {
+        let source = GIFBuilder.animation(frames: 3, width: 9, height: 7)
+        let summary = try Composing.summary(source)
+        for index in source.indices {
+            _ = Self.copy(Array(source[..<index]), summary, plays: nil)
+            for value: UInt8 in [0, 0x2c, 0x3b, 0x7f, 0xff] {
+                var damaged = source
+                damaged[index] = value
+                _ = Self.copy(damaged, summary, plays: nil)
             }
         }
     }

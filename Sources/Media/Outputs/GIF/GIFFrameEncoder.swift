@@ -26,6 +26,8 @@ struct GIFFrameEncoder: ~Copyable {
     private var best: GIFCompressor
     private var other: GIFCompressor
     private var quantizer: ColorQuantizer?
+    /// Whether every frame so far has the colours of its picture, if no quality is given.
+    private(set) var isExact = true
     private var isFirst = true
     private(set) var hasPicture = false
     /// Whether a pixel of a picture so far is transparent.
@@ -199,6 +201,7 @@ struct GIFFrameEncoder: ~Copyable {
     private mutating func encodeQuantized(
         _ area: Rectangle, _ disposal: AnimationFrame.Disposal
     ) throws(TranscodeError) -> Frame {
+        isExact = false
         if quantizer == nil { quantizer = try ColorQuantizer() }
         quantizer?.begin()
         forEachChange(area) { quantizer?.count($0) }

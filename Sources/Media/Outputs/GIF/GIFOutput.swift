@@ -1,8 +1,11 @@
+internal import CAV
+internal import Glibc
+
 /// Writes a GIF that shows the same animation in fewer bytes, without loss unless a quality is given or the pictures have more colours than
 /// GIF allows.
 enum GIFOutput: OutputMaker {
     /// The version that becomes part of an object's name. Change it with anything that changes the output bytes.
-    static let version = "gif-1"
+    static let version = "gif-2"
 
     static func make<Decoder: AnimationDecoder & ~Copyable>(
         _ transcoder: Transcoder, _: Decoder.Type, _ bytes: UnsafeRawBufferPointer, to descriptor: Int32,
@@ -35,10 +38,25 @@ enum GIFOutput: OutputMaker {
             plays: plays(loopCount: summary.loopCount, rounds: rounds))
         let layout = writer.layout(file.frames, times: file.times, end: end)
         let (samples, hasTransparency) = (file.frames.count, file.encoder.hasTransparency)
-        return TranscodeResult(
+        let isExact = file.encoder.isExact
+        var result = TranscodeResult(
             sourceWidth: summary.width, sourceHeight: summary.height, width: width, height: height, frames: round.frames,
             samples: samples, duration: isStill ? 0 : end, loopCount: summary.loopCount, sourceFormat: Decoder.format,
             isTransparent: hasTransparency, isBrokenOff: round.isBrokenOff, bytes: try file.assemble(layout))
+        guard Decoder.format == .gif, !round.isBrokenOff, options.keepsPictures,
+            let copy = GIFSourceCopy.file(bytes, summary, plays: plays(loopCount: summary.loopCount, rounds: 1)),
+            copy.count < result.bytes || !isExact
+        else { return result }
+        try replace(descriptor, by: copy)
+        (result.bytes, result.samples) = (copy.count, summary.delays.count)
+        return result
+    }
+
+    private static func replace(_ descriptor: Int32, by file: [UInt8]) throws(TranscodeError) {
+        guard ftruncate(descriptor, 0) == 0 else { throw .library(.write, code: gifreel_averror(errno)) }
+        try file.withUnsafeBytes { bytes in
+            Result { () throws(TranscodeError) in try FileOutput.write(bytes, to: descriptor) }
+        }.get()
     }
 
     /// One showing of the animation.
@@ -64,6 +82,13 @@ enum GIFOutput: OutputMaker {
             meter.leave()
         }
         return Round(end: start + pictures.end, frames: pictures.frames, isBrokenOff: pictures.isBrokenOff)
+    }
+}
+
+extension TranscodeOptions {
+    /// Whether the pictures and times of the source are wanted as they are.
+    fileprivate var keepsPictures: Bool {
+        chosenQuality == nil && size == SizeOptions() && time == TimeOptions() && zoom == 1 && !undither && preset == nil
     }
 }
 

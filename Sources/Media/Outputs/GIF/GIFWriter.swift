@@ -24,11 +24,14 @@ struct GIFWriter {
     ///   - end: When the last one ends.
     func layout(_ frames: [Frame], times: [Int], end: Int) -> FileLayout {
         var layout = FileLayout()
-        layout.append(header + (frames.count > 1 ? repetition : []))
+        layout.append(header + (frames.count > 1 ? Self.repetition(plays: plays) : []))
         for (index, frame) in frames.enumerated() {
             let isStill = frames.count == 1
             let duration = isStill ? 0 : (index + 1 < frames.count ? times[index + 1] : end) - times[index]
-            if !isStill || frame.frame.transparent != nil { layout.append(Self.control(frame.frame, delay: duration)) }
+            let (disposal, transparent) = (frame.frame.disposal, frame.frame.transparent)
+            if !isStill || transparent != nil {
+                layout.append(Self.control(disposal, transparent: transparent, delay: duration))
+            }
             layout.append(Self.descriptor(frame))
             layout.append(packet: frame.packet)
         }
@@ -43,16 +46,16 @@ struct GIFWriter {
     }
 
     /// The number of repetitions after the first play; nothing for one play.
-    private var repetition: [UInt8] {
+    static func repetition(plays: Int?) -> [UInt8] {
         if plays == 1 { return [] }
         let count = plays.map { min($0 - 1, Int(UInt16.max)) } ?? 0
         return [0x21, 0xff, 11] + Array("NETSCAPE2.0".utf8) + [3, 1] + Self.number(count) + [0]
     }
 
     /// The graphic control extension (§23).
-    private static func control(_ frame: GIFFrameEncoder.Frame, delay: Int) -> [UInt8] {
-        let fields = frame.disposal.rawValue << 2 | (frame.transparent == nil ? 0 : 1)
-        return [0x21, 0xf9, 4, fields] + number(delay) + [frame.transparent ?? 0, 0]
+    static func control(_ disposal: AnimationFrame.Disposal, transparent: UInt8?, delay: Int) -> [UInt8] {
+        let fields = disposal.rawValue << 2 | (transparent == nil ? 0 : 1)
+        return [0x21, 0xf9, 4, fields] + number(delay) + [transparent ?? 0, 0]
     }
 
     /// The image descriptor (§20) and the palette of the frame.
