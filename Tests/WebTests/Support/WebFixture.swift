@@ -137,8 +137,8 @@ final class WebFixture: Sendable {
             fetch: { [fetcher] url, validators, arriving async throws(FetchError) in
                 try await fetcher.fetch(url, validators: validators, fields: FieldLines.current, arriving: arriving)
             },
-            convert: { [cache, threads] source, rendition, flight async throws(RenditionError) in
-                try await Self.convert(source, to: rendition, flight, cache, threads)
+            convert: { [cache] source, rendition, flight async throws(RenditionError) in
+                try await Self.convert(source, to: rendition, flight, cache)
             },
             tier: settings.tier, logger: logger)
         let prewarm = PrewarmQueue(
@@ -231,16 +231,19 @@ final class WebFixture: Sendable {
         return OTLPTracer(exporter, share: traces.share)
     }
 
+    /// For the conversions of all tests: more at once would leave their servers no processor time for tens of seconds.
+    private static let converters = WorkThreads(count: 2, limit: 10_000, name: "test-convert")
+
     /// Converts in this process what a worker would convert.
     private static func convert(
-        _ source: Source, to rendition: Rendition, _ flight: Flight, _ cache: Cache, _ threads: WorkThreads
+        _ source: Source, to rendition: Rendition, _ flight: Flight, _ cache: Cache
     ) async throws(RenditionError) -> Converter.Conversion {
         guard let output = rendition.format.output, let file = try? await cache.stage(expecting: 0),
             let bytes = try? source.bytes.readAll()
         else { throw .overloaded(cause: "no file") }
         flight.markQueued()
         flight.turn.begin()
-        let outcome = await threads.run { () -> Result<TranscodeResult, TranscodeError> in
+        let outcome = await converters.run { () -> Result<TranscodeResult, TranscodeError> in
             bytes.withUnsafeBytes { bytes in
                 Result { () throws(TranscodeError) in
                     try Transcoder(output: output, options: rendition.options).convert(bytes, to: file.descriptor.number)
