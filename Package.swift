@@ -164,9 +164,6 @@ let package = Package(
             ],
             swiftSettings: strict),
 
-        // What scripts/bench runs.
-        .executableTarget(name: "Benchmarks", dependencies: ["Media"], swiftSettings: strict),
-
         // Tests mirror the targets.
         .systemLibrary(name: "CWebPEncoder", path: "Tests/CWebPEncoder"),
         .target(

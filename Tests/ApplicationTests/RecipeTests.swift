@@ -87,6 +87,9 @@ struct RecipeTests {
         #expect(sticker.starts(with: Array("RIFF".utf8)) && sticker.count <= 500_000)
         // The canvas of VP8X, less one (RFC 9649 section 2.7).
         #expect(sticker[12..<16].elementsEqual("VP8X".utf8) && Array(sticker[24..<30]) == [255, 1, 0, 255, 1, 0])
+        let gif = try file("sticker.gif")
+        // The logical screen (GIF89a section 18).
+        #expect(gif.count <= 512_000 && Array(gif[6..<10]) == [64, 1, 64, 1])
     }
 
     @Test func theFactsHaveWhatAClientOfTenorReads() throws {

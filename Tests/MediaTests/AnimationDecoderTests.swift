@@ -75,9 +75,8 @@ struct AnimationDecoderTests {
         let planes = PixelConverter.Planes(
             luma: luma.samples, cb: cb.samples, cr: cr.samples, lumaStride: luma.stride, cbStride: cb.stride,
             crStride: cr.stride)
-        var meter = NoMeter()
         var seen: [[UInt8]] = []
-        while try source.next(&meter, into: { () throws(TranscodeError) in planes }) != nil {
+        while try source.next(into: { () throws(TranscodeError) in planes }) != nil {
             seen.append([luma.row(0)[0], luma.row(0)[1]])
         }
         // BT.709, limited range: red is 63, the mean of red and blue about 47, white 235.

@@ -41,13 +41,12 @@ struct SampleThreadTests {
             let thread = isThreaded ? SampleThread(source) : nil
             #expect(!isThreaded || thread != nil)
             defer { thread?.stop() }
-            var meter = NoMeter()
             var outcome = Outcome()
             do throws(TranscodeError) {
                 while outcome.times.count < limit {
                     let next =
                         if let thread { try thread.next(into: target) } else {
-                            try source.next(&meter) { () throws(TranscodeError) in target }
+                            try source.next { () throws(TranscodeError) in target }
                         }
                     guard let sample = next else { break }
                     outcome.times.append(sample.time)

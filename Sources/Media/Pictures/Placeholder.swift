@@ -2,20 +2,31 @@
 package struct Placeholder: Sendable, Equatable {
     /// The mean of the most frequent group of similar colours; white if no pixel is visible.
     package let dominantColor: RGB
-    package let thumbHash: ThumbHash
+    /// The picture in small, as a WebP. A browser that enlarges it shows a blur.
+    package let image: [UInt8]
 
-    package init(dominantColor: RGB, thumbHash: ThumbHash) {
-        self.dominantColor = dominantColor
-        self.thumbHash = thumbHash
-    }
+    /// The longer side of ``image`` in pixels.
+    private static let side = 16
+    /// The longer side of the picture whose colours are counted.
+    private static let countedSide = 64
+    private static let quality = 50
 
     /// Describes a canvas of the format ``PixelFormat/rgba``.
     init(_ canvas: borrowing Canvas) throws(TranscodeError) {
-        let size = SizeOptions(width: ThumbHash.side, height: ThumbHash.side)
+        dominantColor = Self.dominantColor(try Self.picture(canvas, side: Self.countedSide))
+        var file: [UInt8] = []
+        try PosterEncoder.encode(try Self.picture(canvas, side: Self.side), by: .webp, as: .facts, quality: Self.quality) {
+            file = Array($0)
+        }
+        guard Self.isImage(file) else { throw .failed(.encode, code: 0) }
+        image = file
+    }
+
+    /// The canvas, reduced to a box with sides of that length.
+    private static func picture(_ canvas: borrowing Canvas, side: Int) throws(TranscodeError) -> StillPicture {
+        let size = SizeOptions(width: side, height: side)
         let geometry = PictureGeometry(width: canvas.width, height: canvas.height, options: size)
-        let picture = try StillPicture(canvas, geometry, background: nil)
-        thumbHash = ThumbHash(picture)
-        dominantColor = Self.dominantColor(picture)
+        return try StillPicture(canvas, geometry, background: nil)
     }
 
     /// The colours are grouped by the upper four bits of their components. Of equally frequent groups the darkest one counts.
@@ -38,16 +49,25 @@ package struct Placeholder: Sendable, Equatable {
         return RGB(red: mean(largest.red), green: mean(largest.green), blue: mean(largest.blue))
     }
 
+    /// Whether bytes begin as a WebP does and have the length that it states (RFC 9649 section 2.4).
+    package static func isImage(_ bytes: [UInt8]) -> Bool {
+        guard (20...byteCount - headLength).contains(bytes.count), bytes.starts(with: "RIFF".utf8) else { return false }
+        let length = bytes[4..<8].reversed().reduce(0) { $0 << 8 | Int($1) }
+        return length == bytes.count - 8 && bytes[8..<12].elementsEqual("WEBP".utf8)
+    }
+
     // MARK: In a worker's file
 
     /// The length of the form in a file.
-    package static let byteCount = 32
+    package static let byteCount = 1024
+    private static let headLength = 5
 
-    /// The form in a file: the colour, the length of the hash, and the hash, padded with zeros.
+    /// The form in a file: the colour, the length of the image (little-endian), and the image, padded with zeros.
     var bytes: [UInt8] {
-        let hash = thumbHash.bytes
-        let head = [dominantColor.red, dominantColor.green, dominantColor.blue, UInt8(hash.count)]
-        return head + hash + [UInt8](repeating: 0, count: Self.byteCount - head.count - hash.count)
+        let head = [
+            dominantColor.red, dominantColor.green, dominantColor.blue, UInt8(image.count & 255), UInt8(image.count >> 8),
+        ]
+        return head + image + [UInt8](repeating: 0, count: Self.byteCount - head.count - image.count)
     }
 
     /// Reads the form in a file.
@@ -55,10 +75,11 @@ package struct Placeholder: Sendable, Equatable {
     /// - Returns: Nil for bytes that are no placeholder.
     package init?(_ bytes: ArraySlice<UInt8>) {
         let bytes = Array(bytes)
-        guard bytes.count == Self.byteCount, Int(bytes[3]) <= Self.byteCount - 4,
-            let hash = ThumbHash(Array(bytes[4..<4 + Int(bytes[3])])), bytes[(4 + hash.bytes.count)...].allSatisfy({ $0 == 0 })
-        else { return nil }
+        guard bytes.count == Self.byteCount else { return nil }
+        let end = Self.headLength + Int(bytes[3]) + Int(bytes[4]) << 8
+        guard end <= bytes.count, bytes[end...].allSatisfy({ $0 == 0 }) else { return nil }
+        image = Array(bytes[Self.headLength..<end])
+        guard Self.isImage(image) else { return nil }
         dominantColor = RGB(red: bytes[0], green: bytes[1], blue: bytes[2])
-        thumbHash = hash
     }
 }

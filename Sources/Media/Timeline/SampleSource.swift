@@ -86,15 +86,12 @@ final class SampleSource<Decoder: AnimationDecoder & ~Copyable> {
     /// Reads frames until one becomes a sample, and writes its picture; nil at the end.
     ///
     /// - Parameter planes: Called when there is a picture to write; they hold the sample before.
-    func next(
-        _ meter: inout some StageMeter, into planes: () throws(TranscodeError) -> PixelConverter.Planes
-    ) throws(TranscodeError) -> Sample? {
-        while let picture = try nextPicture(&meter) {
+    func next(into planes: () throws(TranscodeError) -> PixelConverter.Planes) throws(TranscodeError) -> Sample? {
+        while let picture = try nextPicture() {
             guard let time = timeline.admit(picture.span) else { continue }
             let changed = if let undither, !undither.needsNext { undither.update(canvas, area) } else { area }
             area = .empty
             let hasChanged = try convert(changed, into: try planes())
-            meter.worked(at: .convert)
             // A frame that looks like the previous one extends its sample, up to the longest duration of a sample.
             guard hasChanged || samples == 0 || time - newest >= Timeline.longestSample else { continue }
             samples += 1
@@ -114,18 +111,18 @@ final class SampleSource<Decoder: AnimationDecoder & ~Copyable> {
     }
 
     /// The next picture, whose changes are added to ``area``; nil at the end.
-    private func nextPicture(_ meter: inout some StageMeter) throws(TranscodeError) -> Picture? {
+    private func nextPicture() throws(TranscodeError) -> Picture? {
         guard let undither, undither.needsNext else {
-            guard let picture = try compose(&meter) else { return nil }
+            guard let picture = try compose() else { return nil }
             area = area.union(drawn)
             drawn = .empty
             return picture
         }
         if let picture = completed.popFirst() { return picture }
-        if waiting == nil, let first = try compose(&meter) { waiting = try add(first, to: undither) }
+        if waiting == nil, let first = try compose() { waiting = try add(first, to: undither) }
         guard let picture = waiting else { return nil }
         waiting = nil
-        while waiting == nil, let next = try compose(&meter) {
+        while waiting == nil, let next = try compose() {
             if drawn.isEmpty { completed.append(next) } else { waiting = try add(next, to: undither) }
         }
         area = area.union(undither.complete(hasNext: waiting != nil))
@@ -139,13 +136,10 @@ final class SampleSource<Decoder: AnimationDecoder & ~Copyable> {
     }
 
     /// Composes frames until one lies in the requested part; nil at the end.
-    private func compose(_ meter: inout some StageMeter) throws(TranscodeError) -> Picture? {
+    private func compose() throws(TranscodeError) -> Picture? {
         while !isAtEnd, !timeline.isOver(at: clock.now), try decoder.next(), let pixels = try decoder.readPixels() {
-            meter.decoded(pixels: decoder.frame.rectangle.width * decoder.frame.rectangle.height)
-            meter.worked(at: .decode)
             drawn = drawn.union(try canvas.draw(decoder, pixels))
             undither?.enter(decoder)
-            meter.worked(at: .compose)
             let shown = clock.advance(by: decoder.frame.delay)
             frames += 1
             if let span = timeline.place(time: shown.start, duration: shown.duration) {

@@ -62,7 +62,6 @@ final class SampleThread<Decoder: AnimationDecoder & ~Copyable>: @unchecked Send
     }
 
     private func run() {
-        var meter = NoMeter()
         var isLast = false
         while !isLast, !isStopped.load(ordering: .relaxed) {
             var isOurs = false
@@ -72,7 +71,7 @@ final class SampleThread<Decoder: AnimationDecoder & ~Copyable>: @unchecked Send
             }
             let result: Result<Sample?, TranscodeError>
             do throws(TranscodeError) {
-                let sample = try source.next(&meter) {
+                let sample = try source.next {
                     claim()
                     return own
                 }

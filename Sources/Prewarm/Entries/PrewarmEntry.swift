@@ -34,14 +34,8 @@ package struct PrewarmEntry: Sendable, Hashable {
                 name: "format",
                 reason: "is “\(format.rawValue)”, which is not stored; give another one, such as mp4 or json")
         }
-        var others = options
-        var preset: String?
-        if let name = options["preset"] {
-            preset = try defaults.preset(named: name)
-            if preset != nil { others["preset"] = nil }
-        }
-        let sorted = others.sorted { $0.key < $1.key }.map { RenditionPresets.Option(name: $0.key, value: $0.value) }
-        let rendition = try defaults.rendition(format, preset: preset, sorted)
+        let sorted = options.sorted { $0.key < $1.key }.map { RenditionPresets.Option(name: $0.key, value: $0.value) }
+        let rendition = try defaults.rendition(format, of: sorted)
         do throws(SourceURLError) {
             return (rendition, try SourceURL(url))
         } catch {

@@ -95,21 +95,25 @@ package enum JSONText {
 package struct FactsPlaceholder: Codable, Equatable, Sendable {
     /// `#rrggbb`.
     package var dominantColor: String
-    /// In Base64.
-    package var thumbhash: String
+    /// The picture in small, as a `data:` URL; nil in facts that an older version stored.
+    package var image: String?
+
+    private static let scheme = "data:image/webp;base64,"
 
     private enum CodingKeys: String, CodingKey {
         case dominantColor = "dominant_color"
-        case thumbhash
+        case image
     }
 
     init(_ placeholder: Placeholder) {
         dominantColor = "#" + placeholder.dominantColor.hex
-        thumbhash = Data(placeholder.thumbHash.bytes).base64EncodedString()
+        image = Self.scheme + Data(placeholder.image).base64EncodedString()
     }
 
-    /// The hash; nil if the text is damaged.
-    package var hash: ThumbHash? { Data(base64Encoded: thumbhash).flatMap { ThumbHash(Array($0)) } }
-
-    var isInRange: Bool { dominantColor.hasPrefix("#") && RGB(hex: String(dominantColor.dropFirst())) != nil && hash != nil }
+    var isInRange: Bool {
+        guard dominantColor.hasPrefix("#"), RGB(hex: String(dominantColor.dropFirst())) != nil else { return false }
+        guard let image else { return true }
+        let bytes = image.hasPrefix(Self.scheme) ? Data(base64Encoded: String(image.dropFirst(Self.scheme.count))) : nil
+        return bytes.map { Placeholder.isImage(Array($0)) } ?? false
+    }
 }

@@ -4,6 +4,7 @@ internal import Media
 ///
 /// A preset applies to every format: options that have no effect on the format of a request are left out. The options of the request
 /// override it. Keys name the options and not the preset, so a change of the settings leaves no wrong rendition in the cache.
+/// The settings define presets, and override those of ``platforms``.
 package struct RenditionPresets: Sendable, Equatable {
     /// An option with its value.
     package struct Option: Sendable, Equatable {
@@ -24,14 +25,32 @@ package struct RenditionPresets: Sendable, Equatable {
         case option(RenditionError)
     }
 
-    private var options: [String: [Option]] = [:]
+    private var options = Self.platforms
 
     package init() {}
+
+    /// The limits that platforms publish for animated stickers.
+    ///
+    /// - WhatsApp (github.com/WhatsApp/stickers): WebP, 512 × 512 pixels, 500 KB, 10 seconds.
+    /// - Discord (discord.com/developers/docs/resources/sticker): GIF, 320 × 320 pixels, 512 KB, 5 seconds.
+    ///
+    /// KB stands for 1000 or 1024 bytes there; 1000 satisfies both.
+    private static let platforms: [String: [Option]] = [
+        "whatsapp": square(512, maxBytes: 500_000, seconds: 10), "discord": square(320, maxBytes: 512_000, seconds: 5),
+    ]
+
+    private static func square(_ side: Int, maxBytes: Int, seconds: Int) -> [Option] {
+        [
+            Option(name: "width", value: "\(side)"), Option(name: "height", value: "\(side)"),
+            Option(name: "fit", value: "pad"),
+            Option(name: "end", value: "\(seconds)"), Option(name: "max_bytes", value: "\(maxBytes)"),
+        ]
+    }
 
     /// The names of all presets, with those that the interface defines.
     package var names: [String] { (options.keys + Self.builtIn).sorted() }
 
-    /// Whether the settings define a preset.
+    /// Whether a preset stands for other options.
     package func defines(_ name: String) -> Bool { options[name] != nil }
 
     private static let builtIn = TranscodeOptions.Preset.allCases.map(\.name)
@@ -117,7 +136,20 @@ extension RenditionDefaults {
         return rendition
     }
 
-    /// The preset with the name, if the settings define it. Nil for one that the interface defines.
+    /// The rendition that the options mean, one of which may name a preset.
+    ///
+    /// - Throws: ``RenditionError/invalidOption(name:reason:)``, also for combinations that are not allowed.
+    package func rendition(
+        _ format: Rendition.Format, of options: [RenditionPresets.Option]
+    ) throws(RenditionError) -> Rendition {
+        let name = RenditionOption.preset.rawValue
+        guard let named = options.first(where: { $0.name == name }), let preset = try preset(named: named.value) else {
+            return try rendition(format, options)
+        }
+        return try rendition(format, preset: preset, options.filter { $0.name != name })
+    }
+
+    /// The preset with the name, if it stands for other options. Nil for one with rules of its own, such as `sticker`.
     ///
     /// - Throws: ``RenditionError/invalidOption(name:reason:)`` if there is no preset of that name.
     package func preset(named value: String) throws(RenditionError) -> String? {

@@ -79,9 +79,8 @@ package enum APISchemas {
                     "delays": ["type": "array", "items": seconds], "animated": flag, "transparent": flag, "has_alpha": flag,
                     "complete": flag,
                 ], optional: ["complete"]),
-            "placeholder": object([
-                "dominant_color": ["type": "string", "pattern": "^#[0-9a-f]{6}$"], "thumbhash": text,
-            ]),
+            "placeholder": object(
+                ["dominant_color": ["type": "string", "pattern": "^#[0-9a-f]{6}$"], "image": text], optional: ["image"]),
             "renditions": ["type": "object", "additionalProperties": reference("FactsRendition")],
         ], optional: ["placeholder"])
 

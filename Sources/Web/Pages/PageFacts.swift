@@ -5,7 +5,8 @@ package import Renditions
 /// The facts of a GIF that its page depends on.
 package struct PageFacts {
     private let facts: SourceFacts
-    private let blur: ThumbHash?
+    /// A `data:` URL.
+    private let blur: String?
 
     package init(_ facts: SourceFacts) {
         self.facts = facts
@@ -17,7 +18,7 @@ package struct PageFacts {
     init?(_ rendition: CachedRendition) {
         guard let document = FactsFile.read(rendition) else { return nil }
         facts = document.source.facts
-        blur = document.placeholder?.hash
+        blur = document.placeholder?.image
     }
 
     /// The poster of a page. It shows the frame with which the video begins, unless the page names another one.

@@ -19,7 +19,7 @@ struct PlayerPage: Sendable {
         var posterWidth: Int
         var posterHeight: Int
         /// The blur of the GIF's first frame, shown until the poster has loaded; nil if it is not known or the page shows a part.
-        var blur: ThumbHash?
+        var blur: String?
         /// The number of times that the video plays; nil for an endless loop.
         var playCount: Int?
     }
@@ -49,7 +49,7 @@ struct PlayerPage: Sendable {
         var fields = fields
         fields.append("Content-Security-Policy", contents.links.original == nil ? policy : originalPolicy)
         fields.append("Referrer-Policy", "no-referrer")
-        fields.append("Accept-CH", WidthHints.accepted)
+        fields.append("Accept-CH", WidthHints.names)
         return HTTPResource(
             bytes: Array(page.utf8), contentType: Rendition.Format.html.contentType, entityTag: PageTag.of(page),
             lastModified: lastModified, headers: fields)
@@ -70,10 +70,7 @@ struct PlayerPage: Sendable {
         let media = (links.original == nil ? video : original).filled(
             texts,
             markup: [
-                "blur": contents.blur.map { hash in
-                    let url = PlaceholderImage.url(hash, width: contents.width, height: contents.height)
-                    return blur.filled(["blur": url])
-                } ?? "",
+                "blur": contents.blur.map { blur.filled(["blur": $0]) } ?? "",
                 "sources": links.sources.map { source.filled(["source": links.root + $0.target, "type": $0.type]) }.joined(),
                 // The script removes the attribute before the last of several plays.
                 "loop": contents.playCount == 1 ? "" : " loop",

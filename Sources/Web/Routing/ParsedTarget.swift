@@ -86,7 +86,7 @@ struct ResponseTerms: Sendable, Equatable {
 
     /// The value of `Vary`; nil for none.
     var vary: String? {
-        let names = (varies ? ["Accept"] : []) + (variesByWidth ? [WidthHints.vary] : [])
+        let names = (varies ? ["Accept"] : []) + (variesByWidth ? [WidthHints.names] : [])
         return names.isEmpty ? nil : names.joined(separator: ", ")
     }
 }

@@ -6,21 +6,16 @@ struct WidthHints: Sendable, Equatable {
     /// The widths of renditions, in pixels. Few, because each is a cache entry of its own.
     static let steps = [160, 320, 480, 640, 960, 1280, 1920, 2560, 3840]
 
-    /// The value of `Vary` of responses that depend on the hints.
-    static let vary = "Sec-CH-Width, Sec-CH-DPR, Sec-CH-Viewport-Width, Width, DPR, Viewport-Width"
-    /// The value of `Accept-CH` of pages.
-    static let accepted = "Sec-CH-Width, Sec-CH-DPR, Sec-CH-Viewport-Width"
+    /// The names of the hints, for `Vary` of responses that depend on them and `Accept-CH` of pages.
+    static let names = "Sec-CH-Width, Sec-CH-DPR, Sec-CH-Viewport-Width"
 
     /// The least step that fills the image; nil without a usable hint.
     let width: Int?
 
-    /// Reads each hint by its current name, or else by that of earlier drafts.
-    ///
     /// - Parameter field: The value of a request's field.
     init(_ field: (HTTPFieldName) -> String?) {
         self.init(
-            width: field("Sec-CH-Width") ?? field("Width"), ratio: field("Sec-CH-DPR") ?? field("DPR"),
-            viewport: field("Sec-CH-Viewport-Width") ?? field("Viewport-Width"))
+            width: field("Sec-CH-Width"), ratio: field("Sec-CH-DPR"), viewport: field("Sec-CH-Viewport-Width"))
     }
 
     /// - Parameters:

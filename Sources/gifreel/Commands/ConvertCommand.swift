@@ -112,10 +112,8 @@ struct ConvertCommand: ParsableCommand {
                 "There is no format “\(name)” to convert to; give one of \(names) as the extension or with --format.")
         }
         do throws(RenditionError) {
-            var rendition = Rendition(format: format)
-            for option in options.pairs { try rendition.set(option.name, to: option.value) }
-            try rendition.check()
-            return (rendition, output)
+            let options = options.pairs.map { RenditionPresets.Option(name: $0.name, value: $0.value) }
+            return (try RenditionDefaults().rendition(format, of: options), output)
         } catch {
             throw Problem(error)
         }

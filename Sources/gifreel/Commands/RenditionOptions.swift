@@ -51,7 +51,9 @@ struct RenditionOptions: ParsableArguments {
     @Option(help: "The frame of a poster, counted from 0, or auto: one that is neither blank nor in a fade. Default: 0.")
     var frame: String?
 
-    @Option(help: "sticker: a WebM by the rules for video stickers (512 pixels, 3 s, 30 frames per second, 256 KB).")
+    @Option(
+        help: "The rules of a platform for stickers: whatsapp for awebp, discord for gif, sticker for webm.",
+        completion: .list(["discord", "sticker", "whatsapp"]))
     var preset: String?
 
     @Option(help: "1 takes out the dither of a palette before encoding. Default: 0.", completion: .list(["0", "1"]))

@@ -21,17 +21,20 @@ import Testing
         """
     }
 
+    /// The head of a WebP with an empty picture.
+    private static let image = "data:image/webp;base64,UklGRgwAAABXRUJQVlA4IAAAAAA="
+
     private static let damaged = [
         document(loopCount: "9223372036854775807"), document(loopCount: "-1"), document(width: "9223372036854775807"),
         document(height: "0"), document(frames: "-9223372036854775808"), document(delays: "[1e300]"),
         document(bytes: "-1"), document(duration: "1e300"), document(frames: "0", delays: "[]"), "{}", "",
-        document(placeholder: placeholder("red", "HQgCBwAAAAAAAAAAAAAAAAAAAAAAAAAA")),
-        document(placeholder: placeholder("#ff0000", "HQgC")),
+        document(placeholder: placeholder("red", image)),
+        document(placeholder: placeholder("#ff0000", "data:image/webp;base64,HQgC")),
         document(placeholder: placeholder("#ff0000", "\\\"><script>")),
     ]
 
-    private static func placeholder(_ color: String, _ hash: String) -> String {
-        "\"placeholder\":{\"dominant_color\":\"\(color)\",\"thumbhash\":\"\(hash)\"},"
+    private static func placeholder(_ color: String, _ image: String) -> String {
+        "\"placeholder\":{\"dominant_color\":\"\(color)\",\"image\":\"\(image)\"},"
     }
 
     private func decoded(_ text: String) -> FactsDocument? {
@@ -40,7 +43,7 @@ import Testing
 
     @Test func everyNumberHasARange() throws {
         #expect(try #require(decoded(Self.document())).isInRange)
-        let placeholder = Self.placeholder("#ff0000", "HQgCBwAAAAAAAAAAAAAAAAAAAAAAAAAA")
+        let placeholder = Self.placeholder("#ff0000", Self.image)
         #expect(try #require(decoded(Self.document(placeholder: placeholder))).isInRange)
         for text in Self.damaged { #expect(decoded(text)?.isInRange != true, "\(text)") }
     }

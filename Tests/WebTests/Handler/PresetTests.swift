@@ -58,13 +58,26 @@ import Testing
         #expect(try rendition("/webm,preset=sticker/http://a.test/a.gif") == "webm,preset=sticker")
     }
 
+    @Test func platformsHavePresets() throws {
+        let url = "http://a.test/a.gif"
+        #expect(
+            try rendition("/awebp,preset=whatsapp/\(url)") == "awebp,end=10,fit=pad,height=512,max_bytes=500000,width=512")
+        #expect(try rendition("/gif,preset=discord/\(url)") == "gif,end=5,fit=pad,height=320,max_bytes=512000,width=320")
+        #expect(
+            try rendition("/gif,end=2,preset=discord/\(url)") == "gif,end=2,fit=pad,height=320,max_bytes=512000,width=320")
+        var own = RenditionPresets()
+        try own.add("discord", [.init(name: "width", value: "128")])
+        #expect(try RenditionDefaults(presets: own).rendition(.gif, preset: "discord", []).canonicalText == "gif,width=128")
+    }
+
     @Test func anUnknownPresetIsNamed() async throws {
         try await run { web async throws in
             let response = try await web.request("GET", web.target("mp4,preset=cart", "/a.gif"))
             #expect(response.status == 400 && response.code == "bad_option")
             #expect(
                 response.detail
-                    == "The option “preset” names “cart”, which does not exist; the presets are card, game, small, sticker.")
+                    == "The option “preset” names “cart”, which does not exist; the presets are card, discord, game, small, sticker, whatsapp."
+            )
             let facts = try await web.request("GET", web.target("json,preset=card", "/a.gif"))
             #expect(facts.status == 400 && facts.detail == "The option “preset” has no effect on json.")
             let twice = try await web.request("GET", web.target("mp4,preset=card,preset=card", "/a.gif"))
@@ -89,7 +102,7 @@ import Testing
             for target in ["mp4,width=20", "html,width=20", "jpg,frame=1", "mp4,preset=card,width=30"] {
                 let refused = try await web.request("GET", web.target(target, "/a.gif"))
                 #expect(refused.status == 403 && refused.code == "option_not_allowed", "\(target)")
-                #expect(refused.detail?.contains("may have a preset: card, game, small, sticker.") == true)
+                #expect(refused.detail?.contains("may have a preset: card, discord, game, small, sticker, whatsapp.") == true)
             }
             #expect(try await web.request("POST", "/mp4,width=20", body: Self.gif).code == "option_not_allowed")
             #expect(try await web.request("POST", "/mp4,preset=card", body: Self.gif).status == 200)

@@ -102,13 +102,12 @@ struct PictureStreams: ~Copyable {
         }
         let thread = threads > 1 ? SampleThread(source) : nil
         defer { thread?.stop() }
-        var meter = NoMeter()
         while true {
             let sample: Sample?
             if let thread {
                 sample = try thread.next(into: planes())
             } else {
-                sample = try source.next(&meter) { () throws(TranscodeError) in try planes() }
+                sample = try source.next { () throws(TranscodeError) in try planes() }
             }
             guard let sample else { break }
             if color != nil && !isFirstPass { try times.grow(by: sample.time) }

@@ -99,9 +99,8 @@ final class QualityTrial<Decoder: AnimationDecoder & ~Copyable> {
         let middle = max(count, samples / 2)
         isExcerpt = samples > 2 * count
         let canvas = try TrialPicture(width: width, height: height)
-        var meter = NoMeter()
         while source.samples < middle + count,
-            try source.next(&meter, into: { () throws(TranscodeError) in canvas.planes }) != nil
+            try source.next(into: { () throws(TranscodeError) in canvas.planes }) != nil
         {
             let index = source.samples - 1
             guard index < count || index >= middle else { continue }
@@ -143,10 +142,9 @@ final class QualityTrial<Decoder: AnimationDecoder & ~Copyable> {
             size += Int(packet.pointee.size)
             try decoder.decode(packet, compare)
         }
-        var meter = NoMeter()
         let end = (indices.last ?? 0) + Self.lookahead
         while source.samples <= end,
-            try source.next(&meter, into: { () throws(TranscodeError) in try encoder.planes() }) != nil
+            try source.next(into: { () throws(TranscodeError) in try encoder.planes() }) != nil
         {
             try encoder.encode { packet throws(TranscodeError) in try decode(packet) }
         }

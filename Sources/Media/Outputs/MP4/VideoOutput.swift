@@ -31,23 +31,20 @@ enum VideoOutput: OutputMaker {
         _ transcoder: Transcoder, _ decoder: Decoder.Type, _ bytes: UnsafeRawBufferPointer, _ summary: AnimationSummary,
         _ settings: Settings, to descriptor: Int32, _ progress: FrameMeter
     ) throws(TranscodeError) -> TranscodeResult {
-        var meter = NoMeter()
-        let result = try encode(transcoder, decoder, bytes, summary, settings, to: descriptor, &meter, progress)
+        let result = try encode(transcoder, decoder, bytes, summary, settings, to: descriptor, progress)
         let round = result.bytes / transcoder.options.time.loops
         guard let coarser = try settings.coarser(after: round, transcoder, decoder, bytes, summary) else { return result }
         guard ftruncate(descriptor, 0) == 0 else { throw .library(.write, code: gifreel_averror(errno)) }
-        return try encode(transcoder, decoder, bytes, summary, coarser, to: descriptor, &meter, progress)
+        return try encode(transcoder, decoder, bytes, summary, coarser, to: descriptor, progress)
     }
 
     /// Writes an MP4 with the settings.
     static func encode<Decoder: AnimationDecoder & ~Copyable, Settings: MP4EncoderSettings>(
         _ transcoder: Transcoder, _: Decoder.Type, _ bytes: UnsafeRawBufferPointer, _ summary: AnimationSummary,
-        _ settings: Settings, to descriptor: Int32, _ meter: inout some StageMeter,
-        _ progress: FrameMeter
+        _ settings: Settings, to descriptor: Int32, _ progress: FrameMeter
     ) throws(TranscodeError) -> TranscodeResult {
         let options = transcoder.options
         let source = try SampleSource<Decoder>(bytes, summary, limits: transcoder.limits, options: options)
-        meter.worked(at: .compose)
         let timeline = Timeline(options.time, of: summary)
         let plan = SamplePlan(options.time, of: summary)
         let size = Settings.needsEvenSides ? (source.width, source.height) : (source.geometry.width, source.geometry.height)
@@ -55,30 +52,24 @@ enum VideoOutput: OutputMaker {
             width: size.0, height: size.1,
             highestRate: AVRational(num: Int32(timeline.timescale), den: Int32(clamping: max(1, plan.shortest))),
             settings: settings)
-        meter.worked(at: .encode)
         var muxer = try MP4Muxer(
             descriptor: descriptor, timescale: timeline.timescale, repeats: options.time.loops > 1
         ) { parameters throws(TranscodeError) in
             try encoder.describe(parameters)
         }
-        meter.worked(at: .mux)
         progress.begin(total: summary.delays.count)
         let thread = transcoder.threads > 1 && summary.delays.count > 1 ? SampleThread(source) : nil
         defer { thread?.stop() }
-        while let sample = try next(source, thread, into: encoder, &meter) {
+        while let sample = try next(source, thread, into: encoder) {
             muxer.expect(time: sample.time)
-            meter.sampled(pixels: source.width * source.height)
             progress.enter(frame: sample.frame)
             // So the last frame is decoded last. If the last frames look alike, the last sample is an earlier one; the muxer allows it.
             let isNearEnd = sample.frame >= plan.lastButOne
             let steps = sample.gain * Settings.temporalMeanOffset
             try encoder.encode(decodedInOrder: isNearEnd, coarserBy: steps) { packet throws(TranscodeError) in
-                meter.worked(at: .encode)
                 try muxer.append(packet)
                 progress.leave()
-                meter.worked(at: .mux)
             }
-            meter.worked(at: .encode)
         }
         guard source.frames > 0 else { throw .incomplete(Decoder.format) }
         guard source.samples > 0 else { throw source.startPastEnd(options.time.start) }
@@ -89,14 +80,10 @@ enum VideoOutput: OutputMaker {
         let isOneSample = isStill && round * loops <= Timeline.longestSample
         if isStill && !isOneSample { try encodeAgain(encoder, every: round, rounds: loops, into: &muxer) }
         try encoder.finish { packet throws(TranscodeError) in
-            meter.worked(at: .encode)
             try muxer.append(packet)
             progress.leave()
-            meter.worked(at: .mux)
         }
-        meter.worked(at: .encode)
         let length = try isStill ? muxer.finish(end: round * loops) : muxer.finish(end: round, rounds: loops)
-        meter.worked(at: .mux)
         return TranscodeResult(
             sourceWidth: summary.width, sourceHeight: summary.height, width: size.0, height: size.1,
             frames: source.frames, samples: isOneSample ? 1 : source.samples * loops, duration: round * loops,
@@ -119,50 +106,9 @@ enum VideoOutput: OutputMaker {
 
     /// The next sample, its picture in the encoder's planes: from the thread, where there is one.
     private static func next<Decoder: AnimationDecoder & ~Copyable, Settings: MP4EncoderSettings>(
-        _ source: SampleSource<Decoder>, _ thread: SampleThread<Decoder>?, into encoder: VideoEncoder<Settings>,
-        _ meter: inout some StageMeter
+        _ source: SampleSource<Decoder>, _ thread: SampleThread<Decoder>?, into encoder: VideoEncoder<Settings>
     ) throws(TranscodeError) -> Sample? {
         if let thread { return try thread.next(into: encoder.planes()) }
-        return try source.next(&meter) { () throws(TranscodeError) in try encoder.planes() }
-    }
-}
-
-extension Transcoder {
-    /// Makes an MP4 of H.264 once, on one thread, and measures each stage.
-    ///
-    /// It reads the thread's clock after each step, which takes some hundred nanoseconds.
-    ///
-    /// - Parameters:
-    ///   - source: The whole file; stays in place during the call.
-    ///   - descriptor: An empty, seekable file, open for reading and writing.
-    /// - Throws: ``TranscodeError``.
-    package func stageCosts(
-        of source: UnsafeRawBufferPointer, to descriptor: Int32
-    ) throws(TranscodeError) -> StageCosts {
-        switch SourceFormat(of: source) {
-        case .gif: try stageCosts(of: source, by: GIFReader.self, to: descriptor)
-        case .apng: try stageCosts(of: source, by: APNGReader.self, to: descriptor)
-        case .webp: try stageCosts(of: source, by: WebPReader.self, to: descriptor)
-        case .mp4, .mov, .webm, .avif: try stageCosts(of: source, by: ClipReader.self, to: descriptor)
-        case nil: throw .notAGIF
-        }
-    }
-
-    private func stageCosts<Decoder: AnimationDecoder & ~Copyable>(
-        of source: UnsafeRawBufferPointer, by decoder: Decoder.Type, to descriptor: Int32
-    ) throws(TranscodeError) -> StageCosts {
-        var meter = CostMeter()
-        let summary = try AnimationSummary(scanning: source, by: decoder, limits: limits)
-        meter.worked(at: .scan)
-        var transcoder = self
-        transcoder.threads = 1
-        let plan = SamplePlan(options.time, of: summary)
-        let content = try ContentProbe.content(
-            of: source, by: decoder, summary, plan, limits: limits, options: options)
-        meter.worked(at: .scan)
-        let settings = H264Settings(transcoder, content)
-        let result = try VideoOutput.encode(
-            transcoder, decoder, source, summary, settings, to: descriptor, &meter, FrameMeter(nil))
-        return meter.finished(bytes: result.bytes)
+        return try source.next { () throws(TranscodeError) in try encoder.planes() }
     }
 }
