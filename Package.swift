@@ -59,8 +59,8 @@ let package = Package(
         // SHA-256 and its message authentication codes, by OpenSSL.
         .target(name: "Digests", dependencies: ["COpenSSL"], swiftSettings: strict),
 
-        // libcurl's handles, the thread that drives them, and signatures for S3, shared by the HTTP clients.
-        .target(name: "Curl", dependencies: ["CCurl", "Digests", "SystemIO"], swiftSettings: strict),
+        // The HTTP client on libcurl, with signatures for S3.
+        .target(name: "HTTPClient", dependencies: ["CCurl", "Digests", "SystemIO"], swiftSettings: strict),
 
         // The database of a server, by the system's SQLite.
         .target(name: "Ledger", dependencies: ["CSQLite", "SystemIO"], swiftSettings: strict),
@@ -70,12 +70,13 @@ let package = Package(
             name: "Media", dependencies: ["CGIF", "CPNG", "CLCMS", "CWebP", "CAV", "SystemIO"],
             swiftSettings: strict + libavHeaders, linkerSettings: libavArchives),
         .target(
-            name: "Fetch", dependencies: ["Curl", "CCurl", "CZlib", "Digests", "CLinux", "SystemIO"], swiftSettings: strict),
+            name: "Fetch", dependencies: ["HTTPClient", "CCurl", "CZlib", "Digests", "CLinux", "SystemIO"],
+            swiftSettings: strict),
         .target(
             name: "Cache",
             dependencies: ["Ledger", "Digests", "CLinux", "SystemIO"], swiftSettings: strict),
         .target(
-            name: "SharedStore", dependencies: ["Ledger", "Curl", "CCurl", "Digests", "CLinux", "SystemIO"],
+            name: "SharedStore", dependencies: ["Ledger", "HTTPClient", "Digests", "CLinux", "SystemIO"],
             swiftSettings: strict),
         .target(name: "HTTP", dependencies: ["CLinux", "SystemIO"], swiftSettings: strict),
 
@@ -133,7 +134,7 @@ let package = Package(
         .target(
             name: "Prewarm",
             dependencies: [
-                "Renditions", "Sandbox", "Fetch", "Cache", "Cluster", "Ledger", "Markup", "CCurl", "Curl", "CZlib",
+                "Renditions", "Sandbox", "Fetch", "Cache", "Cluster", "Ledger", "Markup", "HTTPClient", "CZlib",
                 "PrometheusMetrics", "Digests", "SystemIO",
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -143,7 +144,8 @@ let package = Package(
         .target(
             name: "Web",
             dependencies: [
-                "Renditions", "Prewarm", "HTTP", "OTLP", "Media", "Sandbox", "Fetch", "Cache", "PrometheusMetrics", "Digests",
+                "Renditions", "Prewarm", "HTTP", "HTTPClient", "OTLP", "Media", "Sandbox", "Fetch", "Cache",
+                "PrometheusMetrics", "Digests",
                 "SystemIO",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "CoreMetrics", package: "swift-metrics"),
@@ -157,8 +159,8 @@ let package = Package(
         .executableTarget(
             name: "gifreel",
             dependencies: [
-                "Renditions", "Web", "Prewarm", "HTTP", "Media", "Sandbox", "Fetch", "Cache", "SharedStore", "Cluster", "Logs",
-                "Markup", "OTLP", "PrometheusMetrics", "Settings", "SystemIO", "CLinux",
+                "Renditions", "Web", "Prewarm", "HTTP", "HTTPClient", "Media", "Sandbox", "Fetch", "Cache", "SharedStore",
+                "Cluster", "Logs", "Markup", "OTLP", "PrometheusMetrics", "Settings", "SystemIO", "CLinux",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -177,14 +179,16 @@ let package = Package(
             exclude: ["Fuzzing/Corpus", "Fuzzing/gif.dict", "Fuzzing/apng.dict", "Fuzzing/webp.dict"],
             swiftSettings: strict),
         .testTarget(name: "SandboxTests", dependencies: ["Sandbox", "CLinux", "TestSupport"], swiftSettings: strict),
-        .testTarget(name: "FetchTests", dependencies: ["Fetch", "Curl", "SystemIO", "TestSupport"], swiftSettings: strict),
+        .testTarget(
+            name: "FetchTests", dependencies: ["Fetch", "HTTPClient", "SystemIO", "TestSupport"], swiftSettings: strict),
+        .testTarget(name: "HTTPClientTests", dependencies: ["HTTPClient", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "LedgerTests", dependencies: ["Ledger", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "CacheTests", dependencies: ["Cache", "Ledger", "TestSupport"], swiftSettings: strict),
         .testTarget(
             name: "ClusterTests", dependencies: ["Cluster", "Ledger", "SystemIO", "TestSupport"], swiftSettings: strict),
         .testTarget(
             name: "SharedStoreTests",
-            dependencies: ["SharedStore", "Ledger", "Curl", "Digests", "SystemIO", "TestSupport"], swiftSettings: strict),
+            dependencies: ["SharedStore", "Ledger", "HTTPClient", "Digests", "SystemIO", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "DigestsTests", dependencies: ["Digests", "SystemIO"], swiftSettings: strict),
         .testTarget(name: "HTTPTests", dependencies: ["CLinux", "HTTP", "TestSupport"], swiftSettings: strict),
         .testTarget(
@@ -221,7 +225,7 @@ let package = Package(
         .testTarget(
             name: "WebTests",
             dependencies: [
-                "Web", "Renditions", "Prewarm", "Cache", "Fetch", "HTTP", "Ledger", "Media", "OTLP", "Sandbox",
+                "Web", "Renditions", "Prewarm", "Cache", "Fetch", "HTTP", "HTTPClient", "Ledger", "Media", "OTLP", "Sandbox",
                 "PrometheusMetrics", "Digests", "SystemIO", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -229,7 +233,7 @@ let package = Package(
         .testTarget(
             name: "PrewarmTests",
             dependencies: [
-                "Prewarm", "Fetch", "Ledger", "PrometheusMetrics", "SystemIO", "TestSupport",
+                "Prewarm", "Fetch", "HTTPClient", "Ledger", "PrometheusMetrics", "SystemIO", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),
@@ -237,7 +241,7 @@ let package = Package(
         .testTarget(
             name: "ApplicationTests",
             dependencies: [
-                "gifreel", "Renditions", "Web", "Prewarm", "Cache", "Fetch", "HTTP", "Media", "OTLP", "Sandbox", "Curl",
+                "gifreel", "Renditions", "Web", "Prewarm", "Cache", "Fetch", "HTTP", "Media", "OTLP", "Sandbox", "HTTPClient",
                 "Digests", "SystemIO", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
             ],

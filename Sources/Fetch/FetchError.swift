@@ -1,4 +1,5 @@
-internal import Curl
+internal import HTTPClient
+internal import SystemIO
 
 /// The reason why a source could not be fetched.
 ///
@@ -130,4 +131,26 @@ extension FetchError: CustomStringConvertible {
     }
 }
 
-extension FetchError: CurlError {}
+extension FetchError {
+    /// The meaning of a failed request.
+    ///
+    /// - Parameter refusal: The last address that the policy refused.
+    init(_ error: HTTPError, _ configuration: FetchConfiguration, refusal: AddressRefusal?) {
+        switch error {
+        case .unreachable(let cause): self = .unreachable(cause: cause)
+        case .tls(let cause): self = .failed(.tls(cause: cause))
+        case .timedOut(.connect, _): self = .timeout(.connect, limit: configuration.connectTimeout)
+        case .timedOut: self = .timeout(.total, limit: configuration.timeout)
+        case .stalled: self = .timeout(.stall, limit: configuration.stallTimeout)
+        case .interrupted(let cause): self = .failed(.cutShort(cause: cause))
+        case .invalidResponse(let cause): self = .failed(.protocolViolation(cause: cause))
+        case .tooLarge(let limit): self = .tooLarge(limit: limit, declared: nil)
+        case .file(let error): self = .exhausted(cause: error.description)
+        case .addressRefused: self = refusal.map { .notAllowed(.address($0)) } ?? .notAllowed(.pattern)
+        case .misconfigured(let cause), .exhausted(let cause): self = .exhausted(cause: cause)
+        case .busy: self = .busy
+        case .cancelled: self = .cancelled
+        case .closed: self = .closed
+        }
+    }
+}

@@ -1,5 +1,4 @@
-internal import Curl
-internal import Synchronization
+internal import HTTPClient
 package import SystemIO
 
 /// The reason why a fetcher could not be started.
@@ -23,8 +22,7 @@ package enum FetcherSetupError: Error, Equatable, Sendable, CustomStringConverti
 /// the allowed sources, ports and addresses when it is opened.
 package final class Fetcher: Sendable {
     private let context: FetchContext
-    private let loop: CurlLoop<TransferDriver>
-    private let lastID = Atomic<UInt64>(0)
+    private let client: HTTPClient
     /// For files of this machine, whose disk may be slow.
     private let fileThreads = WorkThreads(count: 4, limit: 256, name: "fetch-files")
 
@@ -39,15 +37,15 @@ package final class Fetcher: Sendable {
         }
         let context = FetchContext(configuration)
         self.context = context
-        do throws(FetchError) {
-            loop = try CurlLoop(name: "fetch", idleConnections: configuration.concurrency) { TransferDriver(context) }
+        do throws(HTTPError) {
+            client = try HTTPClient(name: "fetch", limits: context.settings.limits)
         } catch {
-            throw .exhausted(error)
+            throw .exhausted(FetchError(error, configuration, refusal: nil))
         }
     }
 
     deinit {
-        loop.stop()
+        client.stop()
         fileThreads.close()
     }
 
@@ -64,10 +62,11 @@ package final class Fetcher: Sendable {
         _ url: SourceURL, validators: SourceValidators? = nil, fields: [String] = [],
         arriving: ArrivingSource = ArrivingSource()
     ) async throws(FetchError) -> FetchOutcome {
-        let outcome = try await run(url, validators ?? SourceValidators(), fields, document: nil, arriving)
-        // Only a document has no outcome.
-        guard let outcome else { throw .failed(.protocolViolation(cause: "no outcome")) }
-        return outcome
+        try context.settings.check(url)
+        let validators = validators ?? SourceValidators()
+        if let file = url.file { return try await read(file, validators, arriving) }
+        let order = FetchOrder(url: url, validators: validators, fields: fields, arriving: arriving)
+        return try await client.run { [context] in FetchCall(order, context, $0) }.get()
     }
 
     /// Sends a document with POST, under the same rules for URLs and addresses as a fetch. Redirects are not followed.
@@ -75,30 +74,8 @@ package final class Fetcher: Sendable {
     /// - Parameter fields: Additional request header fields, as `Name: value`.
     /// - Throws: ``FetchError`` unless the receiver answers with a status from 200 to 299.
     package func post(_ document: [UInt8], to url: SourceURL, fields: [String]) async throws(FetchError) {
-        _ = try await run(url, SourceValidators(), fields, document: document, ArrivingSource())
-    }
-
-    private func run(
-        _ url: SourceURL, _ validators: SourceValidators, _ fields: [String], document: [UInt8]?,
-        _ arriving: ArrivingSource
-    ) async throws(FetchError) -> FetchOutcome? {
         try context.settings.check(url)
-        if let file = url.file { return try await read(file, validators, arriving) }
-        let id = lastID.add(1, ordering: .relaxed).newValue
-        let result = await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                let request = FetchRequest(
-                    id: id, url: url, validators: validators, fields: fields, document: document, arriving: arriving,
-                    submitted: .now, continuation: continuation)
-                let isOpen = loop.post(.submit(request))
-                if !isOpen { continuation.resume(returning: .failure(.closed)) }
-                // The cancellation handler may have run before the submission and cancelled nothing.
-                if isOpen, Task.isCancelled { loop.post(.cancel(id)) }
-            }
-        } onCancel: {
-            loop.post(.cancel(id))
-        }
-        return try result.get()
+        try await client.run { [context] in DeliveryCall(document, to: url, fields: fields, context, $0) }.get()
     }
 
     private func read(
@@ -107,7 +84,7 @@ package final class Fetcher: Sendable {
         let reader = FileReader(place, limit: context.settings.configuration.maxBytes)
         let result = await fileThreads.run { [context] in
             Result { () throws(FetchError) in
-                try reader.read(validators, arriving) { context.metrics.count(file: $0) }
+                try reader.read(validators, arriving) { context.count(file: $0) }
             }
         }
         guard let result else { throw .busy }
@@ -126,7 +103,7 @@ package final class Fetcher: Sendable {
     package func reconfigure(_ configuration: FetchConfiguration) throws(FetchConfigurationError) {
         try configuration.validate()
         context.replaceSettings(configuration)
-        loop.post(.applySettings)
+        client.setLimits(context.settings.limits)
     }
 
     /// Sets where this process listens. Nothing is fetched from there, whatever the settings allow.
@@ -138,12 +115,14 @@ package final class Fetcher: Sendable {
 
     /// A snapshot of the counters.
     package func counters() -> FetchCounters {
-        context.metrics.snapshot()
+        var counters = context.counters
+        counters.client = client.counters
+        return counters
     }
 
     /// Ends all fetches with ``FetchError/closed``, stops the thread and waits for it, which takes milliseconds.
     package func shutdown() {
-        loop.stop()
+        client.stop()
         fileThreads.close()
     }
 }

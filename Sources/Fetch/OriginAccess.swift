@@ -1,4 +1,4 @@
-package import Curl
+package import HTTPClient
 internal import SystemIO
 
 /// Header fields that belong to the sources below a URL.

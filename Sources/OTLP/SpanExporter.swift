@@ -28,8 +28,8 @@ package final class SpanExporter: Sendable {
         case unreachable(cause: String)
     }
 
-    /// Sends a document and returns the answer. Blocks, within a time limit of its own.
-    package typealias Send = @Sendable (_ document: String) -> Answer
+    /// Sends a document and returns the answer, within a time limit of its own.
+    package typealias Send = @Sendable (_ document: String) async -> Answer
 
     private struct State {
         var queue: [SpanRecord] = []
@@ -45,7 +45,6 @@ package final class SpanExporter: Sendable {
     private let state = Mutex(State())
     private let resource: TraceResource
     private let limits: Limits
-    private let threads: WorkThreads
     private let meter: LabelledCounter
     private let logger: Logger
     private let send: Send
@@ -53,16 +52,13 @@ package final class SpanExporter: Sendable {
     /// The values of the counter's label.
     package static let results = ["exported", "failed", "dropped"]
 
-    /// - Parameters:
-    ///   - threads: Run the requests, which block.
-    ///   - meter: Counts spans by their result.
+    /// - Parameter meter: Counts spans by their result.
     package init(
-        _ resource: TraceResource, limits: Limits = Limits(), threads: WorkThreads, meter: LabelledCounter, logger: Logger,
+        _ resource: TraceResource, limits: Limits = Limits(), meter: LabelledCounter, logger: Logger,
         send: @escaping Send
     ) {
         self.resource = resource
         self.limits = limits
-        self.threads = threads
         self.meter = meter
         self.logger = logger
         self.send = send
@@ -111,7 +107,7 @@ package final class SpanExporter: Sendable {
     private func export(_ batch: [SpanRecord]) async {
         let document = TraceDocument(batch, of: resource).text
         for attempt in 1...limits.attempts where !Task.isCancelled {
-            let answer = await threads.run { [send] in send(document) } ?? .unreachable(cause: "no thread is free")
+            let answer = await send(document)
             if case .status(200..<300) = answer {
                 meter.increment("exported", by: batch.count)
                 return note(failure: nil)

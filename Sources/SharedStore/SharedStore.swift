@@ -1,6 +1,7 @@
 internal import CLinux
 internal import Digests
 internal import Glibc
+internal import HTTPClient
 package import Ledger
 internal import Synchronization
 package import SystemIO
@@ -14,7 +15,7 @@ package import SystemIO
 package final class SharedStore: Sendable {
     private let configuration: SharedStoreConfiguration
     private let keys: KeySpace
-    private let transfers: TransferClient
+    private let http: HTTPClient
     private let client: S3Client
     private let objects: RecordedObjects
     private let meter = StoreMeter()
@@ -54,13 +55,13 @@ package final class SharedStore: Sendable {
                 backoff: Backoff(first: settings.pause, longest: settings.longestPause), holdsPuts: holdsPuts, report: report)
         }
         self.outbox = outbox
-        do {
-            transfers = try TransferClient(connections: configuration.connections)
+        do throws(HTTPError) {
+            http = try HTTPClient(name: "store", limits: HTTPClient.Limits(running: configuration.connections))
         } catch {
             outbox?.close()
-            throw error
+            throw StoreError(error)
         }
-        client = S3Client(transfers: transfers, bucket: configuration.bucket)
+        client = S3Client(http, bucket: configuration.bucket)
         let start = ContinuousClock.now
         let (client, probeKey) = (client, keys.prefix + "gifreel-probe")
         calls = GuardedCalls(
@@ -104,7 +105,7 @@ package final class SharedStore: Sendable {
     /// Ends all calls with ``StoreError/closed``. Queued writes wait for the next start. Blocks.
     package func close() {
         outbox?.endSending()
-        transfers.stop()
+        http.stop()
         outbox?.close()
     }
 
@@ -270,7 +271,7 @@ package final class SharedStore: Sendable {
         var failure: StoreError?
         do throws(StoreError) {
             guard try await client.head(key, timeout: timeout)?.length == bytes.count,
-                try await client.get(key, to: .memory, maxLength: 1024, timeout: timeout)?.bytes == bytes,
+                try await client.get(key, to: .memory(limit: 1024), timeout: timeout)?.bytes == bytes,
                 try await client.list(prefix: key, token: nil, timeout: timeout).entries.count == 1
             else { throw .invalidResponse(cause: "it does not return what was stored") }
         } catch {

@@ -1,5 +1,5 @@
-import Curl
 import Fetch
+import HTTPClient
 import TestSupport
 import Testing
 

@@ -32,10 +32,10 @@ final class Collector: Sendable {
         configure(&limits)
         let threads = WorkThreads(count: 1, limit: 4, name: "test-collector")
         let exporter = SpanExporter(
-            TraceResource(service: "gifreel", version: "1.2.3", node: "node-1"), limits: limits, threads: threads,
+            TraceResource(service: "gifreel", version: "1.2.3", node: "node-1"), limits: limits,
             meter: LabelledCounter(Families.traceSpans, label: "result", values: SpanExporter.results, factory: registry),
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-        ) { collector.receive($0) }
+        ) { document in await threads.run { collector.receive(document) } ?? .unreachable(cause: "no thread is free") }
         let result: Result<Void, any Error>
         do {
             result = .success(try await body(collector, exporter))

@@ -1,4 +1,4 @@
-import Fetch
+import HTTPClient
 import Synchronization
 import SystemIO
 import TestSupport
@@ -12,7 +12,7 @@ import Testing
         defer { origin.stop() }
         let client = ServerClient(server: origin.url("/base/"), token: "secret")
         let answer = try client.send("POST", "/prewarm?retries=1", body: (text: "äb", type: "application/x-ndjson"))
-        #expect(answer.status == 202 && answer.body == "{}" && answer.retryAfter == nil)
+        #expect(answer.status == 202 && answer.text == "{}" && answer.retryAfter == nil)
         let request = try #require(origin.requests.first)
         #expect(request.method == "POST" && request.target == "/base/prewarm?retries=1")
         #expect(request.headers["authorization"] == "Bearer secret")
@@ -23,8 +23,8 @@ import Testing
     @Test func aURLWithoutATargetIsRequestedAsItIs() throws {
         let origin = try LoopbackOrigin(["/maps/": { _ in .ok([0x61]) }])
         defer { origin.stop() }
-        #expect(try ServerClient(server: origin.url("/maps/"), token: nil).send("GET", "").body == "a")
-        #expect(try ServerClient(server: origin.url("/"), token: nil).send("GET", "/maps/").body == "a")
+        #expect(try ServerClient(server: origin.url("/maps/"), token: nil).send("GET", "").text == "a")
+        #expect(try ServerClient(server: origin.url("/"), token: nil).send("GET", "/maps/").text == "a")
     }
 
     @Test func theAddressOfASocketIsUnixAndItsPath() {
@@ -36,7 +36,7 @@ import Testing
         let origin = try LoopbackOrigin(["/a": { _ in .status(503, ["Retry-After: 12"]) }])
         defer { origin.stop() }
         let answer = try ServerClient(server: origin.url(""), token: nil).send("GET", "/a")
-        #expect(answer.status == 503 && answer.retryAfter == 12)
+        #expect(answer.status == 503 && answer.retryAfter == .seconds(12))
         #expect(origin.requests.first?.headers["authorization"] == nil)
     }
 
@@ -45,20 +45,20 @@ import Testing
         defer { origin.stop() }
         let client = ServerClient(server: origin.url(""), token: nil)
         #expect(try client.send("GET", "/a").status == 302)
-        #expect(try client.send("GET", "/a", followsRedirects: true).body == "b")
+        #expect(try client.send("GET", "/a", followsRedirects: true).text == "b")
     }
 
     @Test func bytesOfABodyArriveUnchanged() throws {
         let bytes: [UInt8] = [0x1F, 0x8B, 0xFF, 0]
         let origin = try LoopbackOrigin(["/a": { _ in .ok(bytes) }])
         defer { origin.stop() }
-        #expect(try ServerClient(server: origin.url(""), token: nil).send("GET", "/a").bytes == bytes)
+        #expect(try ServerClient(server: origin.url(""), token: nil).send("GET", "/a").body == bytes)
     }
 
     @Test func aTokenWithALineBreakIsRefusedBeforeAnythingIsSent() throws {
         let origin = try LoopbackOrigin()
         defer { origin.stop() }
-        #expect(throws: FetchError.self) {
+        #expect(throws: HTTPError.self) {
             try ServerClient(server: origin.url(""), token: "a\r\nX-Evil: 1").send("GET", "/")
         }
         #expect(origin.connections == 0)
@@ -67,10 +67,10 @@ import Testing
     @Test func aServerThatDoesNotAnswerInTimeIsUnreachable() throws {
         let origin = try LoopbackOrigin(["/a": { _ in LoopbackAnswer(steps: [.hang]) }])
         defer { origin.stop() }
-        let error = #expect(throws: FetchError.self) {
+        let error = #expect(throws: HTTPError.self) {
             try ServerClient(server: origin.url(""), token: nil, timeout: 1).send("GET", "/a")
         }
-        guard case .unreachable? = error else {
+        guard case .timedOut? = error else {
             Issue.record("\(String(describing: error))")
             return
         }

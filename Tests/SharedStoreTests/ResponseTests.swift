@@ -121,7 +121,7 @@ import Testing
 
     @Test func headsAndBodiesOfErrorsAreBounded() async throws {
         let fields = (0..<2000).map { "X-Filler-\($0): \(String(repeating: "f", count: 60))" }
-        #expect(try await error(.response("200 OK", fields)).0 == .invalidResponse(cause: "its head is too long"))
+        #expect(try await error(.response("200 OK", fields)).0 == .invalidResponse(cause: "head over 65536 bytes"))
         let endless = LoopbackAnswer.raw(
             "HTTP/1.1 403 Forbidden\r\n\r\n", then: [.sendForever([UInt8](repeating: 0x41, count: 65536))])
         #expect(try await error(endless, within: .milliseconds(300)).0 == .timedOut)

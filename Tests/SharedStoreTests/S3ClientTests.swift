@@ -1,4 +1,5 @@
 import Digests
+import HTTPClient
 import SystemIO
 import TestSupport
 import Testing
@@ -18,20 +19,20 @@ import Testing
         defer { fixture.stop() }
         try await fixture.withClient { client in
             let key = "\(fixture.prefix)/a"
-            #expect(try await client.get(key, to: .memory, maxLength: 100, timeout: Self.limit) == nil)
+            #expect(try await client.get(key, to: .memory(limit: 100), timeout: Self.limit) == nil)
             #expect(try await client.head(key, timeout: Self.limit) == nil)
             try await client.delete(key, timeout: Self.limit)
 
             try await client.put(key, upload([1, 2, 3], metadata: ["gifreel-a": "b c"]), timeout: Self.limit)
-            let object = try await client.get(key, to: .memory, maxLength: 3, timeout: Self.limit)
+            let object = try await client.get(key, to: .memory(limit: 3), timeout: Self.limit)
             #expect(object?.bytes == [1, 2, 3])
             #expect(object?.head.metadata["gifreel-a"] == "b c")
             #expect(try await client.head(key, timeout: Self.limit) == object?.head)
             try await client.put(key, upload([4]), timeout: Self.limit)
-            #expect(try await client.get(key, to: .memory, maxLength: 1, timeout: Self.limit)?.bytes == [4])
+            #expect(try await client.get(key, to: .memory(limit: 1), timeout: Self.limit)?.bytes == [4])
 
             try await client.delete(key, timeout: Self.limit)
-            #expect(try await client.get(key, to: .memory, maxLength: 3, timeout: Self.limit) == nil)
+            #expect(try await client.get(key, to: .memory(limit: 3), timeout: Self.limit) == nil)
         }
     }
 
@@ -51,7 +52,7 @@ import Testing
         try await fixture.withClient { client in
             let key = "\(fixture.prefix)/\(part)/file"
             try await client.put(key, upload([9]), timeout: Self.limit)
-            #expect(try await client.get(key, to: .memory, maxLength: 1, timeout: Self.limit)?.bytes == [9])
+            #expect(try await client.get(key, to: .memory(limit: 1), timeout: Self.limit)?.bytes == [9])
             let page = try await client.list(prefix: "\(fixture.prefix)/\(part)/", token: nil, timeout: Self.limit)
             #expect(page.entries.map(\.key) == [key])
             try await client.delete(key, timeout: Self.limit)
@@ -92,7 +93,7 @@ import Testing
                 mediaType: "video/mp4")
             try await client.put(key, body, timeout: Self.limit)
             let file = try rendition.file(in: fixture.folder)
-            let object = try await client.get(key, to: .file(file), maxLength: 5_000_001, timeout: Self.limit)
+            let object = try await client.get(key, to: .file(file, limit: 5_000_001), timeout: Self.limit)
             #expect(object?.digest == rendition.record.digest)
             #expect(try file.readAll() == rendition.bytes)
         }
@@ -121,7 +122,7 @@ import Testing
         defer { fixture.stop() }
         try await fixture.withClient(fixture.bucket(secretKey: "wrong", direct: true)) { client in
             let errors = [
-                await storeError { _ = try await client.get("a", to: .memory, maxLength: 1, timeout: Self.limit) },
+                await storeError { _ = try await client.get("a", to: .memory(limit: 1), timeout: Self.limit) },
                 await storeError { try await client.put("a", upload([1]), timeout: Self.limit) },
                 await storeError { try await client.delete("a", timeout: Self.limit) },
                 await storeError { _ = try await client.list(prefix: "", token: nil, timeout: Self.limit) },
@@ -136,7 +137,7 @@ import Testing
         defer { fixture.stop() }
         try await fixture.withClient(fixture.bucket(bucket: "missing-bucket", direct: true)) { client in
             #expect(
-                await storeError { _ = try await client.get("a", to: .memory, maxLength: 1, timeout: Self.limit) } == .noBucket)
+                await storeError { _ = try await client.get("a", to: .memory(limit: 1), timeout: Self.limit) } == .noBucket)
             #expect(await storeError { try await client.put("a", upload([1]), timeout: Self.limit) } == .noBucket)
         }
     }
@@ -147,7 +148,7 @@ import Testing
         try await fixture.withClient { client in
             let key = "\(fixture.prefix)/a"
             try await client.put(key, upload([1, 2, 3]), timeout: Self.limit)
-            let error = await storeError { _ = try await client.get(key, to: .memory, maxLength: 2, timeout: Self.limit) }
+            let error = await storeError { _ = try await client.get(key, to: .memory(limit: 2), timeout: Self.limit) }
             #expect(error == .tooLarge(limit: 2))
         }
     }
@@ -156,9 +157,9 @@ import Testing
         let fixture = try StoreFixture(faults: .init(responses: .init(failure: .stall)))
         defer { fixture.stop() }
         let bucket = try fixture.bucket()
-        let transfers = try TransferClient(connections: 4)
-        defer { transfers.stop() }
-        let client = S3Client(transfers: transfers, bucket: bucket)
+        let http = try HTTPClient(name: "test", limits: .init(running: 4))
+        defer { http.stop() }
+        let client = S3Client(http, bucket: bucket)
         let task = Task { await storeError { _ = try await client.head("a", timeout: .seconds(600)) } }
         try await waitUntil("the request") { () async in fixture.proxy.failures > 0 }
         task.cancel()
@@ -169,11 +170,11 @@ import Testing
         let fixture = try StoreFixture(faults: .init(responses: .init(failure: .stall)))
         defer { fixture.stop() }
         let bucket = try fixture.bucket()
-        let transfers = try TransferClient(connections: 4)
-        let client = S3Client(transfers: transfers, bucket: bucket)
+        let http = try HTTPClient(name: "test", limits: .init(running: 4))
+        let client = S3Client(http, bucket: bucket)
         let task = Task { await storeError { _ = try await client.head("a", timeout: .seconds(600)) } }
         try await waitUntil("the request") { () async in fixture.proxy.failures > 0 }
-        transfers.stop()
+        http.stop()
         #expect(await task.value == .closed)
         #expect(await storeError { _ = try await client.head("a", timeout: .seconds(600)) } == .closed)
     }
@@ -184,7 +185,7 @@ import Testing
         let fixture = try StoreFixture()
         defer { fixture.stop() }
         try await fixture.withClient(fixture.bucket()) { client in
-            for _ in 0..<5 { _ = try await client.get("missing", to: .memory, maxLength: 1, timeout: Self.limit) }
+            for _ in 0..<5 { _ = try await client.get("missing", to: .memory(limit: 1), timeout: Self.limit) }
         }
         #expect(fixture.proxy.connections == 1)
     }

@@ -1,4 +1,4 @@
-import Curl
+import HTTPClient
 import Testing
 
 @testable import SharedStore

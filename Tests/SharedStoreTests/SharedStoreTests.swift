@@ -1,5 +1,6 @@
 import Digests
 import Foundation
+import HTTPClient
 import Ledger
 import SystemIO
 import TestSupport
@@ -51,7 +52,7 @@ import Testing
         let id = rendition.name.id
         let object = try await fixture.withClient {
             try await $0.get(
-                "\(fixture.prefix)/\(id.prefix(2))/\(id).mp4", to: .memory, maxLength: 5000, timeout: .seconds(20))
+                "\(fixture.prefix)/\(id.prefix(2))/\(id).mp4", to: .memory(limit: 5000), timeout: .seconds(20))
         }
         #expect(object?.bytes == rendition.bytes)
         #expect(object.flatMap { StoredRecord(fields: $0.head.metadata) } == rendition.record)

@@ -1,4 +1,4 @@
-import Curl
+import HTTPClient
 import Digests
 import TestSupport
 import Testing
@@ -19,11 +19,17 @@ import Testing
         for path in paths { origin.on(path, .ok([])) }
         let credentials = try S3Credentials(accessKey: "AKIDEXAMPLE", secretKey: "wJalr:XUtn/FE+MI=", sessionToken: token)
         let endpoint = try S3Endpoint(url: "http://\(host):\(origin.port)", region: Self.region, usesPathStyle: usesPathStyle)
-        let transfers = try TransferClient(connections: 1)
-        defer { transfers.stop() }
+        let http = try HTTPClient(name: "test", limits: .init(running: 1))
+        defer { http.stop() }
         let bucket = try S3Bucket(endpoint: endpoint, name: "b", credentials: credentials)
-        try await body(S3Client(transfers: transfers, bucket: bucket))
+        try await body(S3Client(http, bucket: bucket))
         return origin.requests
+    }
+
+    private func signed(_ url: String) -> ClientRequest {
+        var request = ClientRequest("GET", url, timeout: Self.limit)
+        request.signer = SignatureV4(region: Self.region, accessKey: "A", secretKey: "S")
+        return request
     }
 
     private func expectValid(_ requests: [LoopbackRequest], count: Int) {
@@ -38,7 +44,7 @@ import Testing
     @Test func everyOperationIsSigned() async throws {
         let requests = try await requests(paths: ["/b/a%20b%2B/%C3%A9", "/b"]) { client in
             let key = "a b+/é"
-            _ = try await client.get(key, to: .memory, maxLength: 9, timeout: Self.limit)
+            _ = try await client.get(key, to: .memory(limit: 9), timeout: Self.limit)
             _ = try await client.head(key, timeout: Self.limit)
             try await client.delete(key, timeout: Self.limit)
             try await client.put(
@@ -76,12 +82,9 @@ import Testing
     @Test func aNameThatBeginsAsAnotherIsSortedBehindIt() async throws {
         let origin = try LoopbackOrigin(["/b": { _ in .ok([]) }])
         defer { origin.stop() }
-        let transfers = try TransferClient(connections: 1)
-        defer { transfers.stop() }
-        _ = try await transfers.perform(
-            TransferRequest(
-                method: .get, url: origin.url("/b?a-b=2&a=3&a=1"),
-                signer: SignatureV4(region: Self.region, accessKey: "A", secretKey: "S"), maxLength: 9, timeout: Self.limit))
+        let http = try HTTPClient(name: "test", limits: .init(running: 1))
+        defer { http.stop() }
+        _ = try await http.send(signed(origin.url("/b?a-b=2&a=3&a=1")))
         let request = try #require(origin.requests.first)
         #expect(request.query == "a-b=2&a=3&a=1")
         #expect(
@@ -92,12 +95,9 @@ import Testing
     func aPathIsSignedAndSentAsItIs(_ path: String) async throws {
         let origin = try LoopbackOrigin([path: { _ in .ok([7]) }])
         defer { origin.stop() }
-        let transfers = try TransferClient(connections: 1)
-        defer { transfers.stop() }
-        let response = try await transfers.perform(
-            TransferRequest(
-                method: .get, url: origin.url(path),
-                signer: SignatureV4(region: Self.region, accessKey: "A", secretKey: "S"), maxLength: 9, timeout: Self.limit))
+        let http = try HTTPClient(name: "test", limits: .init(running: 1))
+        defer { http.stop() }
+        let response = try await http.send(signed(origin.url(path)))
         #expect(response.body == [7])
         let request = try #require(origin.requests.first)
         #expect(request.target == path)
@@ -121,7 +121,7 @@ import Testing
     @Test func theTokenOfTemporaryCredentialsIsSentAndSigned() async throws {
         let token = String(repeating: "IQoJb3JpZ2luX2VjEOv/", count: 60) + "=="
         let requests = try await requests(token: token, paths: ["/b/k"]) { client in
-            _ = try await client.get("k", to: .memory, maxLength: 9, timeout: Self.limit)
+            _ = try await client.get("k", to: .memory(limit: 9), timeout: Self.limit)
         }
         expectValid(requests, count: 1)
         #expect(requests.first?.headers["x-amz-security-token"] == token)
@@ -130,7 +130,7 @@ import Testing
     /// libcurl resolves names below `localhost` to loopback addresses.
     @Test func theBucketIsPartOfTheSignedHost() async throws {
         let requests = try await requests(usesPathStyle: false, host: "localhost", paths: ["/k", "/"]) { client in
-            _ = try await client.get("k", to: .memory, maxLength: 9, timeout: Self.limit)
+            _ = try await client.get("k", to: .memory(limit: 9), timeout: Self.limit)
             _ = await storeError { _ = try await client.list(prefix: "", token: nil, timeout: Self.limit) }
         }
         expectValid(requests, count: 2)
@@ -149,10 +149,10 @@ import Testing
         let origin = try LoopbackOrigin(["/b/k": { _ in .ok([1]) }])
         defer { origin.stop() }
         let endpoint = try S3Endpoint(url: "http://127.0.0.1:\(origin.port)", region: Self.region, usesPathStyle: true)
-        let transfers = try TransferClient(connections: 1)
-        defer { transfers.stop() }
-        let client = S3Client(transfers: transfers, bucket: try S3Bucket(endpoint: endpoint, name: "b", credentials: nil))
-        #expect(try await client.get("k", to: .memory, maxLength: 9, timeout: Self.limit)?.bytes == [1])
+        let http = try HTTPClient(name: "test", limits: .init(running: 1))
+        defer { http.stop() }
+        let client = S3Client(http, bucket: try S3Bucket(endpoint: endpoint, name: "b", credentials: nil))
+        #expect(try await client.get("k", to: .memory(limit: 9), timeout: Self.limit)?.bytes == [1])
         #expect(origin.requests.first?.headers["authorization"] == nil)
     }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import HTTPClient
 import TestSupport
 import Testing
 
@@ -33,11 +34,11 @@ import Testing
                 endpoint: S3Endpoint(url: "https://\(host):\(server.port)", region: "us-east-1", usesPathStyle: true),
                 name: server.bucket, credentials: S3Credentials(accessKey: server.accessKey, secretKey: server.secretKey),
                 certificateAuthorities: authorities)
-            let transfers = try TransferClient(connections: 1)
-            defer { transfers.stop() }
-            let client = S3Client(transfers: transfers, bucket: bucket)
+            let http = try HTTPClient(name: "test", limits: .init(running: 1))
+            defer { http.stop() }
+            let client = S3Client(http, bucket: bucket)
             return await storeError {
-                _ = try await client.get("missing", to: .memory, maxLength: 1, timeout: .seconds(20))
+                _ = try await client.get("missing", to: .memory(limit: 1), timeout: .seconds(20))
             }
         }
         #expect(try await error(authorities: files.certificate.path) == nil)

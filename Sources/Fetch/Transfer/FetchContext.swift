@@ -1,4 +1,6 @@
+internal import HTTPClient
 internal import Synchronization
+internal import SystemIO
 
 /// The configuration of a fetcher with the values derived from it. Immutable.
 final class FetchSettings: Sendable {
@@ -21,6 +23,25 @@ final class FetchSettings: Sendable {
         deliveryHeaders = [
             "Accept: */*", "Content-Type: application/json", "CDN-Loop: \(configuration.loopName)",
         ]
+    }
+
+    /// The limits of the HTTP client.
+    var limits: HTTPClient.Limits {
+        HTTPClient.Limits(
+            running: configuration.concurrency, runningPerKey: configuration.perHost, waiting: configuration.queue,
+            waitingPerKey: configuration.queuePerHost)
+    }
+
+    func request(_ method: String, _ url: String, fields: [String], body: ClientRequest.Body? = nil) -> ClientRequest {
+        var request = ClientRequest(
+            method, url, fields: fields, body: body, timeout: configuration.timeout,
+            connectTimeout: configuration.connectTimeout)
+        request.stallRate = configuration.stallRate
+        request.stallWindow = configuration.stallTimeout
+        request.maxHeadBytes = configuration.maxHeadBytes
+        request.userAgent = configuration.userAgent
+        request.certificateAuthorities = configuration.certificateAuthorities
+        return request
     }
 
     /// The additional fields of a request.
@@ -55,11 +76,11 @@ final class FetchSettings: Sendable {
     }
 }
 
-/// The state that a fetcher shares with its transfer loop. Any thread.
+/// The state that a fetcher shares with its calls. Any thread.
 final class FetchContext: Sendable {
     private let current: Mutex<FetchSettings>
     let ownEndpoints = OwnEndpoints()
-    let metrics = FetchMetrics()
+    private let counted = Mutex(FetchCounters())
 
     init(_ configuration: FetchConfiguration) {
         current = Mutex(FetchSettings(configuration))
@@ -72,53 +93,62 @@ final class FetchContext: Sendable {
         let next = FetchSettings(configuration)
         current.withLock { $0 = next }
     }
+
+    /// The counters that the HTTP client does not have.
+    var counters: FetchCounters { counted.withLock { $0 } }
+
+    func countRedirect() {
+        counted.withLock { $0.redirects += 1 }
+    }
+
+    func count(file bytes: Int) {
+        counted.withLock { $0.fileBytes += bytes }
+    }
+}
+
+/// Judges the addresses to which the connections of one request lead.
+struct AddressJudge {
+    private let url: SourceURL
+    private let addresses: AddressPolicy
+    private let ownEndpoints: OwnEndpoints
+    /// The last refusal.
+    private(set) var refusal: AddressRefusal?
+
+    init(_ url: SourceURL, _ settings: FetchSettings, _ context: FetchContext) {
+        self.url = url
+        addresses = settings.policy.addresses
+        ownEndpoints = context.ownEndpoints
+    }
+
+    /// - Parameter address: Nil for one that is not of the Internet Protocol.
+    mutating func allows(_ address: IPAddress?, port: Int) -> Bool {
+        let refusal: AddressRefusal? =
+            if let address {
+                ownEndpoints.contains(address, port: port) ? .itself : addresses.refusal(of: address, port: port, for: url)
+            } else {
+                .address(purpose: "not an IP address")
+            }
+        if let refusal { self.refusal = refusal }
+        return refusal == nil
+    }
 }
 
 /// The counters of a fetcher since its start, and its present load.
 package struct FetchCounters: Sendable {
     /// Redirects followed.
-    package fileprivate(set) var redirects = 0
-    /// Bytes of bodies received, also by fetches that failed.
-    package fileprivate(set) var bytes = 0
+    package internal(set) var redirects = 0
+    /// Bytes of files read.
+    var fileBytes = 0
+    var client = HTTPClient.Counters()
+
+    /// Bytes of bodies received, even by fetches that failed.
+    package var bytes: Int { client.bytes + fileBytes }
     /// Connections opened.
-    package fileprivate(set) var connections = 0
+    package var connections: Int { client.connections }
     /// Connections refused because of their address or port.
-    package fileprivate(set) var refusedAddresses = 0
+    package var refusedAddresses: Int { client.refusedAddresses }
     /// Fetches with a request in progress now.
-    package fileprivate(set) var active = 0
+    package var active: Int { client.active }
     /// Fetches in the queue now.
-    package fileprivate(set) var waiting = 0
-}
-
-/// The counters of a fetcher. Any thread.
-final class FetchMetrics: Sendable {
-    private let counters = Mutex(FetchCounters())
-
-    func snapshot() -> FetchCounters {
-        counters.withLock { $0 }
-    }
-
-    func countRedirect() {
-        counters.withLock { $0.redirects += 1 }
-    }
-
-    func count(_ transfer: Transfer) {
-        let (bytes, opened, refused) = (transfer.bodyBytes, transfer.openedSockets, transfer.refusedSockets)
-        counters.withLock { counters in
-            counters.bytes += bytes
-            counters.connections += opened
-            counters.refusedAddresses += refused
-        }
-    }
-
-    func count(file bytes: Int) {
-        counters.withLock { $0.bytes += bytes }
-    }
-
-    func setLoad(active: Int, waiting: Int) {
-        counters.withLock { counters in
-            counters.active = active
-            counters.waiting = waiting
-        }
-    }
+    package var waiting: Int { client.waiting }
 }

@@ -1,12 +1,12 @@
 internal import CCurl
 internal import Glibc
+internal import HTTPClient
 
-/// The head of a response, read line by line, with the fields that matter here. A pure value.
+/// What the head of a response says of its source. A pure value.
 struct ResponseHead {
-    /// The status of the latest head: an interim one (1xx) is followed by another. 0 before the first.
-    private(set) var status = 0
-    /// Whether the head of the final response has ended.
-    private(set) var isComplete = false
+    let status: Int
+    /// The delay that the origin asks for.
+    let retryAfter: Duration?
     /// The raw value of `Location`.
     private(set) var location: [UInt8]?
     private(set) var contentLength: Int?
@@ -15,12 +15,11 @@ struct ResponseHead {
     /// The size of the whole representation if the body is all of it; nil without a `Content-Range` of such a body.
     private(set) var wholeRange: Int?
     private(set) var cacheDirectives = CacheDirectives()
-    /// Bytes of all lines so far, including interim responses.
-    private(set) var size = 0
+    /// An error in the head.
+    private(set) var fault: String?
 
     private var etag: String?
     private var lastModified: String?
-    private var retryAfterText: String?
     private var cacheControl = ""
     private var date: String?
     private var expires: String?
@@ -29,47 +28,10 @@ struct ResponseHead {
 
     var validators: SourceValidators { SourceValidators(etag: etag, lastModified: lastModified) }
 
-    /// Receives one line with its line end.
-    ///
-    /// - Returns: An error in the head, or nil.
-    mutating func receive(_ line: UnsafeRawBufferPointer, maxSize: Int) -> String? {
-        size += line.count
-        if size > maxSize { return "head over \(maxSize) bytes" }
-        // Trailers of a chunked body are ignored.
-        if isComplete { return nil }
-        let text = Self.trimmed(line[...])
-        if text.isEmpty {
-            finish()
-            return nil
-        }
-        if line.starts(with: "HTTP/".utf8) { return begin(text) }
-        guard let colon = text.firstIndex(of: UInt8(ascii: ":")) else { return nil }
-        return take(
-            name: String(decoding: text[..<colon], as: UTF8.self).lowercased(),
-            value: Self.trimmed(text[(colon + 1)...]))
-    }
-
-    /// `Retry-After` relative to `now`, at most a day; nil if the time has passed.
-    func retryAfter(now: Int) -> Duration? {
-        guard let text = retryAfterText else { return nil }
-        let seconds = Int(text) ?? (curl_getdate(text, nil) - now)
-        return seconds > 0 ? .seconds(min(seconds, 86_400)) : nil
-    }
-
-    private mutating func begin(_ line: Slice<UnsafeRawBufferPointer>) -> String? {
-        let size = size
-        self = ResponseHead()
-        self.size = size
-        let parts = line.split(separator: 0x20, omittingEmptySubsequences: true)
-        guard parts.count >= 2, parts[1].count == 3, let status = Int(String(decoding: parts[1], as: UTF8.self)), status >= 100
-        else { return "no status" }
-        self.status = status
-        return nil
-    }
-
-    private mutating func finish() {
-        guard status >= 200 else { return }
-        isComplete = true
+    init(_ head: HTTPHead) {
+        status = head.status
+        retryAfter = head.retryAfter(now: time(nil))
+        for (name, value) in head.fields where fault == nil { fault = take(name, value) }
         cacheDirectives = CacheDirectives(cacheControl, expiry: expiry, age: age ?? 0)
     }
 
@@ -81,10 +43,11 @@ struct ResponseHead {
         return end < 0 ? 0 : max(0, end - (start < 0 ? time(nil) : start))
     }
 
-    private mutating func take(name: String, value: Slice<UnsafeRawBufferPointer>) -> String? {
+    /// Returns an error in the field, or nil.
+    private mutating func take(_ name: String, _ value: [UInt8]) -> String? {
         switch name {
         case "location":
-            if location == nil { location = Array(value) }
+            if location == nil { location = value }
         case "content-length":
             guard value.count <= 18, let length = Int(Self.text(value)), value.allSatisfy({ (0x30...0x39).contains($0) })
             else { return "Content-Length is no number" }
@@ -101,7 +64,6 @@ struct ResponseHead {
         case "content-range": wholeRange = Self.wholeRange(Self.text(value))
         case "etag": etag = Self.text(value)
         case "last-modified": lastModified = Self.text(value)
-        case "retry-after": retryAfterText = Self.text(value)
         case "date": date = Self.text(value)
         case "expires": expires = Self.text(value)
         case "age": age = age ?? Self.age(value)
@@ -121,20 +83,14 @@ struct ResponseHead {
     }
 
     /// The first member of `Age`; 0 if it is not a number (RFC 9111 section 5.1). A number that is too large counts as 2³¹.
-    private static func age(_ value: Slice<UnsafeRawBufferPointer>) -> Int {
-        let first = trimmed(value.prefix(while: { $0 != UInt8(ascii: ",") }))
+    private static func age(_ value: [UInt8]) -> Int {
+        var first = value.prefix { $0 != UInt8(ascii: ",") }
+        while let last = first.last, last == 0x20 || last == 0x09 { first.removeLast() }
         guard !first.isEmpty, first.allSatisfy({ (0x30...0x39).contains($0) }) else { return 0 }
         return min(Int(text(first)) ?? .max, 1 << 31)
     }
 
-    private static func text(_ bytes: Slice<UnsafeRawBufferPointer>) -> String {
+    private static func text(_ bytes: some Collection<UInt8>) -> String {
         String(decoding: bytes, as: UTF8.self)
-    }
-
-    private static func trimmed(_ bytes: Slice<UnsafeRawBufferPointer>) -> Slice<UnsafeRawBufferPointer> {
-        let isBlank = { (byte: UInt8) in byte == 0x20 || byte == 0x09 || byte == 0x0d || byte == 0x0a }
-        var rest = bytes.drop(while: isBlank)
-        while let last = rest.last, isBlank(last) { rest.removeLast() }
-        return rest
     }
 }

@@ -1,7 +1,7 @@
 internal import SystemIO
 internal import Digests
-internal import Fetch
 internal import Foundation
+internal import HTTPClient
 
 /// Loads the lists of a run and removes duplicate renditions.
 package struct ListLoader {
@@ -93,8 +93,8 @@ package struct ListLoader {
     }
 
     private func download(_ url: String) throws(PrewarmRunError) -> [UInt8] {
-        let answer: ServerClient.Answer
-        do throws(FetchError) {
+        let answer: ClientResponse
+        do throws(HTTPError) {
             answer = try ServerClient(server: url, token: nil).send("GET", "", followsRedirects: true)
         } catch {
             throw PrewarmRunError("The sitemap \(url) cannot be read: \(error).")
@@ -102,6 +102,6 @@ package struct ListLoader {
         guard answer.status == 200 else {
             throw PrewarmRunError("The sitemap \(url) cannot be read: its server answers with status \(answer.status).")
         }
-        return answer.bytes
+        return answer.body
     }
 }

@@ -1,5 +1,5 @@
-internal import Fetch
 internal import Foundation
+internal import HTTPClient
 internal import Renditions
 package import SystemIO
 
@@ -86,19 +86,18 @@ package struct RemoteBackend: PrewarmBackend {
             let failure: String
             switch await sendOnThread(method, path, body: body, fields) {
             case .success(let answer)? where (200..<300).contains(answer.status):
-                guard let document = try? JSONDecoder().decode(Document.self, from: Data(answer.body.utf8)) else {
+                guard let document = try? JSONDecoder().decode(Document.self, from: Data(answer.body)) else {
                     throw PrewarmRunError("\(server) does not answer like a Gifreel server.")
                 }
                 return document
             case .success(let answer)? where [409, 429].contains(answer.status) || answer.status >= 500:
-                retryAfter = answer.retryAfter
+                retryAfter = answer.retryAfter.map { Int($0.components.seconds) }
                 failure = "it answered with status \(answer.status)"
             case .success(let answer)?:
                 throw PrewarmRunError(Self.sentence(answer.status, path, server))
-            case .failure(.unreachable(let cause))?:
-                failure = cause
+            case .failure(let error)?:
+                failure = if case .unreachable(let cause) = error { cause } else { error.description }
                 limit = connectionAttempts
-            case .failure(let error)?: failure = error.description
             case nil: return nil
             }
             guard backoff.attempts + 1 < limit else { throw PrewarmRunError("\(server) cannot be used: \(failure).") }
@@ -114,9 +113,9 @@ package struct RemoteBackend: PrewarmBackend {
 
     private func sendOnThread(
         _ method: String, _ path: String, body: String?, _ fields: [String] = []
-    ) async -> Result<ServerClient.Answer, FetchError>? {
+    ) async -> Result<ClientResponse, HTTPError>? {
         await threads.run { [client] in
-            do throws(FetchError) {
+            do throws(HTTPError) {
                 return .success(
                     try client.send(method, path, body: body.map { (text: $0, type: "application/x-ndjson") }, fields: fields))
             } catch {

@@ -1,4 +1,5 @@
 internal import Digests
+internal import HTTPClient
 internal import Synchronization
 internal import SystemIO
 
@@ -27,7 +28,7 @@ final class RecordedObjects: Sendable {
         _ name: RenditionName, into file: SharedDescriptor, maxLength: Int, timeout: Duration
     ) async throws(StoreError) -> StoredRecord? {
         let start = ContinuousClock.now
-        guard let object = try await client.get(keys.object(name), to: .file(file), maxLength: maxLength, timeout: timeout)
+        guard let object = try await client.get(keys.object(name), to: .file(file, limit: maxLength), timeout: timeout)
         else { return nil }
         var record = try recordInMetadata(object.head)
         if record == nil { record = try await getRecord(name, timeout: timeout - (ContinuousClock.now - start)) }
@@ -134,7 +135,7 @@ final class RecordedObjects: Sendable {
     }
 
     private func getRecord(_ name: RenditionName, timeout: Duration) async throws(StoreError) -> StoredRecord? {
-        let object = try await client.get(keys.record(name), to: .memory, maxLength: Self.maxRecordLength, timeout: timeout)
+        let object = try await client.get(keys.record(name), to: .memory(limit: Self.maxRecordLength), timeout: timeout)
         guard let object else { return nil }
         guard let record = StoredRecord(fields: FieldLines.decode(object.bytes)) else {
             throw .damaged(cause: "its record cannot be read")

@@ -1,18 +1,18 @@
-package import Curl
+package import HTTPClient
 internal import SystemIO
 
 /// The operations of S3 on one bucket: each is one request, without retries.
 ///
 /// Any thread. Every function suspends; none blocks.
 struct S3Client: Sendable {
-    private let transfers: TransferClient
+    private let http: HTTPClient
     private let endpoint: S3Endpoint
     private let bucket: String
     private let signer: SignatureV4?
     private let certificateAuthorities: String?
 
-    init(transfers: TransferClient, bucket: S3Bucket) {
-        self.transfers = transfers
+    init(_ http: HTTPClient, bucket: S3Bucket) {
+        self.http = http
         endpoint = bucket.endpoint
         self.bucket = bucket.name
         signer = bucket.signer
@@ -37,7 +37,7 @@ struct S3Client: Sendable {
 
     /// The bytes of an object to store, and what is stored with them.
     struct Upload: Sendable {
-        var body: TransferRequest.Body
+        var body: ClientRequest.Body
         /// SHA-256 of the body, which the server checks.
         var digest: [UInt8]
         var mediaType: String
@@ -49,16 +49,13 @@ struct S3Client: Sendable {
 
     /// Gets an object; nil if the bucket has none with this key.
     ///
-    /// - Parameters:
-    ///   - destination: Memory, or a file that is emptied first. Its content is undefined after an error.
-    ///   - maxLength: The largest object to accept, in bytes.
+    /// - Parameter destination: Memory or a file, with the largest object to accept.
     func get(
-        _ key: String, to destination: TransferRequest.Destination, maxLength: Int, timeout: Duration
+        _ key: String, to destination: ClientRequest.Destination, timeout: Duration
     ) async throws(StoreError) -> Object? {
-        var request = request(.get, key, timeout: timeout)
+        var request = request("GET", key, timeout: timeout)
         request.destination = destination
-        request.maxLength = maxLength
-        let response = try await transfers.perform(request)
+        let response = try await send(request)
         guard response.status == 200 else {
             if Self.isMissing(response) { return nil }
             throw StoreError(response)
@@ -68,7 +65,7 @@ struct S3Client: Sendable {
 
     /// Gets the description of an object; nil if the bucket has none with this key.
     func head(_ key: String, timeout: Duration) async throws(StoreError) -> ObjectHead? {
-        let response = try await transfers.perform(request(.head, key, timeout: timeout))
+        let response = try await send(request("HEAD", key, timeout: timeout))
         // The response has no body with a code, so a missing bucket cannot be told from a missing object.
         if response.status == 404 { return nil }
         guard response.status == 200 else { throw StoreError(response) }
@@ -82,16 +79,17 @@ struct S3Client: Sendable {
     func put(_ key: String, _ upload: Upload, timeout: Duration) async throws(StoreError) {
         let fields = upload.metadata.map { "\(Self.metadataPrefix)\($0.key): \($0.value)" }
         var request = request(
-            .put, key, digest: Hex.encode(upload.digest), fields: fields + ["content-type: \(upload.mediaType)"],
+            "PUT", key, digest: Hex.encode(upload.digest), fields: fields + ["content-type: \(upload.mediaType)"],
             timeout: timeout)
         request.body = upload.body
-        let response = try await transfers.perform(request)
+        request.expectsContinue = true
+        let response = try await send(request)
         guard response.status == 200 else { throw StoreError(response) }
     }
 
     /// Deletes an object. Succeeds if the bucket has none with this key.
     func delete(_ key: String, timeout: Duration) async throws(StoreError) {
-        let response = try await transfers.perform(request(.delete, key, timeout: timeout))
+        let response = try await send(request("DELETE", key, timeout: timeout))
         guard response.status == 204 || response.status == 200 || Self.isMissing(response) else { throw StoreError(response) }
     }
 
@@ -106,10 +104,10 @@ struct S3Client: Sendable {
             (name: "list-type", value: "2"), (name: "max-keys", value: "\(pageSize)"), (name: "prefix", value: prefix),
         ]
         if let token { query.append((name: "continuation-token", value: token)) }
-        var request = request(.get, "", query: query, timeout: timeout)
+        var request = request("GET", "", query: query, timeout: timeout)
         // 1,000 keys of 1,024 bytes, each byte escaped, and the elements around them.
-        request.maxLength = 16 << 20
-        let response = try await transfers.perform(request)
+        request.destination = .memory(limit: 16 << 20)
+        let response = try await send(request)
         guard response.status == 200 else { throw StoreError(response) }
         guard let root = XMLElement(document: response.body), let page = S3ListPage(root) else {
             throw .invalidResponse(cause: "its list of objects cannot be read")
@@ -117,16 +115,30 @@ struct S3Client: Sendable {
         return page
     }
 
-    private func request(
-        _ method: TransferRequest.Method, _ key: String, query: [(name: String, value: String)] = [], digest: String? = nil,
-        fields: [String] = [], timeout: Duration
-    ) -> TransferRequest {
-        TransferRequest(
-            method: method, url: endpoint.url(bucket: bucket, key: key, query: query), fields: fields, digest: digest,
-            signer: signer, timeout: timeout, certificateAuthorities: certificateAuthorities)
+    private func send(_ request: ClientRequest) async throws(StoreError) -> ClientResponse {
+        do throws(HTTPError) {
+            return try await http.send(request)
+        } catch {
+            throw StoreError(error)
+        }
     }
 
-    private static func head(_ response: TransferResponse, length: Int) -> ObjectHead {
+    private func request(
+        _ method: String, _ key: String, query: [(name: String, value: String)] = [], digest: String? = nil,
+        fields: [String] = [], timeout: Duration
+    ) -> ClientRequest {
+        var request = ClientRequest(
+            method, endpoint.url(bucket: bucket, key: key, query: query), fields: fields, timeout: timeout,
+            connectTimeout: timeout)
+        request.digest = digest
+        request.signer = signer
+        request.certificateAuthorities = certificateAuthorities
+        request.allowsHTTP2 = false
+        request.bufferSize = 256 << 10
+        return request
+    }
+
+    private static func head(_ response: ClientResponse, length: Int) -> ObjectHead {
         var metadata: [String: String] = [:]
         for (name, value) in response.fields where name.hasPrefix(metadataPrefix) {
             metadata[String(name.dropFirst(metadataPrefix.count))] = value
@@ -135,7 +147,7 @@ struct S3Client: Sendable {
     }
 
     /// Whether the response says that the object does not exist. A missing bucket is an error.
-    private static func isMissing(_ response: TransferResponse) -> Bool {
+    private static func isMissing(_ response: ClientResponse) -> Bool {
         response.status == 404 && S3ErrorBody(response.body).code != "NoSuchBucket"
     }
 }

@@ -1,3 +1,5 @@
+internal import HTTPClient
+
 /// The body of a response that reports an error.
 struct S3ErrorBody: Equatable {
     /// The code, such as `SlowDown`; empty if the body has none.
@@ -19,7 +21,7 @@ struct S3ErrorBody: Equatable {
 
 extension StoreError {
     /// The meaning of a response that reports neither success nor a missing object.
-    init(_ response: TransferResponse) {
+    init(_ response: ClientResponse) {
         let body = S3ErrorBody(response.body)
         let code = body.code.isEmpty ? "without a code" : body.code
         switch response.status {
@@ -43,5 +45,27 @@ extension StoreError {
     /// Reads seconds (RFC 9110 section 10.2.3). A date is not used: the clocks may differ.
     private static func retryAfter(_ value: String?) -> Duration? {
         value.flatMap { Int($0) }.flatMap { $0 >= 0 ? .seconds(min($0, 86_400)) : nil }
+    }
+}
+
+extension StoreError {
+    /// The meaning of a request without a complete response.
+    init(_ error: HTTPError) {
+        switch error {
+        case .unreachable(let cause), .tls(let cause), .misconfigured(let cause): self = .unreachable(cause: cause)
+        // The server works where it answers. Otherwise a few large objects would count as an outage.
+        case .timedOut(.body, _), .stalled: self = .tooSlow
+        case .timedOut: self = .timedOut
+        case .interrupted(let cause): self = .interrupted(cause: cause)
+        case .invalidResponse(let cause): self = .invalidResponse(cause: cause)
+        case .tooLarge(let limit): self = .tooLarge(limit: limit)
+        case .file(let error): self = .file(error)
+        case .addressRefused: self = .unreachable(cause: error.description)
+        case .exhausted(let cause): self = .exhausted(cause: cause)
+        // That says nothing about the server.
+        case .busy: self = .exhausted(cause: "all connections to the store are in use")
+        case .cancelled: self = .cancelled
+        case .closed: self = .closed
+        }
     }
 }

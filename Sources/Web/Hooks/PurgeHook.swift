@@ -1,5 +1,5 @@
-package import Fetch
 internal import Foundation
+package import HTTPClient
 internal import SystemIO
 
 /// A request that tells a CDN about a purge, with placeholders (`purge.hooks`).
@@ -32,9 +32,12 @@ package struct PurgeHook: Sendable, Equatable {
         self.body = body ?? (url.contains("{url}") || url.contains("{tag}") ? "" : Self.plainBody)
     }
 
+    /// The time limit of a request.
+    private static let timeout = Duration.seconds(10)
+
     /// The requests for a purge: one, or one for each URL or tag if a placeholder stands for a single one. None if the purge has
     /// nothing that the placeholders name.
-    func requests(for notice: PurgeNotice) -> [OperatorRequest] {
+    func requests(for notice: PurgeNotice) -> [ClientRequest] {
         guard scopes.contains(notice.scope) else { return [] }
         let text = url + body
         if text.contains("{url}") { return notice.urls.map { request(notice, url: $0) } }
@@ -45,11 +48,11 @@ package struct PurgeHook: Sendable, Equatable {
     }
 
     /// A request that shows whether the server of the hook answers, and purges nothing.
-    package var probe: OperatorRequest {
-        OperatorRequest(url: Self.filled(url, ["url": "", "tag": ""]), method: "HEAD", fields: fields, body: "")
+    package var probe: ClientRequest {
+        ClientRequest("HEAD", Self.filled(url, ["url": "", "tag": ""]), fields: fields, timeout: Self.timeout)
     }
 
-    private func request(_ notice: PurgeNotice, url single: String = "", tag: String = "") -> OperatorRequest {
+    private func request(_ notice: PurgeNotice, url single: String = "", tag: String = "") -> ClientRequest {
         let values = [
             "url": Self.json(single), "tag": Self.json(tag), "urls": Self.json(notice.urls), "tags": Self.json(notice.tags),
             "scope": Self.json(notice.scope.rawValue),
@@ -57,9 +60,9 @@ package struct PurgeHook: Sendable, Equatable {
         let target = Self.filled(
             url, ["url": PercentEncoding.encode(single), "tag": PercentEncoding.encode(tag)])
         let hasType = fields.contains { $0.lowercased().hasPrefix("content-type:") }
-        return OperatorRequest(
-            url: target, method: method, fields: fields + (hasType || body.isEmpty ? [] : ["Content-Type: application/json"]),
-            body: Self.filled(body, values))
+        return ClientRequest(
+            method, target, fields: fields + (hasType || body.isEmpty ? [] : ["Content-Type: application/json"]),
+            body: .bytes(Array(Self.filled(body, values).utf8)), timeout: Self.timeout)
     }
 
     /// Replaces `{name}` by its value. The values are not searched again.

@@ -1,5 +1,5 @@
 package import CoreMetrics
-package import Fetch
+package import HTTPClient
 package import Logging
 internal import PrometheusMetrics
 internal import Synchronization
@@ -7,9 +7,7 @@ package import SystemIO
 
 /// Calls the hooks of the operator after purges, one request per hook at a time and in order.
 ///
-/// Requests that fail for a temporary cause are repeated with growing pauses. Each request has a thread of its own, so that a hook that
-/// fails or hangs delays no other hook. The queue is
-/// bounded and in memory: requests that do not fit are dropped and counted, and a restart discards those that wait. Any thread; it lives
+/// Requests that fail for a temporary cause are repeated with growing pauses. A hook that fails or hangs delays no other hook. The queue is bounded and in memory: requests that do not fit are dropped and counted, and a restart discards those that wait. Any thread; it lives
 /// as long as the process.
 package final class PurgeHooks: Sendable {
     /// The limits of the calls.
@@ -18,7 +16,6 @@ package final class PurgeHooks: Sendable {
         package var queue = 1000
         /// Attempts per request.
         package var attempts = 8
-        package var timeout = Duration.seconds(10)
         package var backoff = Backoff(first: .seconds(1), longest: .seconds(60))
         /// Purges that are not complete and whose hooks wait for that.
         package var purges = 1000
@@ -43,7 +40,7 @@ package final class PurgeHooks: Sendable {
     private struct State {
         var hooks: [PurgeHook] = []
         /// Requests that wait, by the name of their hook.
-        var queues: [String: [OperatorRequest]] = [:]
+        var queues: [String: [ClientRequest]] = [:]
         /// One task for each hook with requests.
         var tasks: [String: Task<Void, Never>] = [:]
         var waiting = 0
@@ -60,7 +57,7 @@ package final class PurgeHooks: Sendable {
         var isCalled = false
     }
 
-    package typealias Send = @Sendable (OperatorRequest) throws(FetchError) -> Int
+    package typealias Send = @Sendable (ClientRequest) async throws(HTTPError) -> Int
 
     private let state = Mutex(State())
     private let limits: Limits
@@ -68,7 +65,7 @@ package final class PurgeHooks: Sendable {
     private let factory: any MetricsFactory
     private let logger: Logger
 
-    /// - Parameter send: Sends a request and returns the status of the response. Blocks.
+    /// - Parameter send: Sends a request and returns the status of the response.
     package init(
         _ limits: Limits = Limits(), factory: any MetricsFactory, logger: Logger, send: @escaping Send
     ) {
@@ -154,7 +151,7 @@ package final class PurgeHooks: Sendable {
         for purge in held where !purge.isCalled { call(purge.notice) }
     }
 
-    private func enqueue(_ request: OperatorRequest, of hook: String) -> Bool {
+    private func enqueue(_ request: ClientRequest, of hook: String) -> Bool {
         state.withLock { state in
             guard !state.isStopped, state.waiting < limits.queue else { return false }
             state.waiting += 1
@@ -171,7 +168,7 @@ package final class PurgeHooks: Sendable {
         }
     }
 
-    private func next(_ hook: String) -> OperatorRequest? {
+    private func next(_ hook: String) -> ClientRequest? {
         state.withLock { state in
             guard state.queues[hook]?.isEmpty == false else {
                 state.queues[hook] = nil
@@ -182,7 +179,7 @@ package final class PurgeHooks: Sendable {
         }
     }
 
-    private func deliver(_ request: OperatorRequest, of hook: String) async {
+    private func deliver(_ request: ClientRequest, of hook: String) async {
         for attempt in 1...limits.attempts {
             let cause: String
             switch Task.isCancelled ? .failed("the server stops") : await outcome(of: request) {
@@ -202,16 +199,14 @@ package final class PurgeHooks: Sendable {
         logger.warning("purge hook failed", metadata: ["hook": "\(hook)", "cause": "\(cause)"])
     }
 
-    private func outcome(of request: OperatorRequest) async -> Outcome {
-        let answer = await SystemThread.run(name: "gifreel-hook") { [send] in
-            Result { () throws(FetchError) in try send(request) }
-        }
-        switch answer {
-        case .success(let status) where (200...299).contains(status): return .delivered
-        case .success(let status) where status == 408 || status == 429 || status >= 500: return .unavailable("status \(status)")
-        case .success(let status): return .failed("status \(status)")
-        case .failure(let error): return .unavailable("\(error)")
-        case nil: return .unavailable("no thread is free")
+    private func outcome(of request: ClientRequest) async -> Outcome {
+        do throws(HTTPError) {
+            let status = try await send(request)
+            if (200...299).contains(status) { return .delivered }
+            return status == 408 || status == 429 || status >= 500
+                ? .unavailable("status \(status)") : .failed("status \(status)")
+        } catch {
+            return .unavailable("\(error)")
         }
     }
 

@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import Foundation
+internal import HTTPClient
 internal import Prewarm
 internal import SystemIO
 
@@ -29,8 +30,8 @@ enum AdminServer {
     }
 
     /// The sentence for an answer that refuses a request.
-    static func refusal(_ answer: ServerClient.Answer) -> String {
-        let refusal = try? JSONDecoder().decode(Refusal.self, from: Data(answer.body.utf8))
+    static func refusal(_ answer: ClientResponse) -> String {
+        let refusal = try? JSONDecoder().decode(Refusal.self, from: Data(answer.body))
         let hint = answer.status == 404 ? " (Is admin.token set on the server?)" : ""
         return "\(refusal.map { "\($0.code): \($0.detail)" } ?? "status \(answer.status)")\(hint)"
     }

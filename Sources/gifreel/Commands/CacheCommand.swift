@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import Fetch
 internal import Foundation
+internal import HTTPClient
 internal import Prewarm
 internal import SystemIO
 internal import Web
@@ -35,16 +36,16 @@ struct CacheCommand: ParsableCommand {
         let client = ServerClient(server: server, token: token)
         let targets = urls.isEmpty ? ["/cache"] : urls.map { "/cache?url=\(PercentEncoding.encode($0))" }
         for target in targets {
-            let answer: ServerClient.Answer
-            do throws(FetchError) {
+            let answer: ClientResponse
+            do throws(HTTPError) {
                 answer = try client.send("GET", target)
             } catch {
                 throw AdminServer.failure("\(server): \(error)")
             }
-            let body = Data(answer.body.utf8)
+            let body = Data(answer.body)
             guard answer.status == 200 else { throw AdminServer.failure(AdminServer.refusal(answer)) }
             if json {
-                print(answer.body)
+                print(answer.text)
             } else if urls.isEmpty {
                 try Self.printNumbers(body)
             } else {

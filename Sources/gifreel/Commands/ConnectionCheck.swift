@@ -1,5 +1,6 @@
 internal import Cluster
 internal import Fetch
+internal import HTTPClient
 internal import SharedStore
 internal import SystemIO
 internal import Web
@@ -61,8 +62,11 @@ enum ConnectionCheck {
 
     /// Whether the server of a hook answers anything. A HEAD purges nothing.
     private static func server(of hook: PurgeHook) -> Result<String, Failure> {
-        do throws(FetchError) {
-            _ = try hook.probe.send(userAgent: "gifreel/\(Gifreel.version)", timeout: .seconds(5))
+        var request = hook.probe
+        request.userAgent = "gifreel/\(Gifreel.version)"
+        request.timeout = .seconds(5)
+        do throws(HTTPError) {
+            _ = try HTTPClient.perform(request)
             return .success("the server answers")
         } catch {
             return .failure(Failure(text: "\(error)"))

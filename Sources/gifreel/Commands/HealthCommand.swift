@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import Fetch
 internal import Foundation
+internal import HTTPClient
 internal import Prewarm
 internal import Settings
 internal import SystemIO
@@ -52,8 +53,8 @@ struct HealthCommand: ParsableCommand {
         }
         let client = ServerClient(
             server: address.url, token: nil, timeout: timeout, unixPath: address.unixPath, usesProxies: false)
-        let answer: ServerClient.Answer
-        do throws(FetchError) {
+        let answer: ClientResponse
+        do throws(HTTPError) {
             answer = try client.send("GET", target)
         } catch {
             throw Self.failure("\(address): \(error)")

@@ -1,5 +1,6 @@
 internal import Fetch
 internal import Foundation
+internal import HTTPClient
 internal import Markup
 internal import Media
 internal import Prewarm
@@ -117,9 +118,9 @@ final class PageVideos {
 
     /// The server's facts of a source; nil if it has none. The reason is printed, unless it is that a picture is still.
     private func document(_ target: String, mayBeStill: Bool) -> FactsDocument? {
-        do throws(FetchError) {
+        do throws(HTTPError) {
             let answer = try client.send("GET", target)
-            if answer.status == 200, let document = FactsDocument(json: answer.bytes) { return document }
+            if answer.status == 200, let document = FactsDocument(json: answer.body) { return document }
             if !Self.isAboutSource(answer) { unanswered += 1 }
             if !mayBeStill || answer.status != 415 { StandardError.write("gifreel: \(server)\(target): \(answer.status)\n") }
         } catch {
@@ -130,11 +131,11 @@ final class PageVideos {
     }
 
     /// Whether an error answers the question: it is one of Gifreel about the source, and not about the load or the request.
-    private static func isAboutSource(_ answer: ServerClient.Answer) -> Bool {
+    private static func isAboutSource(_ answer: ClientResponse) -> Bool {
         struct Document: Decodable {
             let code: String
         }
-        guard let code = try? JSONDecoder().decode(Document.self, from: Data(answer.bytes)).code else { return false }
+        guard let code = try? JSONDecoder().decode(Document.self, from: Data(answer.body)).code else { return false }
         return !["overloaded", "draining", "rate_limited", "bad_signature", "expired_signature"].contains(code)
     }
 }

@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import Fetch
 internal import Foundation
+internal import HTTPClient
 internal import Prewarm
 internal import Settings
 internal import SystemIO
@@ -62,7 +63,7 @@ struct PurgeCommand: ParsableCommand {
         let fields = waitTime == nil ? [] : ["Prefer: wait=\(seconds)"]
         var isComplete = true
         for scope in scopes {
-            do throws(FetchError) {
+            do throws(HTTPError) {
                 let answer = try client.send(scope.method, scope.target, fields: fields)
                 isComplete = Self.report(answer, scope) && isComplete
             } catch {
@@ -124,8 +125,8 @@ struct PurgeCommand: ParsableCommand {
         var acknowledged: Int?
     }
 
-    private static func report(_ answer: ServerClient.Answer, _ scope: Scope) -> Bool {
-        let data = Data(answer.body.utf8)
+    private static func report(_ answer: ClientResponse, _ scope: Scope) -> Bool {
+        let data = Data(answer.body)
         if (200...202).contains(answer.status), let purged = try? JSONDecoder().decode(Purged.self, from: data) {
             let result = "\(scope.name): \(purged.purged) purged, \(purged.bytes) bytes"
             guard let nodes = purged.nodes, let acknowledged = purged.acknowledged else {

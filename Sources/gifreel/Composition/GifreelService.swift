@@ -3,6 +3,7 @@ internal import Cluster
 internal import Fetch
 internal import Foundation
 package import HTTP
+internal import HTTPClient
 package import Logging
 package import Media
 internal import Prewarm
@@ -25,6 +26,8 @@ package final class GifreelService: Sendable {
     private let statuses: StatusRegistry
     private let webhooks: Webhooks
     private let webhookSender: Fetcher
+    /// For the servers that the settings name: those of hooks, and the collector of traces.
+    private let operatorClient: HTTPClient
     private let limits: ClientLimits
     private let hooks: PurgeHooks
     private let metricsThreads: WorkThreads
@@ -89,13 +92,15 @@ package final class GifreelService: Sendable {
             }
             limits = ClientLimits(configuration.web, clock: clock, factory: registry)
             metricsThreads = WorkThreads(count: 1, limit: 64, name: "gifreel-metrics")
-            let hookLimits = PurgeHooks.Limits()
-            hooks = PurgeHooks(hookLimits, factory: registry, logger: logger) {
-                request throws(FetchError) in
-                try request.send(userAgent: "gifreel/\(Gifreel.version)", timeout: hookLimits.timeout)
+            let operatorClient = try HTTPClient(name: "gifreel-notify", limits: HTTPClient.Limits(running: 64))
+            self.operatorClient = operatorClient
+            hooks = PurgeHooks(factory: registry, logger: logger) { request async throws(HTTPError) in
+                var request = request
+                request.userAgent = "gifreel/\(Gifreel.version)"
+                return try await operatorClient.send(request).status
             }
             hooks.setHooks(configuration.purgeHooks)
-            traces = TraceExport(configuration.tracing, registry: registry, logger: logger)
+            traces = TraceExport(configuration.tracing, client: operatorClient, registry: registry, logger: logger)
             web = WebHandler.Dependencies(
                 cache: core.cache, state: core.state, purges: core.purges, prewarm: prewarm,
                 sharedPrewarm: sharedPrewarm, background: background, registry: registry, meter: core.meter, limits: limits,
@@ -260,10 +265,10 @@ package final class GifreelService: Sendable {
         }
         // Closing blocks while threads finish their work.
         await withCheckedContinuation { continuation in
-            DispatchQueue.global().async { [threads, metricsThreads, traces, webhookSender, core] in
+            DispatchQueue.global().async { [threads, metricsThreads, operatorClient, webhookSender, core] in
                 threads.close()
                 metricsThreads.close()
-                traces.close()
+                operatorClient.stop()
                 webhookSender.shutdown()
                 core.close()
                 continuation.resume()

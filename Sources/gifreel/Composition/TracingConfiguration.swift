@@ -1,4 +1,5 @@
 internal import Fetch
+internal import HTTPClient
 internal import Logging
 internal import OTLP
 internal import PrometheusMetrics
@@ -40,39 +41,37 @@ package struct TracingConfiguration: Sendable {
 struct TraceExport: Sendable {
     let tracer: OTLPTracer
     private let exporter: SpanExporter?
-    private let threads: WorkThreads?
 
     /// The time limit of one request to the collector.
     private static let requestTimeout = Duration.seconds(5)
     /// The time for which a stop waits for the spans that are left.
     private static let drainTimeout = Duration.seconds(3)
 
-    /// - Parameter configuration: Nil to export nothing.
-    init(_ configuration: TracingConfiguration?, registry: PrometheusRegistry, logger: Logger) {
+    /// - Parameters:
+    ///   - configuration: Nil to export nothing.
+    ///   - client: Sends the spans.
+    init(_ configuration: TracingConfiguration?, client: HTTPClient, registry: PrometheusRegistry, logger: Logger) {
         guard let configuration else {
-            (tracer, exporter, threads) = (OTLPTracer(nil, share: 0), nil, nil)
+            (tracer, exporter) = (OTLPTracer(nil, share: 0), nil)
             return
         }
         var limits = SpanExporter.Limits()
         limits.queue = configuration.queue
-        let threads = WorkThreads(count: 1, limit: 4, name: "gifreel-traces")
-        let userAgent = "gifreel/\(Gifreel.version)"
         let exporter = SpanExporter(
             TraceResource(service: "gifreel", version: Gifreel.version, node: configuration.node), limits: limits,
-            threads: threads,
             meter: LabelledCounter(Families.traceSpans, label: "result", values: SpanExporter.results, factory: registry),
             logger: logger
         ) { document in
-            let request = OperatorRequest(
-                url: configuration.endpoint, method: "POST",
-                fields: configuration.headers + ["Content-Type: application/json"], body: document)
-            do throws(FetchError) {
-                return .status(try request.send(userAgent: userAgent, timeout: Self.requestTimeout))
+            var request = ClientRequest(
+                "POST", configuration.endpoint, fields: configuration.headers + ["Content-Type: application/json"],
+                body: .bytes(Array(document.utf8)), timeout: Self.requestTimeout)
+            request.userAgent = "gifreel/\(Gifreel.version)"
+            do throws(HTTPError) {
+                return .status(try await client.send(request).status)
             } catch {
                 return .unreachable(cause: "\(error)")
             }
         }
-        self.threads = threads
         self.exporter = exporter
         tracer = OTLPTracer(exporter, share: configuration.share)
     }
@@ -80,10 +79,5 @@ struct TraceExport: Sendable {
     /// Sends the spans that are left, within a limit.
     func stop() async {
         await exporter?.stop(within: Self.drainTimeout)
-    }
-
-    /// Ends the thread of the exporter. Blocks while a request is being sent.
-    func close() {
-        threads?.close()
     }
 }

@@ -1,6 +1,6 @@
-import Curl
 import Digests
 import Foundation
+import HTTPClient
 import SystemIO
 import TestSupport
 import Testing

@@ -1,4 +1,6 @@
 #if !FUZZ
+    import HTTPClient
+
     @testable import SharedStore
 #endif
 
@@ -57,7 +59,7 @@ enum S3Invariants {
         }
         let code = S3ErrorBody(body).code
         guard code.utf8.count <= 64, code.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else { return "code \(code)" }
-        let error = StoreError(TransferResponse(status: status, fields: fields, body: body, length: body.count))
+        let error = StoreError(ClientResponse(status: status, fields: fields, body: body, length: body.count))
         if case .throttled(let delay?) = error, !(.zero ... .seconds(86_400)).contains(delay) { return "delay \(delay)" }
         return error.label.isEmpty || error.description.isEmpty ? "an error without words" : nil
     }

@@ -1,5 +1,6 @@
 import Digests
 import Foundation
+import HTTPClient
 import Ledger
 import Synchronization
 import SystemIO
@@ -76,15 +77,15 @@ final class StoreFixture: Sendable {
     }
 
     /// A client for the server without the proxy, to see and change what is stored.
-    func client(_ bucket: S3Bucket? = nil) throws -> (client: S3Client, transfers: TransferClient) {
-        let transfers = try TransferClient(connections: 4)
-        return (S3Client(transfers: transfers, bucket: try bucket ?? self.bucket(direct: true)), transfers)
+    func client(_ bucket: S3Bucket? = nil) throws -> (client: S3Client, http: HTTPClient) {
+        let http = try HTTPClient(name: "test", limits: .init(running: 4))
+        return (S3Client(http, bucket: try bucket ?? self.bucket(direct: true)), http)
     }
 
     /// Runs `body` with a client for the server without the proxy.
     func withClient<Value>(_ bucket: S3Bucket? = nil, _ body: (S3Client) async throws -> Value) async throws -> Value {
-        let (client, transfers) = try client(bucket)
-        defer { transfers.stop() }
+        let (client, http) = try client(bucket)
+        defer { http.stop() }
         return try await body(client)
     }
 

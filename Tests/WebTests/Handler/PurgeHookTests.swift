@@ -2,6 +2,7 @@ import Cache
 import Fetch
 import Foundation
 import HTTP
+import HTTPClient
 import Logging
 import PrometheusMetrics
 import Renditions
@@ -26,31 +27,31 @@ import Testing
         let request = try #require(requests.first)
         #expect(requests.count == 1 && request.method == "POST" && request.url == "https://cdn.test/purge")
         #expect(request.fields == ["Authorization: Bearer x", "Content-Type: application/json"])
-        let body = try #require(try JSONSerialization.jsonObject(with: Data(request.body.utf8)) as? [String: Any])
+        let body = try #require(try JSONSerialization.jsonObject(with: Data(request.text.utf8)) as? [String: Any])
         #expect(body["scope"] as? String == "url" && body["urls"] as? [String] == notice.urls)
         #expect(body["tags"] as? [String] == notice.tags)
     }
 
     @Test func placeholdersStandForAllTagsOrForOneURL() throws {
         #expect(
-            hook("https://a.test/", #"{"surrogate_keys": {tags}}"#).requests(for: notice).map(\.body) == [
+            hook("https://a.test/", #"{"surrogate_keys": {tags}}"#).requests(for: notice).map(\.text) == [
                 #"{"surrogate_keys": ["gifreel-source-1"]}"#
             ])
         let single = hook("https://a.test/purge?async=true&url={url}").requests(for: notice)
-        #expect(single.count == 2 && single.allSatisfy { $0.body.isEmpty && $0.fields.isEmpty })
+        #expect(single.count == 2 && single.allSatisfy { $0.text.isEmpty && $0.fields.isEmpty })
         #expect(
             single[0].url
                 == "https://a.test/purge?async=true&url=https%3A%2F%2Fgifs.test%2Fmp4%2Fhttps%3A%2F%2Fa.test%2Fa.gif%3Fv%3D%221%22"
         )
         #expect(
-            hook("https://a.test/", #"{"tag": {tag}, "x": "{unknown}", "y": {"#).requests(for: notice).map(\.body) == [
+            hook("https://a.test/", #"{"tag": {tag}, "x": "{unknown}", "y": {"#).requests(for: notice).map(\.text) == [
                 #"{"tag": "gifreel-source-1", "x": "{unknown}", "y": {"#
             ])
     }
 
     @Test func aValueIsNotSearchedForPlaceholders() {
         let odd = PurgeNotice(scope: .url, urls: ["https://a.test/{tags}"], tags: ["t"])
-        #expect(hook("https://a.test/", "{urls}").requests(for: odd).map(\.body) == [#"["https://a.test/{tags}"]"#])
+        #expect(hook("https://a.test/", "{urls}").requests(for: odd).map(\.text) == [#"["https://a.test/{tags}"]"#])
     }
 
     @Test func aPurgeThatAHookCannotNameDoesNotCallIt() {
@@ -113,17 +114,17 @@ import Testing
     /// Runs `body` with hooks whose requests get the statuses in turn; 0 is a failure to connect.
     private func run(
         _ statuses: [Int], queue: Int = 1000,
-        _ body: (PurgeHooks, Recorded<OperatorRequest>, PrometheusRegistry) async throws -> Void
+        _ body: (PurgeHooks, Recorded<ClientRequest>, PrometheusRegistry) async throws -> Void
     ) async throws {
         let registry = PrometheusRegistry(Families.instruments)
-        let sent = Recorded<OperatorRequest>()
+        let sent = Recorded<ClientRequest>()
         let left = Mutex(statuses)
         var limits = PurgeHooks.Limits()
         limits.queue = queue
         limits.attempts = 3
         limits.backoff = Backoff(first: .milliseconds(1), longest: .milliseconds(2))
         let hooks = PurgeHooks(limits, factory: registry, logger: Logger(label: "test")) {
-            request throws(FetchError) in
+            request async throws(HTTPError) in
             sent.append(request)
             let status = left.withLock { $0.isEmpty ? 200 : $0.removeFirst() }
             guard status > 0 else { throw .unreachable(cause: "refused") }
@@ -166,10 +167,10 @@ import Testing
 
     @Test func hooksThatHangDoNotDelayOthers() async throws {
         let registry = PrometheusRegistry(Families.instruments)
-        let (sent, release) = (Recorded<String>(), Semaphore())
-        let hooks = PurgeHooks(factory: registry, logger: Logger(label: "test")) { request throws(FetchError) in
+        let (sent, gate) = (Recorded<String>(), AsyncGate())
+        let hooks = PurgeHooks(factory: registry, logger: Logger(label: "test")) { request async throws(HTTPError) in
             sent.append(request.url)
-            if request.url != "https://cdn.test/last" { release.wait() }
+            if request.url != "https://cdn.test/last" { await gate.pass() }
             return 200
         }
         let names = ["a", "b", "c", "last"]
@@ -179,7 +180,7 @@ import Testing
         try await waitUntil("the last hook is called and the others hang") {
             count(registry, "delivered") == 1 && sent.all.count == names.count
         }
-        for _ in 0..<3 { release.signal() }
+        gate.open()
         await hooks.stop(within: .seconds(10))
         #expect(sent.all.sorted() == names.map { "https://cdn.test/\($0)" })
     }
@@ -258,5 +259,12 @@ import Testing
             #expect(cdn.received.all == [#"{"tags":["\#(tag)"]}"#])
         }
         await server.stop()
+    }
+}
+
+extension ClientRequest {
+    /// The body.
+    fileprivate var text: String {
+        if case .bytes(let bytes)? = body { String(decoding: bytes, as: UTF8.self) } else { "" }
     }
 }

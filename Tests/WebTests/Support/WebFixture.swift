@@ -2,6 +2,7 @@ import Cache
 import Fetch
 import Foundation
 import HTTP
+import HTTPClient
 import Logging
 import Media
 import OTLP
@@ -78,6 +79,7 @@ final class WebFixture: Sendable {
     let statuses: StatusRegistry
     let webhooks: Webhooks
     private let sender: Fetcher
+    private let operatorClient: HTTPClient
     private let directory: URL
     private let cache: Cache
     private let fetcher: Fetcher
@@ -166,8 +168,10 @@ final class WebFixture: Sendable {
         let limits = ClientLimits(policy, factory: registry)
         var purges = Purges(cache: cache, state: state, tier: nil)
         purges.coordinator = settings.coordinator
-        let hooks = PurgeHooks(settings.hookLimits, factory: registry, logger: logger) { request throws(FetchError) in
-            try request.send(userAgent: "gifreel", timeout: .seconds(30))
+        let operatorClient = try HTTPClient(name: "test-hooks", limits: .init(running: 8))
+        self.operatorClient = operatorClient
+        let hooks = PurgeHooks(settings.hookLimits, factory: registry, logger: logger) { request async throws(HTTPError) in
+            try await operatorClient.send(request).status
         }
         hooks.setHooks(settings.hooks)
         self.hooks = hooks
@@ -179,7 +183,7 @@ final class WebFixture: Sendable {
                 background: background, registry: registry, meter: meter,
                 limits: limits, hooks: hooks, uploads: UploadAdmission(settings.uploads), statuses: statuses,
                 sharedStatuses: settings.sharedStatuses, webhooks: webhooks,
-                tracer: Self.tracer(settings.traces, registry, admin, logger), clock: .system, threads: admin,
+                tracer: Self.tracer(settings.traces, registry, logger), clock: .system, threads: admin,
                 metricsThreads: metricsThread,
                 sharing: { SharingStatus(store: nil, cluster: nil) }),
             logger: logger)
@@ -209,6 +213,7 @@ final class WebFixture: Sendable {
         await server.stop()
         webhooks.stop()
         sender.shutdown()
+        operatorClient.stop()
         fetcher.shutdown()
         cache.close()
         admin.close()
@@ -219,13 +224,13 @@ final class WebFixture: Sendable {
     }
 
     private static func tracer(
-        _ traces: Traces?, _ registry: PrometheusRegistry, _ threads: WorkThreads, _ logger: Logger
+        _ traces: Traces?, _ registry: PrometheusRegistry, _ logger: Logger
     ) -> OTLPTracer {
         guard let traces else { return OTLPTracer(nil, share: 0) }
         var limits = SpanExporter.Limits()
         limits.interval = .milliseconds(1)
         let exporter = SpanExporter(
-            TraceResource(service: "gifreel", version: "1.2.3", node: "node-1"), limits: limits, threads: threads,
+            TraceResource(service: "gifreel", version: "1.2.3", node: "node-1"), limits: limits,
             meter: LabelledCounter(Families.traceSpans, label: "result", factory: registry), logger: logger,
             send: traces.collect)
         return OTLPTracer(exporter, share: traces.share)

@@ -3,13 +3,6 @@
 /// Operations are admitted in the order of their arrival, but those whose key is at its limit are skipped, so that one slow
 /// key does not block the others.
 struct FairQueue<ID: Hashable, Key: Hashable> {
-    struct Limits: Hashable {
-        let running: Int
-        let runningPerKey: Int
-        let waiting: Int
-        let waitingPerKey: Int
-    }
-
     enum Decision: Hashable {
         case admitted
         /// ``next()`` returns the operation later.
@@ -19,14 +12,14 @@ struct FairQueue<ID: Hashable, Key: Hashable> {
     }
 
     /// Lower limits affect later operations only: running ones keep running, and queued ones stay queued.
-    var limits: Limits
+    var limits: HTTPClient.Limits
 
     private var running = 0
     private var runningByKey: [Key: Int] = [:]
     private var waitingByKey: [Key: Int] = [:]
     private var queue: [(id: ID, key: Key)] = []
 
-    init(_ limits: Limits) {
+    init(_ limits: HTTPClient.Limits) {
         self.limits = limits
     }
 

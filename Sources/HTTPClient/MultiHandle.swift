@@ -1,14 +1,14 @@
-package import CCurl
+internal import CCurl
 
 /// The owner of a `CURLM`: the transfers in progress and the idle connections.
 ///
 /// All functions must be called on one thread, except ``wake()``, which any thread may call.
-package struct MultiHandle<Failure: CurlError>: ~Copyable {
+struct MultiHandle: ~Copyable {
     private let raw: UnsafeMutableRawPointer
 
     /// - Parameters:
     ///   - idleConnections: The number of idle connections to keep.
-    package init(idleConnections: Int) throws(Failure) {
+    init(idleConnections: Int) throws(HTTPError) {
         guard let raw = curl_multi_init() else { throw .exhausted(cause: "curl_multi_init") }
         self.raw = raw
         setIdleConnections(idleConnections)
@@ -19,26 +19,26 @@ package struct MultiHandle<Failure: CurlError>: ~Copyable {
     }
 
     /// Sets the number of idle connections to keep.
-    package func setIdleConnections(_ count: Int) {
+    func setIdleConnections(_ count: Int) {
         ccurl_multi_set_long(raw, CURLMOPT_MAXCONNECTS, count)
     }
 
-    package func add(_ easy: UnsafeMutableRawPointer) throws(Failure) {
+    func add(_ easy: UnsafeMutableRawPointer) throws(HTTPError) {
         try check(curl_multi_add_handle(raw, easy))
     }
 
-    package func remove(_ easy: UnsafeMutableRawPointer) {
+    func remove(_ easy: UnsafeMutableRawPointer) {
         curl_multi_remove_handle(raw, easy)
     }
 
     /// Advances all transfers without waiting.
-    package func perform() throws(Failure) {
+    func perform() throws(HTTPError) {
         var running: Int32 = 0
         try check(curl_multi_perform(raw, &running))
     }
 
     /// The next transfer that has ended.
-    package func nextFinished() -> (easy: UnsafeMutableRawPointer, code: CURLcode)? {
+    func nextFinished() -> (easy: UnsafeMutableRawPointer, code: CURLcode)? {
         var left: Int32 = 0
         while let message = curl_multi_info_read(raw, &left) {
             var code = CURLE_OK
@@ -48,16 +48,16 @@ package struct MultiHandle<Failure: CurlError>: ~Copyable {
     }
 
     /// Waits for activity on a connection, for a timer of libcurl, for ``wake()``, or for `milliseconds`.
-    package func wait(milliseconds: Int32) throws(Failure) {
+    func wait(milliseconds: Int32) throws(HTTPError) {
         try check(curl_multi_poll(raw, nil, 0, milliseconds, nil))
     }
 
     /// Ends the current call of ``wait(milliseconds:)``, or the next one.
-    package func wake() {
+    func wake() {
         curl_multi_wakeup(raw)
     }
 
-    private func check(_ code: CURLMcode) throws(Failure) {
+    private func check(_ code: CURLMcode) throws(HTTPError) {
         guard code == CURLM_OK else { throw .exhausted(cause: String(cString: curl_multi_strerror(code))) }
     }
 }

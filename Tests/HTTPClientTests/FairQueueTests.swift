@@ -1,12 +1,12 @@
 import TestSupport
 import Testing
 
-@testable import Fetch
+@testable import HTTPClient
 
 @Suite("A fair queue admits up to its limits and skips keys that are at theirs") struct FairQueueTests {
     private func queue(limit: Int = 3, perKey: Int = 2, waiting: Int = 4, waitingPerKey: Int = 3) -> FairQueue<Int, String> {
         FairQueue(
-            FairQueue.Limits(running: limit, runningPerKey: perKey, waiting: waiting, waitingPerKey: waitingPerKey))
+            HTTPClient.Limits(running: limit, runningPerKey: perKey, waiting: waiting, waitingPerKey: waitingPerKey))
     }
 
     @Test func operationsAreAdmittedUpToBothLimits() {
@@ -65,20 +65,20 @@ import Testing
     @Test func newLimitsAffectLaterDecisionsOnly() {
         var queue = queue(limit: 2, perKey: 2)
         for id in 1...4 { _ = queue.enter(id, key: "a") }
-        queue.limits = FairQueue.Limits(running: 1, runningPerKey: 1, waiting: 1, waitingPerKey: 1)
+        queue.limits = HTTPClient.Limits(running: 1, runningPerKey: 1, waiting: 1, waitingPerKey: 1)
         #expect(queue.runningCount == 2 && queue.waitingCount == 2)
         expect(queue.enter(5, key: "b"), .refused)
         queue.leave("a")
         expect(queue.next(), nil)
         queue.leave("a")
         expect(queue.next(), 3)
-        queue.limits = FairQueue.Limits(running: 9, runningPerKey: 9, waiting: 9, waitingPerKey: 9)
+        queue.limits = HTTPClient.Limits(running: 9, runningPerKey: 9, waiting: 9, waitingPerKey: 9)
         expect(queue.next(), 4)
     }
 
     /// A model that recounts everything from lists for each decision.
     private struct Model {
-        let limits: FairQueue<Int, String>.Limits
+        let limits: HTTPClient.Limits
         var running: [(id: Int, key: String)] = []
         var waiting: [(id: Int, key: String)] = []
 
@@ -111,7 +111,7 @@ import Testing
     @Test(arguments: 1...20) func decidesAsAModelThatRecountsEverything(seed: UInt64) {
         var random = SeededNumbers(seed: seed)
         func number(_ bound: Int) -> Int { Int(random.next() % UInt64(bound)) }
-        let limits = FairQueue<Int, String>.Limits(
+        let limits = HTTPClient.Limits(
             running: 1 + number(6), runningPerKey: 1 + number(4), waiting: number(8), waitingPerKey: number(5))
         var queue = FairQueue<Int, String>(limits)
         var model = Model(limits: limits)

@@ -1,0 +1,306 @@
+internal import Glibc
+internal import HTTPClient
+internal import SystemIO
+
+/// A body of up to so many bytes is read although it is not used, so that the connection can be used again.
+private let worthDraining = 16 << 10
+
+/// What a caller of a ``Fetcher`` wants.
+struct FetchOrder: Sendable {
+    let url: SourceURL
+    let validators: SourceValidators
+    /// Additional request header fields.
+    let fields: [String]
+    /// Receives the bytes while they arrive.
+    let arriving: ArrivingSource
+}
+
+/// A fetch across all its redirects. Used on the client's thread only.
+final class FetchCall: HTTPCall {
+    typealias Continuation = CheckedContinuation<Result<FetchOutcome, FetchError>, Never>
+
+    private let order: FetchOrder
+    private let context: FetchContext
+    private let continuation: Continuation
+    /// The URL of the current request: first the requested one, then those of the redirects.
+    private var url: SourceURL
+    private var redirects = 0
+    private var redirectDirectives = RedirectDirectives()
+    private var isUnconditional = false
+    /// When the first request was sent.
+    private var started: ContinuousClock.Instant?
+    /// The settings of the current request.
+    private var settings: FetchSettings
+    private var judge: AddressJudge
+    private var head: ResponseHead?
+    private var sink: BodySink?
+    /// Nil if the body is the source itself.
+    private var decoder: ContentDecoder?
+    private var bodyBytes = 0
+    private var failure: FetchError?
+    private var result: Result<FetchOutcome, FetchError> = .failure(.closed)
+
+    init(_ order: FetchOrder, _ context: FetchContext, _ continuation: Continuation) {
+        self.order = order
+        self.context = context
+        self.continuation = continuation
+        url = order.url
+        settings = context.settings
+        judge = AddressJudge(url, settings, context)
+    }
+
+    var key: String { "\(url.host):\(url.port)" }
+    var timeout: Duration { context.settings.configuration.timeout }
+    var checksAddresses: Bool { true }
+
+    /// The object's bucket, for an object in S3.
+    private var bucket: BucketAccess? { url.bucket.flatMap { settings.configuration.buckets[$0] } }
+
+    /// The validators that the current request may have: they belong to the URL of the first one.
+    private var validators: SourceValidators {
+        redirects == 0 && !isUnconditional ? order.validators : SourceValidators()
+    }
+
+    func nextRequest() -> ClientRequest? {
+        if started == nil { started = .now }
+        settings = context.settings
+        judge = AddressJudge(url, settings, context)
+        (head, decoder, bodyBytes, failure) = (nil, nil, 0, nil)
+        sink = BodySink(limit: settings.configuration.maxBytes)
+        do throws(FetchError) {
+            // The settings may have changed since the call was queued.
+            try settings.check(url, redirectedFrom: order.url)
+        } catch {
+            result = .failure(error)
+            return nil
+        }
+        let conditions = [
+            validators.etag.map { "If-None-Match: \($0)" }, validators.lastModified.map { "If-Modified-Since: \($0)" },
+        ]
+        // Exactly the text that was checked.
+        var request = settings.request(
+            "GET", url.requestText,
+            fields: settings.headers + conditions.compactMap(\.self) + order.fields
+                + settings.fields(of: url, source: order.url))
+        request.signer = bucket?.signer
+        return request
+    }
+
+    func allows(_ address: IPAddress?, port: Int) -> Bool { judge.allows(address, port: port) }
+
+    func receive(_ head: HTTPHead) -> Bool {
+        let head = ResponseHead(head)
+        self.head = head
+        if let fault = head.fault {
+            failure = .failed(.protocolViolation(cause: fault))
+        } else if bringsContent {
+            decoder = ContentDecoder(head.contentCodings)
+            let limit = settings.configuration.maxBytes
+            if let length = head.contentLength, length > limit { failure = .tooLarge(limit: limit, declared: length) }
+        }
+        return failure == nil
+    }
+
+    func receive(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        bodyBytes += bytes.count
+        guard bringsContent else {
+            // A short body is read and discarded so that the connection can be reused.
+            return (head?.contentLength ?? .max) <= worthDraining && bodyBytes <= worthDraining
+        }
+        do throws(FetchError) {
+            if decoder == nil {
+                try take(bytes)
+            } else {
+                // What is received is limited as well as what becomes of it.
+                let limit = settings.configuration.maxBytes
+                guard bodyBytes <= limit else { throw .tooLarge(limit: limit, declared: nil) }
+                try decoder?.decode(bytes) { piece throws(FetchError) in try take(piece) }
+            }
+            return true
+        } catch {
+            failure = error
+            return false
+        }
+    }
+
+    /// Takes a part of the source, and shows the bytes received so far once they are recognized as a source.
+    private func take(_ bytes: UnsafeRawBufferPointer) throws(FetchError) {
+        guard let arrived = try sink?.append(bytes) else { return }
+        guard arrived.isFirst else { return order.arriving.advance(to: arrived.count) }
+        let length = decoder == nil ? head?.contentLength : nil
+        let start = ArrivingSource.Start(file: arrived.file, length: length, cacheDirectives: cacheDirectives)
+        order.arriving.begin(start, count: arrived.count)
+    }
+
+    /// Whether the body is the source: status 200, 201, 203 from a transforming proxy, or 206 with all that there is, which some
+    /// origins send unasked.
+    private var bringsContent: Bool {
+        switch head?.status {
+        case 200, 201, 203: true
+        case 206: head?.wholeRange != nil
+        default: false
+        }
+    }
+
+    /// The directives of the response and of the redirects that led to it.
+    private var cacheDirectives: CacheDirectives {
+        redirectDirectives.applied(to: head?.cacheDirectives ?? CacheDirectives())
+    }
+
+    // MARK: The end of a request
+
+    func continues(after end: Result<Void, HTTPError>) -> Bool {
+        do throws(FetchError) {
+            if let failure { throw failure }
+            // Without content the status decides, however the body ended.
+            if let head, !bringsContent { return try follow(head) }
+            if case .failure(let error) = end { throw FetchError(error, settings.configuration, refusal: judge.refusal) }
+            result = .success(.fetched(try source()))
+        } catch {
+            result = .failure(error)
+        }
+        return false
+    }
+
+    private func source() throws(FetchError) -> FetchedSource {
+        guard let head, let sink = sink.take() else { throw .failed(.protocolViolation(cause: "no head")) }
+        if decoder?.isComplete == false { throw .failed(.cutShort(cause: "its compressed data end early")) }
+        if let range = head.wholeRange, head.status == 206, range != bodyBytes {
+            throw .failed(.cutShort(cause: "\(bodyBytes) bytes of \(range)"))
+        }
+        let body = try sink.finish()
+        return FetchedSource(
+            bytes: body.bytes, count: body.count, sha256: body.sha256,
+            validators: redirects == 0 ? head.validators : SourceValidators(), cacheDirectives: cacheDirectives,
+            duration: duration)
+    }
+
+    /// Acts on a response without content.
+    ///
+    /// - Returns: Whether another request follows.
+    private func follow(_ head: ResponseHead) throws(FetchError) -> Bool {
+        switch head.status {
+        case 301, 302, 303, 307, 308:
+            // A signature holds for one host. S3 redirects to another region, which is an error of the configuration.
+            guard bucket == nil else { throw .failed(.status(head.status, retryAfter: nil)) }
+            guard let location = head.location else { throw .failed(.redirectToNowhere) }
+            try redirect(to: location, by: head)
+            return true
+        case 304 where !validators.isEmpty:
+            guard head.validators.confirm(validators) else {
+                // It is about another representation (RFC 9111 section 4.3.4).
+                isUnconditional = true
+                return true
+            }
+            result = .success(.notModified(unmodified(head)))
+            return false
+        case 404: throw .notFound
+        case 410: throw .gone
+        default: throw .failed(.status(head.status, retryAfter: head.retryAfter))
+        }
+    }
+
+    private func redirect(to location: [UInt8], by head: ResponseHead) throws(FetchError) {
+        let current = context.settings
+        let limit = current.configuration.maxRedirects
+        guard redirects < limit else { throw .tooManyRedirects(limit: limit) }
+        let next: SourceURL
+        do throws(SourceURLError) {
+            next = try url.following(location: location)
+        } catch {
+            throw .failed(.redirect(error))
+        }
+        try current.check(next, redirectedFrom: order.url)
+        url = next
+        redirectDirectives.add(head)
+        redirects += 1
+        context.countRedirect()
+    }
+
+    private func unmodified(_ head: ResponseHead) -> UnmodifiedSource {
+        let (repeated, known) = (head.validators, order.validators)
+        return UnmodifiedSource(
+            validators: SourceValidators(
+                etag: repeated.etag ?? known.etag, lastModified: repeated.lastModified ?? known.lastModified),
+            cacheDirectives: cacheDirectives, duration: duration)
+    }
+
+    private var duration: Duration { started.map { ContinuousClock.now - $0 } ?? .zero }
+
+    func end(_ error: HTTPError?) {
+        let failure = error.map { FetchError($0, context.settings.configuration, refusal: nil) }
+        continuation.resume(returning: failure.map { .failure($0) } ?? result)
+    }
+}
+
+/// A document that is sent with POST, under the same rules for URLs and addresses as a fetch. Used on the client's thread only.
+final class DeliveryCall: HTTPCall {
+    typealias Continuation = CheckedContinuation<Result<Void, FetchError>, Never>
+
+    private let document: [UInt8]
+    private let url: SourceURL
+    private let fields: [String]
+    private let context: FetchContext
+    private let continuation: Continuation
+    private var judge: AddressJudge
+    private var head: HTTPHead?
+    private var bodyBytes = 0
+    private var result: Result<Void, FetchError> = .failure(.closed)
+
+    init(
+        _ document: [UInt8], to url: SourceURL, fields: [String], _ context: FetchContext, _ continuation: Continuation
+    ) {
+        self.document = document
+        self.url = url
+        self.fields = fields
+        self.context = context
+        self.continuation = continuation
+        judge = AddressJudge(url, context.settings, context)
+    }
+
+    var key: String { "\(url.host):\(url.port)" }
+    var timeout: Duration { context.settings.configuration.timeout }
+    var checksAddresses: Bool { true }
+
+    func nextRequest() -> ClientRequest? {
+        let settings = context.settings
+        judge = AddressJudge(url, settings, context)
+        do throws(FetchError) {
+            // The settings may have changed since the call was queued.
+            try settings.check(url)
+        } catch {
+            result = .failure(error)
+            return nil
+        }
+        return settings.request(
+            "POST", url.requestText,
+            fields: settings.deliveryHeaders + fields + settings.fields(of: url, source: url), body: .bytes(document))
+    }
+
+    func allows(_ address: IPAddress?, port: Int) -> Bool { judge.allows(address, port: port) }
+
+    func receive(_ head: HTTPHead) -> Bool {
+        self.head = head
+        return true
+    }
+
+    func receive(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        bodyBytes += bytes.count
+        return bodyBytes <= worthDraining
+    }
+
+    func continues(after end: Result<Void, HTTPError>) -> Bool {
+        if let head {
+            let error = FetchError.failed(.status(head.status, retryAfter: head.retryAfter(now: time(nil))))
+            result = (200...299).contains(head.status) ? .success(()) : .failure(error)
+        } else if case .failure(let error) = end {
+            result = .failure(FetchError(error, context.settings.configuration, refusal: judge.refusal))
+        }
+        return false
+    }
+
+    func end(_ error: HTTPError?) {
+        let failure = error.map { FetchError($0, context.settings.configuration, refusal: nil) }
+        continuation.resume(returning: failure.map { .failure($0) } ?? result)
+    }
+}

@@ -1,0 +1,171 @@
+internal import CCurl
+internal import SystemIO
+
+/// The calls of an ``HTTPClient``: it admits them, sends their requests and enforces time limits. Used on the client's thread only.
+final class CallDriver {
+    private final class ActiveCall {
+        let id: Int
+        let call: any HTTPCall
+        let submitted = ContinuousClock.now
+        /// When the first request was sent.
+        var started: ContinuousClock.Instant?
+        /// That under which the call is admitted or waits.
+        var key: String
+        /// The request in progress; nil while the call waits.
+        var transfer: HTTPTransfer?
+        var needsFreshConnection = false
+
+        init(_ id: Int, _ call: any HTTPCall) {
+            self.id = id
+            self.call = call
+            key = call.key
+        }
+
+        /// Until the first request this limits the time in the queue, then the call.
+        var deadline: ContinuousClock.Instant { (started ?? submitted) + call.timeout }
+    }
+
+    private let sockets = SocketTable()
+    private var calls: [Int: ActiveCall] = [:]
+    private var byHandle: [UnsafeMutableRawPointer: ActiveCall] = [:]
+    private var queue: FairQueue<Int, String>
+    private var counted = HTTPClient.Counters()
+    private let publish: (HTTPClient.Counters) -> Void
+    private var nextSweep = ContinuousClock.now
+
+    /// The longest time between two looks at deadlines.
+    private static let sweepInterval = Duration.milliseconds(250)
+
+    /// - Parameter publish: Called with the counters before a caller gets its result.
+    init(_ limits: HTTPClient.Limits, publish: @escaping (HTTPClient.Counters) -> Void) {
+        queue = FairQueue(limits)
+        self.publish = publish
+    }
+
+    private func publishCounters() {
+        counted.active = queue.runningCount
+        counted.waiting = queue.waitingCount
+        publish(counted)
+    }
+
+    func handle(_ message: HTTPClient.Message, on multi: borrowing MultiHandle) {
+        switch message {
+        case .submit(let id, let makeCall):
+            let active = ActiveCall(id, makeCall())
+            calls[id] = active
+            enter(active, isContinuation: false, on: multi)
+        case .cancel(let id):
+            if let active = calls[id] { finish(active, .cancelled, on: multi) }
+        case .limit(let limits):
+            queue.limits = limits
+            multi.setIdleConnections(limits.running)
+        }
+    }
+
+    func endAll(_ error: HTTPError, on multi: borrowing MultiHandle) {
+        for active in Array(calls.values) { finish(active, error, on: multi) }
+    }
+
+    /// Handles finished transfers and expired deadlines, and starts waiting calls as far as the limits allow. Does not wait.
+    ///
+    /// - Throws: An error of libcurl that concerns all transfers.
+    func advance(on multi: borrowing MultiHandle) throws(HTTPError) {
+        try multi.perform()
+        while let (handle, code) = multi.nextFinished() {
+            if let active = byHandle[handle], let transfer = active.transfer { end(active, transfer.result(code), on: multi) }
+        }
+        let now = ContinuousClock.now
+        if now >= nextSweep { sweep(at: now, on: multi) }
+        while let id = queue.next() {
+            if let active = calls[id] { start(active, on: multi) }
+        }
+        publishCounters()
+    }
+
+    /// The longest time until the next call of ``advance(on:)``, in milliseconds.
+    var waitLimit: Int32 {
+        if calls.isEmpty { return 60_000 }
+        let left = (nextSweep - ContinuousClock.now) / .milliseconds(1)
+        return Int32(max(0, min(left.rounded(.up), 1000)))
+    }
+
+    private func sweep(at now: ContinuousClock.Instant, on multi: borrowing MultiHandle) {
+        nextSweep = now + Self.sweepInterval
+        for active in Array(calls.values) {
+            if let transfer = active.transfer {
+                if transfer.isStalled(at: now) { end(active, .failure(.stalled), on: multi) }
+                if let interval = active.transfer?.stallCheckInterval { nextSweep = min(nextSweep, now + interval) }
+            } else if now >= active.deadline {
+                finish(active, active.started == nil ? .busy : Self.late, on: multi)
+            } else {
+                nextSweep = min(nextSweep, active.deadline)
+            }
+        }
+    }
+
+    private static let late = HTTPError.timedOut(.head, cause: "no time is left")
+
+    // MARK: One call
+
+    /// Admits, queues or refuses a call.
+    private func enter(_ active: ActiveCall, isContinuation: Bool, on multi: borrowing MultiHandle) {
+        switch queue.enter(active.id, key: active.key, isContinuation: isContinuation) {
+        case .admitted: start(active, on: multi)
+        case .queued: nextSweep = min(nextSweep, active.deadline)
+        case .refused: finish(active, .busy, on: multi)
+        }
+    }
+
+    /// Sends the next request of an admitted call.
+    private func start(_ active: ActiveCall, on multi: borrowing MultiHandle) {
+        let now = ContinuousClock.now
+        if active.started == nil { active.started = now }
+        let timeLeft = active.deadline - now
+        do throws(HTTPError) {
+            guard timeLeft > .zero else { throw Self.late }
+            guard let request = active.call.nextRequest() else {
+                queue.leave(active.key)
+                return finish(active, nil, on: multi)
+            }
+            let transfer = try HTTPTransfer(
+                request, for: active.call, timeLeft: timeLeft, sockets: sockets,
+                onFreshConnection: active.needsFreshConnection)
+            active.transfer = transfer
+            byHandle[transfer.easy.raw] = active
+            try multi.add(transfer.easy.raw)
+            if let interval = transfer.stallCheckInterval { nextSweep = min(nextSweep, now + interval) }
+        } catch {
+            if active.transfer == nil { queue.leave(active.key) }
+            finish(active, error, on: multi)
+        }
+    }
+
+    /// Acts on the end of a request.
+    private func end(_ active: ActiveCall, _ result: Result<Void, HTTPError>, on multi: borrowing MultiHandle) {
+        guard let transfer = active.transfer else { return }
+        active.needsFreshConnection = transfer.isStale(result)
+        guard active.needsFreshConnection || active.call.continues(after: result) else { return finish(active, nil, on: multi) }
+        release(active, on: multi)
+        active.key = active.call.key
+        enter(active, isContinuation: true, on: multi)
+    }
+
+    private func finish(_ active: ActiveCall, _ error: HTTPError?, on multi: borrowing MultiHandle) {
+        guard calls.removeValue(forKey: active.id) != nil else { return }
+        release(active, on: multi)
+        queue.remove(active.id)
+        publishCounters()
+        active.call.end(error)
+    }
+
+    /// Ends the request in progress, if any, and its share of the limits.
+    private func release(_ active: ActiveCall, on multi: borrowing MultiHandle) {
+        guard let transfer = active.transfer.take() else { return }
+        multi.remove(transfer.easy.raw)
+        byHandle[transfer.easy.raw] = nil
+        queue.leave(active.key)
+        counted.bytes += transfer.receivedBytes
+        counted.connections += transfer.openedSockets
+        counted.refusedAddresses += transfer.refusedSockets
+    }
+}

@@ -1,0 +1,121 @@
+internal import Digests
+internal import Glibc
+package import SystemIO
+
+/// One call of an ``HTTPClient``: a request, or several one after the other, such as those of redirects. Used on the client's thread only.
+package protocol HTTPCall: AnyObject {
+    /// Calls with the same key share ``HTTPClient/Limits/runningPerKey``. It may change when another request follows.
+    var key: String { get }
+    /// The limit of the whole call, from when its first request is sent. A call that waits as long for that ends with ``HTTPError/busy``.
+    var timeout: Duration { get }
+    /// Whether ``allows(_:port:)`` decides which connections may be used.
+    var checksAddresses: Bool { get }
+
+    /// Returns the request to send now, or nil to end the call.
+    func nextRequest() -> ClientRequest?
+    /// Whether the request may be sent to an address; nil for one that is not of the Internet Protocol.
+    func allows(_ address: IPAddress?, port: Int) -> Bool
+    /// Receives the complete head of the final response. Returning false ends the request.
+    func receive(_ head: HTTPHead) -> Bool
+    /// Receives a part of the body. Returning false ends the request.
+    func receive(_ bytes: UnsafeRawBufferPointer) -> Bool
+    /// Receives the end of the request. If the call has ended it itself, it knows why.
+    ///
+    /// - Returns: Whether another request follows.
+    func continues(after result: Result<Void, HTTPError>) -> Bool
+    /// Reports to the caller. Called once, at the end.
+    ///
+    /// - Parameter error: Reported in place of the call's own result.
+    func end(_ error: HTTPError?)
+}
+
+extension HTTPCall {
+    package var key: String { "" }
+    package var checksAddresses: Bool { false }
+    package func allows(_ address: IPAddress?, port: Int) -> Bool { true }
+}
+
+/// A request whose response is received whole.
+final class BufferedCall: HTTPCall {
+    private let request: ClientRequest
+    private let finish: (Result<ClientResponse, HTTPError>) -> Void
+    private var head = HTTPHead()
+    private var body: [UInt8] = []
+    private var length = 0
+    private var digest = SHA256()
+    private var result: Result<ClientResponse, HTTPError> = .failure(.closed)
+    private var failure: HTTPError?
+
+    private static let excerptLength = 64 << 10
+
+    init(_ request: ClientRequest, finish: @escaping (Result<ClientResponse, HTTPError>) -> Void) {
+        self.request = request
+        self.finish = finish
+    }
+
+    var timeout: Duration { request.timeout }
+
+    func nextRequest() -> ClientRequest? {
+        if case .file(let file, _) = request.destination, ftruncate(file.number, 0) != 0 {
+            result = .failure(.file(.last("ftruncate")))
+            return nil
+        }
+        return request
+    }
+
+    /// Where the body goes.
+    private var destination: ClientRequest.Destination {
+        (200...299).contains(head.status) ? request.destination : .excerpt
+    }
+
+    func receive(_ head: HTTPHead) -> Bool {
+        self.head = head
+        switch destination {
+        case .memory(let limit), .file(_, let limit): return (head.contentLength ?? 0) <= limit || fail(.tooLarge(limit: limit))
+        case .excerpt: return true
+        }
+    }
+
+    func receive(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        switch destination {
+        case .excerpt:
+            body += bytes.prefix(max(0, Self.excerptLength - body.count))
+        case .memory(let limit):
+            guard bytes.count <= limit - length else { return fail(.tooLarge(limit: limit)) }
+            body += bytes
+        case .file(let file, let limit):
+            guard bytes.count <= limit - length else { return fail(.tooLarge(limit: limit)) }
+            do throws(SystemError) {
+                try DescriptorIO.write(bytes, to: file.number, at: length)
+            } catch {
+                return fail(.file(error))
+            }
+            digest.update(bytes)
+        }
+        length += bytes.count
+        return true
+    }
+
+    private func fail(_ error: HTTPError) -> Bool {
+        failure = error
+        return false
+    }
+
+    func continues(after end: Result<Void, HTTPError>) -> Bool {
+        result = failure.map { .failure($0) } ?? end.map { response }
+        return false
+    }
+
+    private var response: ClientResponse {
+        let fields = head.fields.map { ($0.name, String(decoding: $0.value, as: UTF8.self)) }
+        var digest: [UInt8]?
+        if case .file = destination { digest = self.digest.finalize() }
+        return ClientResponse(
+            status: head.status, fields: Dictionary(fields) { $1 }, body: body, length: length, digest: digest,
+            retryAfter: head.retryAfter(now: time(nil)))
+    }
+
+    func end(_ error: HTTPError?) {
+        finish(error.map { .failure($0) } ?? result)
+    }
+}

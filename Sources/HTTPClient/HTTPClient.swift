@@ -1,0 +1,178 @@
+internal import CCurl
+internal import Glibc
+internal import Synchronization
+internal import SystemIO
+
+/// An HTTP client on libcurl. It keeps connections, limits the calls that run at once, and enforces time limits.
+///
+/// One thread runs all calls; callers only wait. Any thread.
+///
+/// ```swift
+/// let client = try HTTPClient(name: "hooks", limits: .init(running: 16))
+/// let response = try await client.send(ClientRequest("GET", "https://example.com/", timeout: .seconds(10)))
+/// ```
+///
+/// `@unchecked` because of `multi`: other threads only call its `wake()`, which libcurl documents as safe from any thread. The
+/// client's own thread makes all other calls. The handle is freed with the last reference, after the thread has ended.
+package final class HTTPClient: @unchecked Sendable {
+    /// The calls that run at once and that wait, in total and of one key (``HTTPCall/key``).
+    package struct Limits: Hashable, Sendable {
+        package let running: Int
+        package let runningPerKey: Int
+        package let waiting: Int
+        package let waitingPerKey: Int
+
+        package init(running: Int, runningPerKey: Int = .max, waiting: Int = .max, waitingPerKey: Int = .max) {
+            self.running = running
+            self.runningPerKey = runningPerKey
+            self.waiting = waiting
+            self.waitingPerKey = waitingPerKey
+        }
+    }
+
+    /// What the client has done since its start, and its present load.
+    package struct Counters: Sendable {
+        /// Bytes of bodies received, even by calls that failed.
+        package internal(set) var bytes = 0
+        /// Connections opened.
+        package internal(set) var connections = 0
+        /// Connections refused because of their address or port.
+        package internal(set) var refusedAddresses = 0
+        /// Calls with a request in progress now.
+        package internal(set) var active = 0
+        /// Calls that wait now.
+        package internal(set) var waiting = 0
+
+        package init() {}
+    }
+
+    enum Message {
+        case submit(Int, @Sendable () -> any HTTPCall)
+        case cancel(Int)
+        case limit(Limits)
+    }
+
+    private struct Mailbox {
+        var messages: [Message] = []
+        var isClosed = false
+    }
+
+    private let multi: MultiHandle
+    private let mailbox = Mutex(Mailbox())
+    private let thread = Mutex<SystemThread?>(nil)
+    private let lastID = Atomic(0)
+    private let counted = Mutex(Counters())
+
+    /// Starts the thread. The owner has to call ``stop()``.
+    ///
+    /// - Parameters:
+    ///   - name: The name of the thread, at most 15 bytes.
+    ///   - limits: Of `running`, as many idle connections are kept.
+    /// - Throws: ``HTTPError/exhausted(cause:)`` if the process has no memory or no more threads.
+    package init(name: String, limits: Limits) throws(HTTPError) {
+        guard CurlLibrary.prepare() else { throw .exhausted(cause: "curl_global_init") }
+        multi = try MultiHandle(idleConnections: limits.running)
+        // The thread blocks all signals, among them SIGPIPE from writes to a closed TLS connection.
+        guard let started = SystemThread.start(name: name, { self.run(limits) }) else {
+            throw .exhausted(cause: "no more threads")
+        }
+        thread.withLock { $0 = started }
+    }
+
+    /// Sends a request and returns its response. Cancelling the task ends the request at once.
+    package func send(_ request: ClientRequest) async throws(HTTPError) -> ClientResponse {
+        let result = await run { (continuation: CheckedContinuation<Result<ClientResponse, HTTPError>, Never>) in
+            BufferedCall(request) { continuation.resume(returning: $0) }
+        }
+        return try result.get()
+    }
+
+    /// Sends a request on the calling thread and returns its response. Blocks, and keeps no connection.
+    package static func perform(_ request: ClientRequest) throws(HTTPError) -> ClientResponse {
+        guard CurlLibrary.prepare() else { throw .exhausted(cause: "curl_global_init") }
+        var result: Result<ClientResponse, HTTPError> = .failure(.closed)
+        let call = BufferedCall(request) { result = $0 }
+        if let request = call.nextRequest() {
+            let transfer = try HTTPTransfer(request, for: call, timeLeft: request.timeout, sockets: SocketTable())
+            _ = call.continues(after: transfer.result(curl_easy_perform(transfer.easy.raw)))
+        }
+        call.end(nil)
+        return try result.get()
+    }
+
+    /// Runs a call, which resumes the continuation when it ends. Cancelling the task ends the call at once.
+    ///
+    /// - Parameter makeCall: Called once, on the client's thread unless the client is stopped.
+    package func run<Value: Sendable>(
+        _ makeCall: @escaping @Sendable (CheckedContinuation<Value, Never>) -> any HTTPCall
+    ) async -> Value {
+        let id = lastID.add(1, ordering: .relaxed).newValue
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                if !post(.submit(id) { makeCall(continuation) }) {
+                    makeCall(continuation).end(.closed)
+                } else if Task.isCancelled {
+                    // The cancellation handler may have run before the submission and cancelled nothing.
+                    post(.cancel(id))
+                }
+            }
+        } onCancel: {
+            post(.cancel(id))
+        }
+    }
+
+    /// Replaces the limits without ending a call. Waiting calls stay in the queue if it becomes shorter.
+    package func setLimits(_ limits: Limits) {
+        post(.limit(limits))
+    }
+
+    package var counters: Counters { counted.withLock { $0 } }
+
+    /// Ends all calls with ``HTTPError/closed`` and waits for the thread to end. A second call does nothing.
+    package func stop() {
+        guard let thread = thread.withLock({ $0.take() }) else { return }
+        mailbox.withLock { $0.isClosed = true }
+        multi.wake()
+        thread.join()
+    }
+
+    /// Returns false after ``stop()``.
+    @discardableResult
+    private func post(_ message: Message) -> Bool {
+        let isOpen = mailbox.withLock { mailbox in
+            if !mailbox.isClosed { mailbox.messages.append(message) }
+            return !mailbox.isClosed
+        }
+        if isOpen { multi.wake() }
+        return isOpen
+    }
+
+    // MARK: The client's thread
+
+    /// The pauses after errors of libcurl that concern all transfers. The thread would spin without them if an error lasts.
+    private static var pauses: Backoff { Backoff(first: .milliseconds(2), longest: .milliseconds(200)) }
+
+    private func run(_ limits: Limits) {
+        let driver = CallDriver(limits) { counters in self.counted.withLock { $0 = counters } }
+        var failures = 0
+        while true {
+            let (messages, isClosed) = mailbox.withLock { mailbox in
+                defer { mailbox.messages.removeAll() }
+                return (mailbox.messages, mailbox.isClosed)
+            }
+            for message in messages { driver.handle(message, on: multi) }
+            if isClosed { break }
+            do throws(HTTPError) {
+                try driver.advance(on: multi)
+                try multi.wait(milliseconds: driver.waitLimit)
+                failures = 0
+            } catch {
+                // libcurl fails here only when it is out of memory: end the transfers in progress and continue with new ones.
+                driver.endAll(error, on: multi)
+                failures += 1
+                usleep(UInt32(Self.pauses.pause(after: failures) / .microseconds(1)))
+            }
+        }
+        driver.endAll(.closed, on: multi)
+    }
+}

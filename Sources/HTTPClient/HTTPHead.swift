@@ -1,0 +1,71 @@
+internal import CCurl
+internal import Glibc
+
+/// The head of a response, read line by line. A pure value.
+package struct HTTPHead: Sendable {
+    /// The status of the latest head: an interim one (1xx) is followed by another. 0 before the first.
+    package private(set) var status = 0
+    /// Whether the head of the final response has ended.
+    package private(set) var isComplete = false
+    /// Header fields in their order: names in lower case, values without spaces around them.
+    package private(set) var fields: [(name: String, value: [UInt8])] = []
+    /// Bytes of all lines so far, including interim responses.
+    private var size = 0
+
+    package init() {}
+
+    /// Receives one line with its line end.
+    ///
+    /// - Returns: An error in the head, or nil.
+    package mutating func receive(_ line: UnsafeRawBufferPointer, maxSize: Int) -> String? {
+        size += line.count
+        if size > maxSize { return "head over \(maxSize) bytes" }
+        // Trailers of a chunked body are ignored.
+        if isComplete { return nil }
+        let text = line[...].trimmed
+        if text.isEmpty {
+            isComplete = status >= 200
+            return nil
+        }
+        if line.starts(with: "HTTP/".utf8) { return begin(text) }
+        guard let colon = text.firstIndex(of: UInt8(ascii: ":")) else { return nil }
+        let name = String(decoding: text[..<colon], as: UTF8.self).lowercased()
+        fields.append((name, Array(text[(colon + 1)...].trimmed)))
+        return nil
+    }
+
+    private mutating func begin(_ line: Slice<UnsafeRawBufferPointer>) -> String? {
+        let size = size
+        self = HTTPHead()
+        self.size = size
+        let parts = line.split(separator: 0x20, omittingEmptySubsequences: true)
+        guard parts.count >= 2, parts[1].count == 3, let status = Int(String(decoding: parts[1], as: UTF8.self)), status >= 100
+        else { return "no status" }
+        self.status = status
+        return nil
+    }
+
+    /// The value of the last field with this name, in lower case.
+    package func text(_ name: String) -> String? {
+        fields.last { $0.name == name }.map { String(decoding: $0.value, as: UTF8.self) }
+    }
+
+    /// `Content-Length`, if it is a number.
+    var contentLength: Int? { text("content-length").flatMap { Int($0) } }
+
+    /// `Retry-After` relative to `now`, at most a day; nil if the time has passed.
+    package func retryAfter(now: Int) -> Duration? {
+        guard let text = text("retry-after") else { return nil }
+        let seconds = Int(text) ?? (curl_getdate(text, nil) - now)
+        return seconds > 0 ? .seconds(min(seconds, 86_400)) : nil
+    }
+}
+
+extension Slice<UnsafeRawBufferPointer> {
+    fileprivate var trimmed: Self {
+        let isBlank = { (byte: UInt8) in byte == 0x20 || byte == 0x09 || byte == 0x0d || byte == 0x0a }
+        var rest = drop(while: isBlank)
+        while let last = rest.last, isBlank(last) { rest.removeLast() }
+        return rest
+    }
+}

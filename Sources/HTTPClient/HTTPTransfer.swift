@@ -1,0 +1,284 @@
+internal import CCurl
+internal import Glibc
+internal import SystemIO
+
+/// One request on a handle of libcurl. Used on the thread that runs it only.
+final class HTTPTransfer {
+    private let request: ClientRequest
+    private let call: any HTTPCall
+    private let sockets: SocketTable
+    private let onFreshConnection: Bool
+    private(set) var easy: EasyHandle
+
+    private var head = HTTPHead()
+    private var stall: StallMeter
+    /// Bytes of the request's body that libcurl has taken.
+    private var sent = 0
+    private var failure: HTTPError?
+    private var exhaustion: String?
+    private var didSendRequest = false
+    private var hasUnreadInput = false
+    private(set) var receivedBytes = 0
+    private(set) var openedSockets = 0
+    private(set) var refusedSockets = 0
+
+    /// Prepares a request; it begins when the handle is run or added to a multi handle.
+    ///
+    /// - Parameters:
+    ///   - timeLeft: The time limit of the request.
+    ///   - sockets: Those of the client.
+    ///   - onFreshConnection: Whether the request must use a new connection.
+    init(
+        _ request: ClientRequest, for call: any HTTPCall, timeLeft: Duration, sockets: SocketTable,
+        onFreshConnection: Bool = false
+    ) throws(HTTPError) {
+        self.request = request
+        self.call = call
+        self.sockets = sockets
+        self.onFreshConnection = onFreshConnection
+        easy = try EasyHandle()
+        stall = StallMeter(rate: request.stallRate, window: request.stallWindow)
+        let context = Unmanaged.passUnretained(self).toOpaque()
+        try easy.check(ccurl_set_write(easy.raw, bodyCallback, context), CURLOPT_WRITEFUNCTION)
+        try easy.check(ccurl_set_header(easy.raw, headCallback, context), CURLOPT_HEADERFUNCTION)
+        try easy.check(ccurl_set_read(easy.raw, readCallback, context), CURLOPT_READFUNCTION)
+        try easy.check(ccurl_set_seek(easy.raw, seekCallback, context), CURLOPT_SEEKFUNCTION)
+        try easy.check(ccurl_set_open_socket(easy.raw, socketCallback, context), CURLOPT_OPENSOCKETFUNCTION)
+        try easy.check(ccurl_set_prerequest(easy.raw, requestCallback, context), CURLOPT_PREREQFUNCTION)
+        try easy.setCommonOptions()
+        try setConnectionOptions(timeLeft)
+        try setMessageOptions()
+    }
+
+    private func setConnectionOptions(_ timeLeft: Duration) throws(HTTPError) {
+        try easy.set(CURLOPT_URL, request.url)
+        try easy.set(CURLOPT_HTTP_VERSION, Int(request.allowsHTTP2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1))
+        try easy.setTimeouts(connect: request.connectTimeout, total: timeLeft)
+        if call.checksAddresses { try easy.set(CURLOPT_DISALLOW_USERNAME_IN_URL, 1) }
+        if onFreshConnection { try easy.set(CURLOPT_FRESH_CONNECT, 1) }
+        if let path = request.unixPath { try easy.set(CURLOPT_UNIX_SOCKET_PATH, path) }
+        if let file = request.certificateAuthorities { try easy.set(CURLOPT_CAINFO, file) }
+        if request.usesProxies {
+            try easy.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
+        } else {
+            // An empty proxy also disables http_proxy and similar variables.
+            try easy.set(CURLOPT_PROXY, "")
+            try easy.set(CURLOPT_NOPROXY, "*")
+        }
+    }
+
+    private func setMessageOptions() throws(HTTPError) {
+        try easy.set(CURLOPT_USERAGENT, request.userAgent)
+        try easy.set(CURLOPT_BUFFERSIZE, request.bufferSize)
+        try easy.set(CURLOPT_FOLLOWLOCATION, request.maxRedirects > 0 ? 1 : 0)
+        try easy.set(CURLOPT_MAXREDIRS, request.maxRedirects)
+        // An empty text stands for every coding that libcurl can decode.
+        if request.acceptsCompression { try easy.set(CURLOPT_ACCEPT_ENCODING, "") }
+        try easy.set(CURLOPT_HTTP_CONTENT_DECODING, request.acceptsCompression ? 1 : 0)
+        var fields = request.fields
+        if let body = request.body {
+            try easy.set(CURLOPT_UPLOAD, 1)
+            try easy.setSize(CURLOPT_INFILESIZE_LARGE, body.length)
+            try easy.set(CURLOPT_UPLOAD_BUFFERSIZE, max(16 << 10, request.bufferSize))
+            // libcurl would wait a second for a server that ignores the question.
+            if request.expectsContinue { try easy.set(CURLOPT_EXPECT_100_TIMEOUT_MS, 100) } else { fields.append("Expect:") }
+        }
+        switch request.method {
+        case "GET" where request.body == nil: try easy.set(CURLOPT_HTTPGET, 1)
+        // Otherwise libcurl would wait for the body that the fields of the response announce.
+        case "HEAD": try easy.set(CURLOPT_NOBODY, 1)
+        default: try easy.set(CURLOPT_CUSTOMREQUEST, request.method)
+        }
+        let signed = request.signer?.sign(request.method, request.url, fields: fields, digest: request.digest)
+        try easy.setFields(signed ?? fields)
+    }
+
+    // MARK: Callbacks of libcurl
+
+    /// Opens a socket, unless the call refuses its address.
+    fileprivate func openSocket(_ target: UnsafePointer<curl_sockaddr>) -> Int32 {
+        let address = ccurl_address(target)
+        if call.checksAddresses {
+            let ip = address.flatMap { IPAddress($0, length: Int(target.pointee.addrlen)) }
+            guard allows(ip, port: address.map { IPAddress.port($0) } ?? 0) else { return ccurl_bad_socket }
+        }
+        let type = target.pointee.socktype | Int32(SOCK_CLOEXEC.rawValue)
+        let number = socket(target.pointee.family, type, target.pointee.protocol)
+        if number >= 0 {
+            openedSockets += 1
+            sockets.insert(number)
+        } else if errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS {
+            exhaustion = SystemError.last("socket").description
+        }
+        return number
+    }
+
+    /// Whether the request may be sent on the connection that libcurl has selected. A reused one did not pass through
+    /// ``openSocket(_:)`` for this request.
+    fileprivate func allowsRequest(to address: UnsafePointer<CChar>?, port: Int, localPort: Int) -> Bool {
+        defer { didSendRequest = true }
+        guard call.checksAddresses else { return true }
+        let ip = address.flatMap { IPAddress(String(cString: $0)) }
+        guard allows(ip, port: port), let ip else { return false }
+        // The surplus of an origin that sent more than it declared would be read as the response to this request. libcurl before
+        // 8.0 does not check for it. Over TLS there are always unread bytes of the protocol itself, so the check is impossible.
+        if isOnUsedConnection, !isEncrypted, sockets.hasUnreadInput(localPort: localPort, remote: ip, remotePort: port) {
+            hasUnreadInput = true
+            return false
+        }
+        return true
+    }
+
+    private func allows(_ ip: IPAddress?, port: Int) -> Bool {
+        if call.allows(ip, port: port) { return true }
+        refusedSockets += 1
+        return false
+    }
+
+    private var isOnUsedConnection: Bool { openedSockets == 0 && !onFreshConnection }
+    private var isEncrypted: Bool { request.url.lowercased().hasPrefix("https:") }
+
+    /// Receives a line of the head. Returning false ends the transfer.
+    fileprivate func receiveHead(_ line: UnsafeRawBufferPointer) -> Bool {
+        stall.receive(line.count)
+        // The head after a redirect that libcurl has followed.
+        if head.isComplete, request.maxRedirects > 0, line.starts(with: "HTTP/".utf8) { head = HTTPHead() }
+        let wasComplete = head.isComplete
+        if let fault = head.receive(line, maxSize: request.maxHeadBytes) {
+            failure = .invalidResponse(cause: fault)
+            return false
+        }
+        return wasComplete || !head.isComplete || call.receive(head)
+    }
+
+    /// Receives a part of the body. Returning false ends the transfer.
+    fileprivate func receiveBody(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        receivedBytes += bytes.count
+        stall.receive(bytes.count)
+        return call.receive(bytes)
+    }
+
+    /// Fills `space` with the next bytes of the body to send. Returns nil if they cannot be read.
+    fileprivate func fill(_ space: UnsafeMutableRawBufferPointer) -> Int? {
+        guard let body = request.body else { return 0 }
+        let wanted = UnsafeMutableRawBufferPointer(rebasing: space[..<min(space.count, body.length - sent)])
+        switch body {
+        case .bytes(let bytes): wanted.copyBytes(from: bytes[sent..<sent + wanted.count])
+        case .file(let file, _):
+            do throws(SystemError) {
+                guard try file.read(into: wanted, at: sent) == wanted.count else {
+                    throw SystemError("read", code: ENODATA)
+                }
+            } catch {
+                failure = .file(error)
+                return nil
+            }
+        }
+        sent += wanted.count
+        return wanted.count
+    }
+
+    /// Continues the body to send at `offset`.
+    fileprivate func seek(to offset: Int) {
+        sent = min(offset, request.body?.length ?? 0)
+    }
+
+    // MARK: The end
+
+    /// The time in which a response that is too slow has to be noticed; nil for a request without a limit.
+    var stallCheckInterval: Duration? { request.stallRate > 0 ? request.stallWindow / 4 : nil }
+
+    /// Whether the response has begun and is too slow.
+    func isStalled(at now: ContinuousClock.Instant) -> Bool {
+        stall.isStalled(at: now, hasBegun: head.status >= 200)
+    }
+
+    /// The result of a transfer that has ended with `code`.
+    func result(_ code: CURLcode) -> Result<Void, HTTPError> {
+        if let failure { return .failure(failure) }
+        guard code == CURLE_OK else { return .failure(error(for: code)) }
+        // libcurl takes a head that ends with the connection for a response without a body.
+        return head.isComplete ? .success(()) : .failure(.interrupted(cause: "its head is incomplete"))
+    }
+
+    /// Whether a reused connection was not usable, so that the request has to be repeated on a new one.
+    func isStale(_ result: Result<Void, HTTPError>) -> Bool {
+        if hasUnreadInput { return true }
+        guard case .failure(.invalidResponse) = result else { return false }
+        return head.status == 0 && isOnUsedConnection && isEncrypted
+    }
+
+    private func error(for code: CURLcode) -> HTTPError {
+        let cause = easy.errorMessage(code)
+        switch code {
+        case CURLE_COULDNT_RESOLVE_HOST:
+            // The resolver does not say that it got no descriptor.
+            if DescriptorLimit.isShort() { return .exhausted(cause: SystemError("resolve", code: EMFILE).description) }
+            return .unreachable(cause: cause)
+        case CURLE_COULDNT_CONNECT, CURLE_COULDNT_RESOLVE_PROXY, CURLE_ABORTED_BY_CALLBACK:
+            if let exhaustion { return .exhausted(cause: exhaustion) }
+            // A name may have several addresses: the server is refused only if no address was left to try.
+            if refusedSockets > 0, openedSockets == 0 || code == CURLE_ABORTED_BY_CALLBACK { return .addressRefused }
+            return .unreachable(cause: cause)
+        case CURLE_OPERATION_TIMEDOUT:
+            if !didSendRequest { return .timedOut(.connect, cause: cause) }
+            return .timedOut(head.isComplete && (200...299).contains(head.status) ? .body : .head, cause: cause)
+        case CURLE_PARTIAL_FILE, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_SEND_ERROR, CURLE_SEND_FAIL_REWIND,
+            CURLE_HTTP2_STREAM:
+            return .interrupted(cause: cause)
+        case CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_CERTPROBLEM,
+            CURLE_SSL_CIPHER:
+            return .tls(cause: cause)
+        case CURLE_SSL_CACERT_BADFILE, CURLE_FAILED_INIT:
+            return .misconfigured(cause: cause)
+        case CURLE_OUT_OF_MEMORY:
+            // libcurl reports this for a line that exceeds its buffer limit, too.
+            return !head.isComplete && didSendRequest
+                ? .invalidResponse(cause: "line of the head too long") : .exhausted(cause: cause)
+        default:
+            return .invalidResponse(cause: cause)
+        }
+    }
+}
+
+// libcurl calls these functions on the thread of the transfer, which they were set for, and the transfer outlives its handle.
+
+private func transfer(_ context: UnsafeMutableRawPointer?) -> HTTPTransfer? {
+    context.map { Unmanaged<HTTPTransfer>.fromOpaque($0).takeUnretainedValue() }
+}
+
+/// `CURLOPT_WRITEFUNCTION`: any result but the number of received bytes ends the transfer.
+private let bodyCallback: curl_write_callback = { bytes, size, count, context in
+    let piece = UnsafeRawBufferPointer(start: bytes, count: size * count)
+    return transfer(context)?.receiveBody(piece) == true ? piece.count : -1
+}
+
+/// `CURLOPT_HEADERFUNCTION`: as ``bodyCallback``, with one line of the head per call.
+private let headCallback: curl_write_callback = { bytes, size, count, context in
+    let line = UnsafeRawBufferPointer(start: bytes, count: size * count)
+    return transfer(context)?.receiveHead(line) == true ? line.count : -1
+}
+
+/// `CURLOPT_READFUNCTION`.
+private let readCallback: curl_read_callback = { buffer, size, count, context in
+    transfer(context)?.fill(UnsafeMutableRawBufferPointer(start: buffer, count: size * count)) ?? Int(CURL_READFUNC_ABORT)
+}
+
+/// `CURLOPT_SEEKFUNCTION`.
+private let seekCallback: curl_seek_callback = { context, offset, origin in
+    guard let transfer = transfer(context), origin == 0, offset >= 0 else { return CURL_SEEKFUNC_FAIL }
+    transfer.seek(to: Int(offset))
+    return CURL_SEEKFUNC_OK
+}
+
+/// `CURLOPT_OPENSOCKETFUNCTION`: the only function that opens sockets.
+private let socketCallback: curl_opensocket_callback = { context, _, target in
+    guard let target, let transfer = transfer(context) else { return ccurl_bad_socket }
+    return transfer.openSocket(target)
+}
+
+/// `CURLOPT_PREREQFUNCTION`.
+private let requestCallback: curl_prereq_callback = { context, address, _, port, localPort in
+    let isAllowed = transfer(context)?.allowsRequest(to: address, port: Int(port), localPort: Int(localPort)) ?? false
+    return isAllowed ? Int32(CURL_PREREQFUNC_OK) : Int32(CURL_PREREQFUNC_ABORT)
+}
