@@ -66,6 +66,15 @@ static inline const uint8_t *gifreel_packet_addition(const AVPacket *packet, siz
     return data + 8;
 }
 
+/// Whether a frame consists of two fields. libavutil 58.7 (FFmpeg 6.1) made it a flag.
+static inline int gifreel_is_interlaced(const AVFrame *frame) {
+#if LIBAVUTIL_VERSION_INT >= AV_VERSION_INT(58, 7, 100)
+    return (frame->flags & AV_FRAME_FLAG_INTERLACED) != 0;
+#else
+    return frame->interlaced_frame;
+#endif
+}
+
 /// Whether a pixel format has red, green and blue.
 static inline int gifreel_is_rgb(const AVPixFmtDescriptor *format) { return (format->flags & AV_PIX_FMT_FLAG_RGB) != 0; }
 /// Whether the samples of a format are unsigned integers in planes, in the order of the machine's bytes.

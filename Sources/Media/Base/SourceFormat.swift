@@ -15,7 +15,7 @@ package enum SourceFormat: UInt8, Sendable, CaseIterable {
     var version: String {
         switch self {
         case .gif, .apng, .webp: "source-3"
-        case .mp4, .mov, .webm, .avif: "clip-1"
+        case .mp4, .mov, .webm, .avif: "clip-2"
         }
     }
 

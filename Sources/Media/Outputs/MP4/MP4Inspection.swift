@@ -63,13 +63,13 @@ enum MP4Inspection {
         }
     }
 
-    /// `avcC`: version 1, and High profile (ISO/IEC 14496-15 §5.3.3.1). Returns profile, constraints and level in hexadecimal digits
+    /// `avcC`: version 1, and a profile that every player has (ISO/IEC 14496-15 §5.3.3.1). Returns profile, constraints and level in hexadecimal digits
     /// (RFC 6381 §3.3).
     private static func inspectH264(_ configuration: ByteReader) throws(OutputFlaw) -> String {
         var configuration = configuration
         guard try configuration.number(1) == 1 else { throw .wrongCodec }
         let stream = try configuration.take(3)
-        guard stream.first == 100 else { throw .wrongCodec }
+        guard H264Profile.playable.contains(stream.first ?? 0) else { throw .wrongCodec }
         return Hex.encode(stream)
     }
 
@@ -105,4 +105,10 @@ enum MP4Inspection {
         guard samples == claim.samples else { throw .wrongSampleCount }
         guard duration == claim.duration else { throw .wrongDuration }
     }
+}
+
+/// Profiles of H.264 by their numbers (ITU-T H.264 annex A).
+enum H264Profile {
+    /// Baseline, Main and High: 8 bits, and no chroma of more samples than 4:2:0. Encoded videos have High.
+    static let playable: Set<UInt8> = [66, 77, 100]
 }

@@ -35,8 +35,10 @@ struct MP4Muxer: ~Copyable {
     private var times = TimeWindow()
     /// The decoding time of the packet that was taken last, before ``decodingLead``.
     private var decoding: Int64 = -1
-    /// Whether the track is H.264, whose packets are byte streams with start codes, in another order than they are shown.
+    /// Whether the track is H.264, whose packets are in another order than they are shown.
     private let isH264: Bool
+    /// Whether packets are byte streams with start codes. Those of another MP4 have lengths.
+    private let hasStartCodes: Bool
 
     /// Opens the container and writes its head.
     ///
@@ -73,10 +75,11 @@ struct MP4Muxer: ~Copyable {
         }
         context.pointee.avoid_negative_ts = 0
         stream.pointee.time_base = AVRational(num: 1, den: Int32(timescale))
-        let isH264: Bool
+        let (isH264, hasStartCodes): (Bool, Bool)
         do {
             try describe(stream.pointee.codecpar)
             isH264 = stream.pointee.codecpar.pointee.codec_id == AV_CODEC_ID_H264
+            hasStartCodes = isH264 && stream.pointee.codecpar.pointee.extradata?.pointee != 1
             try Self.writeHeader(context, timescale)
         } catch {
             FileOutput.free(io)
@@ -88,6 +91,7 @@ struct MP4Muxer: ~Copyable {
         self.output = output
         self.timescale = timescale
         self.isH264 = isH264
+        self.hasStartCodes = hasStartCodes
         stored = repeats ? [] : nil
     }
 
@@ -124,7 +128,7 @@ struct MP4Muxer: ~Copyable {
 
     /// Takes the next packet in decoding order, with indices of frames for times. Its contents are moved away.
     mutating func append(_ packet: UnsafeMutablePointer<AVPacket>) throws(TranscodeError) {
-        if isFirst && isH264 { dropUserData(packet) }
+        if isFirst && hasStartCodes { dropUserData(packet) }
         isFirst = false
         guard let copy = av_packet_alloc() else { throw .outOfMemory }
         av_packet_move_ref(copy, packet)
@@ -196,7 +200,7 @@ struct MP4Muxer: ~Copyable {
             let bytes = UnsafeMutableBufferPointer(start: data, count: packet.size)
             try output.read(at: packet.position, into: UnsafeMutableRawBufferPointer(bytes))
             // An H.264 track was described by start codes, so the muxer expects them.
-            guard !isH264 || AnnexB.replaceLengths(bytes) else { throw .failed(.mux, code: gifreel_averror(EILSEQ)) }
+            guard !hasStartCodes || AnnexB.replaceLengths(bytes) else { throw .failed(.mux, code: gifreel_averror(EILSEQ)) }
             copy.pointee.pts = packet.presentation + time
             copy.pointee.dts = packet.decoding + time
             copy.pointee.duration = packet.duration

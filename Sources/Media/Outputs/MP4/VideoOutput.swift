@@ -8,6 +8,9 @@ enum VideoOutput: OutputMaker {
         _ progress: FrameMeter
     ) throws(TranscodeError) -> TranscodeResult {
         let summary = try AnimationSummary(scanning: bytes, by: decoder, limits: transcoder.limits)
+        if let copy = try ClipCopy(transcoder, bytes), let result = try copy.write(summary, to: descriptor, progress) {
+            return result
+        }
         let plan = SamplePlan(transcoder.options.time, of: summary)
         let content = try ContentProbe.content(
             of: bytes, by: decoder, summary, plan, limits: transcoder.limits, options: transcoder.options)

@@ -1,0 +1,141 @@
+internal import CAV
+internal import Glibc
+
+/// Copies the H.264 stream of a clip that is already what would be made of it: without its sound, and with the index in front.
+///
+/// Every picture is decoded once, so that a copy is as sound as an encoded video, and has the times of one. Colours that the stream does not
+/// state stay unstated: players show the copy as they show the clip.
+struct ClipCopy {
+    private let bytes: UnsafeRawBufferPointer
+    private let format: SourceFormat
+    /// The time of each picture in units of the track, in ascending order.
+    private let shown: [Int64]
+    private let reordering: Int
+
+    /// - Parameter bytes: The whole file. It must stay valid for the lifetime of the copy.
+    /// - Returns: Nil for a source that has to be encoded.
+    init?(_ transcoder: Transcoder, _ bytes: UnsafeRawBufferPointer) throws(TranscodeError) {
+        guard transcoder.options == TranscodeOptions(), let format = ClipBoxes.format(of: bytes),
+            format == .mp4 || format == .mov
+        else { return nil }
+        let container = try ClipContainer(bytes, format)
+        guard let track = container.videos.first, Self.isFitting(track.pointee.codecpar.pointee),
+            ClipOrientation(track).isIdentity
+        else { return nil }
+        let index = try ClipIndex(
+            container, track, format, isCutOff: ClipBoxes.isCutOff(bytes, format), limits: transcoder.limits)
+        (self.bytes, self.format) = (bytes, format)
+        (shown, reordering) = (index.frames.map(\.time), index.reordering)
+        guard index.ending == .complete, try hasFittingPictures(transcoder.limits) else { return nil }
+    }
+
+    /// Whether a stream is H.264 with sides that 4:2:0 has.
+    private static func isFitting(_ parameters: AVCodecParameters) -> Bool {
+        guard parameters.codec_id == AV_CODEC_ID_H264, parameters.extradata_size >= 7, let record = parameters.extradata else {
+            return false
+        }
+        return record[0] == 1 && H264Profile.playable.contains(record[1]) && parameters.width % 2 == 0
+            && parameters.height % 2 == 0
+    }
+
+    /// Decodes all pictures, and checks that they are those of an encoded video: progressive 4:2:0, with square pixels, of one size, in the
+    /// colours of video of standard range.
+    private func hasFittingPictures(_ limits: MediaLimits) throws(TranscodeError) -> Bool {
+        let container = try ClipContainer(bytes, format)
+        guard let track = container.videos.first else { return false }
+        let stream = try ClipStream(container, track, .colors, format: format, reordering: reordering, limits: limits)
+        let size = (track.pointee.codecpar.pointee.width, track.pointee.codecpar.pointee.height)
+        for time in shown {
+            guard case .frame(let frame) = try stream.picture(at: time) else { return false }
+            let picture = frame.pointee
+            guard picture.format == AV_PIX_FMT_YUV420P.rawValue, gifreel_is_interlaced(frame) == 0,
+                (picture.width, picture.height) == size, picture.color_range != AVCOL_RANGE_JPEG,
+                [AVCOL_SPC_BT709, AVCOL_SPC_UNSPECIFIED].contains(picture.colorspace),
+                [AVCOL_PRI_BT709, AVCOL_PRI_UNSPECIFIED].contains(picture.color_primaries),
+                [AVCOL_TRC_BT709, AVCOL_TRC_IEC61966_2_1, AVCOL_TRC_UNSPECIFIED].contains(picture.color_trc),
+                ClipOrientation.aspect(track, frame, isWebM: false) == nil
+            else { return false }
+        }
+        return true
+    }
+
+    /// Writes the copy.
+    ///
+    /// - Parameters:
+    ///   - summary: Of the same file.
+    ///   - descriptor: An empty, seekable file open for reading and writing.
+    /// - Returns: Nil if the packets do not follow the rules of ``MP4Muxer``; the file is empty then.
+    func write(
+        _ summary: AnimationSummary, to descriptor: Int32, _ progress: FrameMeter
+    ) throws(TranscodeError) -> TranscodeResult? {
+        if let result = try copy(summary, to: descriptor, progress) { return result }
+        guard ftruncate(descriptor, 0) == 0 else { throw .library(.write, code: gifreel_averror(errno)) }
+        return nil
+    }
+
+    private func copy(
+        _ summary: AnimationSummary, to descriptor: Int32, _ progress: FrameMeter
+    ) throws(TranscodeError) -> TranscodeResult? {
+        let timeline = Timeline(TimeOptions(), of: summary)
+        let container = try ClipContainer(bytes, format)
+        guard let (times, end) = times(timeline, summary), let track = container.videos.first else { return nil }
+        var muxer = try MP4Muxer(descriptor: descriptor, timescale: timeline.timescale) { parameters throws(TranscodeError) in
+            guard avcodec_parameters_copy(parameters, track.pointee.codecpar) >= 0 else { throw .outOfMemory }
+            // The muxer chooses its own.
+            parameters.pointee.codec_tag = 0
+        }
+        for time in times { muxer.expect(time: time) }
+        var allocated = av_packet_alloc()
+        defer { av_packet_free(&allocated) }
+        guard let packet = allocated else { throw .outOfMemory }
+        container.select(track)
+        progress.begin(total: shown.count)
+        var count = 0
+        /// The packets that were decoded before the picture that is shown last.
+        var countBeforeLast = 0
+        while container.read(packet, of: track) == nil {
+            guard packet.pointee.size > 0, let number = number(of: packet), count > 0 || (packet.pointee.isKey && number == 0),
+                number >= max(count - reordering, countBeforeLast)
+            else { return nil }
+            if number == shown.count - 1 { countBeforeLast = count }
+            (packet.pointee.pts, packet.pointee.dts) = (Int64(number), Int64(count - reordering))
+            count += 1
+            progress.enter(frame: count)
+            try muxer.append(packet)
+            progress.leave()
+        }
+        guard count == shown.count else { return nil }
+        let length = try muxer.finish(end: end)
+        return TranscodeResult(
+            sourceWidth: summary.width, sourceHeight: summary.height, width: summary.width, height: summary.height,
+            frames: count, samples: count, duration: end, timescale: timeline.timescale, loopCount: summary.loopCount,
+            bytes: length)
+    }
+
+    /// The time of each picture, and the end, in units of the timeline; nil if a picture has none of its own.
+    private func times(_ timeline: Timeline, _ summary: AnimationSummary) -> (times: [Int], end: Int)? {
+        var (timeline, clock) = (timeline, summary.clock)
+        var times: [Int] = []
+        times.reserveCapacity(shown.count)
+        for delay in summary.delays {
+            let (start, duration) = clock.advance(by: delay)
+            guard let span = timeline.place(time: start, duration: duration), span.end - span.start <= Timeline.longestSample,
+                let time = timeline.admit(span)
+            else { return nil }
+            times.append(time)
+        }
+        return times.count == shown.count ? (times, timeline.length(of: clock.now)) : nil
+    }
+
+    /// The number of a packet's picture in the order of showing; nil for one that is not shown, which an edit list hides.
+    private func number(of packet: UnsafeMutablePointer<AVPacket>) -> Int? {
+        guard packet.pointee.flags & AV_PKT_FLAG_DISCARD == 0 else { return nil }
+        let time = packet.pointee.pts == gifreel_no_time ? packet.pointee.dts : packet.pointee.pts
+        var range = shown.startIndex..<shown.endIndex
+        while let middle = range.isEmpty ? nil : range.lowerBound + range.count / 2 {
+            if shown[middle] == time { return middle }
+            range = shown[middle] < time ? middle + 1..<range.upperBound : range.lowerBound..<middle
+        }
+        return nil
+    }
+}
