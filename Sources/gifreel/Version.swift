@@ -2,7 +2,7 @@ internal import CLinux
 
 /// The program. It has a file of its own because the commands depend on the composition root, which depends on this.
 package enum Gifreel {
-    package static let version = "0.1.0"
+    package static let version = "0.2.0"
 
     /// The revision of the source, with `-dirty` if it had changes; empty if the build did not say.
     package static let revision = String(cString: clinux_build_revision())
