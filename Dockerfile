@@ -7,7 +7,7 @@ RUN apt-get update \
     && apt-get install -y --no-install-recommends \
         libavcodec-dev libavformat-dev libavutil-dev libswscale-dev libx264-dev libwebp-dev libaom-dev libvpx-dev libpng-dev \
         libgif-dev liblcms2-dev libcurl4-openssl-dev libhiredis-dev libssl-dev libsqlite3-dev zlib1g-dev \
-        dpkg-dev make nasm pkg-config \
+        dpkg-dev make nasm pkg-config python3 \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
 COPY scripts/libav scripts/libav
@@ -35,7 +35,7 @@ RUN mkdir -p /out/licences \
         cp "/usr/share/doc/$package-dev/copyright" "/out/licences/$package-copyright"; \
     done
 
-FROM debian:bookworm-slim
+FROM debian:bookworm-slim AS runtime
 LABEL org.opencontainers.image.title="Gifreel" \
     org.opencontainers.image.description="Converts animated GIFs to looping, muted H.264 MP4s over HTTP" \
     org.opencontainers.image.licenses="GPL-3.0-or-later"
@@ -45,9 +45,27 @@ RUN apt-get update \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --system --uid 10001 --home-dir /var/lib/gifreel --create-home gifreel \
     && install -d -o gifreel -g gifreel /var/cache/gifreel
+
+# The bill of materials of the image, and the provenance of the program and of these documents.
+FROM build AS documents
+COPY docs/NOTICES.md docs/
+COPY scripts/setup scripts/provenance scripts/
+COPY scripts/lib/sbom.py scripts/lib/
+COPY --from=runtime /var/lib/dpkg /runtime
+ARG BUILD_REVISION=
+ARG SOURCE_DATE_EPOCH=
+RUN export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(date +%s)} \
+    && version=$(sed -n 's/.*version = "\(.*\)".*/\1/p' Sources/gifreel/Version.swift) \
+    && mkdir /out/documents \
+    && python3 scripts/lib/sbom.py /out/gifreel /out/documents --version "$version" --system /runtime \
+    && scripts/provenance make --source "${BUILD_REVISION:-unknown}" --builder image /out/gifreel /out/documents/sbom.* >/tmp/provenance \
+    && mv /tmp/provenance /out/documents/gifreel.provenance.json
+
+FROM runtime
 COPY --from=build /out/gifreel /usr/local/bin/gifreel
 COPY --from=build /out/licences /usr/share/doc/gifreel/licences
-COPY LICENSE docs/NOTICES.md /usr/share/doc/gifreel/
+COPY --from=documents /out/documents /usr/share/doc/gifreel
+COPY LICENSE docs/NOTICES.md docs/vex.cdx.json /usr/share/doc/gifreel/
 COPY config/gifreel.yaml /etc/gifreel/gifreel.yaml
 USER gifreel
 ENV GIFREEL_SERVER_HOST=0.0.0.0 GIFREEL_CACHE_DIR=/var/cache/gifreel

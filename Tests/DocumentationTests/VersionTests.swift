@@ -14,14 +14,19 @@ import Testing
         #expect(try released?.wholeMatch(of: /(\S+) – \d{4}-\d{2}-\d{2}/)?.1 == Substring(version()))
     }
 
-    @Test func imagesAreTaggedWithIt() throws {
+    @Test func imagesAndPackagesAreNamedWithIt() throws {
         let version = try version()
         let tag = try Document("config/kubernetes/kustomization.yaml").text.firstMatch(of: /newTag: "(.+)"/)
         #expect(tag?.1 == Substring(version))
-        for path in ["config/compose.yaml", "config/compose.single.yaml", "docs/operations.md"] {
-            let tags = try Document(path).text.matches(of: /\bgifreel:(\d\S*)/).map { String($0.1) }
-            #expect(!tags.isEmpty && tags.allSatisfy { $0 == version }, "\(path): \(tags)")
+        var checked = 0
+        for document in try Document.all() + Document.configuration() + [Document("docs/vex.cdx.json")] {
+            for match in document.text.matches(of: /\bgifreel[:@_](\d+\.\d+\.\d+)/) {
+                checked += 1
+                #expect(match.1 == Substring(version), "\(document): \(match.0)")
+            }
         }
+        // The compose files, the VEX document and the instructions.
+        #expect(checked >= 5)
     }
 
     @Test func theTableOfSupportedVersionsHasIt() throws {
