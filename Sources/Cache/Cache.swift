@@ -417,6 +417,13 @@ package final class Cache: Sendable {
 
     // MARK: Statistics
 
+    /// The files that the file system of the directory can still take, and all that it can hold. Nil if it has no such limit, or does not
+    /// answer.
+    package func files() -> (free: Int64, all: Int64)? {
+        guard let space = try? context.store.directory.space(), let free = space.files else { return nil }
+        return (free, space.allFiles)
+    }
+
     /// A snapshot of the contents and the counters.
     package func statistics() -> CacheStatistics {
         let totals = context.store.totals

@@ -167,6 +167,12 @@ package enum Families {
     package static let purged = MetricFamily("gifreel_cache_purged_total", .counter, "Renditions removed by purges.")
     package static let corrupt = MetricFamily(
         "gifreel_cache_corrupt_total", .counter, "Stored files that did not match their record and were removed.")
+    package static let orphans = MetricFamily(
+        "gifreel_cache_orphans_total", .counter, "Files without a row in the database that were removed.")
+    package static let cacheFiles = MetricFamily(
+        "gifreel_cache_disk_files", .gauge, "Files that the file system of the cache can hold; missing if it has no limit.")
+    package static let cacheFreeFiles = MetricFamily(
+        "gifreel_cache_disk_free_files", .gauge, "Files that the file system of the cache can still take.")
     package static let storing = MetricFamily("gifreel_cache_storing", .gauge, "1 while new renditions can be stored, else 0.")
 
     // MARK: The process

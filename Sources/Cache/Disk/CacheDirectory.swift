@@ -53,6 +53,8 @@ final class CacheDirectory: Sendable {
         let files: Int64?
         /// The files that should stay possible.
         let minFiles: Int64
+        /// The files that it can hold in all; 0 if there is no limit.
+        let allFiles: Int64
     }
 
     func space() throws(SystemError) -> Space {
@@ -62,7 +64,7 @@ final class CacheDirectory: Sendable {
         return Space(
             bytes: Self.bytes(blocks: UInt64(status.f_bavail), ofSize: UInt64(status.f_frsize)),
             // Some file systems, such as btrfs, report no inodes at all.
-            files: all > 0 ? Int64(clamping: status.f_favail) : nil, minFiles: min(all / 16, 1024))
+            files: all > 0 ? Int64(clamping: status.f_favail) : nil, minFiles: min(all / 16, 1024), allFiles: all)
     }
 
     /// Some network file systems report more blocks than have a number of bytes.

@@ -13,6 +13,8 @@ final class LoopMailbox: Sendable {
         case loaded(ConnectionToken)
         /// The end of a streamed body, complete or not.
         case streamEnded(ConnectionToken, isComplete: Bool)
+        /// A question whether the loop takes turns.
+        case ping(LoopPing)
         /// Stop listening; open connections get the drain timeout to end.
         case drain
         /// Close all connections.
@@ -60,6 +62,22 @@ final class LoopMailbox: Sendable {
             return state.messages
         }
         for case .chunk(_, _, let continuation) in left { continuation.resume(returning: false) }
+    }
+}
+
+/// A question to all loops, which has an answer once each of them has taken a turn. Any thread.
+final class LoopPing: Sendable {
+    private let missing: Atomic<Int>
+    private let action: @Sendable () -> Void
+
+    /// - Parameter action: Called on the last loop that answers, which it must not block.
+    init(loops: Int, _ action: @escaping @Sendable () -> Void) {
+        missing = Atomic(loops)
+        self.action = action
+    }
+
+    func answer() {
+        if missing.subtract(1, ordering: .acquiringAndReleasing).newValue == 0 { action() }
     }
 }
 

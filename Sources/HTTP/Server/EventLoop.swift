@@ -118,6 +118,7 @@ final class EventLoop {
             case .chunk(let token, let bytes, let continuation): driver.sendChunk(token, bytes, continuation)
             case .loaded(let token): driver.continueSending(token)
             case .streamEnded(let token, let isComplete): driver.endStream(token, isComplete: isComplete)
+            case .ping(let ping): ping.answer()
             case .drain: startDraining(within: settings.drainTimeout)
             case .stop: startDraining(within: 0)
             }

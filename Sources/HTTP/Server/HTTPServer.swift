@@ -141,6 +141,15 @@ package final class HTTPServer: Sendable {
         thread.detach()
     }
 
+    /// Calls `action` once every loop has taken a turn, which it does not if one hangs. A loop that has ended counts.
+    ///
+    /// - Parameter action: Called on a loop or on the calling thread; it must not block.
+    package func ping(_ action: @escaping @Sendable () -> Void) {
+        let mailboxes = state.withLock(\.mailboxes)
+        let ping = LoopPing(loops: mailboxes.count, action)
+        for mailbox in mailboxes where !mailbox.post(.ping(ping)) { ping.answer() }
+    }
+
     /// Stops in order: listening stops, connections without a request are closed, and requests in progress are answered with
     /// `Connection: close`. Returns when all connections are closed, at the latest after
     /// ``HTTPServerConfiguration/drainTimeout``, and the observer has received every request.

@@ -191,6 +191,11 @@ package final class GifreelService: Sendable {
         revision.logger.info("listening", metadata: ["at": "\(addresses)", "version": "\(Gifreel.description)"])
     }
 
+    /// Calls `action` once every event loop has taken a turn. See ``HTTPServer/ping(_:)``.
+    package func ping(_ action: @escaping @Sendable () -> Void) {
+        server.ping(action)
+    }
+
     /// Answers requests according to other settings from now on. Requests in progress end under the old ones.
     ///
     /// - Parameter configuration: Made from ``ReloadPlan/settings``, so settings that need a restart have their old value.

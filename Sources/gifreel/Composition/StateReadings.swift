@@ -42,7 +42,11 @@ struct StateReadings: Sendable {
 
     private func cacheSamples() -> [MetricSample] {
         let now = core.cache.statistics()
-        return [
+        let files = core.cache.files().map { files in
+            [MetricSample(Families.cacheFiles, files.all), MetricSample(Families.cacheFreeFiles, files.free)]
+        }
+        return (files ?? []) + [
+            MetricSample(Families.orphans, now.orphans),
             MetricSample(Families.cacheObjects, now.objects),
             MetricSample(Families.cacheBytes, now.bytes),
             MetricSample(Families.cacheLimit, now.limitBytes),

@@ -58,6 +58,29 @@ import Testing
         }
     }
 
+    @Test func aPingIsAnsweredOnceNoLoopHangs() async throws {
+        let isHeld = Shared(true)
+        let isHolding = Shared(false)
+        try await withServer(Self.handler(isHeld, isHolding)) { server, port in
+            let wasHeld = Shared<Bool?>(nil)
+            try await onThread {
+                let holder = try RawClient(port: port)
+                try holder.send("GET /hold HTTP/1.1\r\nHost: h\r\n\r\n")
+                try isHolding.block { $0 }
+                server.ping { isHeld.update { held in wasHeld.update { $0 = held } } }
+                isHeld.update { $0 = false }
+                #expect(try holder.response().text == "/hold 5")
+                try wasHeld.block { $0 != nil }
+            }
+            #expect(wasHeld.value == false)
+            await server.stop()
+            // Loops that have ended do not hang.
+            let isAnswered = Shared(false)
+            server.ping { isAnswered.update { $0 = true } }
+            #expect(isAnswered.value)
+        }
+    }
+
     @Test func responseThatDoesNotFitTheSocketIsSentLater() async throws {
         let lines = Shared<[String]>([])
         let asked = Shared(0)
