@@ -31,13 +31,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-log", exact: "1.16.2"),
         .package(url: "https://github.com/apple/swift-metrics", exact: "2.13.0"),
         .package(url: "https://github.com/apple/swift-distributed-tracing", exact: "1.7.3"),
-        .package(url: "https://github.com/apple/swift-configuration", exact: "1.4.0", traits: ["YAML"]),
-        .package(url: "https://github.com/apple/swift-system", exact: "1.8.1"),
         .package(url: "https://github.com/jpsim/Yams", exact: "6.2.2"),
-        // Packages that those above need. They are named for their versions alone, so that all builds of a revision have the same.
-        .package(url: "https://github.com/apple/swift-async-algorithms.git", exact: "1.1.4"),
-        .package(url: "https://github.com/apple/swift-collections", exact: "1.6.0"),
-        .package(url: "https://github.com/swift-server/swift-service-lifecycle", exact: "2.13.0"),
     ],
     targets: [
         // C libraries, each with a module map and a shim for what Swift cannot import.
@@ -90,13 +84,7 @@ let package = Package(
 
         // The table of settings, their reader and the documents generated from it.
         .target(
-            name: "Settings",
-            dependencies: [
-                .product(name: "Configuration", package: "swift-configuration"),
-                .product(name: "SystemPackage", package: "swift-system"),
-                .product(name: "Yams", package: "Yams"),
-            ],
-            swiftSettings: strict),
+            name: "Settings", dependencies: ["SystemIO", .product(name: "Yams", package: "Yams")], swiftSettings: strict),
 
         // HTML pages: tags, and the replacement of GIF images by videos.
         .target(name: "Markup", swiftSettings: strict),
@@ -203,7 +191,9 @@ let package = Package(
             ],
             swiftSettings: strict),
         .testTarget(name: "MarkupTests", dependencies: ["Markup", "TestSupport"], swiftSettings: strict),
-        .testTarget(name: "DocumentationTests", dependencies: ["TestSupport"], swiftSettings: strict),
+        .testTarget(
+            name: "DocumentationTests", dependencies: ["TestSupport", .product(name: "Yams", package: "Yams")],
+            swiftSettings: strict),
         .testTarget(name: "SettingsTests", dependencies: ["Settings", "TestSupport"], swiftSettings: strict),
         .testTarget(
             name: "RenditionsTests",

@@ -1,18 +1,28 @@
 /// The environment variables that begin with `GIFREEL_`, told apart.
 struct EnvironmentVariables {
-    /// Variables that set a setting, by the setting's full name.
-    private(set) var settings: [String: (variable: String, value: String)] = [:]
+    /// What they say of settings, by the settings' full names.
+    private(set) var entries: [String: SettingEntry] = [:]
     /// Variables that Kubernetes injects for services named `gifreel` or `gifreel-…`, sorted.
     private(set) var injected: [String] = []
 
-    /// - Throws: ``SettingsError`` for a variable that is neither.
+    /// - Throws: ``SettingsError`` for a variable that is neither, and for two that set one setting.
     init(_ environment: [String: String]) throws(SettingsError) {
         for (variable, value) in environment.sorted(by: { $0.key < $1.key }) where variable.hasPrefix("GIFREEL_") {
             // For a service named `gifreel-server`, one of them has the name of a setting.
             if Self.isInjectedAddress(variable, value) {
                 injected.append(variable)
             } else if let name = Self.settingName(variable) {
-                settings[name] = (variable, value)
+                entries[name] = SettingEntry(variable, [.text(value)])
+            } else if let name = Self.secretName(variable) {
+                // The variable without `_FILE` comes before this one in the order of names.
+                guard entries[name] == nil else {
+                    let other = variable.dropLast(Self.fileSuffix.count)
+                    throw SettingsError("\(variable) and \(other) are both set; unset one of them.")
+                }
+                guard !value.isEmpty else {
+                    throw SettingsError("The environment variable \(variable) is empty; it must be the path of a file.")
+                }
+                entries[name] = SettingEntry(variable, [.file(value)])
             } else if Self.isInjected(variable, value) {
                 injected.append(variable)
             } else {
@@ -22,6 +32,16 @@ struct EnvironmentVariables {
                 )
             }
         }
+    }
+
+    private static let fileSuffix = "_FILE"
+
+    /// The full name of the secret whose file a variable names; nil for none.
+    private static func secretName(_ variable: String) -> String? {
+        guard variable.hasSuffix(fileSuffix), let name = settingName(String(variable.dropLast(fileSuffix.count))) else {
+            return nil
+        }
+        return Setting.named(name)?.isSecret == true ? name : nil
     }
 
     /// The full name of the setting that a variable sets; nil for none.

@@ -66,7 +66,9 @@ private enum YAMLDocument {
             #
             # Each setting is also an environment variable (server.port: GIFREEL_SERVER_PORT=9000, lists separated by commas)
             # and a flag of gifreel serve (--set server.port=9000). A flag overrides the environment, which overrides this file.
-            # gifreel serve --check validates the settings and prints those in force.
+            # gifreel serve --check validates the settings and prints those in force with their origins.
+            #
+            # A file may hold a secret: token: {file: /run/secrets/token} here, or GIFREEL_ADMIN_TOKEN_FILE=/run/secrets/token.
             #
             # Times have a unit (ms, s, m, h, d), and so have sizes (B, KiB, MiB, GiB, TiB). SIGHUP makes the server read this
             # file again. Settings marked [restart] keep their value until the server is restarted.
@@ -147,9 +149,27 @@ private enum MarkdownDocument {
             - Sizes have a unit: `B`, `KiB`, `MiB`, `GiB`, `TiB`. A number alone is bytes.
             - An empty value (`server.allow_origin: ""`) unsets a setting that can be unset.
             - An unknown name or a wrong value stops the start with a message that names it. `gifreel serve --check` validates the
-              settings and prints those in force, with secrets masked.
+              settings and prints those in force, with secrets masked and with the origin of each: flag, variable, file and line, or
+              default.
+            - The log names each variable that overrides a setting of the file.
             - A name that you choose, such as that of a mount, must not contain `-` where it is part of an environment variable.
-            - Secrets (marked *Secret* below) are best set by environment variables.
+            - Secrets (marked *Secret* below) are best set by environment variables or by [files](#secrets-from-files).
+
+            ## Secrets from files
+
+            A file may hold a secret. `GIFREEL_ADMIN_TOKEN_FILE=/run/secrets/token`, that is the variable of the setting and `_FILE`,
+            names it in the environment, and `{file: PATH}` in place of the value in the YAML file:
+
+            ```yaml
+            admin:
+              token: {file: /run/secrets/token}
+            signing:
+              keys: {file: /run/secrets/keys}
+            ```
+
+            White space around the secret is ignored. The file of a list, such as `signing.keys`, has one value per line. A file that is
+            missing or empty stops the start. A reload reads it again. For systemd, [gifreel.service](../config/systemd/gifreel.service)
+            shows how to pass a credential on.
 
             ## Kubernetes
 
@@ -159,10 +179,10 @@ private enum MarkdownDocument {
 
             ## Reloading
 
-            On SIGHUP (`systemctl reload gifreel`) the server reads the file again. Flags and environment variables keep the values that
-            they had at the start, and override the file. Settings marked *live* below take effect for every request that arrives
-            afterwards. Settings marked *restart* keep their old value, and the log names those that have changed. If the file is
-            invalid, the server logs the reason and keeps all settings.
+            On SIGHUP (`systemctl reload gifreel`) the server reads the file and those of secrets again. Flags and environment variables
+            keep the values that they had at the start, and override the file. Settings marked *live* below take effect for every request
+            that arrives afterwards. Settings marked *restart* keep their old value, and the log names those that have changed. If the
+            file is invalid, the server logs the reason and keeps all settings.
 
             ## Settings
             """
@@ -204,9 +224,12 @@ private enum ManualDocument {
             gifreel.yaml \\- settings of gifreel
             .SH DESCRIPTION
             .BR "gifreel serve" ,
-            .B gifreel prewarm
-            and
+            .BR "gifreel health" ,
+            .BR "gifreel prewarm" ,
+            .BR "gifreel rewrite" ,
             .B gifreel sign
+            and
+            .B gifreel store prune
             read settings from flags
             .RB ( "\\-\\-set server.port=9000" ),
             environment variables
@@ -214,6 +237,14 @@ private enum ManualDocument {
             and the YAML file that
             .B \\-\\-config
             names. A flag overrides the environment, which overrides the file. Every setting has a default.
+            .B gifreel serve \\-\\-check
+            prints the origin of each value.
+            .PP
+            A file may hold a secret:
+            .RB ( GIFREEL_ADMIN_TOKEN_FILE=PATH )
+            in the environment, and
+            .B {file: PATH}
+            in place of the value in the YAML file.
             .PP
             Lists are YAML lists or values separated by commas. Times have the unit ms, s, m, h or d; sizes have the unit B, KiB,
             MiB, GiB or TiB.

@@ -2,14 +2,8 @@ internal import Yams
 
 /// The settings of a YAML file, as text.
 struct SettingsFile {
-    /// The position of a setting in the file, and its texts: one, or several for a list.
-    struct Entry {
-        var origin: String
-        var texts: [String]
-    }
-
     /// By the settings' full names.
-    private(set) var entries: [String: Entry] = [:]
+    private(set) var entries: [String: SettingEntry] = [:]
 
     /// Reads the contents of the file.
     ///
@@ -37,9 +31,11 @@ struct SettingsFile {
         for (key, node) in mapping {
             let name = prefix + (key.string ?? "?")
             let origin = Self.origin(of: key, path)
-            if let members = node.sequence?.compactMap(\.mapping), !members.isEmpty, Setting.isGroup(name) {
-                let plain = Node.Sequence(node.sequence?.filter { $0.mapping == nil } ?? [])
-                try collect(members, prefix: name, path)
+            if let setting = Setting.named(name), setting.isSecret, Self.namedFile(node) != nil {
+                try add(node, of: setting, name, origin)
+            } else if let sequence = node.sequence, Setting.isGroup(name), sequence.contains(where: Self.isMember) {
+                let plain = Node.Sequence(sequence.filter { !Self.isMember($0) })
+                try collect(sequence.filter(Self.isMember).compactMap(\.mapping), prefix: name, path)
                 if let setting = Setting.named(name) {
                     try add(.sequence(plain), of: setting, name, origin)
                 }
@@ -78,7 +74,18 @@ struct SettingsFile {
         if let other = entries[name] {
             throw SettingsError("\(origin): \(name) is set twice; the other place is \(other.origin).")
         }
-        entries[name] = Entry(origin: origin, texts: try Self.texts(node, of: setting, name, origin))
+        entries[name] = SettingEntry(origin, try Self.parts(node, of: setting, name, origin))
+    }
+
+    /// Whether an item of a list holds the settings of a member of a family.
+    private static func isMember(_ item: Node) -> Bool { item.mapping != nil && namedFile(item) == nil }
+
+    /// The path in `{file: path}`, which stands for a secret; nil for other nodes.
+    private static func namedFile(_ node: Node) -> String? {
+        guard let mapping = node.mapping, mapping.count == 1, let path = mapping["file"]?.scalar?.string, !path.isEmpty else {
+            return nil
+        }
+        return path
     }
 
     /// The position of a node in the file.
@@ -86,11 +93,15 @@ struct SettingsFile {
         "\(path)\(node.mark.map { ", line \($0.line)" } ?? "")"
     }
 
-    private static func texts(
+    private static func parts(
         _ node: Node, of setting: Setting, _ name: String, _ origin: String
-    ) throws(SettingsError) -> [String] {
+    ) throws(SettingsError) -> [SettingEntry.Part] {
+        func part(_ node: Node) -> SettingEntry.Part? {
+            if setting.isSecret, let path = namedFile(node) { return .file(path) }
+            return (node.scalar?.string).map { .text($0) }
+        }
         if let sequence = node.sequence, setting.shape == .list {
-            let items = sequence.compactMap(\.scalar?.string)
+            let items = sequence.compactMap(part)
             guard items.count == sequence.count else {
                 throw SettingsError("\(origin): \(name) must be a list of plain values.")
             }
@@ -98,20 +109,20 @@ struct SettingsFile {
         }
         if let mapping = node.mapping, setting.kind == .pair {
             let pairs = mapping.compactMap { name, value in
-                name.string.flatMap { name in value.scalar.map { "\(name)=\($0.string)" } }
+                name.string.flatMap { name in value.scalar.map { SettingEntry.Part.text("\(name)=\($0.string)") } }
             }
             guard pairs.count == mapping.count else {
                 throw SettingsError("\(origin): \(name) must hold names with plain values.")
             }
             return pairs
         }
-        guard let scalar = node.scalar else {
+        guard let part = part(node) else {
             throw SettingsError("\(origin): \(name) must be \(setting.shape == .list ? "a list" : "one value").")
         }
         guard !isNull(node) else {
             throw SettingsError("\(origin): \(name) has no value; give it one or remove the line.")
         }
-        return [scalar.string]
+        return [part]
     }
 
     /// Whether nothing stands behind a name, or an explicit null.

@@ -59,6 +59,8 @@ extension OperationsTests {
             Mistake("purge --all --token ''", 1, "needs its admin token"),
             Mistake("purge --all --server localhost:8080", 64, "--server is “localhost:8080”; it must be an http or https URL"),
             Mistake("prewarm list --server http://127.0.0.1:1", 1, "needs its admin token"),
+            Mistake("prewarm --list-jobs", 1, "needs its admin token"),
+            Mistake("prewarm list --list-jobs", 64, "--list-jobs takes no lists."),
             Mistake("prewarm list --server ftp://a.test", 64, "--server is “ftp://a.test”; it must be an http or https URL"),
             Mistake("prewarm list --server http://127.0.0.1:1 --set a=b", 64, "cannot be combined with --server"),
             Mistake(

@@ -250,11 +250,29 @@ import Testing
             .deletingLastPathComponent()
         let file = root.appendingPathComponent("config/gifreel.yaml").path
         let (with, without) = (try gifreel(["serve", "--check", "--config", file]), try gifreel(["serve", "--check"]))
-        #expect(with.code == 0 && with.output == without.output)
+        func values(_ outcome: ChildProcess.Outcome) -> [Substring] {
+            outcome.output.split(separator: "\n").map { $0.prefix(upTo: $0.firstRange(of: "  # ")?.lowerBound ?? $0.endIndex) }
+        }
+        #expect(with.code == 0 && values(with) == values(without) && !values(with).isEmpty)
         let text = try String(contentsOfFile: file, encoding: .utf8)
         for line in without.output.split(separator: "\n") {
             let name = line.split(separator: ":")[0].split(separator: ".").last ?? ""
             #expect(text.contains("\(name):"), "\(line)")
+        }
+    }
+
+    /// The parser adds a default to the help of an option that has a value without being given.
+    @Test func helpNamesADefaultOnce() throws {
+        let root = try gifreel(["--help"])
+        let commands = root.output.matches(of: /(?m)^  ([a-z]+) {3,}/).map { String($0.1) }
+        #expect(commands.count >= 11)
+        for command in commands {
+            let help = try gifreel(["help", command]).output
+            // A new option begins with two spaces.
+            let options = help.replacing(/\n {3,}/, with: " ").split(separator: "\n")
+            for option in options where option.contains("(default: ") {
+                #expect(!option.contains("Default") && !option.contains("(default)"), "\(command): \(option)")
+            }
         }
     }
 

@@ -95,6 +95,27 @@ import Testing
         #expect(lines.last == "\u{1B}[K")
     }
 
+    @Test func aDirectoryEndsWithASummary() throws {
+        let folder = try ScratchDirectory()
+        for name in ["a.gif", "b.gif"] {
+            try Data(GIFBuilder.noise(frames: 3, width: 64, height: 48)).write(to: URL(fileURLWithPath: folder.path(name)))
+        }
+        try folder.write("c.gif", "no GIF")
+        let terminal = try Terminal()
+        let process = Process()
+        process.executableURL = GifreelProcess.executable
+        process.arguments = ["convert", "--to", folder.path("out")] + ["a.gif", "b.gif", "c.gif"].map { folder.path($0) }
+        process.standardError = terminal.terminal
+        try process.start()
+        defer { if process.isRunning { kill(process.processIdentifier, SIGKILL) } }
+        let text = try terminal.readToEnd()
+        try blockUntil("the end of gifreel") { !process.isRunning }
+        let summary = text.split(whereSeparator: \.isNewline).last.map(String.init) ?? ""
+        let expected = /\u{1B}\[K2 of 3 files in \d+\.\d s: [\d.]+ kB became [\d.]+ k?B \(\d+ %\); 1 failed$/
+        #expect(summary.contains(expected), "\(text)")
+        #expect(process.terminationStatus == 1 && folder.names(in: "out") == ["a.mp4", "b.mp4"])
+    }
+
     @Test func theBarAppearsAfterASecond() {
         let began = ContinuousClock.now
         let bar = FrameBar(since: began)

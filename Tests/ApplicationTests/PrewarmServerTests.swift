@@ -73,6 +73,25 @@ extension OperationsTests {
             #expect(try server.request("GET", "/metrics").text.contains(#"gifreel_prewarm_urls_total{result="failed"} 2"#))
         }
 
+        @Test func theCommandListsTheJobs() throws {
+            let gif = GIFBuilder.animation()
+            let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(gif) }])
+            defer { origin.stop() }
+            let server = try GifreelProcess(["admin.token=secret"])
+            func list() throws -> ChildProcess.Outcome {
+                try GifreelCommandLine.run(
+                    ["prewarm", "--list-jobs", "--server", "http://127.0.0.1:\(server.port)"],
+                    environment: ["GIFREEL_ADMIN_TOKEN": "secret"])
+            }
+            let none = try list()
+            #expect(none.code == 0 && none.output == "no jobs", "\(none)")
+            let id = try begin(server, lines([origin.url("/a.gif"), origin.url("/no.gif")]))
+            _ = try wait(server, id) { $0.state == "done" }
+            let one = try list()
+            #expect(one.code == 0 && one.output.hasPrefix("\(id)  20"), "\(one)")
+            #expect(one.output.contains("Z  done, 2 of 2 done: 0 hits, 1 new, 1 failed, "), "\(one)")
+        }
+
         @Test func prewarmingNeedsTheAdminToken() throws {
             let server = try GifreelProcess(["admin.token=secret"])
             #expect(try server.request("POST", "/prewarm", body: [0x5b]).status == 401)

@@ -48,6 +48,33 @@ import Testing
         #expect(server.storedObjects().isEmpty)
     }
 
+    @Test func severalSourcesAreForgottenAtOnce() throws {
+        let gif = gif
+        let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(gif) }, "/b.gif": { _ in .ok(gif + [0]) }])
+        defer { origin.stop() }
+        let server = try GifreelProcess(["admin.token=secret"])
+        let urls = ["/a.gif", "/b.gif"].map { origin.url($0) }
+        for url in urls { #expect(try server.mp4(url).status == 200) }
+        let outcome = try purge(urls + ["--server", "http://127.0.0.1:\(server.port)"], token: "secret")
+        #expect(outcome.code == 0 && outcome.output.matches(of: /: 1 purged, \d+ bytes/).count == 2, "\(outcome)")
+        #expect(server.storedObjects().isEmpty)
+    }
+
+    @Test func theTokenIsReadFromAFile() throws {
+        let folder = try ScratchDirectory()
+        let file = try folder.write("token", "secret\n")
+        let server = try GifreelProcess(environment: ["GIFREEL_ADMIN_TOKEN_FILE": file])
+        let arguments = ["purge", "--all", "--server", "http://127.0.0.1:\(server.port)"]
+        let outcome = try ChildProcess(
+            GifreelProcess.executable, arguments, environment: ["GIFREEL_ADMIN_TOKEN_FILE": file]
+        ).finish()
+        #expect(outcome.code == 0 && outcome.output.hasPrefix("everything: 0 purged"), "\(outcome)")
+        let missing = try ChildProcess(
+            GifreelProcess.executable, arguments, environment: ["GIFREEL_ADMIN_TOKEN_FILE": folder.path("none")]
+        ).finish()
+        #expect(missing.code == 1 && missing.log.contains("none of admin.token cannot be read: No such file"), "\(missing)")
+    }
+
     @Test func aServerIsReachedThroughItsSocket() throws {
         let path = FileManager.default.temporaryDirectory.appendingPathComponent("purge-\(UUID().uuidString.prefix(8))").path
         defer { try? FileManager.default.removeItem(atPath: path) }

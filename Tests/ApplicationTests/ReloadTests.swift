@@ -37,6 +37,35 @@ extension OperationsTests {
             #expect(try server.request("GET", "/cache").status == 404)
         }
 
+        @Test func filesOfSecretsAreReadAgain() throws {
+            try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+            let token = directory.appendingPathComponent("token")
+            try "first\n".write(to: token, atomically: true, encoding: .utf8)
+            let (server, _) = try start("admin:\n  token: {file: \(token.path)}\n")
+            func status(_ token: String) throws -> Int {
+                try server.request("GET", "/cache", headers: ["Authorization: Bearer \(token)"]).status
+            }
+            #expect(try status("first") == 200 && status("second") == 401)
+            try "second\n".write(to: token, atomically: true, encoding: .utf8)
+            try reload(server, until: "changed=admin.token")
+            #expect(try status("first") == 401 && status("second") == 200)
+        }
+
+        @Test func aVariableThatOverridesTheFileIsInTheLog() throws {
+            try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+            let file = directory.appendingPathComponent("settings.yaml")
+            try "limits:\n  frames: 2\n".write(to: file, atomically: true, encoding: .utf8)
+            let server = try GifreelProcess(
+                configuration: file.path, directory: directory,
+                environment: ["GIFREEL_LIMITS_FRAMES": "3", "GIFREEL_LIMITS_SIDE": "100"])
+            let message = "an environment variable overrides the settings file"
+            try server.waitForLog("\(message) overridden=\"\(file.path), line 2\"")
+            #expect(server.log.contains("setting=limits.frames variable=GIFREEL_LIMITS_FRAMES"))
+            try "limits:\n  frames: 2\n  side: 50\n".write(to: file, atomically: true, encoding: .utf8)
+            try reload(server, until: "setting=limits.side variable=GIFREEL_LIMITS_SIDE")
+            #expect(server.log.matches(of: /setting=limits\.frames/).count == 1)
+        }
+
         @Test func hotHitsFollowMaxAgeAndAllowedOrigin() throws {
             let gif = GIFBuilder.animation(frames: 3)
             let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(gif) }])
@@ -212,6 +241,19 @@ extension OperationsTests {
             #expect(next() == "READY=1")
             #expect(server.terminate() == 0)
             #expect(next() == "STOPPING=1")
+            // The watchdog of another process.
+            let other = try GifreelProcess(
+                [], directory: directory.appendingPathComponent("other"),
+                environment: ["NOTIFY_SOCKET": path, "WATCHDOG_USEC": "1000", "WATCHDOG_PID": "1"])
+            #expect(next() == "READY=1")
+            #expect(other.terminate() == 0)
+            #expect(next() == "STOPPING=1")
+            let watched = try GifreelProcess(
+                [], directory: directory.appendingPathComponent("watched"),
+                environment: ["NOTIFY_SOCKET": path, "WATCHDOG_USEC": "200000"])
+            #expect(next() == "READY=1")
+            for _ in 0..<3 { #expect(next() == "WATCHDOG=1") }
+            #expect(watched.terminate() == 0)
         }
     }
 }

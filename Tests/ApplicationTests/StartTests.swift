@@ -3,6 +3,7 @@ import Foundation
 import Logging
 import Media
 import Sandbox
+import Settings
 import TestSupport
 import Testing
 
@@ -131,7 +132,7 @@ extension OperationsTests {
                 zygote.stop()
                 try? FileManager.default.removeItem(at: directory)
             }
-            var configuration = ServiceConfiguration()
+            var configuration = try ServiceConfiguration(Settings())
             configuration.cache.directory = directory.path
             do {
                 _ = try GifreelService(

@@ -54,7 +54,7 @@ package enum RunSummary {
 /// Numbers in messages.
 package enum NumberText {
     /// A count of bytes with a decimal unit: `812 B`, `1.2 MB`.
-    static func bytes(_ bytes: Int) -> String {
+    package static func bytes(_ bytes: Int) -> String {
         var value = Double(bytes)
         for unit in ["B", "kB", "MB", "GB"] {
             if value < 999.5 { return unit == "B" ? "\(bytes) B" : "\(oneDecimal(value)) \(unit)" }
@@ -72,13 +72,13 @@ package enum NumberText {
     }
 
     /// A number rounded to one decimal.
-    static func oneDecimal(_ value: Double) -> String {
+    package static func oneDecimal(_ value: Double) -> String {
         let tenths = Int((value * 10).rounded())
         return "\(tenths / 10).\(tenths % 10)"
     }
 
     /// A percentage without decimals; a dash if the whole is 0.
-    static func percent(_ part: Int, of whole: Int) -> String {
+    package static func percent(_ part: Int, of whole: Int) -> String {
         whole > 0 ? "\(Int((Double(part) * 100 / Double(whole)).rounded())) %" : "–"
     }
 

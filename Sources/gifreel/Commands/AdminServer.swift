@@ -2,11 +2,13 @@ internal import ArgumentParser
 internal import Foundation
 internal import HTTPClient
 internal import Prewarm
+internal import Settings
 internal import SystemIO
 
 /// The arguments of the commands that drive a running server.
 enum AdminServer {
-    static let missingToken = "The server needs its admin token; set GIFREEL_ADMIN_TOKEN or give --token."
+    /// The server of commands that name none.
+    static let address = "http://127.0.0.1:8080"
 
     static func validate(_ server: String) throws {
         if ServerClient.socketPath(server) != nil { return }
@@ -44,9 +46,51 @@ enum AdminServer {
 
     private static func isURL(_ server: String) -> Bool { server.hasPrefix("http://") || server.hasPrefix("https://") }
 
-    /// The token of the argument or else of the environment; nil if both are missing or empty.
-    static func token(_ argument: String?) -> String? {
-        let token = argument ?? ProcessInfo.processInfo.environment["GIFREEL_ADMIN_TOKEN"]
-        return token.flatMap { $0.isEmpty ? nil : $0 }
+    /// The token of the argument, or else of the environment, which may name a file with it.
+    ///
+    /// - Throws: ``SettingsError`` if both are missing or empty.
+    static func token(_ argument: String?) throws(SettingsError) -> String {
+        var token = argument
+        if token == nil {
+            let variables = ProcessInfo.processInfo.environment.filter { $0.key.hasPrefix("GIFREEL_ADMIN_TOKEN") }
+            token = try SettingsReader.read(file: nil, environment: variables, flags: []).settings.admin.token
+        }
+        guard let token, !token.isEmpty else {
+            throw SettingsError("The server needs its admin token; set GIFREEL_ADMIN_TOKEN or give --token.")
+        }
+        return token
+    }
+
+    /// A client of the server with the token of ``token(_:)``.
+    ///
+    /// - Throws: The exit code after a sentence on standard error, if there is no token.
+    static func client(_ server: String, token: String?, timeout: Int = 60) throws(ExitCode) -> ServerClient {
+        do throws(SettingsError) {
+            return ServerClient(server: server, token: try Self.token(token), timeout: timeout)
+        } catch {
+            throw failure(error.description)
+        }
+    }
+
+    /// Sends a request whose answer is a document.
+    ///
+    /// - Throws: The exit code after a sentence on standard error, if the server cannot be reached or refuses.
+    static func document(_ target: String, of client: ServerClient, at server: String) throws(ExitCode) -> Data {
+        let answer: ClientResponse
+        do throws(HTTPError) {
+            answer = try client.send("GET", target)
+        } catch {
+            throw failure("\(server): \(error)")
+        }
+        guard answer.status == 200 else { throw failure(refusal(answer)) }
+        return Data(answer.body)
+    }
+
+    /// - Throws: The exit code after a sentence on standard error, if the document is another one.
+    static func decoded<Document: Decodable>(_ type: Document.Type, _ body: Data) throws(ExitCode) -> Document {
+        guard let document = try? JSONDecoder().decode(type, from: body) else {
+            throw failure("The answer is not that of a Gifreel server of this version.")
+        }
+        return document
     }
 }

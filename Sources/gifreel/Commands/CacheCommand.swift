@@ -1,7 +1,5 @@
 internal import ArgumentParser
-internal import Fetch
 internal import Foundation
-internal import HTTPClient
 internal import Prewarm
 internal import SystemIO
 internal import Web
@@ -21,7 +19,7 @@ struct CacheCommand: ParsableCommand {
     var json = false
 
     @Option(help: "The URL of the server, or unix: and the path of its socket.")
-    var server = "http://127.0.0.1:8080"
+    var server = AdminServer.address
 
     @Option(help: "The admin token. Prefer GIFREEL_ADMIN_TOKEN: other users of the machine can see command lines.")
     var token: String?
@@ -32,20 +30,12 @@ struct CacheCommand: ParsableCommand {
 
     /// Exits with 1 if the server cannot be reached or refuses.
     func run() throws {
-        guard let token = AdminServer.token(token) else { throw AdminServer.failure(AdminServer.missingToken) }
-        let client = ServerClient(server: server, token: token)
+        let client = try AdminServer.client(server, token: token)
         let targets = urls.isEmpty ? ["/cache"] : urls.map { "/cache?url=\(PercentEncoding.encode($0))" }
         for target in targets {
-            let answer: ClientResponse
-            do throws(HTTPError) {
-                answer = try client.send("GET", target)
-            } catch {
-                throw AdminServer.failure("\(server): \(error)")
-            }
-            let body = Data(answer.body)
-            guard answer.status == 200 else { throw AdminServer.failure(AdminServer.refusal(answer)) }
+            let body = try AdminServer.document(target, of: client, at: server)
             if json {
-                print(answer.text)
+                print(String(decoding: body, as: UTF8.self))
             } else if urls.isEmpty {
                 try Self.printNumbers(body)
             } else {
@@ -55,7 +45,7 @@ struct CacheCommand: ParsableCommand {
     }
 
     private static func printRenditions(_ body: Data) throws {
-        let listed = try decoded(CacheListing.self, body)
+        let listed = try AdminServer.decoded(CacheListing.self, body)
         print("\(listed.url): \(listed.renditions.isEmpty ? "nothing stored" : "\(listed.renditions.count) stored")")
         for rendition in listed.renditions {
             let options = rendition.options.sorted { $0.key < $1.key }.map { ",\($0.key)=\($0.value)" }.joined()
@@ -86,19 +76,12 @@ struct CacheCommand: ParsableCommand {
     }
 
     private static func printNumbers(_ body: Data) throws {
-        let numbers = try decoded(Numbers.self, body)
+        let numbers = try AdminServer.decoded(Numbers.self, body)
         let used = numbers.limitBytes > 0 ? Double(numbers.diskBytes) * 100 / Double(numbers.limitBytes) : 0
         print("renditions   \(numbers.objects), \(numbers.bytes) bytes, under \(numbers.aliases) addresses")
         print("disk         \(numbers.diskBytes) of \(numbers.limitBytes) bytes (\(Int(used)) %)")
         print("look-ups     \(numbers.hits) hits, \(numbers.misses) misses since the start")
         print("evictions    \(numbers.evictions)")
         print("in progress  \(numbers.inProgress)")
-    }
-
-    private static func decoded<Document: Decodable>(_ type: Document.Type, _ body: Data) throws -> Document {
-        guard let document = try? JSONDecoder().decode(type, from: body) else {
-            throw AdminServer.failure("The answer is not that of a Gifreel server of this version.")
-        }
-        return document
     }
 }

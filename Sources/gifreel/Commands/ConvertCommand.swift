@@ -3,6 +3,7 @@ internal import Foundation
 internal import Glibc
 internal import HTTP
 internal import Media
+internal import Prewarm
 internal import Renditions
 internal import Sandbox
 internal import Synchronization
@@ -130,20 +131,20 @@ struct ConvertCommand: ParsableCommand {
         let progress = Progress(total: files.count, isShown: directory != nil && isatty(STDERR_FILENO) == 1)
         let threads = (0..<workers).compactMap { _ in
             SystemThread.start(name: "gifreel-convert") {
-                while let index = progress.takeNext() { progress.count(isConverted: Self.convertOne(files[index])) }
+                while let index = progress.takeNext() { progress.count(Self.convertOne(files[index])) }
             }
         }
         for thread in threads { thread.join() }
         return progress.finish()
     }
 
-    private static func convertOne(_ file: ConvertFile) -> Bool {
+    /// The sizes of input and output; nil after a failure, which standard error names.
+    private static func convertOne(_ file: ConvertFile) -> (input: Int, output: Int)? {
         do throws(ConvertFailure) {
-            try file.run()
-            return true
+            return try file.run()
         } catch {
             _ = failure(error.path, error.code, error.sentence)
-            return false
+            return nil
         }
     }
 
@@ -154,11 +155,20 @@ struct ConvertCommand: ParsableCommand {
     }
 }
 
-/// Hands out the files, counts those that are done, and draws a progress bar on one line of a terminal.
+/// Hands out the files and counts those that are done. On a terminal, draws a progress bar, and at the end a summary in its place.
 private final class Progress: Sendable {
+    private struct State {
+        var next = 0
+        var done = 0
+        var failed = 0
+        /// Bytes of the files that are converted, and of their results.
+        var sizes = (input: 0, output: 0)
+    }
+
     private let total: Int
     private let isShown: Bool
-    private let state = Mutex((next: 0, done: 0, failed: 0))
+    private let start = ContinuousClock.now
+    private let state = Mutex(State())
 
     init(total: Int, isShown: Bool) {
         self.total = total
@@ -174,10 +184,16 @@ private final class Progress: Sendable {
         }
     }
 
-    func count(isConverted: Bool) {
+    /// - Parameter sizes: The bytes of the file and its result; nil if it failed.
+    func count(_ sizes: (input: Int, output: Int)?) {
         state.withLock { state in
             state.done += 1
-            if !isConverted { state.failed += 1 }
+            if let sizes {
+                state.sizes.input += sizes.input
+                state.sizes.output += sizes.output
+            } else {
+                state.failed += 1
+            }
             guard isShown else { return }
             let width = 30
             let filled = state.done * width / max(1, total)
@@ -186,10 +202,20 @@ private final class Progress: Sendable {
         }
     }
 
-    /// Ends the progress bar and returns the number of files that failed.
+    /// Writes the summary and returns the number of files that failed.
     func finish() -> Int {
         state.withLock { state in
-            if isShown { StandardError.write("\n") }
+            if isShown {
+                let seconds = NumberText.oneDecimal(start.duration(to: .now) / .seconds(1))
+                let (input, output) = state.sizes
+                let sizes =
+                    output == 0
+                    ? ""
+                    : ": \(NumberText.bytes(input)) became \(NumberText.bytes(output)) (\(NumberText.percent(output, of: input)))"
+                let failures = state.failed == 0 ? "" : "; \(state.failed) failed"
+                // Erases the bar.
+                StandardError.write("\r\u{1B}[K\(total - state.failed) of \(total) files in \(seconds) s\(sizes)\(failures)\n")
+            }
             return state.failed
         }
     }

@@ -55,13 +55,19 @@ struct ConvertFile: Sendable {
 
     /// Converts. Blocks until the output is complete.
     ///
+    /// - Returns: The sizes of input and output, in bytes.
     /// - Throws: ``ConvertFailure`` with the same codes as the server's. The output's path is unchanged then.
-    func run() throws(ConvertFailure) {
+    func run() throws(ConvertFailure) -> (input: Int, output: Int) {
         let (gif, count) = try readInput()
         let file = try writing { () throws(SystemError) in try OutputFile(output) }
         do throws(ConvertFailure) {
             try convert(gif, count, to: file.descriptor)
-            try writing { () throws(SystemError) in try file.complete() }
+            let size = try writing { () throws(SystemError) in
+                let size = try file.descriptor.size()
+                try file.complete()
+                return size
+            }
+            return (count, size)
         } catch {
             file.discard()
             throw error

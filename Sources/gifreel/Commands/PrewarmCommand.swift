@@ -17,12 +17,12 @@ struct PrewarmCommand: ParsableCommand {
         discussion: """
             A list consists of plain lines, NDJSON as for POST /prewarm, a sitemap, or an HTML page. With --server, a running \
             server makes the renditions at lower priority than requests. Without it, this command makes them in the cache \
-            directory of the settings, which no server may be using.
+            directory of the settings, which no server may be using. --list-jobs shows what a server has accepted.
 
             After an interruption, the same command continues where it stopped.
 
-            Exit status: 0 if all renditions are in the cache, 1 if some failed, 2 for wrong arguments or lists, 130 after \
-            an interruption.
+            Exit status: 0 if all renditions are in the cache, 1 if some failed, 64 for wrong arguments or lists, 130 \
+            after an interruption.
             """)
 
     @Argument(help: "Files with lists; - is standard input.")
@@ -30,6 +30,11 @@ struct PrewarmCommand: ParsableCommand {
 
     @Option(help: ArgumentHelp("The URL of the server, such as http://127.0.0.1:8080.", valueName: "url"))
     var server: String?
+
+    @Flag(
+        help: ArgumentHelp(
+            "Lists the jobs of the server, newest first. Default of --server: \(AdminServer.address)."))
+    var listJobs = false
 
     @Option(
         help: "The admin token of the server. Prefer GIFREEL_ADMIN_TOKEN: other users of the machine can see command lines.")
@@ -61,7 +66,7 @@ struct PrewarmCommand: ParsableCommand {
     var option: [String] = []
 
     @Option(help: "Renditions to make at the same time. Default: one per processor.")
-    var concurrency: Int = ProcessInfo.processInfo.activeProcessorCount
+    var concurrency: Int?
 
     @Option(help: "Further attempts after an origin has failed.")
     var retries: Int = 2
@@ -79,7 +84,7 @@ struct PrewarmCommand: ParsableCommand {
         separator: ", ")
 
     func validate() throws {
-        if !(1...1024).contains(concurrency) { throw ValidationError("--concurrency must be from 1 to 1024.") }
+        if let concurrency, !(1...1024).contains(concurrency) { throw ValidationError("--concurrency must be from 1 to 1024.") }
         if !(0...20).contains(retries) { throw ValidationError("--retries must be from 0 to 20.") }
         for name in format {
             guard let format = Rendition.Format(rawValue: name) else {
@@ -95,6 +100,7 @@ struct PrewarmCommand: ParsableCommand {
         if let base, !base.hasPrefix("http://"), !base.hasPrefix("https://") {
             throw ValidationError("--base is “\(base)”; it must be an http or https URL, such as https://example.com/gifs/.")
         }
+        if listJobs && files != ["-"] { throw ValidationError("--list-jobs takes no lists.") }
         if let server { try AdminServer.validate(server) }
         if server != nil && (configurationFile != nil || !settings.isEmpty) {
             throw ValidationError("--config and --set cannot be combined with --server.")
@@ -103,6 +109,9 @@ struct PrewarmCommand: ParsableCommand {
             throw ValidationError("--report is \(report), but the directory \(Files.directory(of: report)) does not exist.")
         }
     }
+
+    /// The value of `--concurrency`, or the number of processors.
+    private var parallelism: Int { concurrency ?? ProcessInfo.processInfo.activeProcessorCount }
 
     /// The signals that stop a run.
     private static let stopSignals = [SIGINT, SIGTERM]
@@ -121,8 +130,39 @@ struct PrewarmCommand: ParsableCommand {
     /// Exits with 0 if all renditions are in the cache, 1 if some failed, 64 if the lists are wrong, and 130 after SIGINT or
     /// SIGTERM.
     func run() throws {
+        if listJobs { return try printJobs() }
         let code = makeRenditions()
         if code != 0 { throw ExitCode(code) }
+    }
+
+    /// The answer to `GET /prewarm`.
+    private struct Jobs: Decodable {
+        struct Job: Decodable {
+            var id: String
+            var added: Int64
+            var state: String
+            var total: Int
+            var done: Int
+            var failed: Int
+            var hits: Int
+            var new: Int
+            var saved: Int
+        }
+        var jobs: [Job]
+    }
+
+    /// Prints a line per job of the server.
+    private func printJobs() throws {
+        let address = server ?? AdminServer.address
+        let client = try AdminServer.client(address, token: token)
+        let list = try AdminServer.decoded(Jobs.self, AdminServer.document("/prewarm", of: client, at: address))
+        if list.jobs.isEmpty { print("no jobs") }
+        for job in list.jobs {
+            let time = Date(timeIntervalSince1970: Double(job.added)).formatted(.iso8601)
+            print(
+                "\(job.id)  \(time)  \(job.state), \(job.done) of \(job.total) done: \(job.hits) hits, \(job.new) new, "
+                    + "\(job.failed) failed, \(NumberText.bytes(job.saved)) saved")
+        }
     }
 
     private func makeRenditions() -> Int32 {
@@ -191,14 +231,14 @@ struct PrewarmCommand: ParsableCommand {
             journal = try RunJournal(path: self.journal ?? defaultJournal(entries))
             prewarmRun = PrewarmRun(entries, journal: journal)
             if let server {
-                guard let token = AdminServer.token(token) else { throw PrewarmRunError(AdminServer.missingToken) }
+                let token = try AdminServer.token(token)
                 backend = RemoteBackend(
-                    server: server, concurrency: concurrency, retries: retries,
+                    server: server, concurrency: parallelism, retries: retries,
                     client: ServerClient(server: server, token: token), threads: threads)
             } else {
                 let opened = try openLocalPipeline(zygote)
                 backend = LocalBackend(
-                    pipeline: opened.pipeline, describe: PrewarmFailure.init, concurrency: concurrency, retries: retries)
+                    pipeline: opened.pipeline, describe: PrewarmFailure.init, concurrency: parallelism, retries: retries)
                 local = opened
             }
         } catch {
@@ -273,7 +313,7 @@ struct PrewarmCommand: ParsableCommand {
 
     private func openLocalPipeline(_ zygote: Zygote?) throws -> LocalPipeline {
         guard let zygote else { throw PrewarmRunError("There is no worker process.") }
-        return try LocalPipeline(try serviceConfiguration(), zygote: zygote, concurrency: concurrency) {
+        return try LocalPipeline(try serviceConfiguration(), zygote: zygote, concurrency: parallelism) {
             _ = Self.complain($0, 0)
         }
     }

@@ -33,7 +33,7 @@ struct PurgeCommand: ParsableCommand {
     var wait: String?
 
     @Option(help: "The URL of the server, or unix: and the path of its socket.")
-    var server = "http://127.0.0.1:8080"
+    var server = AdminServer.address
 
     @Option(help: "The admin token. Prefer GIFREEL_ADMIN_TOKEN: other users of the machine can see command lines.")
     var token: String?
@@ -57,9 +57,8 @@ struct PurgeCommand: ParsableCommand {
     /// Purges one scope after the other and prints the result of each. Exits with 1 if the server cannot be reached or refuses,
     /// or if a purge is not in force on every node.
     func run() throws {
-        guard let token = AdminServer.token(token) else { throw AdminServer.failure(AdminServer.missingToken) }
         let seconds = Int((waitTime ?? .zero).components.seconds)
-        let client = ServerClient(server: server, token: token, timeout: 60 + seconds)
+        let client = try AdminServer.client(server, token: token, timeout: 60 + seconds)
         let fields = waitTime == nil ? [] : ["Prefer: wait=\(seconds)"]
         var isComplete = true
         for scope in scopes {

@@ -31,7 +31,7 @@ struct RewriteCommand: ParsableCommand {
 
     @Option(
         help:
-            "The formats that are replaced: gif, apng (also .png), webp, avif, mp4, mov and webm, separated by commas. Default: gif."
+            "The formats that are replaced: gif, apng (also .png), webp, avif, mp4, mov and webm, separated by commas."
     )
     var sources = "gif"
 

@@ -58,6 +58,8 @@ struct ServeCommand: ParsableCommand {
         }
         let manager = ServiceManager()
         manager.ready()
+        let watchdog = manager.startWatchdog { [service = running.service] in service.ping($0) }
+        defer { watchdog?.cancel() }
         while signals.waitForOne() == SIGHUP {
             manager.reloading()
             running = reload(running)
@@ -84,6 +86,8 @@ struct ServeCommand: ParsableCommand {
         var service: GifreelService
         /// The settings in force.
         var settings: Settings
+        /// Those that the log has named.
+        var overrides: [SettingsReader.Override]
         /// Its format is that of the start: only a restart changes it.
         var log: LogOutput
         var accessLog: HTTPAccessLogWriter?
@@ -91,16 +95,17 @@ struct ServeCommand: ParsableCommand {
     }
 
     private func start(_ zygote: Zygote) throws -> Running {
-        let (settings, ignoredVariables) = try readSettings()
-        var configuration = try ServiceConfiguration(settings)
+        let read = try readSettings()
+        var configuration = try ServiceConfiguration(read.settings)
         let descriptorWarning = configuration.fit(descriptorLimit: DescriptorLimit.current)
         let log = LogOutput(format: configuration.logFormat == .json ? .json : .text, level: configuration.logLevel)
         let logger = log.makeLogger(metadataProvider: .request)
-        if !ignoredVariables.isEmpty {
+        if !read.ignoredVariables.isEmpty {
             logger.notice(
                 "ignored environment variables that Kubernetes sets for a service named gifreel",
-                metadata: ["names": "\(ignoredVariables.joined(separator: ", "))"])
+                metadata: ["names": "\(read.ignoredVariables.joined(separator: ", "))"])
         }
+        Self.log(read.overrides, to: logger)
         if let descriptorWarning { logger.warning("\(descriptorWarning)") }
         let accessLog = Self.accessLog(configuration)
         if let warning = try ConfinementCheck.check(zygote.confinement(), isRequired: configuration.requiresSandbox) {
@@ -113,21 +118,35 @@ struct ServeCommand: ParsableCommand {
                 [(log: "service", lines: log.droppedLines), (log: "access", lines: accessLog?.droppedLines ?? 0)]
             })
         try service.start()
-        return Running(service: service, settings: settings, log: log, accessLog: accessLog, logger: logger)
+        return Running(
+            service: service, settings: read.settings, overrides: read.overrides, log: log, accessLog: accessLog, logger: logger
+        )
+    }
+
+    /// Names the variables that override the settings file: a change of the file has no effect there.
+    private static func log(_ overrides: [SettingsReader.Override], to logger: Logger) {
+        for each in overrides {
+            logger.notice(
+                "an environment variable overrides the settings file",
+                metadata: ["setting": "\(each.setting)", "variable": "\(each.variable)", "overridden": "\(each.overridden)"])
+        }
     }
 
     /// Reads the settings again and applies those that can change. If they are wrong, nothing changes.
     private func reload(_ running: Running) -> Running {
         do {
-            let plan = ReloadPlan(from: running.settings, to: try readSettings().settings)
+            let read = try readSettings()
+            let plan = ReloadPlan(from: running.settings, to: read.settings)
             // A setting that keeps its old value may not fit the new value of another one.
             try plan.settings.validate()
             let configuration = try ServiceConfiguration(plan.settings)
             var next = running
             next.settings = plan.settings
+            next.overrides = read.overrides
             try running.service.reload(configuration, logger: next.logger)
             running.log.level = configuration.logLevel
             next.logger.notice("settings read again", metadata: ["changed": "\(plan.changed.joined(separator: ", "))"])
+            Self.log(read.overrides.filter { !running.overrides.contains($0) }, to: next.logger)
             if !plan.waiting.isEmpty {
                 next.logger.warning("a restart is needed", metadata: ["settings": "\(plan.waiting.joined(separator: ", "))"])
             }
@@ -138,23 +157,24 @@ struct ServeCommand: ParsableCommand {
         }
     }
 
-    private func readSettings() throws(SettingsError) -> (settings: Settings, ignoredVariables: [String]) {
-        let result = try SettingsReader.read(
-            file: file, environment: ProcessInfo.processInfo.environment, flags: settings)
-        return (result.settings, result.ignoredVariables)
+    private func readSettings() throws(SettingsError) -> SettingsReader.Result {
+        try SettingsReader.read(file: file, environment: ProcessInfo.processInfo.environment, flags: settings)
     }
 
-    /// Checks the settings, and prints each one in force with its secrets masked.
+    /// Checks the settings, and prints each one in force with its origin, secrets masked.
     private func checkSettings() throws {
         do {
-            let (settings, ignoredVariables) = try readSettings()
-            let configuration = try ServiceConfiguration(settings)
+            let read = try readSettings()
+            let configuration = try ServiceConfiguration(read.settings)
             try StartCheck.check(configuration)
-            if !ignoredVariables.isEmpty {
-                StandardError.write("gifreel: ignored, set by Kubernetes: \(ignoredVariables.joined(separator: ", "))\n")
+            if !read.ignoredVariables.isEmpty {
+                StandardError.write("gifreel: ignored, set by Kubernetes: \(read.ignoredVariables.joined(separator: ", "))\n")
+            }
+            for each in read.overrides {
+                StandardError.write("gifreel: \(each.variable) overrides \(each.setting) of \(each.overridden)\n")
             }
             for package in LinkedPackages.program.outdated() { StandardError.write("gifreel: \(package)\n") }
-            for line in settings.lines { print(line) }
+            for line in read.lines { print(line) }
             if connect { try connectParts(configuration) }
         } catch let error as SettingsError {
             throw Self.failure(error.description)

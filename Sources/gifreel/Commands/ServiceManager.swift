@@ -1,12 +1,20 @@
 internal import CLinux
+internal import Dispatch
 internal import Glibc
 
 /// Reports the state of the service to systemd (sd_notify(3)). Does nothing without `NOTIFY_SOCKET`.
 struct ServiceManager: Sendable {
     private let address: String?
+    /// The time after which systemd ends a service that does not report; nil for no such limit.
+    private let watchdogLimit: Duration?
 
-    init(address: String? = getenv("NOTIFY_SOCKET").map { String(cString: $0) }) {
-        self.address = address
+    init() {
+        func variable(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
+        address = variable("NOTIFY_SOCKET")
+        let limit = variable("WATCHDOG_USEC").flatMap { Int64($0) }.flatMap { $0 > 0 ? Duration.microseconds($0) : nil }
+        // The variables may be those of a parent process.
+        let isMeant = variable("WATCHDOG_PID").map { $0 == String(getpid()) } ?? true
+        watchdogLimit = isMeant ? limit : nil
     }
 
     /// Reports that the server answers requests.
@@ -14,12 +22,27 @@ struct ServiceManager: Sendable {
 
     /// Reports that a reload has begun; ``ready()`` must follow.
     func reloading() {
-        var now = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &now)
-        send("RELOADING=1\nMONOTONIC_USEC=\(now.tv_sec * 1_000_000 + now.tv_nsec / 1000)")
+        // The clock of Dispatch is CLOCK_MONOTONIC.
+        send("RELOADING=1\nMONOTONIC_USEC=\(DispatchTime.now().uptimeNanoseconds / 1000)")
     }
 
     func stopping() { send("STOPPING=1") }
+
+    /// Reports twice within the limit of the watchdog that the service is alive, as sd_watchdog_enabled(3) recommends, if it is.
+    ///
+    /// - Parameter ping: Calls its argument, on any thread, if the service is alive.
+    /// - Returns: The timer, which runs until it is released; nil without a limit.
+    func startWatchdog(_ ping: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void) -> (any DispatchSourceTimer)? {
+        guard address != nil, let watchdogLimit else { return nil }
+        // Sending may block, which the thread that answers must not.
+        let queue = DispatchQueue(label: "gifreel-watchdog")
+        let timer = DispatchSource.makeTimerSource(queue: queue)
+        let interval = Int(clamping: Int64(watchdogLimit / .microseconds(1)) / 2)
+        timer.schedule(deadline: .now(), repeating: .microseconds(max(1, interval)))
+        timer.setEventHandler { ping { queue.async { send("WATCHDOG=1") } } }
+        timer.resume()
+        return timer
+    }
 
     /// Errors are ignored: systemd has time limits of its own.
     private func send(_ state: String) {

@@ -18,34 +18,62 @@ extension ServiceConfiguration {
     /// - Throws: ``SettingsError`` for the first pattern, address, URL or name that is wrong, or for a configuration that a
     ///   target refuses.
     package init(_ settings: Settings) throws(SettingsError) {
-        self.init()
-        try mapServer(settings)
-        mapCache(settings.cache)
-        try mapSources(settings.sources)
-        mapTranscoding(settings.transcode, settings.limits)
+        let configuredMounts = try ConfiguredMounts(settings.mounts, store: settings.store.s3)
+        mounts = configuredMounts.mounts
+
+        http = try Self.http(settings.server, settings.log)
+        shutdownDelay = settings.server.shutdownDelay
+        portFile = settings.server.portFile
+        allowOrigin = settings.server.allowOrigin
+        publicURL = try Self.publicURL(settings.server)
+        hasHomePage = settings.pages.home
+
+        cache = Self.cache(settings.cache)
+        originRules = Self.originRules(settings.cache, configuredMounts)
+        goneGrace = settings.cache.goneGrace
+        maxAge = Int(settings.cache.maxAge.components.seconds)
+        cdnMaxAge = settings.cache.cdnMaxAge.map { Int($0.components.seconds) }
+
+        fetch = try Self.fetch(settings.sources, configuredMounts)
+        limits = Self.mediaLimits(settings.limits, settings.sources)
+        allowance = WorkerJob.Allowance(
+            cpu: Int(settings.limits.cpu.components.seconds), memory: settings.limits.memory.bytes)
+        let processors = HTTPServerConfiguration().threads
+        pool = WorkerPoolConfiguration(
+            workers: settings.transcode.workers ?? processors, queue: settings.transcode.queue, threadsAlone: processors)
+        queueTimeout = settings.transcode.queueTimeout
+        waitTimeout = settings.transcode.waitTimeout
+        queueBytes = settings.transcode.queueBytes.bytes
         requiresSandbox = settings.sandbox.require
+
         signingKeys = try SigningKeys(settings.signing)
+        requiresSignature = settings.sources.requireSignature ?? !signingKeys.isEmpty
+        options = settings.options.allow == .presets ? .presets : .any
+        defaults = RenditionDefaults()
         defaults.presets = try RenditionPresets(settings.presets)
+        defaults.undither = settings.renditions.undither == .auto
+        av1After = try Self.av1After(settings.renditions)
+        rateLimit = RateLimit(settings.rateLimit.missesPerMinute, burst: settings.rateLimit.burst)
+        uploadLimit = RateLimit(settings.rateLimit.uploadsPerMinute, burst: settings.rateLimit.uploadBurst)
+        byteLimit = settings.rateLimit.bytesPerMinute.map { RateLimit(perMinute: $0.bytes, burst: $0.bytes) }
+
+        store = try Self.store(settings.store.s3, cacheDirectory: cache.directory)
+        storeDrainTimeout = settings.store.s3.drainTimeout
+        cluster = try Self.cluster(settings.cluster)
+        catchUpLimit = settings.cluster.catchUp
+
+        adminToken = settings.admin.token
+        maxStatuses = settings.async.maxStatuses
+        prewarm = PrewarmQueue.Limits(
+            concurrency: settings.prewarm.concurrency ?? max(1, pool.workers / 2), urls: settings.prewarm.maxURLs)
         purgeHooks = try settings.purge.hooks.sorted { $0.key < $1.key }.map { name, hook throws(SettingsError) in
             try PurgeHook(hook, named: name)
         }
-        options = settings.options.allow == .presets ? .presets : .any
-        requiresSignature = settings.sources.requireSignature ?? !signingKeys.isEmpty
-        mapLimits(settings.rateLimit)
-        try mapMounts(settings.mounts, settings.store.s3)
-        try mapStore(settings.store.s3)
-        try mapCluster(settings.cluster)
-        hasHomePage = settings.pages.home
-        maxStatuses = settings.async.maxStatuses
         webhooks = Webhooks.Policy(
             allow: try SettingParser.list(
                 settings.webhooks.allow, "webhooks.allow", "a pattern such as hooks.example.com/gifs/"
             ) { SourcePattern($0) },
             key: settings.webhooks.key)
-        try mapRenditions(settings.renditions)
-        adminToken = settings.admin.token
-        prewarm.concurrency = settings.prewarm.concurrency ?? max(1, pool.workers / 2)
-        prewarm.urls = settings.prewarm.maxURLs
         guard let readers = ClientList(settings.metrics.allow) else {
             let text = settings.metrics.allow.joined(separator: ",")
             throw .wrongValue("metrics.allow", text, "a list of addresses, networks or unix")
@@ -54,12 +82,11 @@ extension ServiceConfiguration {
         tracing = try TracingConfiguration(settings.tracing, node: cluster?.node ?? settings.cluster.node ?? NodeName.current)
         logLevel = Logger.Level(rawValue: settings.log.level.rawValue) ?? .info
         logFormat = settings.log.format
-        http.recordsClientFields = settings.log.client
         try validate()
     }
 
-    private mutating func mapServer(_ settings: Settings) throws(SettingsError) {
-        let server = settings.server
+    private static func http(_ server: Settings.Server, _ log: Settings.Log) throws(SettingsError) -> HTTPServerConfiguration {
+        var http = HTTPServerConfiguration()
         http.host = server.host ?? ""
         http.port = server.port
         http.unixPath = server.unixPath
@@ -78,31 +105,39 @@ extension ServiceConfiguration {
         // The limit of the engine lives as long as the server. It is that of the largest value of sources.max_bytes, which
         // each upload checks, so that a reload can raise it.
         http.maxBodyBytes = 2 << 30 + FormSink.overhead
-        shutdownDelay = server.shutdownDelay
-        portFile = server.portFile
-        allowOrigin = server.allowOrigin
-        if let text = server.publicURL {
-            let canonical = try SettingParser.url(text, "server.public_url").canonical
-            publicURL = canonical.hasSuffix("/") ? String(canonical.dropLast()) : canonical
-        }
+        http.recordsClientFields = log.client
+        return http
     }
 
-    private mutating func mapCache(_ settings: Settings.Cache) {
+    private static func publicURL(_ server: Settings.Server) throws(SettingsError) -> String? {
+        guard let text = server.publicURL else { return nil }
+        let canonical = try SettingParser.url(text, "server.public_url").canonical
+        return canonical.hasSuffix("/") ? String(canonical.dropLast()) : canonical
+    }
+
+    private static func cache(_ settings: Settings.Cache) -> CacheConfiguration {
+        var cache = CacheConfiguration()
         cache.directory = settings.dir
         cache.maxBytes = Int64(settings.maxBytes.bytes)
         cache.minFreeBytes = Int64(settings.minFreeBytes.bytes)
         cache.freshFor = settings.freshFor.components.seconds
         cache.staleFor = settings.staleFor.components.seconds
-        originRules = OriginRules(
-            isObeyed: settings.obeyOrigin, shortest: settings.minFreshFor.components.seconds,
-            longest: settings.maxFreshFor.components.seconds)
-        originRules.defaultLifetime = cache.freshFor
-        goneGrace = settings.goneGrace
-        maxAge = Int(settings.maxAge.components.seconds)
-        cdnMaxAge = settings.cdnMaxAge.map { Int($0.components.seconds) }
+        return cache
     }
 
-    private mutating func mapSources(_ settings: Settings.Sources) throws(SettingsError) {
+    private static func originRules(_ settings: Settings.Cache, _ mounts: ConfiguredMounts) -> OriginRules {
+        var rules = OriginRules(
+            isObeyed: settings.obeyOrigin, shortest: settings.minFreshFor.components.seconds,
+            longest: settings.maxFreshFor.components.seconds)
+        rules.defaultLifetime = settings.freshFor.components.seconds
+        rules.freshFor = mounts.freshFor
+        return rules
+    }
+
+    private static func fetch(
+        _ settings: Settings.Sources, _ mounts: ConfiguredMounts
+    ) throws(SettingsError) -> FetchConfiguration {
+        var fetch = FetchConfiguration()
         fetch.allow = try SettingParser.list(settings.allow, "sources.allow", "a pattern such as *.example.com/media/") {
             SourcePattern($0)
         }
@@ -121,81 +156,62 @@ extension ServiceConfiguration {
         fetch.concurrency = settings.concurrency
         fetch.loopName = settings.loopName
         fetch.userAgent = "gifreel/\(Gifreel.version)"
+        fetch.allow += mounts.patterns
+        fetch.originFields = mounts.originFields
+        fetch.signedSources = mounts.mounts.values.flatMap(\.signedSources)
+        fetch.buckets = mounts.buckets
+        fetch.directories = mounts.directories
+        return fetch
+    }
+
+    private static func mediaLimits(_ settings: Settings.Limits, _ sources: Settings.Sources) -> MediaLimits {
+        var limits = MediaLimits()
+        limits.side = settings.side
+        limits.canvasPixels = settings.canvasPixels
+        limits.totalPixels = settings.totalPixels
+        limits.pixelsPerByte = settings.pixelsPerByte
+        limits.frames = settings.frames
+        limits.duration = Int(settings.duration / .milliseconds(10))
+        limits.clipDuration = Int(settings.clipDuration / .milliseconds(10))
         limits.formats = SourceFormats(
-            SourceFormat.allCases.filter { format in settings.formats.contains { $0.rawValue == format.name } })
+            SourceFormat.allCases.filter { format in sources.formats.contains { $0.rawValue == format.name } })
+        return limits
     }
 
-    private mutating func mapTranscoding(_ settings: Settings.Transcode, _ limits: Settings.Limits) {
-        let processors = HTTPServerConfiguration().threads
-        pool.threadsAlone = processors
-        pool.workers = settings.workers ?? processors
-        pool.queue = settings.queue
-        queueTimeout = settings.queueTimeout
-        waitTimeout = settings.waitTimeout
-        queueBytes = settings.queueBytes.bytes
-        self.limits.side = limits.side
-        self.limits.canvasPixels = limits.canvasPixels
-        self.limits.totalPixels = limits.totalPixels
-        self.limits.pixelsPerByte = limits.pixelsPerByte
-        self.limits.frames = limits.frames
-        self.limits.duration = Int(limits.duration / .milliseconds(10))
-        self.limits.clipDuration = Int(limits.clipDuration / .milliseconds(10))
-        allowance = WorkerJob.Allowance(cpu: Int(limits.cpu.components.seconds), memory: limits.memory.bytes)
-    }
-
-    private mutating func mapLimits(_ settings: Settings.RateLimit) {
-        rateLimit = RateLimit(settings.missesPerMinute, burst: settings.burst)
-        uploadLimit = RateLimit(settings.uploadsPerMinute, burst: settings.uploadBurst)
-        byteLimit = settings.bytesPerMinute.map { RateLimit(perMinute: $0.bytes, burst: $0.bytes) }
-    }
-
-    private mutating func mapMounts(
-        _ settings: [String: Settings.Mount], _ store: Settings.Store.S3
-    ) throws(SettingsError) {
-        let configured = try ConfiguredMounts(settings, store: store)
-        mounts = configured.mounts
-        fetch.allow += configured.patterns
-        fetch.originFields = configured.originFields
-        fetch.signedSources = configured.mounts.values.flatMap(\.signedSources)
-        fetch.buckets = configured.buckets
-        fetch.directories = configured.directories
-        originRules.freshFor = configured.freshFor
-    }
-
-    private mutating func mapRenditions(_ settings: Settings.Renditions) throws(SettingsError) {
-        defaults.undither = settings.undither == .auto
-        av1After = settings.av1 == .background ? settings.av1After : nil
-        guard av1After == nil || LinkedLibraries.has(.av1) else {
+    private static func av1After(_ settings: Settings.Renditions) throws(SettingsError) -> Int? {
+        guard settings.av1 == .background else { return nil }
+        guard LinkedLibraries.has(.av1) else {
             throw SettingsError(
                 "renditions.av1 is background, but this libavcodec has no encoder for AV1; set it to on_request.")
         }
+        return settings.av1After
     }
 
-    private mutating func mapStore(_ settings: Settings.Store.S3) throws(SettingsError) {
-        storeDrainTimeout = settings.drainTimeout
-        guard let bucket = settings.bucket else { return }
+    private static func store(
+        _ settings: Settings.Store.S3, cacheDirectory: String
+    ) throws(SettingsError) -> SharedStoreConfiguration? {
+        guard let bucket = settings.bucket else { return nil }
         do throws(StoreConfigurationError) {
             var store = SharedStoreConfiguration(bucket: try S3Bucket(settings, name: bucket))
             store.prefix = settings.prefix ?? ""
             store.timeout = settings.timeout
             store.lookupTimeout = settings.lookupTimeout
             store.fileExtensions = Rendition.Format.allCases.map(\.rawValue) + [Rendition.Format.original.rawValue]
-            store.outbox.directory = cache.directory + "/outbox"
+            store.outbox.directory = cacheDirectory + "/outbox"
             store.outbox.maxBytes = settings.queueBytes.bytes
             try store.validate()
-            self.store = store
+            return store
         } catch {
             throw SettingsError("store.s3.\(error)")
         }
     }
 
-    private mutating func mapCluster(_ settings: Settings.Cluster) throws(SettingsError) {
-        guard let redis = settings.redis else { return }
+    private static func cluster(_ settings: Settings.Cluster) throws(SettingsError) -> ClusterConfiguration? {
+        guard let redis = settings.redis else { return nil }
         do throws(ClusterConfiguration.Invalid) {
-            cluster = try ClusterConfiguration(
-                address: redis, name: settings.name, node: settings.node)
-            cluster?.aloneLimit = settings.alone
-            catchUpLimit = settings.catchUp
+            var cluster = try ClusterConfiguration(address: redis, name: settings.name, node: settings.node)
+            cluster.aloneLimit = settings.alone
+            return cluster
         } catch {
             throw SettingsError("cluster.\(error.setting): \(error)")
         }

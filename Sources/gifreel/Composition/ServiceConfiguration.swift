@@ -11,53 +11,53 @@ package import Settings
 package import SharedStore
 package import Web
 
-/// The configuration of each target, made from the settings.
+/// The configuration of each target, made from the settings, which hold the defaults.
 package struct ServiceConfiguration: Sendable {
-    package var http = HTTPServerConfiguration()
-    package var cache = CacheConfiguration()
-    package var fetch = FetchConfiguration()
-    package var pool = WorkerPoolConfiguration(workers: 1, threadsAlone: 1)
-    package var limits = MediaLimits()
-    package var allowance = WorkerJob.Allowance()
+    package var http: HTTPServerConfiguration
+    package var cache: CacheConfiguration
+    package var fetch: FetchConfiguration
+    package var pool: WorkerPoolConfiguration
+    package var limits: MediaLimits
+    package var allowance: WorkerJob.Allowance
     /// Time that a conversion may wait for a worker before the request gets 503.
-    package var queueTimeout: Duration = .seconds(20)
+    package var queueTimeout: Duration
     /// Time that a request may wait for its rendition in all before it gets 503.
-    package var waitTimeout: Duration = .seconds(120)
+    package var waitTimeout: Duration
     /// Bytes of sources that all conversions in progress may hold in memory; see ``Admission``.
-    package var queueBytes = 1 << 30
+    package var queueBytes: Int
     /// The limits for `Cache-Control` and `Expires` of origins.
-    package var originRules = OriginRules()
+    package var originRules: OriginRules
     /// How long stale renditions are served after the first 404 of an origin.
-    package var goneGrace: Duration = .seconds(600)
+    package var goneGrace: Duration
     /// The options of renditions that requests leave out.
-    package var defaults = RenditionDefaults()
+    package var defaults: RenditionDefaults
     /// The options of requests without a signature.
-    package var options = OptionPolicy.any
+    package var options: OptionPolicy
     /// Whether the server refuses to start on a kernel that cannot confine the workers.
-    package var requiresSandbox = true
+    package var requiresSandbox: Bool
     /// Seconds of `max-age` in `Cache-Control`.
-    package var maxAge = 86_400
+    package var maxAge: Int
     /// Seconds of `max-age` in `CDN-Cache-Control`; nil sends no fields for CDNs.
     package var cdnMaxAge: Int?
     /// Time after SIGTERM in which `/readyz` is 503 and requests are still answered, before draining begins.
-    package var shutdownDelay: Duration = .zero
+    package var shutdownDelay: Duration
     /// `Access-Control-Allow-Origin`; nil sends none.
-    package var allowOrigin: String? = "*"
+    package var allowOrigin: String?
     /// The file that receives the TCP port once the server listens.
     package var portFile: String?
     /// The URL at which clients reach the server, without a slash at its end; nil takes the Host of each request.
     package var publicURL: String?
     /// Whether `/` serves the home page.
-    package var hasHomePage = true
+    package var hasHomePage: Bool
     /// Statuses of requests that do not wait.
-    package var maxStatuses = 4096
-    package var webhooks = Webhooks.Policy()
+    package var maxStatuses: Int
+    package var webhooks: Webhooks.Policy
     /// Origins by the name of their mount.
-    package var mounts: [String: Mount] = [:]
+    package var mounts: [String: Mount]
     /// The keys that sign requests; empty turns signing off.
-    package var signingKeys = SigningKeys()
+    package var signingKeys: SigningKeys
     /// Whether a request without a signature is refused.
-    package var requiresSignature = false
+    package var requiresSignature: Bool
     /// Misses per client; nil for no limit.
     package var rateLimit: RateLimit?
     /// Uploads per client; nil for no limit.
@@ -65,13 +65,13 @@ package struct ServiceConfiguration: Sendable {
     /// Bytes of responses per client; nil for no limit.
     package var byteLimit: RateLimit?
     /// Requests that tell CDNs about purges.
-    package var purgeHooks: [PurgeHook] = []
+    package var purgeHooks: [PurgeHook]
     /// The time for which a stop waits for queued writes to the shared store.
-    package var storeDrainTimeout: Duration = .seconds(15)
+    package var storeDrainTimeout: Duration
     /// The token of admin requests; nil turns them off.
     package var adminToken: String?
     /// The limits of prewarm jobs.
-    package var prewarm = PrewarmQueue.Limits(concurrency: 1, urls: 50_000)
+    package var prewarm: PrewarmQueue.Limits
     /// See ``Web/WebPolicy/av1After``.
     package var av1After: Int?
     /// The shared store; nil without one.
@@ -79,13 +79,11 @@ package struct ServiceConfiguration: Sendable {
     /// The part of this node in a cluster; nil if it works alone.
     package var cluster: ClusterConfiguration?
     /// Time after a start that this node waits for the purges that it missed.
-    package var catchUpLimit: Duration = .seconds(30)
+    package var catchUpLimit: Duration
     /// Clients that may read `/metrics` without the admin token.
-    package var metricsReaders = ClientList()
+    package var metricsReaders: ClientList
     /// Where traces are sent; nil exports none.
     package var tracing: TracingConfiguration?
-    package var logLevel = Logger.Level.info
-    package var logFormat = Settings.Log.Format.text
-
-    package init() {}
+    package var logLevel: Logger.Level
+    package var logFormat: Settings.Log.Format
 }

@@ -42,7 +42,7 @@ enum SettingInvariants {
     private static func environment(_ name: String, _ value: String) -> String? {
         do throws(SettingsError) {
             let variables = try EnvironmentVariables([name: value])
-            let isKnown = variables.settings.count + variables.injected.count
+            let isKnown = variables.entries.count + variables.injected.count
             return isKnown == (name.hasPrefix("GIFREEL_") ? 1 : 0) ? nil : "\(name): \(isKnown) meanings"
         } catch {
             return sentence(error)

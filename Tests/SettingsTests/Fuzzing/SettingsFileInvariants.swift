@@ -23,13 +23,13 @@ enum SettingsFileInvariants {
     }
 
     /// An entry is that of a setting, has texts of the file and its place in it.
-    private static func content(_ name: String, _ entry: SettingsFile.Entry, of text: String) -> String? {
+    private static func content(_ name: String, _ entry: SettingEntry, of text: String) -> String? {
         guard let setting = Setting.named(name) else { return "\(name) is no setting" }
         guard entry.origin.hasPrefix("f.yaml") else { return "\(name) has the origin \(entry.origin)" }
-        guard entry.texts.count == 1 || setting.shape == .list || setting.kind == .pair else {
-            return "\(name) has \(entry.texts.count) texts"
+        guard entry.parts.count == 1 || setting.shape == .list || setting.kind == .pair else {
+            return "\(name) has \(entry.parts.count) texts"
         }
-        guard entry.texts.count <= text.utf8.count else { return "\(name) has more texts than the file" }
+        guard entry.parts.count <= text.utf8.count else { return "\(name) has more texts than the file" }
         return nil
     }
 }

@@ -1,0 +1,75 @@
+internal import Foundation
+internal import Glibc
+internal import SystemIO
+
+/// What one source says of a setting: its texts, or files that hold them.
+struct SettingEntry {
+    enum Part {
+        case text(String)
+        /// The path of a file with a secret.
+        case file(String)
+    }
+
+    /// The flag, the variable, or the line of the settings file.
+    var origin: String
+    /// One, or several for a list.
+    var parts: [Part]
+
+    init(_ origin: String, _ parts: [Part]) {
+        self.origin = origin
+        self.parts = parts
+    }
+
+    /// The origin, followed by the paths of the files.
+    var description: String {
+        let files = parts.compactMap { if case .file(let path) = $0 { path } else { nil } }
+        return ([origin] + files).joined(separator: ", ")
+    }
+
+    /// The texts of the setting. Blocks while files are read.
+    ///
+    /// - Throws: ``SettingsError`` if a file cannot be read or has no text.
+    func texts(of setting: Setting, named name: String) throws(SettingsError) -> [String] {
+        var texts: [String] = []
+        for part in parts {
+            switch part {
+            case .text(let text):
+                // A list may stand as one text, in a file too.
+                texts += (setting.shape == .list ? text.split(separator: ",").map(String.init) : [text])
+                    .map { $0.trimmingCharacters(in: .whitespaces) }
+            case .file(let path):
+                let text = try TextFile.read(path, as: "The file \(path) of \(name)")
+                let values = (setting.shape == .list ? text.split(whereSeparator: \.isNewline).map(String.init) : [text])
+                    .map { $0.trimmingCharacters(in: .whitespacesAndNewlines) }.filter { !$0.isEmpty }
+                // An empty file is not a way to unset a secret: a server would start unprotected.
+                guard !values.isEmpty else { throw SettingsError("The file \(path) of \(name) (\(origin)) is empty.") }
+                texts += values
+            }
+        }
+        return texts
+    }
+}
+
+/// Text files of a limited length.
+enum TextFile {
+    /// A file over this is no configuration file, such as one named by mistake.
+    private static let maximumBytes = 1 << 20
+
+    /// The text of the file. Blocks.
+    ///
+    /// - Parameter name: The file in an error's sentence.
+    /// - Throws: ``SettingsError`` if the file cannot be read or is too long.
+    static func read(_ path: String, as name: String) throws(SettingsError) -> String {
+        var bytes: [UInt8] = []
+        do throws(FileError) {
+            // A hyphen is not standard input: a reload could not read it again.
+            try Files.forEachPiece(of: path == "-" ? "./-" : path) { piece throws(SystemError) in
+                bytes += piece
+                if bytes.count > maximumBytes { throw SystemError("read", code: EFBIG) }
+            }
+        } catch {
+            throw SettingsError("\(name) cannot be read: \(error.reason).")
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}
