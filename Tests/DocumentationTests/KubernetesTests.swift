@@ -1,0 +1,107 @@
+import Foundation
+import Testing
+import Yams
+
+/// The resources in config/kubernetes. scripts/checks/kubernetes renders them and validates them against schemas.
+@Suite("The resources for Kubernetes refer to one another") struct KubernetesTests {
+    private typealias Resource = [String: Any]
+
+    private static let folder = "config/kubernetes"
+
+    private func kustomization() throws -> Resource {
+        try #require(try Yams.load(yaml: Document("\(Self.folder)/kustomization.yaml").text) as? Resource)
+    }
+
+    /// All resources of the files, by kind.
+    private func resources() throws -> [String: [Resource]] {
+        let names = try FileManager.default.contentsOfDirectory(atPath: Document.root.appendingPathComponent(Self.folder).path)
+        // Settings, and a rule for the configuration of the adapter.
+        let others = ["gifreel.yaml", "kustomization.yaml", "prometheus-adapter.yaml"]
+        var found: [String: [Resource]] = [:]
+        for name in names.sorted() where !others.contains(name) {
+            for document in try Yams.load_all(yaml: Document("\(Self.folder)/\(name)").text) {
+                let resource = try #require(document as? Resource, "\(name)")
+                found[try #require(resource["kind"] as? String), default: []].append(resource)
+            }
+        }
+        return found
+    }
+
+    /// The value at a path of names, such as `spec.selector.matchLabels`.
+    private func value<Value>(_ resource: Resource, _ path: String, as type: Value.Type = Value.self) throws -> Value {
+        var value: Any = resource
+        for name in path.split(separator: ".") { value = try #require((value as? Resource)?[String(name)], "\(path)") }
+        return try #require(value as? Value, "\(path)")
+    }
+
+    private func pod() throws -> (labels: [String: String], ports: [String: Int]) {
+        let set = try #require(try resources()["StatefulSet"]?.first)
+        let containers = try value(set, "spec.template.spec.containers", as: [Resource].self)
+        let ports = try value(try #require(containers.first), "ports", as: [Resource].self)
+        return (
+            try value(set, "spec.template.metadata.labels"),
+            try Dictionary(uniqueKeysWithValues: ports.map { (try value($0, "name"), try value($0, "containerPort")) })
+        )
+    }
+
+    @Test func kustomizeAppliesEveryFileButThePodMonitor() throws {
+        let listed = try value(try kustomization(), "resources", as: [String].self)
+        let names = try FileManager.default.contentsOfDirectory(atPath: Document.root.appendingPathComponent(Self.folder).path)
+        let left = Set(names).subtracting(listed)
+        #expect(left == ["gifreel.yaml", "kustomization.yaml", "prometheus-adapter.yaml", "podmonitor.yaml"])
+        #expect(Set(listed).isSubset(of: names))
+    }
+
+    @Test(arguments: [
+        ("Service", "spec.selector"), ("StatefulSet", "spec.selector.matchLabels"),
+        ("PodDisruptionBudget", "spec.selector.matchLabels"), ("NetworkPolicy", "spec.podSelector.matchLabels"),
+        ("PodMonitor", "spec.selector.matchLabels"),
+    ])
+    func selectorsSelectThePods(_ kind: String, _ path: String) throws {
+        let labels = try pod().labels
+        let found = try #require(try resources()[kind])
+        for resource in found { #expect(try value(resource, path, as: [String: String].self) == labels) }
+    }
+
+    @Test func portsAreThoseOfThePods() throws {
+        let (resources, ports) = (try resources(), try pod().ports)
+        for service in try #require(resources["Service"]) {
+            for port in try value(service, "spec.ports", as: [Resource].self) {
+                #expect(try ports[value(port, "targetPort")] != nil)
+            }
+        }
+        let monitor = try #require(resources["PodMonitor"]?.first)
+        for endpoint in try value(monitor, "spec.podMetricsEndpoints", as: [Resource].self) {
+            #expect(try ports[value(endpoint, "port")] != nil)
+        }
+        let policy = try #require(resources["NetworkPolicy"]?.first)
+        let rules = try value(policy, "spec.ingress", as: [Resource].self)
+        let permitted = try rules.flatMap { try value($0, "ports", as: [Resource].self) }
+        #expect(try permitted.map { try value($0, "port", as: String.self) } == Array(ports.keys))
+    }
+
+    @Test func theIngressLeadsToThePublicHost() throws {
+        let resources = try resources()
+        let ingress = try #require(resources["Ingress"]?.first)
+        let rules = try value(ingress, "spec.rules", as: [Resource].self)
+        let settings = try #require(try Yams.load(yaml: Document("\(Self.folder)/gifreel.yaml").text) as? Resource)
+        let hosts = try rules.map { try value($0, "host", as: String.self) }
+        #expect(try hosts.map { "https://" + $0 } == [value(settings, "server.public_url")])
+        let services = try #require(resources["Service"])
+        for path in try rules.flatMap({ try value($0, "http.paths", as: [Resource].self) }) {
+            let name = try value(path, "backend.service.name", as: String.self)
+            let service = try #require(try services.first { try value($0, "metadata.name") == name })
+            let ports = try value(service, "spec.ports", as: [Resource].self).map { try value($0, "name", as: String.self) }
+            #expect(try ports.contains(value(path, "backend.service.port.name")))
+        }
+    }
+
+    /// The alerts go by this job and by instances that outlive a pod.
+    @Test func thePodMonitorSetsTheLabelsOfTheAlerts() throws {
+        let monitor = try #require(try resources()["PodMonitor"]?.first)
+        let endpoints = try value(monitor, "spec.podMetricsEndpoints", as: [Resource].self)
+        let rules = try endpoints.flatMap { try value($0, "relabelings", as: [Resource].self) }
+        #expect(rules.contains { $0["targetLabel"] as? String == "job" && $0["replacement"] as? String == "gifreel" })
+        #expect(rules.contains { $0["targetLabel"] as? String == "instance" })
+    }
+}
