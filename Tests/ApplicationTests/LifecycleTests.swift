@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import Synchronization
 import TestSupport
 import Testing
 
@@ -35,6 +36,90 @@ import Testing
         let answer = try client.readResponse()
         #expect(answer.status == 200 && answer["connection"] == "close")
         #expect(server.waitForExit() == 0)
+    }
+
+    /// Requests of clients that do not stop: the server closes each connection after a response that says so.
+    @Test func terminationUnderLoadLosesNoRequest() throws {
+        let server = try GifreelProcess()
+        let upload = try server.request("POST", "/mp4", body: GIFBuilder.noise(frames: 4, width: 64, height: 64))
+        let path = try #require(upload["content-location"])
+        let load = Load()
+        let group = DispatchGroup()
+        for _ in 0..<16 {
+            group.enter()
+            Thread.detachNewThread { [port = server.port] in
+                load.run(port: port, path: path, body: upload.body)
+                group.leave()
+            }
+        }
+        try blockUntil("500 responses") { load.answered > 500 }
+        #expect(server.terminate() == 0)
+        group.wait()
+        #expect(load.lost == [])
+    }
+
+    /// Clients that request one path without pause on connections that they keep, until the server does not listen any more.
+    private final class Load: Sendable {
+        private let state = Mutex((answered: 0, lost: [String]()))
+
+        var answered: Int { state.withLock { $0.answered } }
+        /// Requests without the whole response.
+        var lost: [String] { state.withLock { $0.lost } }
+
+        func run(port: Int, path: String, body: [UInt8]) {
+            while var client = try? RawHTTPClient(port: port) {
+                do {
+                    var answer: RawHTTPResponse
+                    repeat {
+                        answer = try client.request("GET", path)
+                        let isWhole = answer.status == 200 && answer.body == body
+                        state.withLock { state in
+                            state.answered += 1
+                            if !isWhole { state.lost.append("\(answer.status), \(answer.body.count) bytes") }
+                        }
+                    } while answer["connection"] != "close"
+                } catch {
+                    state.withLock { $0.lost.append("\(error)") }
+                }
+            }
+        }
+    }
+
+    /// systemd passes a listening socket as descriptor 3.
+    @Test func aSocketThatAnotherProcessHoldsIsServedAndOutlivesTheServer() throws {
+        let folder = try ScratchDirectory()
+        let number = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        defer { close(number) }
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let isBound = withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(number, $0, length) == 0 && getsockname(number, $0, &length) == 0
+            }
+        }
+        try #require(number >= 0 && isBound && listen(number, 16) == 0)
+        let port = Int(UInt16(bigEndian: address.sin_port))
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/bin/sh")
+        process.arguments = [
+            "-c", #"exec 3<&0 0</dev/null; LISTEN_PID=$$ LISTEN_FDS=1 exec "$@""#, "sh", GifreelProcess.executable.path,
+            "serve",
+            "--set", "cache.dir=\(folder.path("cache"))", "--set", "cache.min_free_bytes=0", "--set", "server.port=1",
+        ]
+        process.standardInput = FileHandle(fileDescriptor: number, closeOnDealloc: false)
+        process.standardOutput = FileHandle.nullDevice
+        process.standardError = FileHandle.nullDevice
+        try process.start()
+        defer { if process.isRunning { kill(process.processIdentifier, SIGKILL) } }
+        // The backlog holds the request until the server accepts it.
+        var client = try RawHTTPClient(port: port)
+        #expect(try client.request("GET", "/healthz").status == 200)
+        process.terminate()
+        #expect(process.waitForEnd(within: .seconds(60)) == 0)
+        // Clients wait in the backlog for the next process.
+        _ = try RawHTTPClient(port: port)
     }
 
     @Test func duringTheShutdownDelayTheServerIsNotReadyAndStillAnswers() throws {

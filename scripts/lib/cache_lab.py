@@ -1,11 +1,9 @@
 """The parts of scripts/check-cache: a server process, an origin, generated GIFs and clients. Standard library only."""
-import asyncio
 import hashlib
 import http.client
 import http.server
 import json
 import os
-import re
 import signal
 import socketserver
 import struct
@@ -63,10 +61,6 @@ class Server:
 
     def statistics(self):
         return self.admin("GET", "/cache")
-
-    def log_count(self, text):
-        with open(self.log_path, errors="replace") as log:
-            return log.read().count(text)
 
     def kill(self):
         self.process.send_signal(signal.SIGKILL)
@@ -169,37 +163,6 @@ def noise(width, height):
     return lambda _: os.urandom(width * height).translate(table)
 
 
-def durations(mp4):
-    """The samples' durations, in hundredths of a second."""
-    at = mp4.index(b"stts") + 8
-    (count,) = struct.unpack_from(">I", mp4, at)
-    entries = [struct.unpack_from(">II", mp4, at + 4 + 8 * i) for i in range(count)]
-    (scale,) = struct.unpack_from(">I", mp4, mp4.index(b"mdhd") + 16)
-    return [delta * 100 // scale for number, delta in entries for _ in range(number)]
-
-
-def at_once(port, targets, connections_first=True):
-    """Requests all targets at once, each on its own connection. Returns the answers in order, each with its seconds."""
-
-    async def ask(streams, target):
-        reader, writer = streams
-        began = time.monotonic()
-        writer.write(f"GET {target} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
-        head = await reader.readuntil(b"\r\n\r\n")
-        lines = head.decode().split("\r\n")
-        headers = dict((k.lower(), v.strip()) for k, v in (line.split(":", 1) for line in lines[1:] if line))
-        body = await reader.readexactly(int(headers.get("content-length", 0)))
-        seconds = time.monotonic() - began
-        writer.close()
-        return Answer(int(lines[0].split()[1]), headers, body), seconds
-
-    async def run():
-        streams = []
-        for _ in targets:
-            streams.append(await asyncio.open_connection("127.0.0.1", port))
-        return await asyncio.gather(*(ask(s, t) for s, t in zip(streams, targets)))
-
-    return asyncio.run(asyncio.wait_for(run(), 120))
 
 
 def percentile(values, part):
@@ -210,13 +173,6 @@ def percentile(values, part):
 def temporary():
     return tempfile.TemporaryDirectory(prefix="gifreel-check-")
 
-
-def statuses(answers):
-    counts = {}
-    for answer in answers:
-        word = re.sub(r"ttl=.*", "ttl", answer.headers.get("cache-status", "-"))
-        counts[f"{answer.status} {word}"] = counts.get(f"{answer.status} {word}", 0) + 1
-    return counts
 
 
 def report(good, what):

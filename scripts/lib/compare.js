@@ -1,4 +1,4 @@
-// Runs in the browser for scripts/check-browser: compares the frames of an MP4 with those of its GIF, APNG or WebP.
+// Runs in the browser for scripts/checks/browser: compares the frames of an MP4 with those of its GIF, APNG or WebP.
 "use strict";
 
 const TYPES = { gif: "image/gif", png: "image/png", apng: "image/png", webp: "image/webp" };

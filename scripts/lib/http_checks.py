@@ -1,12 +1,6 @@
 """The checks of scripts/check-http, one per function. Each prints its measurements and returns whether they meet the goals."""
 
-import os
-import signal
-import socket
 import statistics
-import subprocess
-import tempfile
-import threading
 import time
 import urllib.request
 
@@ -140,86 +134,3 @@ def idle(path, arguments):
             one.close()
     print(f"1,000 idle connections: {more:.1f} MB more resident (goal: under 10)")
     return more < 10
-
-
-def descriptors(path, arguments):
-    """A server that may open 64 files, and 150 clients at once: each client is answered."""
-    with service.Service(path, {"server.threads": 2, "log.level": "notice"}, descriptors=64) as gifreel:
-        target, body = gifreel.upload(service.noise_gif(*SIZES["20k"]))
-        good = []
-
-        def ask():
-            connection = gifreel.connect(60)
-            try:
-                connection.request("GET", target)
-                if connection.getresponse().read() == body:
-                    good.append(1)
-            except OSError as error:
-                print(f"a client failed: {error!r}")
-            connection.close()
-
-        clients = [threading.Thread(target=ask) for _ in range(150)]
-        for client in clients:
-            client.start()
-        for client in clients:
-            client.join()
-        after, _ = gifreel.upload(service.noise_gif(20, 20, 2))
-        alive = gifreel.process.poll() is None
-    print(f"{len(good)} of 150 clients answered with 64 descriptors; converts afterwards: {bool(after)}")
-    return len(good) == 150 and alive
-
-
-def activation(path, arguments):
-    """A listening socket that another process passes on, as systemd does (LISTEN_FDS, descriptor 3)."""
-    with socket.socket() as listening, tempfile.TemporaryDirectory() as folder:
-        listening.bind(("127.0.0.1", 0))
-        listening.listen(16)
-        listening.set_inheritable(True)
-        passed = listening.fileno()
-        # LISTEN_PID has to be the process id of the server, which only the child knows.
-        process = subprocess.Popen(
-            ["sh", "-c", 'LISTEN_PID=$$ LISTEN_FDS=1 exec "$@"', "sh", path, "serve", "--set", f"cache.dir={folder}/cache",
-             "--set", "cache.min_free_bytes=1MiB", "--set", "server.port=1"],
-            preexec_fn=lambda: os.dup2(passed, 3), close_fds=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        try:
-            # The backlog holds the request until the server accepts it.
-            url = f"http://127.0.0.1:{listening.getsockname()[1]}/healthz"
-            with urllib.request.urlopen(url, timeout=30) as answer:
-                ok = answer.read() == b"ok\n"
-        except OSError as error:
-            ok = False
-            print(f"no answer: {error}")
-        process.terminate()
-        status = process.wait(30)
-        # The socket outlives the server: clients wait in its backlog for the next process.
-        try:
-            socket.create_connection(listening.getsockname(), 0.5).close()
-            is_open = True
-        except OSError:
-            is_open = False
-    print(f"answers on the passed socket: {ok}, exit status {status}, still accepts clients afterwards: {is_open}")
-    return ok and status == 0 and is_open
-
-
-def drain(path, arguments):
-    """SIGTERM under load: no request in flight is lost, and the exit status is 0."""
-    ok = True
-    for turn in range(arguments.rounds):
-        with service.Service(path, {"log.level": "notice"}) as gifreel:
-            target, body = gifreel.upload(service.noise_gif(*SIZES["200k"]))
-            clients = load.KeepAliveClients(gifreel, target, body, 32)
-            clients.wait_for(2000)
-            conversion = threading.Thread(target=gifreel.upload, args=(service.noise_gif(320, 320, 10),))
-            conversion.start()
-            time.sleep(0.2)
-            begin = time.monotonic()
-            gifreel.process.send_signal(signal.SIGTERM)
-            status = gifreel.process.wait(40)
-            took = time.monotonic() - begin
-            conversion.join()
-            clients.close()
-        print(f"{clients.answered} answers, {len(clients.lost)} lost, exit status {status} after {took:.1f} s", flush=True)
-        for reason in clients.lost[:5]:
-            print("  " + reason)
-        ok &= not clients.lost and status == 0 and took <= 20
-    return ok

@@ -1,13 +1,11 @@
 """Loads for scripts/check-http: hits by wrk, and slow clients. Loopback only."""
 
 import collections
-import http.client
 import re
 import resource
 import socket
 import subprocess
 import threading
-import time
 
 import service
 
@@ -108,53 +106,6 @@ class Encodes:
             self.gifreel.upload(fresh)
             self.done += 1
             turn += 1
-
-    def close(self):
-        self.stopped = True
-        for thread in self.threads:
-            thread.join()
-
-
-class KeepAliveClients:
-    """Clients that send requests without pause and check every answer. A request without a complete answer counts as lost."""
-
-    def __init__(self, gifreel, path, body, count):
-        self.gifreel, self.path, self.body = gifreel, path, body
-        self.answered = 0
-        self.lost = []
-        self.stopped = False
-        self.lock = threading.Lock()
-        self.threads = [threading.Thread(target=self.run, daemon=True) for _ in range(count)]
-        for thread in self.threads:
-            thread.start()
-
-    def run(self):
-        while not self.stopped:
-            connection = self.gifreel.connect(30)
-            try:
-                connection.connect()
-            except OSError:
-                return  # The server does not listen any more.
-            try:
-                while not self.stopped:
-                    connection.request("GET", self.path)
-                    answer = connection.getresponse()
-                    whole = answer.status == 200 and answer.read() == self.body
-                    with self.lock:
-                        self.answered += 1
-                        if not whole:
-                            self.lost.append(f"status {answer.status}, or a body that is not whole")
-                    if answer.will_close:
-                        break
-            except (OSError, http.client.HTTPException) as error:
-                with self.lock:
-                    self.lost.append(repr(error))
-            connection.close()
-
-    def wait_for(self, answers, seconds=30):
-        end = time.monotonic() + seconds
-        while self.answered < answers and time.monotonic() < end:
-            time.sleep(0.01)
 
     def close(self):
         self.stopped = True

@@ -1,4 +1,4 @@
-"""The parts of scripts/soak, check-prewarm and check-cluster: GIFs, an origin, a server, clients. Standard library only."""
+"""The parts of scripts/soak and check-cluster: GIFs, an origin, a server, clients. Standard library only."""
 import http.client
 import http.server
 import json

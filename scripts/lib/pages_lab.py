@@ -1,4 +1,4 @@
-"""The parts of scripts/check-pages: GIFs, an origin, a server, tabs and the actions of a visitor."""
+"""The parts of scripts/checks/pages: GIFs, an origin, a server, tabs and the actions of a visitor."""
 import base64
 import contextlib
 import http.server

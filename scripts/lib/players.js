@@ -1,4 +1,4 @@
-// Runs in a browser for scripts/check-players: when a video or image shows which of the numbered pictures (player_cases.py).
+// Runs in a browser for scripts/checks/players: when a video or image shows which of the numbered pictures (player_cases.py).
 "use strict";
 
 const WIDTH = 80, HEIGHT = 48, COLUMNS = 5, SIDE = 16;

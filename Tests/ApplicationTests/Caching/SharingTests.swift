@@ -26,6 +26,19 @@ import Testing
         #expect(origin.count("/a.gif") == 1)
     }
 
+    @Test func manyClientsOfANewURLCauseOneFetchAndOneConversion() throws {
+        let (gif, gate) = (gif, try LoopbackGate())
+        let origin = try LoopbackOrigin(["/a.gif": { _ in LoopbackAnswer.ok(gif).after(gate) }])
+        defer { origin.stop() }
+        let server = try GifreelProcess()
+        let clients = try (0..<100).map { _ in Holder(try ask(server, "/mp4/\(origin.url("/a.gif"))")) }
+        try origin.waitForRequests(for: "/a.gif")
+        gate.open()
+        let answers = try clients.map { try $0.readResponse() }
+        #expect(answers.allSatisfy { $0.status == 200 } && Set(answers.map(\.body)).count == 1)
+        #expect(origin.count("/a.gif") == 1 && server.log.matches(of: /produced a rendition/).count == 1)
+    }
+
     @Test func whenTheLastClientLeavesTheFetchEndsAndNothingIsStuck() throws {
         let (gif, gate) = (gif, try LoopbackGate())
         let origin = try LoopbackOrigin([
@@ -139,9 +152,11 @@ import Testing
 
 /// A connection that is closed with its last holder.
 private final class Holder {
-    private let client: RawHTTPClient
+    private var client: RawHTTPClient
 
     init(_ client: consuming RawHTTPClient) {
         self.client = client
     }
+
+    func readResponse() throws -> RawHTTPResponse { try client.readResponse() }
 }
