@@ -79,8 +79,11 @@ import Testing
         let sources = try Sources(count: 12)
         defer { sources.origin.stop() }
         var hits = 0
+        // They remove their directory when they are released.
+        var servers: [GifreelProcess] = []
         for cycle in 0..<6 {
             let server = try GifreelProcess(["admin.token=secret", "cache.max_bytes=4MiB"], directory: directory)
+            servers.append(server)
             for source in 0..<sources.count where try sources.ask(server, source)["cache-status"] == "gifreel; hit" {
                 hits += 1
             }
@@ -107,6 +110,7 @@ import Testing
             server.kill()
             group.wait()
         }
+        withExtendedLifetime(servers) {}
         #expect(sources.faults == [] && hits > 0, "\(hits) hits after starts")
     }
 }

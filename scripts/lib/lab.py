@@ -1,4 +1,4 @@
-"""The parts of scripts/soak and check-cluster: GIFs, an origin, a server, clients. Standard library only."""
+"""The parts of scripts/soak, check-cache and check-cluster: GIFs, an origin, a server, clients. Standard library only."""
 import http.client
 import http.server
 import json
@@ -128,14 +128,19 @@ class Server:
         }
         values.update({name.replace("__", "."): value for name, value in settings.items()})
         arguments = [part for name, value in values.items() for part in ("--set", f"{name}={value}")]
+        began = time.monotonic()
         with open(os.path.join(folder, "log"), "ab") as log:
             self.process = subprocess.Popen([gifreel, "serve", *arguments], stdout=subprocess.DEVNULL, stderr=log)
-        deadline = time.monotonic() + 60
+        deadline = began + 60
         while not os.path.exists(port_file) or not open(port_file).read().strip():
             if self.process.poll() is not None or time.monotonic() > deadline:
                 raise SystemExit("The server does not start:\n" + open(os.path.join(folder, "log")).read()[-2000:])
-            time.sleep(0.01)
+            time.sleep(0.001)
         self.port = int(open(port_file).read())
+        while self.ask("/readyz").status != 200:
+            time.sleep(0.001)
+        # Seconds from the exec to the first answer of /readyz.
+        self.start_time = time.monotonic() - began
 
     def ask(self, target, method="GET", headers=None, body=None, timeout=60):
         client = Client(self.port, timeout)
@@ -147,6 +152,9 @@ class Server:
     def admin(self, method, target, body=None):
         answer = self.ask(target, method, {"Authorization": f"Bearer {TOKEN}"}, body)
         return answer.status, json.loads(answer.body)
+
+    def statistics(self):
+        return self.admin("GET", "/cache")[1]
 
     def metrics(self):
         """Samples by name and labels."""
@@ -161,6 +169,10 @@ class Server:
         """The exit code after SIGTERM."""
         self.process.terminate()
         return self.process.wait(60)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
 
 
 class Answer:
