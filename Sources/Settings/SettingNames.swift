@@ -53,13 +53,22 @@ extension Setting {
     }
 
     private static func nearest(to name: String, among candidates: [String], separator: Character) -> String? {
-        let distances = candidates.map { (name: $0, distance: editDistance(name, $0)) }
-        if let best = distances.min(by: { $0.distance < $1.distance }), best.distance <= max(2, name.count / 6) {
-            return best.name
-        }
+        if let best = Spelling.nearest(to: name, among: candidates) { return best }
         // A group that was forgotten: `port` for `server.port`.
         let last = separator == "_" ? name.dropFirst("GIFREEL_".count) : name.split(separator: separator).last ?? ""
         return candidates.first { !last.isEmpty && $0.hasSuffix("\(separator)\(last)") }
+    }
+}
+
+/// Finds names that were probably meant by misspelt ones.
+package enum Spelling {
+    /// The candidate with the fewest changes from a name; nil if they are more than two and more than a sixth of the name.
+    package static func nearest(to name: String, among candidates: [String]) -> String? {
+        let distances = candidates.map { (name: $0, distance: editDistance(name, $0)) }
+        guard let best = distances.min(by: { $0.distance < $1.distance }), best.distance <= max(2, name.count / 6) else {
+            return nil
+        }
+        return best.name
     }
 
     /// The Levenshtein distance, compared over at most 100 characters.

@@ -42,6 +42,10 @@ struct GifreelCommand: ParsableCommand {
         let (code, message) = (exitCode(for: error), fullMessage(for: error))
         if code.isSuccess {
             if !message.isEmpty { print(message) }
+        } else if code == .validationFailure,
+            let suggestion = CommandSuggestion.sentence(for: Array(CommandLine.arguments.dropFirst()))
+        {
+            StandardError.write("gifreel: \(suggestion)\n")
         } else if !message.isEmpty {
             StandardError.write(message + "\n")
         }

@@ -55,6 +55,23 @@ extension OperationsTests {
         }
 
         @Test(arguments: [
+            Mistake("purg --all", 64, "gifreel: There is no command purg. Did you mean purge?\n"),
+            Mistake("transcode a.gif", 64, "gifreel: There is no command transcode.\n"),
+            Mistake("convert a.gif a.mp4 --widht 3", 64, "gifreel: convert has no option --widht. Did you mean --width?\n"),
+            Mistake("serve --chek", 64, "gifreel: serve has no option --chek. Did you mean --check?\n"),
+            Mistake(
+                "store prune --concurency=3", 64, "gifreel: store has no option --concurency. Did you mean --concurrency?\n"),
+            Mistake("purge --quite-another", 64, "gifreel: purge has no option --quite-another.\n"),
+            Mistake("convert a.gif --width", 64, "Error: "), Mistake("--chek", 64, "Error: Unknown option '--chek'"),
+        ])
+        func namesThatDoNotExist(_ mistake: Mistake) throws {
+            let outcome = try outcome(mistake)
+            let isSame =
+                mistake.message.hasSuffix("\n") ? outcome.log == mistake.message : outcome.log.hasPrefix(mistake.message)
+            #expect(outcome.code == mistake.code && isSame, "\(outcome)")
+        }
+
+        @Test(arguments: [
             Mistake("purge --all", 1, "needs its admin token; set GIFREEL_ADMIN_TOKEN or give --token."),
             Mistake("purge --all --token ''", 1, "needs its admin token"),
             Mistake("purge --all --server localhost:8080", 64, "--server is “localhost:8080”; it must be an http or https URL"),
