@@ -364,7 +364,7 @@ package final class Cache: Sendable {
     /// It is in force when this returns. It is also in force after a restart, unless the directory cannot be written to until then.
     ///
     /// - Parameter change: See ``purge(_:madeAt:with:)``.
-    package func revalidateAll(_ doubt: AliasDoubt = .certain, with change: @escaping Ledger.Change = { _ in }) async {
+    package func revalidateAll(_ doubt: MissedPurges = .certain, with change: @escaping Ledger.Change = { _ in }) async {
         _ = await purgers.run { [context] in context.revalidateAll(doubt, with: change) }
     }
 

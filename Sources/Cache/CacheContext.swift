@@ -41,7 +41,7 @@ final class CacheContext: Sendable {
     }
 
     /// See ``Cache/revalidateAll(_:with:)``. May block.
-    func revalidateAll(_ doubt: AliasDoubt, with change: @escaping Ledger.Change) {
+    func revalidateAll(_ doubt: MissedPurges, with change: @escaping Ledger.Change) {
         // First: what is stored between this and the mark is before the mark.
         purges.append(.revalidation(doubt))
         store.revalidateAll(doubt, with: change)

@@ -65,6 +65,8 @@ package final class Fetcher: Sendable {
         try context.settings.check(url)
         let validators = validators ?? SourceValidators()
         if let file = url.file { return try await read(file, validators, arriving) }
+        let configuration = context.settings.configuration
+        await url.bucket.flatMap { configuration.buckets[$0]?.signer }?.prepare(within: configuration.timeout)
         let order = FetchOrder(url: url, validators: validators, fields: fields, arriving: arriving)
         return try await client.run { [context] in FetchCall(order, context, $0) }.get()
     }

@@ -39,9 +39,9 @@ package struct BucketAccess: Sendable, Equatable {
     /// The URL of the bucket, with a slash at its end.
     let root: String
     /// Nil for a public bucket, whose objects are fetched without a signature.
-    let signer: SignatureV4?
+    let signer: RequestSigner?
 
-    package init(root: String, signer: SignatureV4?) {
+    package init(root: String, signer: RequestSigner?) {
         self.root = root
         self.signer = signer
     }

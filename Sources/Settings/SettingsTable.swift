@@ -353,11 +353,13 @@ extension Setting {
             "store.s3.prefix", \.store.s3.prefix, .restart, example: "renditions",
             "Prefix of the keys of all objects."),
         Setting(
-            "store.s3.access_key", \.store.s3.accessKey, isSecret: true, .restart, whenUnset: "AWS_ACCESS_KEY_ID",
+            "store.s3.access_key", \.store.s3.accessKey, isSecret: true, .restart,
+            whenUnset: "AWS_ACCESS_KEY_ID, or the keys of a role",
             example: "AKIA…",
             "Access key of the shared store."),
         Setting(
-            "store.s3.secret_key", \.store.s3.secretKey, isSecret: true, .restart, whenUnset: "AWS_SECRET_ACCESS_KEY",
+            "store.s3.secret_key", \.store.s3.secretKey, isSecret: true, .restart,
+            whenUnset: "AWS_SECRET_ACCESS_KEY, or the keys of a role",
             example: "…",
             "Secret key of the shared store. AWS_SESSION_TOKEN is used with the keys from the environment."),
         Setting(

@@ -27,7 +27,8 @@ package final class SharedStore: Sendable {
     /// Seconds by which the clocks of nodes may differ.
     private static let clockTolerance: Int64 = 60
 
-    /// Opens the outbox and starts to send what is in it. Sends nothing else: an unreachable service is no error. Blocks.
+    /// Opens the outbox and starts to send what is in it. Asks for keys of a role, and sends nothing else: an unreachable service is no
+    /// error. Blocks.
     ///
     /// Create it after worker processes were forked, so that they contain no state of libcurl.
     ///
@@ -78,6 +79,26 @@ package final class SharedStore: Sendable {
         }
         objects = RecordedObjects(client, keys)
         outbox?.startSending(concurrency: settings.uploads, Self.sender(configuration, calls, objects, meter))
+        Self.reportKeys(configuration, report)
+    }
+
+    /// Obtains the keys before the first request, and reports once where they are from. Each request reports failures.
+    private static func reportKeys(
+        _ configuration: SharedStoreConfiguration, _ report: @escaping @Sendable (StoreEvent) -> Void
+    ) {
+        let bucket = configuration.bucket
+        switch bucket.keys {
+        case .none: report(.unsigned)
+        case .fixed: break
+        case .role(let role):
+            Task {
+                do throws(StoreError) {
+                    let signature = try await role.signature(for: bucket.endpoint.region, within: .seconds(60))
+                    if signature == nil { report(.unsigned) }
+                    if let source = role.source { report(.signed(source: source)) }
+                } catch {}
+            }
+        }
     }
 
     private static func sender(
@@ -287,22 +308,27 @@ package final class SharedStore: Sendable {
     ///
     /// - Parameters:
     ///   - time: Seconds since 1970, compared with the time at which the service stored the object.
+    ///   - start: Only objects with keys after this one are listed; see ``PruneProgress/completeThrough``.
     ///   - rate: The largest number of deletions per second.
-    ///   - concurrency: The largest number of deletions at once.
+    ///   - concurrency: The largest number of requests for deletions at once. Each is for as many objects as may be deleted in a tenth
+    ///     of a second.
     ///   - isDryRun: Whether renditions are counted and not deleted.
-    ///   - progress: Called after each page of the list and each deletion, on one task.
+    ///   - progress: Called after each page of the list and each request for deletions, on one task.
     /// - Returns: The totals.
     /// - Throws: ``StoreError`` for a request that failed after its retries; what was deleted stays deleted.
     package func prune(
-        storedBefore time: Int64, deletionsPerSecond rate: Double = 100, concurrency: Int = 16, isDryRun: Bool = false,
-        progress: @Sendable (PruneProgress) -> Void = { _ in }
+        storedBefore time: Int64, after start: String? = nil, deletionsPerSecond rate: Double = 100, concurrency: Int = 16,
+        isDryRun: Bool = false, progress: @Sendable (PruneProgress) -> Void = { _ in }
     ) async throws(StoreError) -> PruneProgress {
         var totals = PruneProgress()
+        totals.completeThrough = start
         var pace = Pace(rate: rate)
+        let batch = min(max(Int(min(rate, 1_000_000) / 10), 1), S3Client.maxDeletions)
         var token: String?
         repeat {
             let page = try await calls.perform(.list, within: configuration.timeout) { [token] timeLeft throws(StoreError) in
-                try await self.client.list(prefix: self.keys.prefix, token: token, timeout: timeLeft)
+                try await self.client.list(
+                    prefix: self.keys.prefix, token: token, after: token == nil ? start : nil, timeout: timeLeft)
             }
             token = page.nextToken
             totals.listed += page.entries.count
@@ -313,19 +339,23 @@ package final class SharedStore: Sendable {
                 progress(totals)
             } else {
                 let failure: StoreError?
-                (totals, pace, failure) = await delete(old, pace, max(1, concurrency), totals, progress)
+                (totals, pace, failure) = await delete(old, batch, pace, max(1, concurrency), totals, progress)
                 if let failure { throw failure }
+            }
+            if let last = page.entries.last {
+                totals.completeThrough = last.key
+                progress(totals)
             }
         } while token != nil
         return totals
     }
 
-    /// Deletes objects, several at once. Begins no further ones after one has failed, and returns its error.
+    /// Deletes objects, several at once. Begins no further requests after one has failed, and returns its error.
     private func delete(
-        _ entries: [S3ListPage.Entry], _ pace: Pace, _ concurrency: Int, _ totals: PruneProgress,
+        _ entries: [S3ListPage.Entry], _ batch: Int, _ pace: Pace, _ concurrency: Int, _ totals: PruneProgress,
         _ progress: @Sendable (PruneProgress) -> Void
     ) async -> (PruneProgress, Pace, StoreError?) {
-        await withTaskGroup(of: Result<S3ListPage.Entry, StoreError>.self) { group in
+        await withTaskGroup(of: (deleted: [S3ListPage.Entry], failure: StoreError?).self) { group in
             var (totals, pace) = (totals, pace)
             var failure: StoreError?
             var rest = entries[...]
@@ -333,34 +363,47 @@ package final class SharedStore: Sendable {
             while running > 0 || (failure == nil && !rest.isEmpty) {
                 if running >= concurrency || failure != nil || rest.isEmpty {
                     running -= 1
-                    switch await group.next() {
-                    case .success(let entry)?:
+                    guard let end = await group.next() else { continue }
+                    for entry in end.deleted {
                         meter.countDeleted()
                         totals.count(entry)
-                        progress(totals)
-                    case .failure(let error)?: failure = failure ?? error
-                    case nil: break
                     }
+                    failure = failure ?? end.failure
+                    progress(totals)
                     continue
                 }
-                guard await pace.wait() else {
+                let next = Array(rest.prefix(batch))
+                guard await pace.wait(for: next.count) else {
                     failure = .cancelled
                     continue
                 }
-                let entry = rest.removeFirst()
+                rest = rest.dropFirst(next.count)
                 running += 1
-                group.addTask { [calls, client, configuration] in
-                    do throws(StoreError) {
-                        try await calls.perform(.delete, within: configuration.timeout) { timeLeft throws(StoreError) in
-                            try await client.delete(entry.key, timeout: timeLeft)
-                        }
-                        return .success(entry)
-                    } catch {
-                        return .failure(error)
-                    }
-                }
+                group.addTask { await self.delete(next) }
             }
             return (totals, pace, failure)
+        }
+    }
+
+    /// Deletes objects by one request, or one after the other if the server requires that.
+    private func delete(_ entries: [S3ListPage.Entry]) async -> (deleted: [S3ListPage.Entry], failure: StoreError?) {
+        var deleted: [S3ListPage.Entry] = []
+        do throws(StoreError) {
+            if entries.count > 1 {
+                let failures = try await calls.perform(.delete, within: configuration.timeout) { timeLeft throws(StoreError) in
+                    try await client.delete(entries.map(\.key), timeout: timeLeft)
+                }
+                if let failures { return (entries.filter { failures[$0.key] == nil }, failures.values.first) }
+            }
+            for entry in entries {
+                try await calls.perform(.delete, within: configuration.timeout) { timeLeft throws(StoreError) in
+                    try await client.delete(entry.key, timeout: timeLeft)
+                }
+                deleted.append(entry)
+            }
+            return (deleted, nil)
+        } catch {
+            return (deleted, error)
         }
     }
 }
@@ -373,6 +416,8 @@ package struct PruneProgress: Sendable, Equatable {
     package fileprivate(set) var deleted = 0
     /// Bytes of the deleted objects.
     package fileprivate(set) var bytes = 0
+    /// All objects up to this key have been dealt with; nil at the start.
+    package fileprivate(set) var completeThrough: String?
 
     fileprivate mutating func count(_ entry: S3ListPage.Entry) {
         deleted += 1
@@ -390,10 +435,10 @@ private struct Pace {
         interval = .seconds(1 / min(max(rate, 0.001), 1_000_000))
     }
 
-    /// Waits until the next event is due. Returns false if the task was cancelled.
-    mutating func wait() async -> Bool {
+    /// Waits until the next event is due, and takes the time of `count` events. Returns false if the task was cancelled.
+    mutating func wait(for count: Int) async -> Bool {
         let isOnTime = (try? await Task.sleep(until: next)) != nil
-        next = max(next + interval, .now)
+        next = max(next, .now) + interval * count
         return isOnTime
     }
 }

@@ -1,3 +1,4 @@
+import Ledger
 import Testing
 
 @testable import Cluster
@@ -8,7 +9,7 @@ import Testing
         let node: CatchUp.Node
         let stream: CatchUp.Stream
         var reset: CatchUp.Start?
-        var gap: PurgeGap?
+        var gap: MissedPurges?
         var isReported = false
         var readAfter: StreamID?
         var objectsAfter: StreamID?

@@ -120,6 +120,34 @@ import Testing
         #expect(kinds == ["shared", "alone", "shared"])
     }
 
+    @Test func aNodeThatLeavesHandsOverThePurgesThatItHasMadeAlone() async throws {
+        let server = try await RedisServer(isDurable: true)
+        defer { server.stop() }
+        var timings = ClusterTimings.patient
+        timings.leaveLimit = .seconds(60)
+        let one = try TestNode("one", server.unixAddress, timings: timings)
+        let two = try TestNode("two", server.unixAddress)
+        try await one.joined()
+        try await two.joined()
+        try server.kill()
+        try await waitUntil("the loss to be noticed") { !one.cluster.isSharing }
+        #expect(await one.cluster.broadcastPurge(.url(url)).acknowledged == 0)
+        #expect(one.cluster.metrics.purgesPending == 1)
+        try await server.start()
+        await one.cluster.leave()
+        #expect(one.cluster.metrics.purgesPending == 0)
+        try await waitUntil("the purge on the other node") { two.purges.contains(.url(url)) }
+        // Without the server, the node leaves after the time limit.
+        timings.leaveLimit = .milliseconds(100)
+        let three = try TestNode("three", server.unixAddress, timings: timings)
+        try await three.joined()
+        try server.kill()
+        try await waitUntil("the loss to be noticed") { !three.cluster.isSharing }
+        _ = await three.cluster.broadcastPurge(.all)
+        await three.cluster.leave()
+        #expect(three.cluster.metrics.purgesPending == 1)
+    }
+
     @Test func aWaitingCallerGoesOnAloneWhenTheServerDies() async throws {
         let server = try await RedisServer()
         defer { server.stop() }

@@ -51,7 +51,7 @@ final class TestNode: Sendable {
     /// When each of ``purges`` was made; nil for one that was made as it was applied.
     var purgeTimes: [Int64?] { record.purgeTimes }
     var revalidations: Int { record.gaps.count }
-    var gaps: [PurgeGap] { record.gaps }
+    var gaps: [MissedPurges] { record.gaps }
     var prewarmSignals: Int { record.prewarmSignals }
     var latePurges: [ClusterPurge] { record.latePurges }
 
@@ -154,7 +154,7 @@ final class TestNodeRecord: Sendable {
         var events: [ClusterEvent] = []
         var purges: [ClusterPurge] = []
         var purgeTimes: [Int64?] = []
-        var gaps: [PurgeGap] = []
+        var gaps: [MissedPurges] = []
         var prewarmSignals = 0
         var latePurges: [ClusterPurge] = []
     }
@@ -164,7 +164,7 @@ final class TestNodeRecord: Sendable {
     var events: [ClusterEvent] { state.withLock { $0.events } }
     var purges: [ClusterPurge] { state.withLock { $0.purges } }
     var purgeTimes: [Int64?] { state.withLock { $0.purgeTimes } }
-    var gaps: [PurgeGap] { state.withLock { $0.gaps } }
+    var gaps: [MissedPurges] { state.withLock { $0.gaps } }
     var prewarmSignals: Int { state.withLock { $0.prewarmSignals } }
 
     func add(_ scope: ClusterPurge, _ time: Int64?) {
@@ -178,7 +178,7 @@ final class TestNodeRecord: Sendable {
 
     func addLate(_ scope: ClusterPurge) { state.withLock { $0.latePurges.append(scope) } }
     func add(_ event: ClusterEvent) { state.withLock { $0.events.append(event) } }
-    func revalidated(_ gap: PurgeGap) { state.withLock { $0.gaps.append(gap) } }
+    func revalidated(_ gap: MissedPurges) { state.withLock { $0.gaps.append(gap) } }
     func signalled() { state.withLock { $0.prewarmSignals += 1 } }
 }
 

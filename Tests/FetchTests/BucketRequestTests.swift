@@ -13,7 +13,7 @@ import Testing
         configuration.allowPrivate = [try #require(AddressException("127.0.0.1"))]
         configuration.ports = .all
         let root = origin.url("/b/")
-        configuration.buckets = ["b": BucketAccess(root: root, signer: signer)]
+        configuration.buckets = ["b": BucketAccess(root: root, signer: signer.map { .fixed($0) })]
         let fetcher = try Fetcher(configuration: configuration)
         defer { fetcher.shutdown() }
         let url = try SourceURL(s3: "s3://b/a+b.gif", bucket: "b", at: SourceURL(root))

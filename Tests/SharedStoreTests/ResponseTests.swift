@@ -20,7 +20,7 @@ import Testing
     private func store(_ origin: LoopbackOrigin) throws -> SharedStore {
         let endpoint = try S3Endpoint(url: "http://127.0.0.1:\(origin.port)", region: "us-east-1", usesPathStyle: true)
         return try SharedStore(
-            SharedStoreConfiguration(bucket: S3Bucket(endpoint: endpoint, name: "b", credentials: nil)), report: { _ in })
+            SharedStoreConfiguration(bucket: S3Bucket(endpoint: endpoint, name: "b", keys: .none)), report: { _ in })
     }
 
     private func answer(_ status: String, _ fields: [String] = [], code: String, _ more: String = "") -> LoopbackAnswer {

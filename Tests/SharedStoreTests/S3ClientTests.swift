@@ -60,6 +60,18 @@ import Testing
         }
     }
 
+    @Test func severalObjectsAreDeletedByOneRequest() async throws {
+        let fixture = try StoreFixture()
+        defer { fixture.stop() }
+        try await fixture.withClient { client in
+            let keys = ["a", "b & c", "<d>"].map { "\(fixture.prefix)/\($0)" }
+            for key in keys { try await client.put(key, upload([1]), timeout: Self.limit) }
+            let failures = try await client.delete(keys + ["\(fixture.prefix)/none"], timeout: Self.limit)
+            #expect(failures == [:])
+            #expect(try await client.list(prefix: fixture.prefix, token: nil, timeout: Self.limit).entries.isEmpty)
+        }
+    }
+
     @Test func listsHavePagesInTheOrderOfKeys() async throws {
         let fixture = try StoreFixture()
         defer { fixture.stop() }
@@ -79,6 +91,9 @@ import Testing
             } while token != nil && pages < 10
             #expect(found == keys)
             #expect(pages == 3)
+            let rest = try await client.list(
+                prefix: "\(fixture.prefix)/", token: nil, after: keys[4], timeout: Self.limit)
+            #expect(rest.entries.map(\.key) == Array(keys[5...]))
         }
     }
 

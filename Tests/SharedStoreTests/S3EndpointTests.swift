@@ -79,13 +79,14 @@ import Testing
         let credentials = try S3Credentials(accessKey: "AK", secretKey: "SK", sessionToken: "TOKEN")
         for (pathStyle, expected) in [(true, "https://h.test/gifs/"), (false, "https://gifs.h.test/")] {
             let bucket = try S3Bucket(
-                endpoint: endpoint("https://h.test", pathStyle: pathStyle), name: "gifs", credentials: credentials)
+                endpoint: endpoint("https://h.test", pathStyle: pathStyle), name: "gifs", keys: .fixed(credentials))
             #expect(bucket.url == expected)
             #expect(
                 bucket.signer
-                    == SignatureV4(region: "eu-west-1", accessKey: "AK", secretKey: "SK", sessionToken: "TOKEN"))
+                    == .fixed(
+                        SignatureV4(region: "eu-west-1", accessKey: "AK", secretKey: "SK", sessionToken: "TOKEN")))
             let open = try S3Bucket(
-                endpoint: endpoint("https://h.test", pathStyle: pathStyle), name: "gifs", credentials: nil)
+                endpoint: endpoint("https://h.test", pathStyle: pathStyle), name: "gifs", keys: .none)
             #expect(open.signer == nil)
         }
     }

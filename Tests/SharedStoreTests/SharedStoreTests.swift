@@ -232,8 +232,12 @@ import Testing
         let all = try await store.prune(storedBefore: now + 3600, deletionsPerSecond: 20) { seen.add($0) }
         #expect(all.listed == 5 && all.deleted == 4 && all.bytes == 20_000)
         // The first is not delayed.
-        #expect(clock.now - start >= .milliseconds(150))
-        #expect(seen.values.map(\.deleted) == [0, 1, 2, 3, 4])
+        #expect(clock.now - start >= .milliseconds(100))
+        #expect(seen.values.map(\.deleted) == [0, 2, 4, 4])
+        let keys = try renditions.map { try fixture.key($0.name) } + [foreign]
+        #expect(all.completeThrough == keys.max())
+        let rest = try await store.prune(storedBefore: now + 3600, after: keys.max())
+        #expect(rest.listed == 0 && rest.completeThrough == keys.max())
         for rendition in renditions { #expect(try await !store.has(rendition)) }
         #expect(try await fixture.withClient { try await $0.head(foreign, timeout: .seconds(20)) } != nil)
     }

@@ -21,7 +21,7 @@ import Testing
         let endpoint = try S3Endpoint(url: "http://\(host):\(origin.port)", region: Self.region, usesPathStyle: usesPathStyle)
         let http = try HTTPClient(name: "test", limits: .init(running: 1))
         defer { http.stop() }
-        let bucket = try S3Bucket(endpoint: endpoint, name: "b", credentials: credentials)
+        let bucket = try S3Bucket(endpoint: endpoint, name: "b", keys: .fixed(credentials))
         try await body(S3Client(http, bucket: bucket))
         return origin.requests
     }
@@ -151,7 +151,7 @@ import Testing
         let endpoint = try S3Endpoint(url: "http://127.0.0.1:\(origin.port)", region: Self.region, usesPathStyle: true)
         let http = try HTTPClient(name: "test", limits: .init(running: 1))
         defer { http.stop() }
-        let client = S3Client(http, bucket: try S3Bucket(endpoint: endpoint, name: "b", credentials: nil))
+        let client = S3Client(http, bucket: try S3Bucket(endpoint: endpoint, name: "b", keys: .none))
         #expect(try await client.get("k", to: .memory(limit: 9), timeout: Self.limit)?.bytes == [1])
         #expect(origin.requests.first?.headers["authorization"] == nil)
     }

@@ -32,7 +32,7 @@ import Testing
         func error(host: String = "127.0.0.1", authorities: String?) async throws -> StoreError? {
             let bucket = try S3Bucket(
                 endpoint: S3Endpoint(url: "https://\(host):\(server.port)", region: "us-east-1", usesPathStyle: true),
-                name: server.bucket, credentials: S3Credentials(accessKey: server.accessKey, secretKey: server.secretKey),
+                name: server.bucket, keys: .fixed(S3Credentials(accessKey: server.accessKey, secretKey: server.secretKey)),
                 certificateAuthorities: authorities)
             let http = try HTTPClient(name: "test", limits: .init(running: 1))
             defer { http.stop() }

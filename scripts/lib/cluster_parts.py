@@ -80,9 +80,32 @@ class Part:
 
 
 class Redis(Part):
+    def __init__(self, name, folder):
+        super().__init__(name, f"{folder}/{name}")
+        os.makedirs(self.folder, exist_ok=True)
+        self.primary = None
+
     def command(self):
         redis = program("redis-server", hint="scripts/setup --tests installs it")
-        return [redis, "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "yes", "--dir", self.folder]
+        follows = ["--replicaof", f"127.0.0.1 {self.primary}"] if self.primary else []
+        return [
+            redis, "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "yes", "--dir", self.folder, *follows]
+
+    def ask(self, command):
+        """The first part of the reply to a command without spaces in its words."""
+        with socket.create_connection(("127.0.0.1", self.port), 5) as connection:
+            connection.sendall(command.encode() + b"\r\n")
+            return connection.recv(1 << 16).decode(errors="replace")
+
+    def follow(self, port):
+        """Starts as a replica of the server at a port, and waits until it has that server's data."""
+        self.primary = port
+        self.start()
+        self.wait_until(lambda: "master_link_status:up" in self.ask("INFO replication"), 30)
+
+    def promote(self):
+        self.primary = None
+        self.ask("REPLICAOF NO ONE")
 
 
 class ObjectStore(Part):
@@ -177,18 +200,28 @@ class Balancer(Part):
 class Link:
     """A TCP port that forwards to another one and delays what clients send."""
 
-    def __init__(self, target, milliseconds):
-        self.listener = socket.create_server(("127.0.0.1", 0), backlog=512)
-        self.port = self.listener.getsockname()[1]
+    def __init__(self, target, milliseconds=0):
+        self.port = 0
+        self.milliseconds = milliseconds
+        self.process = None
+        self.point(target)
+
+    def point(self, target):
+        """Ends all connections, and forwards new ones to another port."""
+        self.stop()
+        listener = socket.create_server(("127.0.0.1", self.port), backlog=512)
+        self.port = listener.getsockname()[1]
         # In a separate process, because the threads of the load would delay its timers.
         self.process = multiprocessing.get_context("fork").Process(
-            target=_forward, args=(self.listener, target, milliseconds / 1000), daemon=True)
+            target=_forward, args=(listener, target, self.milliseconds / 1000), daemon=True)
         self.process.start()
-        self.listener.close()
+        listener.close()
 
     def stop(self):
-        self.process.terminate()
-        self.process.join(5)
+        """Ends all connections, and refuses new ones."""
+        if self.process:
+            self.process.terminate()
+            self.process.join(5)
 
 
 def _forward(listener, target, delay):

@@ -1,4 +1,5 @@
 """The parts of scripts/soak, check-cache and check-cluster: GIFs, an origin, a server, clients. Standard library only."""
+import collections
 import http.client
 import http.server
 import json
@@ -13,16 +14,17 @@ import time
 TOKEN = "operations"
 
 
-def gif(number, frames=6, side=64):
+def gif(number, frames=6, side=64, width=None):
     """An animation of moving coloured bars, different for each number. LZW without compression (GIF89a, appendix F)."""
+    width = width or side
     rng = random.Random(number)
-    out = [b"GIF89a", struct.pack("<HHBBB", side, side, 0xA2, 0, 0)]
+    out = [b"GIF89a", struct.pack("<HHBBB", width, side, 0xA2, 0, 0)]
     out += [bytes(rng.randrange(256) for _ in range(3)) for _ in range(8)]
     out.append(b"\x21\xff\x0bNETSCAPE2.0\x03\x01\x00\x00\x00")
     for frame in range(frames):
-        rows = [bytes((x // 8 + y // 16 + frame + number) % 8 for x in range(side)) for y in range(side)]
+        rows = [bytes((x // 8 + y // 16 + frame + number) % 8 for x in range(width)) for y in range(side)]
         out.append(b"\x21\xf9\x04\x00" + struct.pack("<H", 4 + rng.randrange(8)) + b"\x00\x00")
-        out.append(b"\x2c" + struct.pack("<HHHHB", 0, 0, side, side, 0))
+        out.append(b"\x2c" + struct.pack("<HHHHB", 0, 0, width, side, 0))
         out.append(_lzw(b"".join(rows)))
     return b"".join(out) + b"\x3b"
 
@@ -39,12 +41,15 @@ def _lzw(pixels):
 
 
 class Origin:
-    """Serves `/ok/N.gif`, and faults: `/missing/`, `/error/`, `/html/`, `/broken/`, `/cut/`, `/slow/`."""
+    """Serves `/ok/N.gif`, `/changing/N.gif`, whose width is its version, and faults: `/missing/`, `/error/`, `/html/`, `/broken/`,
+    `/cut/`, `/slow/`."""
 
     def __init__(self):
         lab = self
         self.gifs = {}
         self.counts = {}
+        # Of `/changing/N.gif`, by its number.
+        self.versions = collections.defaultdict(int)
         self.lock = threading.Lock()
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -86,6 +91,8 @@ class Origin:
             return self.send(request, 500, b"no")
         if kind == "html":
             return self.send(request, 200, b"<!doctype html><p>no")
+        if kind == "changing":
+            return self.send(request, 200, gif(number, 2, 16, width=width_of(self.versions[number])))
         body = self.body(number)
         if kind == "broken":
             return self.send(request, 200, body[:80])
@@ -193,6 +200,17 @@ class Client:
 
     def close(self):
         self.connection.close()
+
+
+def width_of(version):
+    """The width of `/changing/N.gif`: even, so that its MP4 has it as well."""
+    return 16 + 2 * version
+
+
+def version_of(body):
+    """The version of `/changing/N.gif` from which an MP4 was made: by the width in `tkhd`."""
+    start = body.index(b"tkhd") + 4
+    return (struct.unpack(">I", body[start + 76:start + 80])[0] // 65536 - 16) // 2
 
 
 def is_whole_mp4(body):

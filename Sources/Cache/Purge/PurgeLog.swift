@@ -1,3 +1,4 @@
+internal import Ledger
 internal import Synchronization
 
 /// The renditions that a purge covers.
@@ -39,14 +40,6 @@ package struct PurgeResult: Sendable, Equatable {
     }
 }
 
-/// Why aliases are doubted that were recorded before some moment.
-package enum AliasDoubt: Sendable, Equatable {
-    /// Purges were missed. The origin has to confirm an alias before it is used.
-    case certain
-    /// Purges may have been missed. The origin is asked first, and the alias is used if the origin does not answer.
-    case possible
-}
-
 /// A moment in the order of purges: the number of purges before it.
 ///
 /// Work that will be published notes the epoch first; if a later purge covers its source, the result is not stored. Valid within
@@ -68,7 +61,7 @@ final class PurgeLog: Sendable {
     enum Entry: Sendable, Equatable {
         case purge(PurgeScope)
         /// See ``Cache/revalidateAll(_:with:)``.
-        case revalidation(AliasDoubt)
+        case revalidation(MissedPurges)
 
         /// The renditions whose work it overtakes.
         fileprivate var scope: PurgeScope {

@@ -113,7 +113,7 @@ struct CacheTables {
     }
 
     /// Records that aliases up to a sequence are doubted.
-    func setDoubt(_ doubt: AliasDoubt, through sequence: Int64) throws {
+    func setDoubt(_ doubt: MissedPurges, through sequence: Int64) throws {
         let column =
             switch doubt {
             case .certain: "revalidated"

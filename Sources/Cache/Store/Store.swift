@@ -49,7 +49,7 @@ final class Store: Sendable {
         var held: Int64 = 0
         var alone: Int64 = 0
 
-        func doubt(of sequence: Int64) -> AliasDoubt? {
+        func doubt(of sequence: Int64) -> MissedPurges? {
             if sequence <= max(certain, held) { return .certain }
             return sequence <= max(possible, alone) ? .possible : nil
         }
@@ -169,7 +169,7 @@ final class Store: Sendable {
 
     /// Why an alias has to be confirmed by its origin; nil if it need not.
     @inline(__always)
-    func doubt(ofAlias sequence: Int64) -> AliasDoubt? {
+    func doubt(ofAlias sequence: Int64) -> MissedPurges? {
         guard sequence <= doubted.load(ordering: .relaxed) else { return nil }
         return doubts.withLock { $0.doubt(of: sequence) }
     }
@@ -533,7 +533,7 @@ final class Store: Sendable {
     /// Has every alias doubted. In force when this returns, durable unless the ledger fails.
     ///
     /// - Parameter change: Belongs to the same transaction.
-    func revalidateAll(_ doubt: AliasDoubt, with change: @escaping Ledger.Change) {
+    func revalidateAll(_ doubt: MissedPurges, with change: @escaping Ledger.Change) {
         state.withLock { state in
             setDoubts { doubts in
                 switch doubt {

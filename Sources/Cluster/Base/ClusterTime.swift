@@ -61,6 +61,8 @@ package struct ClusterTimings: Sendable {
     package var purgeLimit: Duration = .seconds(2)
     /// The longest wait of one read of the purge stream for entries.
     package var blockTime: Duration = .seconds(2)
+    /// The longest wait of a node that leaves for purges that it has made alone to reach the stream.
+    package var leaveLimit: Duration = .seconds(3)
     /// The time without the cluster after which aliases are doubted, because purges of other nodes do not arrive.
     package var aloneLimit: Duration = .seconds(600)
     /// The lifetime of a claim on a prewarm entry without renewal.

@@ -90,9 +90,14 @@ final class ClusterNode: Sendable {
         for task in tasks.withLock({ $0 }) { task.cancel() }
     }
 
-    /// Ends the loops, waits until the position in the purge stream is saved, and takes this node off the list of live nodes. Leases
-    /// that it holds expire.
+    /// Waits until the stream has the purges that this node has made alone, for up to ``ClusterTimings/leaveLimit``. Then ends the loops,
+    /// waits until the position in the purge stream is saved, and takes this node off the list of live nodes. Leases that it holds
+    /// expire.
     func leave() async {
+        let (end, pause) = (time.now + timings.leaveLimit, AsyncSignal())
+        while meter.snapshot.purgesPending > 0, time.now < end, !Task.isCancelled {
+            await pause.wait(for: .milliseconds(50), time)
+        }
         stop()
         follower.fallBehind()
         for task in tasks.withLock({ $0 }) { await task.value }

@@ -1,3 +1,5 @@
+internal import Ledger
+
 /// What a node has to do before it follows the stream of purges: a function of what the node remembers and of the stream.
 struct CatchUp: Sendable, Equatable {
     struct Node: Sendable {
@@ -28,7 +30,7 @@ struct CatchUp: Sendable, Equatable {
 
     let start: Start?
     /// Why every alias has to be revalidated; nil if all purges that were missed will be applied.
-    let gap: PurgeGap?
+    let gap: MissedPurges?
     /// Whether the gap is worth a report. A node that has never followed a stream may have a cache from before, but has missed nothing.
     let isReported: Bool
     /// Entries after this one are read; nil for all.

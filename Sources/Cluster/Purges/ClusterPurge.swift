@@ -53,14 +53,6 @@ struct RecordedPurge: Sendable, Equatable {
     }
 }
 
-/// Why a node does not know all purges that it missed.
-package enum PurgeGap: Sendable, Equatable {
-    /// The stream has dropped some of them.
-    case certain
-    /// It is another stream than the one that the node has followed, or the first one. Purges may have been made or not.
-    case possible
-}
-
 /// What a purge removed: on one node, or on several together.
 package struct PurgeCounts: Sendable, Equatable {
     /// Renditions.
@@ -113,14 +105,14 @@ package struct PurgeHandlers: Sendable {
     package let purgeLocalCache: @Sendable (ClusterPurge, _ madeAt: Int64?, @escaping Ledger.Change) async -> PurgeCounts?
     /// Has the origin of every alias asked before the alias is used again, and drops what a former process has not sent to other
     /// nodes: purges were missed, or may have been.
-    package let revalidateEverything: @Sendable (PurgeGap) async -> Void
+    package let revalidateEverything: @Sendable (MissedPurges) async -> Void
     /// Records a place without a purge.
     package let record: @Sendable (@escaping Ledger.Change) async -> Void
 
     package init(
         purgeLocalCache:
             @escaping @Sendable (ClusterPurge, _ madeAt: Int64?, @escaping Ledger.Change) async -> PurgeCounts?,
-        revalidateEverything: @escaping @Sendable (PurgeGap) async -> Void,
+        revalidateEverything: @escaping @Sendable (MissedPurges) async -> Void,
         record: @escaping @Sendable (@escaping Ledger.Change) async -> Void
     ) {
         self.purgeLocalCache = purgeLocalCache

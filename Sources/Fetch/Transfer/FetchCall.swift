@@ -82,7 +82,7 @@ final class FetchCall: HTTPCall {
             "GET", url.requestText,
             fields: settings.headers + conditions.compactMap(\.self) + order.fields
                 + settings.fields(of: url, source: order.url))
-        request.signer = bucket?.signer
+        request.signer = bucket?.signer?.signature
         return request
     }
 

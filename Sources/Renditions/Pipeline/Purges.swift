@@ -78,7 +78,7 @@ package struct Purges: Sendable {
 
     /// Has every origin asked before one of its renditions is used again, and drops the renditions that a former process has not
     /// sent to the shared tier: purges may have been missed. Work in progress goes on for its present callers.
-    package func revalidateAll(_ doubt: AliasDoubt = .certain) async {
+    package func revalidateAll(_ doubt: MissedPurges = .certain) async {
         await cache.revalidateAll(doubt) { [tier] database in try tier?.dropHeldWrites(in: database) }
         state.invalidate(.all)
     }
@@ -106,12 +106,7 @@ extension PurgeHandlers {
                     return nil
                 }
             },
-            revalidateEverything: { gap in
-                switch gap {
-                case .certain: await purges.revalidateAll(.certain)
-                case .possible: await purges.revalidateAll(.possible)
-                }
-            }, record: { await purges.record($0) })
+            revalidateEverything: { await purges.revalidateAll($0) }, record: { await purges.record($0) })
     }
 }
 

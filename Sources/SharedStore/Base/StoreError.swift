@@ -16,6 +16,8 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
     case throttled(retryAfter: Duration?)
     /// The server refused the credentials or the permission (401, 403, or 400 with a code such as ExpiredToken).
     case denied(code: String)
+    /// The keys for signatures cannot be obtained.
+    case noKeys(cause: String)
     /// The bucket is in another region (301, 307, or 400 with the code AuthorizationHeaderMalformed).
     case wrongRegion(expected: String?)
     /// The bucket does not exist.
@@ -50,6 +52,7 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
         case .interrupted: "interrupted"
         case .throttled: "throttled"
         case .denied: "denied"
+        case .noKeys: "no_keys"
         case .wrongRegion: "wrong_region"
         case .noBucket: "no_bucket"
         case .rejected: "rejected"
@@ -73,6 +76,7 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
         case .interrupted(let cause): "The connection to the shared store broke: \(cause)."
         case .throttled: "The shared store asks for fewer requests."
         case .denied(let code): "The shared store denies access (\(code))."
+        case .noKeys(let cause): "The keys for the shared store cannot be obtained: \(cause)."
         case .wrongRegion(let expected?): "The bucket is in the region \(expected), not in the configured one."
         case .wrongRegion(nil): "The bucket is in another region than the configured one."
         case .noBucket: "The bucket does not exist."
@@ -101,7 +105,7 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
     package func isOutage(of operation: StoreOperation) -> Bool {
         switch self {
         case .denied(code: "AccessDenied"): operation != .delete
-        case .denied, .wrongRegion, .noBucket: true
+        case .denied, .noKeys, .wrongRegion, .noBucket: true
         default: isTransient
         }
     }

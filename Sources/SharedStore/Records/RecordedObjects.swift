@@ -75,24 +75,16 @@ final class RecordedObjects: Sendable {
         let start = ContinuousClock.now
         let present = try await keys(of: id, timeout: timeout)
         let names = fileExtensions.compactMap { RenditionName(id: id, fileExtension: $0) }
-        let keys =
+        var doomed =
             present ?? Dictionary(uniqueKeysWithValues: names.map { ($0, [self.keys.object($0), self.keys.record($0)]) })
-        let timeout = timeout - (ContinuousClock.now - start)
-        let failure = await withTaskGroup(of: StoreError?.self) { group in
-            for (name, keys) in keys {
-                group.addTask {
-                    do throws(StoreError) {
-                        if let time, try await self.created(name, timeout: timeout).map({ $0 > time }) ?? true { return nil }
-                        try await self.delete(keys, timeout: timeout)
-                        return nil
-                    } catch {
-                        return error
-                    }
-                }
+        if let time {
+            for name in doomed.keys {
+                let created = try await created(name, timeout: timeout - (ContinuousClock.now - start))
+                if created.map({ $0 > time }) ?? true { doomed[name] = nil }
             }
-            return await group.reduce(nil) { $0 ?? $1 }
         }
-        if let failure { throw failure }
+        // The record of a rendition is the last: one without an object is not found.
+        try await delete(doomed.values.flatMap(\.self), timeout: timeout - (ContinuousClock.now - start))
     }
 
     /// The keys that the store has of an id, by rendition: the object before its record. Nil if it does not permit the question.
@@ -121,9 +113,13 @@ final class RecordedObjects: Sendable {
         return try await getRecord(name, timeout: timeout - (ContinuousClock.now - start))?.created
     }
 
-    /// Deletes objects in order. The record of a rendition is the last: one without an object is not found.
+    /// Deletes up to ``S3Client/maxDeletions`` objects in order, by one request if the server permits.
     private func delete(_ keys: [String], timeout: Duration) async throws(StoreError) {
         let start = ContinuousClock.now
+        if keys.count > 1, let failures = try await client.delete(keys, timeout: timeout) {
+            if let failure = failures.values.first { throw failure }
+            return
+        }
         for key in keys { try await client.delete(key, timeout: timeout - (ContinuousClock.now - start)) }
     }
 

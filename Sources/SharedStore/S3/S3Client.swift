@@ -1,21 +1,25 @@
+internal import Digests
+internal import Foundation
 package import HTTPClient
+internal import Synchronization
 internal import SystemIO
 
 /// The operations of S3 on one bucket: each is one request, without retries.
 ///
 /// Any thread. Every function suspends; none blocks.
-struct S3Client: Sendable {
+final class S3Client: Sendable {
     private let http: HTTPClient
     private let endpoint: S3Endpoint
     private let bucket: String
-    private let signer: SignatureV4?
+    private let keys: S3Keys
     private let certificateAuthorities: String?
+    private let deletesTogether = Atomic(true)
 
     init(_ http: HTTPClient, bucket: S3Bucket) {
         self.http = http
         endpoint = bucket.endpoint
         self.bucket = bucket.name
-        signer = bucket.signer
+        keys = bucket.keys
         certificateAuthorities = bucket.certificateAuthorities
     }
 
@@ -53,7 +57,7 @@ struct S3Client: Sendable {
     func get(
         _ key: String, to destination: ClientRequest.Destination, timeout: Duration
     ) async throws(StoreError) -> Object? {
-        var request = request("GET", key, timeout: timeout)
+        var request = try await request("GET", key, timeout: timeout)
         request.destination = destination
         let response = try await send(request)
         guard response.status == 200 else {
@@ -65,7 +69,7 @@ struct S3Client: Sendable {
 
     /// Gets the description of an object; nil if the bucket has none with this key.
     func head(_ key: String, timeout: Duration) async throws(StoreError) -> ObjectHead? {
-        let response = try await send(request("HEAD", key, timeout: timeout))
+        let response = try await send(try await request("HEAD", key, timeout: timeout))
         // The response has no body with a code, so a missing bucket cannot be told from a missing object.
         if response.status == 404 { return nil }
         guard response.status == 200 else { throw StoreError(response) }
@@ -78,7 +82,7 @@ struct S3Client: Sendable {
     /// Stores an object, and replaces one with the same key.
     func put(_ key: String, _ upload: Upload, timeout: Duration) async throws(StoreError) {
         let fields = upload.metadata.map { "\(Self.metadataPrefix)\($0.key): \($0.value)" }
-        var request = request(
+        var request = try await request(
             "PUT", key, digest: Hex.encode(upload.digest), fields: fields + ["content-type: \(upload.mediaType)"],
             timeout: timeout)
         request.body = upload.body
@@ -89,22 +93,69 @@ struct S3Client: Sendable {
 
     /// Deletes an object. Succeeds if the bucket has none with this key.
     func delete(_ key: String, timeout: Duration) async throws(StoreError) {
-        let response = try await send(request("DELETE", key, timeout: timeout))
+        let response = try await send(try await request("DELETE", key, timeout: timeout))
         guard response.status == 204 || response.status == 200 || Self.isMissing(response) else { throw StoreError(response) }
+    }
+
+    /// The largest number of objects that one request deletes.
+    static let maxDeletions = 1000
+
+    /// Deletes objects by one request (DeleteObjects). Succeeds for those that the bucket does not have.
+    ///
+    /// - Returns: The objects that were not deleted, and why; nil if the server does not know this request.
+    func delete(_ keys: [String], timeout: Duration) async throws(StoreError) -> [String: StoreError]? {
+        guard deletesTogether.load(ordering: .relaxed) else { return nil }
+        let objects = keys.map { "<Object><Key>\(Self.escaped($0))</Key></Object>" }.joined()
+        let body = Array(
+            ("<?xml version=\"1.0\" encoding=\"UTF-8\"?><Delete xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">"
+                + "<Quiet>true</Quiet>\(objects)</Delete>").utf8)
+        // Servers demand it.
+        guard let checksum = MD5.hash(body) else { return nil }
+        var request = try await request(
+            "POST", "", query: [(name: "delete", value: "")], digest: Hex.encode(SHA256.hash(body)),
+            fields: ["content-type: application/xml", "content-md5: \(Data(checksum).base64EncodedString())"],
+            timeout: timeout)
+        request.body = .bytes(body)
+        // 1,000 keys of 1,024 bytes, each byte escaped, with their errors.
+        request.destination = .memory(limit: 16 << 20)
+        let response = try await send(request)
+        guard response.status == 200 else {
+            let error = StoreError(response)
+            switch error {
+            case .rejected, .serverFailed(status: 501, _):
+                deletesTogether.store(false, ordering: .relaxed)
+                return nil
+            default: throw error
+            }
+        }
+        guard let root = XMLElement(document: response.body), root.name == "DeleteResult" else {
+            throw .invalidResponse(cause: "its result of deletions cannot be read")
+        }
+        return Dictionary(
+            root.children.filter { $0.name == "Error" }.map {
+                ($0.text("Key") ?? "", StoreError(deletionCode: $0.text("Code")))
+            }, uniquingKeysWith: { $1 })
+    }
+
+    private static func escaped(_ text: String) -> String {
+        text.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;")
     }
 
     /// Lists the objects whose keys begin with `prefix`, in the order of their keys.
     ///
-    /// - Parameter token: The token of the previous page; nil for the first one.
+    /// - Parameters:
+    ///   - token: The token of the previous page; nil for the first one.
+    ///   - start: Only keys after this one are listed.
     /// - Returns: Up to 1,000 objects, and the token of the next page; nil on the last one.
     func list(
-        prefix: String, token: String?, pageSize: Int = 1000, timeout: Duration
+        prefix: String, token: String?, after start: String? = nil, pageSize: Int = 1000, timeout: Duration
     ) async throws(StoreError) -> S3ListPage {
         var query = [
             (name: "list-type", value: "2"), (name: "max-keys", value: "\(pageSize)"), (name: "prefix", value: prefix),
         ]
         if let token { query.append((name: "continuation-token", value: token)) }
-        var request = request("GET", "", query: query, timeout: timeout)
+        if let start { query.append((name: "start-after", value: start)) }
+        var request = try await request("GET", "", query: query, timeout: timeout)
         // 1,000 keys of 1,024 bytes, each byte escaped, and the elements around them.
         request.destination = .memory(limit: 16 << 20)
         let response = try await send(request)
@@ -126,12 +177,15 @@ struct S3Client: Sendable {
     private func request(
         _ method: String, _ key: String, query: [(name: String, value: String)] = [], digest: String? = nil,
         fields: [String] = [], timeout: Duration
-    ) -> ClientRequest {
+    ) async throws(StoreError) -> ClientRequest {
+        let start = ContinuousClock.now
+        let signature = try await keys.signature(for: endpoint.region, within: timeout)
+        let timeLeft = max(.milliseconds(1), timeout - (ContinuousClock.now - start))
         var request = ClientRequest(
-            method, endpoint.url(bucket: bucket, key: key, query: query), fields: fields, timeout: timeout,
-            connectTimeout: timeout)
+            method, endpoint.url(bucket: bucket, key: key, query: query), fields: fields, timeout: timeLeft,
+            connectTimeout: timeLeft)
         request.digest = digest
-        request.signer = signer
+        request.signer = signature
         request.certificateAuthorities = certificateAuthorities
         request.allowsHTTP2 = false
         request.bufferSize = 256 << 10
@@ -156,19 +210,18 @@ struct S3Client: Sendable {
 package struct S3Bucket: Sendable, Equatable {
     package let endpoint: S3Endpoint
     package let name: String
-    package let credentials: S3Credentials?
+    package let keys: S3Keys
     /// A PEM file of certificate authorities to trust instead of the system's.
     package let certificateAuthorities: String?
 
-    /// - Parameter credentials: Nil for requests that are not signed.
     /// - Throws: ``StoreConfigurationError`` for a name that does not fit the endpoint.
     package init(
-        endpoint: S3Endpoint, name: String, credentials: S3Credentials?, certificateAuthorities: String? = nil
+        endpoint: S3Endpoint, name: String, keys: S3Keys, certificateAuthorities: String? = nil
     ) throws(StoreConfigurationError) {
         try endpoint.validate(bucket: name)
         self.endpoint = endpoint
         self.name = name
-        self.credentials = credentials
+        self.keys = keys
         self.certificateAuthorities = certificateAuthorities
     }
 
@@ -180,10 +233,30 @@ package struct S3Bucket: Sendable, Equatable {
     }
 
     /// Signs requests to the bucket; nil if they are not signed.
-    package var signer: SignatureV4? {
-        credentials.map {
-            SignatureV4(
-                region: endpoint.region, accessKey: $0.accessKey, secretKey: $0.secretKey, sessionToken: $0.sessionToken)
+    package var signer: RequestSigner? {
+        switch keys {
+        case .none: nil
+        case .fixed(let credentials): .fixed(credentials.signature(for: endpoint.region))
+        case .role(let role): .renewed(role, region: endpoint.region)
+        }
+    }
+}
+
+/// Where the keys for a bucket come from.
+package enum S3Keys: Sendable, Equatable {
+    /// Requests are not signed.
+    case none
+    case fixed(S3Credentials)
+    case role(RoleCredentials)
+
+    /// Signs a request that is sent now; nil if it is sent without a signature.
+    ///
+    /// - Parameter limit: The longest wait for keys.
+    func signature(for region: String, within limit: Duration) async throws(StoreError) -> SignatureV4? {
+        switch self {
+        case .none: nil
+        case .fixed(let credentials): credentials.signature(for: region)
+        case .role(let role): try await role.signature(for: region, within: limit)
         }
     }
 }

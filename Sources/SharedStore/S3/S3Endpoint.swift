@@ -1,3 +1,4 @@
+package import HTTPClient
 internal import SystemIO
 
 /// A setting of the shared store that cannot work. The description is a sentence that begins with the setting's name.
@@ -32,6 +33,10 @@ package struct S3Credentials: Sendable, Equatable {
         self.accessKey = accessKey
         self.secretKey = secretKey
         self.sessionToken = sessionToken
+    }
+
+    func signature(for region: String) -> SignatureV4 {
+        SignatureV4(region: region, accessKey: accessKey, secretKey: secretKey, sessionToken: sessionToken)
     }
 }
 

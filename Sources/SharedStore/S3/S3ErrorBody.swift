@@ -14,7 +14,7 @@ struct S3ErrorBody: Equatable {
     }
 
     /// Text of a server that may go into a log line.
-    private static func printable(_ text: String) -> String {
+    fileprivate static func printable(_ text: String) -> String {
         String(decoding: text.utf8.filter { (0x21...0x7E).contains($0) }.prefix(64), as: UTF8.self)
     }
 }
@@ -39,6 +39,15 @@ extension StoreError {
         case 400..<500: self = .rejected(status: response.status, code: code)
         case 500..<600: self = .serverFailed(status: response.status, code: code)
         default: self = .invalidResponse(cause: "its status is \(response.status)")
+        }
+    }
+
+    /// The meaning of an error of one object in the response to DeleteObjects.
+    init(deletionCode code: String?) {
+        switch code {
+        case "AccessDenied"?: self = .denied(code: "AccessDenied")
+        case "SlowDown"?: self = .throttled(retryAfter: nil)
+        default: self = .serverFailed(status: 200, code: code.map(S3ErrorBody.printable) ?? "without a code")
         }
     }
 

@@ -21,6 +21,8 @@ struct PruneCommand: ParsableCommand {
             The bucket, its prefix and its keys are those of the settings store.s3.…. Other objects in the bucket stay. A \
             rendition that is deleted and requested again is produced again; nodes that have it on disk keep it.
 
+            If the run fails, --start-after with the key that it prints continues it.
+
             Exit status: 0 if all old renditions were deleted, 1 if the store could not be reached or refused.
             """)
 
@@ -33,8 +35,11 @@ struct PruneCommand: ParsableCommand {
     @Option(help: ArgumentHelp("The largest number of deletions per second.", valueName: "number"))
     var rate = 100.0
 
-    @Option(help: ArgumentHelp("The largest number of deletions at once.", valueName: "number"))
+    @Option(help: ArgumentHelp("The largest number of requests at once.", valueName: "number"))
     var concurrency = 16
+
+    @Option(help: ArgumentHelp("Only objects with keys after this one are listed.", valueName: "key"))
+    var startAfter: String?
 
     @Option(
         name: .customLong("config"), help: "A YAML file with settings.", completion: .file(extensions: ["yaml", "yml"]))
@@ -71,13 +76,13 @@ struct PruneCommand: ParsableCommand {
         }
         defer { store.close() }
         let time = Int64(Date.now.timeIntervalSince1970) - (age ?? .zero).components.seconds
-        let (rate, concurrency, isDryRun) = (rate, concurrency, dryRun)
+        let (start, rate, concurrency, isDryRun) = (startAfter, rate, concurrency, dryRun)
         let display = PruneDisplay(isDryRun: isDryRun)
         let result: Result<PruneProgress, StoreError> = Blocking.wait {
             do throws(StoreError) {
                 return .success(
                     try await store.prune(
-                        storedBefore: time, deletionsPerSecond: rate, concurrency: concurrency, isDryRun: isDryRun
+                        storedBefore: time, after: start, deletionsPerSecond: rate, concurrency: concurrency, isDryRun: isDryRun
                     ) { display.show($0) })
             } catch {
                 return .failure(error)
@@ -90,7 +95,9 @@ struct PruneCommand: ParsableCommand {
                 "\(totals.deleted) of \(totals.listed) objects \(isDryRun ? "would be deleted" : "deleted"), "
                     + "\(totals.bytes) bytes")
         case .failure(let error):
-            throw Self.failure("The shared store could not be pruned: \(error).")
+            let place = display.completeThrough ?? start
+            let hint = place.map { " Continue with --start-after \($0)." } ?? ""
+            throw Self.failure("The shared store could not be pruned: \(error)\(hint)")
         }
     }
 
@@ -108,12 +115,17 @@ private final class PruneDisplay: Sendable {
     private let isOn = isatty(STDERR_FILENO) == 1
     private let verb: String
     private let last = Mutex<ContinuousClock.Instant?>(nil)
+    private let place = Mutex<String?>(nil)
 
     init(isDryRun: Bool) {
         verb = isDryRun ? "counted" : "deleted"
     }
 
+    /// The last ``PruneProgress/completeThrough``.
+    var completeThrough: String? { place.withLock { $0 } }
+
     func show(_ totals: PruneProgress) {
+        place.withLock { $0 = totals.completeThrough }
         let isDue = last.withLock { last in
             let now = ContinuousClock.now
             guard isOn, last.map({ now - $0 >= Self.interval }) ?? true else { return false }

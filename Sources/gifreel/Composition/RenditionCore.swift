@@ -65,10 +65,6 @@ final class RenditionCore: Sendable {
             cache.close()
             throw error
         }
-        if let bucket = configuration.store?.bucket, bucket.credentials == nil {
-            logger.notice(
-                "requests to the shared store are not signed: no keys are set", metadata: ["bucket": "\(bucket.name)"])
-        }
         pool = WorkerPool(zygote: zygote, configuration: configuration.pool)
         state = RenditionState(
             configuration.renditionLimits(pool: configuration.pool), failureScope: configuration.failureScope, cache: cache,

@@ -140,12 +140,44 @@ struct ClusterTests {
         }
     }
 
-    @Test func aStoreWithoutKeysIsNamedOnceInTheLog() throws {
+    @Test func aStoreWithoutKeysIsNamedOnceInTheLog() async throws {
         let node = try GifreelProcess(
             ["store.s3.bucket=b", "store.s3.endpoint=http://127.0.0.1:1"],
             environment: ["AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": ""])
+        let line = "Requests to the shared store are not signed"
+        try await waitUntil("the line") { node.log.contains(line) }
         #expect(node.terminate() == 0)
-        #expect(node.log.split(separator: "\n").count { $0.contains("requests to the shared store are not signed") } == 1)
+        #expect(node.log.split(separator: "\n").count { $0.contains(line) } == 1)
+    }
+
+    @Test func keysOfARoleSignTheRequestsOfTheStoreAndOfMounts() async throws {
+        let store = try S3Server()
+        defer { store.stop() }
+        let container = try LoopbackOrigin()
+        defer { container.stop() }
+        container.on(
+            "/keys",
+            .ok(Array(#"{"AccessKeyId":"\#(store.accessKey)","SecretAccessKey":"\#(store.secretKey)"}"#.utf8)))
+        let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(GIFBuilder.animation(frames: 2)) }])
+        defer { origin.stop() }
+        let node = try GifreelProcess(
+            [
+                "store.s3.endpoint=\(store.endpoint)", "store.s3.bucket=\(store.bucket)", "store.s3.path_style=true",
+                "admin.token=secret", "mounts.pics.origin=s3://\(store.bucket)/in", "store.s3.lookup_timeout=10s",
+            ],
+            environment: [
+                "AWS_CONTAINER_CREDENTIALS_FULL_URI": container.url("/keys"), "AWS_ACCESS_KEY_ID": "", "HOME": "/nonexistent",
+            ])
+        #expect(try node.mp4(origin.url("/a.gif")).status == 200)
+        try await waitUntil("the upload") {
+            let state = try ClusterLab.cacheState(node)["store"] as? [String: Any]
+            return state?["queued"] as? Int == 0
+        }
+        // The bucket refuses requests that are not signed.
+        #expect(try node.request("GET", "/pics/none.mp4").status == 404)
+        #expect(node.log.contains("the credentials service of the container"))
+        #expect(!node.log.contains("suspended"), "\(node.log)")
+        #expect(container.count("/keys") == 1)
     }
 
     @Test func aPurgeIsReportedByTheOtherNodeAndHooksFollowItsCompletion() async throws {

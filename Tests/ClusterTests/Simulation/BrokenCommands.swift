@@ -18,6 +18,10 @@ enum Break: String, CaseIterable, Sendable {
     case acknowledgesBeforeApplying
     /// A node takes part before it has applied the purges that it missed.
     case takesPartBeforeCatchingUp
+    /// A node that has started gives out what it has stored before it has applied the purges that it missed.
+    case servesBeforeCatchingUp
+    /// Where a look at the nodes fails, a purge counts the node that makes it only.
+    case countsItselfIfTheLookFails
     /// The local cache, which is a model here, stores results of work that a purge overtook.
     case cacheIgnoresPurges
 }
@@ -33,7 +37,15 @@ struct BrokenCommands: RedisCommands {
         guard let missing else { return try await base.replies(to: commands, within: limit) }
         // Each command becomes one or two, whose last reply counts.
         let sent = commands.map { Self.changed($0, missing) }
-        var replies = try await base.replies(to: sent.flatMap(\.self), within: limit)[...]
+        var replies: ArraySlice<RedisValue>
+        do throws(RedisError) {
+            replies = try await base.replies(to: sent.flatMap(\.self), within: limit)[...]
+        } catch {
+            guard missing == .countsItselfIfTheLookFails, commands.map(\.arguments.first) == [Array("SMEMBERS".utf8)] else {
+                throw error
+            }
+            return [.array([])]
+        }
         return commands.indices.map { index in
             let reply = replies.prefix(sent[index].count).last ?? .none
             replies = replies.dropFirst(sent[index].count)

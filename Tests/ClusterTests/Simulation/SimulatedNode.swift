@@ -49,6 +49,7 @@ final class SimulatedNode: @unchecked Sendable {
 
     private final class Life: @unchecked Sendable {
         var isOver = false
+        var hasCaughtUp = false
     }
 
     /// Runs work at once, so that the scheduler decides the order.
@@ -68,6 +69,8 @@ final class SimulatedNode: @unchecked Sendable {
     private let scheduler: Scheduler
     private let life = Life()
     var isDead: Bool { life.isOver }
+    /// Whether it has applied the purges that it missed before it started.
+    var hasCaughtUp: Bool { life.hasCaughtUp }
     /// Messages in transit on the subscription.
     private var messages: [[UInt8]] = []
 
@@ -105,7 +108,8 @@ final class SimulatedNode: @unchecked Sendable {
                     disk.epoch == epoch || missing == .cacheIgnoresPurges
                 else { return }
                 disk.failures[url] = version
-            })
+            },
+            onFollow: { if $0 == nil { life.hasCaughtUp = true } })
         scheduler.transports.append { [unowned self] in possibleActions() }
         core.start()
     }

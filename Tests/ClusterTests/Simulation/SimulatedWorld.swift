@@ -136,14 +136,15 @@ final class SimulatedWorld: @unchecked Sendable {
 
     private func visit(_ node: SimulatedNode, _ url: String) async {
         let floor = floors[url] ?? 0
-        // A node that is away may give out what it has stored.
-        let isTakingPart = node.core.follower.isTakingPart
-        if let version = node.disk.versions[url] {
-            if isTakingPart { check(node, version, floor, "stored") }
+        // A node that has lost the server may give out what it has stored; one that has started asks the origin until it has caught up.
+        let isChecked = node.core.follower.isTakingPart || !node.hasCaughtUp
+        let usesStored = node.hasCaughtUp || missing == .servesBeforeCatchingUp
+        if usesStored, let version = node.disk.versions[url] {
+            if isChecked { check(node, version, floor, "stored") }
             return
         }
-        if let version = node.disk.failures[url] {
-            if isTakingPart { check(node, version, floor, "missing") }
+        if usesStored, let version = node.disk.failures[url] {
+            if isChecked { check(node, version, floor, "missing") }
             return
         }
         let epoch = node.disk.epoch

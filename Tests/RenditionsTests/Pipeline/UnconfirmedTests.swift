@@ -1,5 +1,6 @@
 import Cache
 import Fetch
+import Ledger
 import Synchronization
 import TestSupport
 import Testing

@@ -45,7 +45,7 @@ final class StoreFixture: Sendable {
             endpoint: S3Endpoint(
                 url: "http://127.0.0.1:\(direct ? server.port : proxy.port)", region: "us-east-1", usesPathStyle: true),
             name: bucket ?? server.bucket,
-            credentials: S3Credentials(accessKey: server.accessKey, secretKey: secretKey ?? server.secretKey))
+            keys: .fixed(S3Credentials(accessKey: server.accessKey, secretKey: secretKey ?? server.secretKey)))
     }
 
     /// A store with a queue. Pauses are short, and the deadline of lookups is long, unless a test is about them.

@@ -1,0 +1,146 @@
+internal import Dispatch
+internal import Foundation
+internal import Glibc
+package import HTTPClient
+internal import Synchronization
+internal import SystemIO
+
+/// The keys that a machine, container or service account gives to its programs; see ``CredentialSources``. They are renewed before they
+/// expire.
+///
+/// Any thread. It sends nothing and starts no thread before it is used for the first time, so that worker processes may be forked.
+package final class RoleCredentials: RenewedKeys, Equatable {
+    /// Those of this process.
+    package static let ofProcess = RoleCredentials(environment: ProcessInfo.processInfo.environment)
+
+    private struct State {
+        var latest: FoundKeys?
+        /// Why the latest look has found no keys; nil if it has found some, or if there is no source.
+        var failure: StoreError?
+        var hasLooked = false
+        var isLooking = false
+        /// Seconds since 1970 at which the next look is due.
+        var nextLook = Int64.min
+        var waiters: [UInt64: (continuation: CheckedContinuation<Void, Never>, deadline: Deadline?)] = [:]
+        var lastNumber: UInt64 = 0
+    }
+
+    private let sources: CredentialSources
+    private let unixSeconds: @Sendable () -> Int64
+    private let state = Mutex(State())
+
+    /// The pauses before a look that follows one that has found no keys, in seconds.
+    private static let pauseAfterFailure: Int64 = 10
+    private static let pauseWithoutSource: Int64 = 60
+    /// A file may be replaced at any time.
+    private static let lifetimeOfFile: Int64 = 300
+
+    /// - Parameters:
+    ///   - environment: The variables of Amazon's programs. Empty ones count as unset.
+    ///   - unixSeconds: Seconds since 1970; nil for the system's clock.
+    package init(environment: [String: String], unixSeconds: (@Sendable () -> Int64)? = nil) {
+        sources = CredentialSources(environment.filter { !$0.value.isEmpty })
+        self.unixSeconds = unixSeconds ?? { Int64(time(nil)) }
+    }
+
+    /// A signer with keys that have not expired, if there are such.
+    ///
+    /// - Parameter limit: The longest wait for keys.
+    /// - Returns: Nil if no source of keys exists, so that requests are not signed.
+    /// - Throws: ``StoreError/noKeys(cause:)`` if a source fails and has never returned keys.
+    package func signature(for region: String, within limit: Duration) async throws(StoreError) -> SignatureV4? {
+        await prepare(within: limit)
+        return try state.withLock { state throws(StoreError) in
+            if let latest = state.latest { return latest.credentials.signature(for: region) }
+            if let failure = state.failure { throw failure }
+            // This says nothing about the server.
+            guard state.hasLooked else { throw .exhausted(cause: "the keys are not known yet") }
+            return nil
+        }
+    }
+
+    package func signature(for region: String) -> SignatureV4? {
+        state.withLock { $0.latest }?.credentials.signature(for: region)
+    }
+
+    /// Where the keys are from, such as `the metadata service of EC2`; nil without keys.
+    var source: String? { state.withLock { $0.latest?.source } }
+
+    package func prepare(within limit: Duration) async {
+        let now = unixSeconds()
+        let (starts, waits) = state.withLock { state in
+            let starts = !state.isLooking && now >= state.nextLook
+            if starts { state.isLooking = true }
+            let isValid = state.latest.map { $0.expires.map { now < $0 } ?? true } ?? false
+            let isUnsigned = state.hasLooked && state.latest == nil && state.failure == nil
+            return (starts, state.isLooking && !isValid && !isUnsigned)
+        }
+        // Blocks, but not for long and about once per hour.
+        if starts { DispatchQueue.global().async { self.look() } }
+        guard waits else { return }
+        await withCheckedContinuation { continuation in
+            let number = state.withLock { state -> UInt64? in
+                guard state.isLooking else { return nil }
+                state.lastNumber += 1
+                state.waiters[state.lastNumber] = (continuation, nil)
+                return state.lastNumber
+            }
+            guard let number else { return continuation.resume() }
+            let deadline = Deadline(after: limit) { [weak self] in
+                self?.state.withLock { $0.waiters.removeValue(forKey: number) }?.continuation.resume()
+            }
+            state.withLock { $0.waiters[number]?.deadline = deadline }
+        }
+    }
+
+    private func look() {
+        do throws(StoreError) {
+            end(.success(try sources.find()))
+        } catch {
+            end(.failure(error))
+        }
+    }
+
+    /// Notes the result of a look, and ends the waits for it.
+    private func end(_ result: Result<FoundKeys?, StoreError>) {
+        let now = unixSeconds()
+        let waiters = state.withLock { state in
+            (state.isLooking, state.hasLooked) = (false, true)
+            switch result {
+            case .success(let keys?):
+                (state.latest, state.failure) = (keys, nil)
+                state.nextLook = keys.expires.map { Self.renewal(of: $0, now: now) } ?? now + Self.lifetimeOfFile
+            case .success(nil) where state.latest == nil:
+                state.failure = nil
+                state.nextLook = now + Self.pauseWithoutSource
+            // The service decides how long the former keys are good.
+            case .success(nil):
+                state.nextLook = now + Self.pauseAfterFailure
+            case .failure(let error):
+                state.failure = error
+                state.nextLook = now + Self.pauseAfterFailure
+            }
+            defer { state.waiters = [:] }
+            return Array(state.waiters.values)
+        }
+        for waiter in waiters { waiter.continuation.resume() }
+    }
+
+    /// When keys are renewed that expire at a time, which may be in the past: five minutes before, or after three quarters of a shorter
+    /// lifetime.
+    private static func renewal(of expires: Int64, now: Int64) -> Int64 {
+        let lifetime = min(max(0, expires - now), 1 << 40)
+        return max(now + min(lifetime / 2, pauseAfterFailure), now + lifetime - min(300, lifetime / 4))
+    }
+
+    package static func == (one: RoleCredentials, other: RoleCredentials) -> Bool { one === other }
+}
+
+/// Keys, and how long they are good.
+struct FoundKeys: Sendable, Equatable {
+    let credentials: S3Credentials
+    /// Seconds since 1970; nil if they do not expire.
+    var expires: Int64?
+    /// For log lines.
+    let source: String
+}
