@@ -48,13 +48,20 @@ let package = Package(
         .target(name: "CLinux", cSettings: [.define("_GNU_SOURCE")] + build),
 
         // File descriptors and buffers, for all targets that move bytes.
-        .target(name: "SystemIO", dependencies: ["CLinux"], swiftSettings: strict),
+        .target(
+            name: "SystemIO", dependencies: ["CLinux", .product(name: "DequeModule", package: "swift-collections")],
+            swiftSettings: strict),
 
         // SHA-256 and its message authentication codes, by OpenSSL.
         .target(name: "Digests", dependencies: ["COpenSSL"], swiftSettings: strict),
 
         // The HTTP client on libcurl, with signatures for S3.
-        .target(name: "HTTPClient", dependencies: ["CCurl", "Digests", "SystemIO"], swiftSettings: strict),
+        .target(
+            name: "HTTPClient",
+            dependencies: [
+                "CCurl", "Digests", "SystemIO", .product(name: "DequeModule", package: "swift-collections"),
+            ],
+            swiftSettings: strict),
 
         // The database of a server, by the system's SQLite.
         .target(name: "Ledger", dependencies: ["CSQLite", "SystemIO"], swiftSettings: strict),
@@ -78,9 +85,17 @@ let package = Package(
         .target(
             name: "Cluster", dependencies: ["Ledger", "CHiredis", "COpenSSL", "CLinux", "SystemIO"], swiftSettings: strict),
 
-        // Log lines on standard error.
+        // Log lines, metrics behind swift-metrics, and traces behind swift-distributed-tracing. Those packages have targets called Metrics
+        // and Tracing.
         .target(
-            name: "Logs", dependencies: ["SystemIO", .product(name: "Logging", package: "swift-log")], swiftSettings: strict),
+            name: "Telemetry",
+            dependencies: [
+                "HTTPClient", "CLinux", "SystemIO",
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "CoreMetrics", package: "swift-metrics"),
+                .product(name: "Tracing", package: "swift-distributed-tracing"),
+            ],
+            swiftSettings: strict),
 
         // The table of settings, their reader and the documents generated from it.
         .target(
@@ -89,21 +104,6 @@ let package = Package(
         // HTML pages: tags, and the replacement of GIF images by videos.
         .target(name: "Markup", swiftSettings: strict),
 
-        // Metric families, meters and Prometheus' text format, behind swift-metrics, which has a target called Metrics already.
-        .target(
-            name: "PrometheusMetrics", dependencies: ["CLinux", .product(name: "CoreMetrics", package: "swift-metrics")],
-            swiftSettings: strict),
-
-        // Spans of requests for a collector, behind swift-distributed-tracing, which has a target called Tracing already.
-        .target(
-            name: "OTLP",
-            dependencies: [
-                "PrometheusMetrics", "SystemIO",
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "Tracing", package: "swift-distributed-tracing"),
-            ],
-            swiftSettings: strict),
-
         // The worker process around Media.
         .target(name: "Sandbox", dependencies: ["Media", "CLinux", "SystemIO"], swiftSettings: strict),
 
@@ -111,7 +111,8 @@ let package = Package(
         .target(
             name: "Renditions",
             dependencies: [
-                "Media", "Sandbox", "Fetch", "Cache", "Ledger", "SharedStore", "Cluster", "PrometheusMetrics", "SystemIO",
+                "Media", "Sandbox", "Fetch", "Cache", "Ledger", "SharedStore", "Cluster", "Telemetry", "SystemIO",
+                .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "Tracing", package: "swift-distributed-tracing"),
@@ -123,7 +124,7 @@ let package = Package(
             name: "Prewarm",
             dependencies: [
                 "Renditions", "Sandbox", "Fetch", "Cache", "Cluster", "Ledger", "Markup", "HTTPClient", "CZlib",
-                "PrometheusMetrics", "Digests", "SystemIO",
+                "Telemetry", "Digests", "SystemIO",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),
@@ -132,9 +133,10 @@ let package = Package(
         .target(
             name: "Web",
             dependencies: [
-                "Renditions", "Prewarm", "HTTP", "HTTPClient", "OTLP", "Media", "Sandbox", "Fetch", "Cache",
-                "PrometheusMetrics", "Digests",
+                "Renditions", "Prewarm", "HTTP", "HTTPClient", "Telemetry", "Media", "Sandbox", "Fetch", "Cache",
+                "Digests",
                 "SystemIO",
+                .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "Tracing", package: "swift-distributed-tracing"),
@@ -148,7 +150,7 @@ let package = Package(
             name: "gifreel",
             dependencies: [
                 "Renditions", "Web", "Prewarm", "HTTP", "HTTPClient", "Media", "Sandbox", "Fetch", "Cache", "SharedStore",
-                "Cluster", "Logs", "Markup", "OTLP", "PrometheusMetrics", "Settings", "SystemIO", "CLinux",
+                "Cluster", "Telemetry", "Markup", "Settings", "SystemIO", "CLinux",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -169,7 +171,7 @@ let package = Package(
         .testTarget(name: "SandboxTests", dependencies: ["Sandbox", "CLinux", "TestSupport"], swiftSettings: strict),
         .testTarget(
             name: "FetchTests", dependencies: ["Fetch", "HTTPClient", "SystemIO", "TestSupport"], swiftSettings: strict),
-        .testTarget(name: "HTTPClientTests", dependencies: ["HTTPClient", "TestSupport"], swiftSettings: strict),
+        .testTarget(name: "HTTPClientTests", dependencies: ["HTTPClient", "SystemIO", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "LedgerTests", dependencies: ["Ledger", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "CacheTests", dependencies: ["Cache", "Ledger", "TestSupport"], swiftSettings: strict),
         .testTarget(
@@ -180,14 +182,9 @@ let package = Package(
         .testTarget(name: "DigestsTests", dependencies: ["Digests", "SystemIO"], swiftSettings: strict),
         .testTarget(name: "HTTPTests", dependencies: ["CLinux", "HTTP", "TestSupport"], swiftSettings: strict),
         .testTarget(
-            name: "LogsTests", dependencies: ["Logs", "SystemIO", .product(name: "Logging", package: "swift-log")],
-            swiftSettings: strict),
-        .testTarget(name: "PrometheusMetricsTests", dependencies: ["PrometheusMetrics"], swiftSettings: strict),
-        .testTarget(
-            name: "OTLPTests",
+            name: "TelemetryTests",
             dependencies: [
-                "OTLP", "PrometheusMetrics", "SystemIO", "TestSupport",
-                .product(name: "Logging", package: "swift-log"),
+                "Telemetry", "HTTPClient", "SystemIO", "TestSupport", .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),
         .testTarget(name: "MarkupTests", dependencies: ["Markup", "TestSupport"], swiftSettings: strict),
@@ -215,15 +212,16 @@ let package = Package(
         .testTarget(
             name: "WebTests",
             dependencies: [
-                "Web", "Renditions", "Prewarm", "Cache", "Fetch", "HTTP", "HTTPClient", "Ledger", "Media", "OTLP", "Sandbox",
-                "PrometheusMetrics", "Digests", "SystemIO", "TestSupport",
+                "Web", "Renditions", "Prewarm", "Cache", "Fetch", "HTTP", "HTTPClient", "Ledger", "Media", "Telemetry",
+                "Sandbox",
+                "Digests", "SystemIO", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),
         .testTarget(
             name: "PrewarmTests",
             dependencies: [
-                "Prewarm", "Fetch", "HTTPClient", "Ledger", "PrometheusMetrics", "SystemIO", "TestSupport",
+                "Prewarm", "Fetch", "HTTPClient", "Ledger", "Telemetry", "SystemIO", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),
@@ -231,7 +229,8 @@ let package = Package(
         .testTarget(
             name: "ApplicationTests",
             dependencies: [
-                "gifreel", "Renditions", "Web", "Prewarm", "Cache", "Fetch", "HTTP", "Media", "OTLP", "Sandbox", "HTTPClient",
+                "gifreel", "Renditions", "Web", "Prewarm", "Cache", "Fetch", "HTTP", "Media", "Telemetry", "Sandbox",
+                "HTTPClient",
                 "Digests", "SystemIO", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
             ],

@@ -22,7 +22,7 @@ package enum FetchError: Error, Equatable, Sendable {
     /// The origin answered without the content.
     case failed(OriginFault)
     /// The first bytes are not those of a GIF.
-    case notAGIF(looksLike: ContentKind)
+    case notAnAnimation(looksLike: ContentKind)
     /// The source redirects more often than `limit` times.
     case tooManyRedirects(limit: Int)
     /// The queue of fetches is full, or the fetch waited too long in it.
@@ -92,7 +92,7 @@ package enum FetchError: Error, Equatable, Sendable {
         case .failed(.cutShort): "The source's response ended too early."
         case .failed(.tls): "The TLS connection to the source failed."
         case .failed(.protocolViolation): "The source's response is not valid HTTP."
-        case .notAGIF(let kind): kind.sentence("The source")
+        case .notAnAnimation(let kind): kind.sentence("The source")
         case .tooManyRedirects(let limit): "The source redirects more than \(limit) times."
         case .busy: "Too many sources are being fetched."
         case .cancelled, .closed, .exhausted: "The source was not fetched."

@@ -1,3 +1,5 @@
+internal import DequeModule
+
 /// A queue that admits operations up to a limit in total and per key, and queues the rest up to further limits. A pure value.
 ///
 /// Operations are admitted in the order of their arrival, but those whose key is at its limit are skipped, so that one slow
@@ -17,7 +19,7 @@ struct FairQueue<ID: Hashable, Key: Hashable> {
     private var running = 0
     private var runningByKey: [Key: Int] = [:]
     private var waitingByKey: [Key: Int] = [:]
-    private var queue: [(id: ID, key: Key)] = []
+    private var queue: Deque<(id: ID, key: Key)> = []
 
     init(_ limits: HTTPClient.Limits) {
         self.limits = limits
@@ -36,7 +38,7 @@ struct FairQueue<ID: Hashable, Key: Hashable> {
             return .admitted
         }
         if isContinuation {
-            queue.insert((id, key), at: 0)
+            queue.prepend((id, key))
         } else {
             guard queue.count < limits.waiting, waitingByKey[key, default: 0] < limits.waitingPerKey else { return .refused }
             queue.append((id, key))

@@ -1,3 +1,4 @@
+internal import DequeModule
 internal import Glibc
 
 /// Runs blocking work outside Swift's cooperative pool and I/O threads. ``WorkThreads`` is the implementation; a simulation
@@ -29,13 +30,10 @@ extension BlockingWork {
 /// `@unchecked Sendable`: all state is accessed with `mutex` locked only. Mutex and condition have fixed addresses until `deinit`,
 /// which runs after the threads have ended, because each of them holds this object.
 package final class WorkThreads: BlockingWork, @unchecked Sendable {
-
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let wake = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
     private let limit: Int
-    /// The work from ``first`` on waits. Entries before it are nil, so that finished closures release what they captured.
-    private var queue: [Work?] = []
-    private var first = 0
+    private var queue: Deque<Work> = []
     private var isClosing = false
     private var threads: [SystemThread] = []
 
@@ -63,7 +61,7 @@ package final class WorkThreads: BlockingWork, @unchecked Sendable {
     package func submit(_ work: @escaping Work) -> Bool {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
-        guard !isClosing, !threads.isEmpty, queue.count - first < limit else { return false }
+        guard !isClosing, !threads.isEmpty, queue.count < limit else { return false }
         queue.append(work)
         pthread_cond_signal(wake)
         return true
@@ -87,16 +85,10 @@ package final class WorkThreads: BlockingWork, @unchecked Sendable {
     private func next() -> Work? {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
-        while first == queue.count {
+        while queue.isEmpty {
             if isClosing { return nil }
             pthread_cond_wait(wake, mutex)
         }
-        let work = queue[first].take()
-        first += 1
-        if first == queue.count || first >= 1024 {
-            queue.removeFirst(first)
-            first = 0
-        }
-        return work
+        return queue.popFirst()
     }
 }

@@ -1,12 +1,11 @@
 package import Cache
 package import HTTP
 package import Logging
-package import OTLP
 package import Prewarm
-package import PrometheusMetrics
 package import Renditions
 internal import Synchronization
 package import SystemIO
+package import Telemetry
 
 /// The HTTP interface: parses a request's target, checks access, and calls the controller of its route.
 ///

@@ -1,5 +1,5 @@
 import Foundation
-import OTLP
+import Telemetry
 import TestSupport
 import Testing
 

@@ -51,8 +51,8 @@ __attribute__((swiftcall)) void mutex_unlock_slow(SELF) {
 // - A task whose continuation is resumed before it waits continues at once, and the runtime does not report this order to the sanitizer.
 //   This concerns the first read of a fetched file.
 const char *__tsan_default_suppressions(void) {
-    return "race_top:5Media11VideoOutputO6encode\n"
-           "race_top:5Media11VideoOutputO4next\n"
+    return "race_top:5Media9MP4OutputO6encode\n"
+           "race_top:5Media9MP4OutputO4next\n"
            "race_top:5Media12SampleSourceCAARi_zrlE4next\n"
            "race_top:5Media12SampleSourceCAARi_zrlE11nextPicture\n"
            "race_top:5Media12SampleSourceCAARi_zrlE7compose\n"

@@ -163,7 +163,7 @@ import Testing
         }
         #expect(try await one.cluster.prewarm.progress(of: "list1")?.errors == [failure])
         #expect(try await !one.cluster.statuses.write("s", [1], for: .seconds(60)))
-        #expect(try await two.cluster.statuses.leave("s"))
+        #expect(try await two.cluster.statuses.cancel("s"))
         await one.cluster.leave()
         await two.cluster.leave()
         #expect(try server.run(["ACL", "LOG"]) == "*0\r\n")

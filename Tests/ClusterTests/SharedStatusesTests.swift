@@ -26,9 +26,9 @@ import Testing
         try await two.joined()
         let (first, second) = (one.cluster.statuses, two.cluster.statuses)
         #expect(try await !first.write("a", [1], for: .seconds(600)))
-        #expect(try await second.leave("a"))
+        #expect(try await second.cancel("a"))
         #expect(try await second.read("a") == nil)
-        #expect(try await !second.leave("a"))
+        #expect(try await !second.cancel("a"))
         // The node of the request learns of it with its next write, and removes what it wrote.
         #expect(try await first.write("a", [2], for: .seconds(600)))
         try await first.remove("a")

@@ -36,7 +36,7 @@ import Testing
 
     @Test(arguments: others)
     func otherContentIsNamed(bytes: [UInt8], kind: ContentKind) {
-        #expect(ContentSniffer.judge(bytes, isWhole: true) == .notAGIF(kind))
+        #expect(ContentSniffer.judge(bytes, isWhole: true) == .notAnAnimation(kind))
     }
 
     @Test(arguments: ["ftypisom", "ftypmp42", "ftypqt  ", "ftypavis", "moov\0\0\0\0", "mdat\0\0\0\0"])
@@ -56,8 +56,9 @@ import Testing
     @Test func unknownContentIsUndecidedUpToALimit() {
         #expect(ContentSniffer.judge("  ".utf8, isWhole: false) == .undecided)
         #expect(
-            ContentSniffer.judge([UInt8](repeating: 0x20, count: ContentSniffer.sufficient), isWhole: false) == .notAGIF(.text))
-        #expect(ContentSniffer.judge([UInt8](repeating: 7, count: 1000), isWhole: false) == .notAGIF(.unknown))
+            ContentSniffer.judge([UInt8](repeating: 0x20, count: ContentSniffer.sufficient), isWhole: false)
+                == .notAnAnimation(.text))
+        #expect(ContentSniffer.judge([UInt8](repeating: 7, count: 1000), isWhole: false) == .notAnAnimation(.unknown))
     }
 
     @Test func decisionNeverChangesAsBytesArrive() {
@@ -85,8 +86,9 @@ import Testing
         }
         #expect(ContentSniffer.judge(animated, isWhole: false) == .source)
         #expect(ContentSniffer.judge(head + Self.chunk("gAMA", 4) + Self.chunk("acTL", 8), isWhole: false) == .source)
-        #expect(ContentSniffer.judge(still, isWhole: false) == .notAGIF(.png))
-        #expect(ContentSniffer.judge(head + Self.chunk("gAMA", 4) + Self.chunk("IDAT", 8), isWhole: false) == .notAGIF(.png))
+        #expect(ContentSniffer.judge(still, isWhole: false) == .notAnAnimation(.png))
+        #expect(
+            ContentSniffer.judge(head + Self.chunk("gAMA", 4) + Self.chunk("IDAT", 8), isWhole: false) == .notAnAnimation(.png))
         // What follows a long chunk is for the decoder to see.
         #expect(ContentSniffer.judge(head + Self.chunk("iCCP", 200), isWhole: false) == .source)
         #expect(ContentSniffer.judge(head, isWhole: true) == .source)
@@ -99,8 +101,8 @@ import Testing
         }
         #expect(ContentSniffer.judge(webp(2), isWhole: false) == .source)
         #expect(ContentSniffer.judge(webp(0x12), isWhole: false) == .source)
-        #expect(ContentSniffer.judge(webp(0x10), isWhole: false) == .notAGIF(.webp))
-        #expect(ContentSniffer.judge(webp(2).prefix(20), isWhole: true) == .notAGIF(.webp))
+        #expect(ContentSniffer.judge(webp(0x10), isWhole: false) == .notAnAnimation(.webp))
+        #expect(ContentSniffer.judge(webp(2).prefix(20), isWhole: true) == .notAnAnimation(.webp))
         #expect(ContentKind.webp.sentence("The file") == "This WebP has no animation.")
     }
 }

@@ -108,11 +108,11 @@ struct OriginFaultCase: Sendable, CustomTestStringConvertible {
     ]
 
     static let contents: [OriginFaultCase] = [
-        OriginFaultCase("empty", .ok([]), .error(.notAGIF(looksLike: .empty))),
+        OriginFaultCase("empty", .ok([]), .error(.notAnAnimation(looksLike: .empty))),
         OriginFaultCase("declared as HTML", .ok(gif, ["Content-Type: text/html"]), .fetched(100_000)),
         OriginFaultCase(
-            "a page", .ok(Array("<html><body>no".utf8), ["Content-Type: image/gif"]), .error(.notAGIF(looksLike: .html))),
-        OriginFaultCase("gzip that is not named", .ok(Gzip.stored(dot)), .error(.notAGIF(looksLike: .gzip))),
+            "a page", .ok(Array("<html><body>no".utf8), ["Content-Type: image/gif"]), .error(.notAnAnimation(looksLike: .html))),
+        OriginFaultCase("gzip that is not named", .ok(Gzip.stored(dot)), .error(.notAnAnimation(looksLike: .gzip))),
         OriginFaultCase("gzip only said", .ok(gif, ["Content-Encoding: gzip"]), .fetched(100_000)),
     ]
 

@@ -30,7 +30,9 @@ import Testing
         try await withOrigin { origin, fetcher in
             let page = Array("<!doctype html>".utf8) + [UInt8](repeating: 0x20, count: 100)
             origin.on("/page.gif", .raw("HTTP/1.1 200 OK\r\nContent-Type: image/gif\r\n\r\n", page, then: [.hang]))
-            await #expect(throws: FetchError.notAGIF(looksLike: .html)) { try await fetcher.source(origin.url("/page.gif")) }
+            await #expect(throws: FetchError.notAnAnimation(looksLike: .html)) {
+                try await fetcher.source(origin.url("/page.gif"))
+            }
         }
     }
 

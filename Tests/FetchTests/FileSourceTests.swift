@@ -100,8 +100,8 @@ import Testing
             for path in ["none.gif", "a.gif/b.gif", "sub", "fifo.gif"] {
                 await #expect(throws: FetchError.notFound, "\(path)") { try await fetcher.fetch(url(path)) }
             }
-            await #expect(throws: FetchError.notAGIF(looksLike: .empty)) { try await fetcher.fetch(url("empty.gif")) }
-            await #expect(throws: FetchError.notAGIF(looksLike: .html)) { try await fetcher.fetch(url("page.gif")) }
+            await #expect(throws: FetchError.notAnAnimation(looksLike: .empty)) { try await fetcher.fetch(url("empty.gif")) }
+            await #expect(throws: FetchError.notAnAnimation(looksLike: .html)) { try await fetcher.fetch(url("page.gif")) }
         }
         try await withFetcher({ $0.maxBytes = 399_999 }) { fetcher in
             await #expect(throws: FetchError.tooLarge(limit: 399_999, declared: 400_000)) {

@@ -3,8 +3,8 @@ import Testing
 @testable import Media
 
 @Suite("The search of libaom follows from what a source shows and how large it is") struct AV1ToolsTests {
-    private let drawing = PictureContent(isScreen: true)
-    private let film = PictureContent(isScreen: false)
+    private let drawing = PictureContent(isDrawing: true)
+    private let film = PictureContent(isDrawing: false)
 
     private func tools(_ content: PictureContent, pixels: Int = 1000, changedPixels: Int = 1000, frames: Int = 20) -> AV1Tools {
         AV1Tools(content, AV1Tools.Work(frames: frames, pixels: pixels, changedPixels: changedPixels))
@@ -31,7 +31,7 @@ import Testing
 
     @Test func alphaIsADrawing() {
         for tools in [tools(film), tools(film, pixels: 1 << 30)] {
-            #expect(!tools.isScreen && tools.forAlpha.isScreen && tools.forAlpha.effort == .thorough)
+            #expect(!tools.isDrawing && tools.forAlpha.isDrawing && tools.forAlpha.effort == .thorough)
         }
     }
 

@@ -20,7 +20,7 @@ enum Animation {
             case .apng: try compose(bytes, by: APNGReader.self, limits)
             case .webp: try compose(bytes, by: WebPReader.self, limits)
             case .mp4?, .mov?, .webm?, .avif?: try compose(bytes, by: ClipReader.self, limits)
-            case nil: throw TranscodeError.notAGIF
+            case nil: throw TranscodeError.notAnAnimation
             }
         }
     }

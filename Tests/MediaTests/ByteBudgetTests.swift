@@ -63,10 +63,10 @@ import Testing
     }
 
     @Test func theNextQualityIsLowerTheMoreBytesThereAreTooMany() throws {
-        for isScreen in [false, true] {
+        for isDrawing in [false, true] {
             var last = 60
             for bytes in [1001, 1100, 1300, 1600, 2000, 3000, 4500, 9000, 1_000_000, .max / 1000] {
-                var budget = ByteBudget(1000, isScreen: isScreen)
+                var budget = ByteBudget(1000, isDrawing: isDrawing)
                 let quality = try #require(try budget.next(after: bytes, at: 60))
                 #expect(quality < last || quality == ByteBudget.lowest, "\(bytes)")
                 last = quality
@@ -76,7 +76,7 @@ import Testing
     }
 
     @Test func aThirdAttemptFollowsFromTheSizesOfBoth() throws {
-        var budget = ByteBudget(1000, isScreen: true)
+        var budget = ByteBudget(1000, isDrawing: true)
         // A file that shrinks by 1 % with each step.
         let second = try #require(try budget.next(after: 1200, at: 60))
         let size = Int(1200 * (0..<60 - second).reduce(1.0) { size, _ in size * 0.99 })
@@ -91,7 +91,7 @@ import Testing
     }
 
     @Test func aFileThatFitsNeedsNoOtherAttempt() throws {
-        var budget = ByteBudget(1000, isScreen: true)
+        var budget = ByteBudget(1000, isDrawing: true)
         #expect(try budget.next(after: 1000, at: 60) == nil)
     }
 }

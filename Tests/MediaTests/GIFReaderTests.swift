@@ -187,7 +187,7 @@ struct GIFReaderTests {
 
     @Test func whatIsNoGIFIsTold() {
         for bytes in [[], Array("GIF8".utf8), Array("GIF90a….".utf8), [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]] {
-            #expect(throws: TranscodeError.notAGIF) { try Composing.summary(bytes) }
+            #expect(throws: TranscodeError.notAnAnimation) { try Composing.summary(bytes) }
         }
     }
 

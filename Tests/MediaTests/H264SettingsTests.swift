@@ -33,22 +33,22 @@ import Testing
     @Test func aFilmIsEncodedWithThePresetsReferences() throws {
         expect(
             ["ref=3", "me=hex", "subme=6", "aq=1:1.30", "qcomp=0.50", "deblock=1:0:0"],
-            in: try settings(PictureContent(isScreen: false)))
+            in: try settings(PictureContent(isDrawing: false)))
     }
 
     @Test func aDrawingIsSearchedFartherWhereLittleChanges() throws {
-        let still = PictureContent(isScreen: true, changedShare: 0.1)
+        let still = PictureContent(isDrawing: true, changedShare: 0.1)
         expect(["ref=6", "me=umh", "me_range=64", "subme=2", "deblock=1:-1:-1"], in: try settings(still))
-        let lively = PictureContent(isScreen: true, changedShare: 1)
+        let lively = PictureContent(isDrawing: true, changedShare: 1)
         expect(["ref=3", "me=hex", "subme=6", "deblock=1:-1:-1", "aq=1:1.00", "qcomp=0.60"], in: try settings(lively))
-        let pixels = PictureContent(isScreen: true, isPixelArt: true, changedShare: 1)
+        let pixels = PictureContent(isDrawing: true, isPixelArt: true, changedShare: 1)
         expect(["me=umh", "me_range=64", "deblock=0:0:0"], in: try settings(pixels))
-        let scrolling = PictureContent(isScreen: false, farShare: 0.5, changedShare: 1)
+        let scrolling = PictureContent(isDrawing: false, farShare: 0.5, changedShare: 1)
         expect(["ref=6", "me=umh", "me_range=112", "deblock=1:0:0"], in: try settings(scrolling))
     }
 
     @Test func aFilmWithoutItsDitherSpendsLessOnSmoothAreas() throws {
-        let film = PictureContent(isScreen: false, isUndithered: true)
+        let film = PictureContent(isDrawing: false, isUndithered: true)
         expect(["ref=2", "me=hex", "aq=1:0.50"], in: try settings(film))
     }
 }

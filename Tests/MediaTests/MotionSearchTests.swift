@@ -5,11 +5,12 @@ import Testing
 
 @Suite("How far x264 looks for the parts of a picture") struct MotionSearchTests {
     private func search(
-        _ width: Int, _ height: Int, isScreen: Bool = true, isPixelArt: Bool = false, farShare: Double = 0, changedShare: Double
+        _ width: Int, _ height: Int, isDrawing: Bool = true, isPixelArt: Bool = false, farShare: Double = 0,
+        changedShare: Double
     ) -> MotionSearch {
         MotionSearch(
             width: width, height: height,
-            PictureContent(isScreen: isScreen, isPixelArt: isPixelArt, farShare: farShare, changedShare: changedShare))
+            PictureContent(isDrawing: isDrawing, isPixelArt: isPixelArt, farShare: farShare, changedShare: changedShare))
     }
 
     @Test func aDrawingThatChangesLittleIsSearchedWideAndInMorePictures() {
@@ -22,9 +23,9 @@ import Testing
     }
 
     @Test func whatComesFromFarAwayIsFound() {
-        #expect(search(640, 480, isScreen: false, changedShare: 1).options == ":subme=6")
-        for isScreen in [false, true] {
-            let far = search(640, 480, isScreen: isScreen, farShare: 0.2, changedShare: 1)
+        #expect(search(640, 480, isDrawing: false, changedShare: 1).options == ":subme=6")
+        for isDrawing in [false, true] {
+            let far = search(640, 480, isDrawing: isDrawing, farShare: 0.2, changedShare: 1)
             #expect(far.options == ":subme=2:me=umh:merange=112:ref=6")
         }
     }

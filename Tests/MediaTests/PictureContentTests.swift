@@ -38,54 +38,54 @@ extension PictureContent {
         return builder.finish()
     }
 
-    private func isScreen(
+    private func isDrawing(
         _ width: Int = 64, _ height: Int = 64, palette: [GIFBuilder.Color] = GIFBuilder.palette,
         tune: TranscodeOptions.Tune = .automatic, _ picture: Picture
     ) throws -> Bool {
         try withoutActuallyEscaping(picture) { picture in
             var options = TranscodeOptions()
             options.tune = tune
-            return try PictureContent(of: gif([picture], width, height, palette: palette), options).isScreen
+            return try PictureContent(of: gif([picture], width, height, palette: palette), options).isDrawing
         }
     }
 
     // MARK: One picture
 
     @Test func flatAndDrawnPicturesAreScreens() throws {
-        #expect(try isScreen { _, _ in 1 })
-        #expect(try isScreen { x, y in (x / 8 + y / 8) % 2 })
-        #expect(try isScreen(33, 17) { x, _ in x / 5 % 3 })
-        #expect(try isScreen(1, 1) { _, _ in 0 })
+        #expect(try isDrawing { _, _ in 1 })
+        #expect(try isDrawing { x, y in (x / 8 + y / 8) % 2 })
+        #expect(try isDrawing(33, 17) { x, _ in x / 5 % 3 })
+        #expect(try isDrawing(1, 1) { _, _ in 0 })
     }
 
     @Test func ditheredPicturesAreNot() throws {
-        #expect(try !isScreen { x, y in (x + y) % 2 })
-        #expect(try !isScreen { x, y in (x * 7 + y * 13) % 4 })
+        #expect(try !isDrawing { x, y in (x + y) % 2 })
+        #expect(try !isDrawing { x, y in (x * 7 + y * 13) % 4 })
     }
 
     /// Gradients as a palette without dither shows them, and with a diffused error here and there.
     @Test func smoothAreasAreOfNeither() throws {
         func smooth(_ x: Int, _ y: Int) -> Int { 30 + x / 6 + y / 6 }
-        func isScreen(_ corner: @escaping Picture) throws -> Bool {
-            try self.isScreen(palette: Self.greys) { x, y in x < 16 && y < 16 ? corner(x, y) : smooth(x, y) }
+        func isDrawing(_ corner: @escaping Picture) throws -> Bool {
+            try self.isDrawing(palette: Self.greys) { x, y in x < 16 && y < 16 ? corner(x, y) : smooth(x, y) }
         }
-        #expect(try !isScreen(smooth))
-        #expect(try !isScreen { x, y in smooth(x, y) + ((x + 2 * y) % 8 == 0 ? 1 : 0) })
+        #expect(try !isDrawing(smooth))
+        #expect(try !isDrawing { x, y in smooth(x, y) + ((x + 2 * y) % 8 == 0 ? 1 : 0) })
         // One block with edges, or with details, decides for all.
-        #expect(try isScreen { x, _ in x / 8 * 100 })
-        #expect(try isScreen { _, _ in 0 })
-        #expect(try !isScreen { x, y in (x * 7 + y * 13) % 128 })
+        #expect(try isDrawing { x, _ in x / 8 * 100 })
+        #expect(try isDrawing { _, _ in 0 })
+        #expect(try !isDrawing { x, y in (x * 7 + y * 13) % 128 })
     }
 
     @Test func halfOfTheBlocksDecide() throws {
-        #expect(try isScreen { x, y in y < 32 ? 0 : (x + y) % 2 })
-        #expect(try !isScreen { x, y in y < 16 ? 0 : (x + y) % 2 })
+        #expect(try isDrawing { x, y in y < 32 ? 0 : (x + y) % 2 })
+        #expect(try !isDrawing { x, y in y < 16 ? 0 : (x + y) % 2 })
     }
 
     @Test func aStatedContentReplacesTheLook() throws {
-        #expect(try !isScreen(tune: .film) { _, _ in 1 })
-        #expect(try isScreen(tune: .screen) { x, y in (x + y) % 2 })
-        #expect(try isScreen(tune: .pixel) { x, y in (x + y) % 2 })
+        #expect(try !isDrawing(tune: .film) { _, _ in 1 })
+        #expect(try isDrawing(tune: .screen) { x, y in (x + y) % 2 })
+        #expect(try isDrawing(tune: .pixel) { x, y in (x + y) % 2 })
     }
 
     // MARK: Several pictures
@@ -98,32 +98,32 @@ extension PictureContent {
 
     @Test(arguments: [1, 5, 30]) func aFilmThatBeginsWithBlackIsAFilm(_ blank: Int) throws {
         let pictures = Array(repeating: Self.black as Picture, count: blank) + (0..<30).map(Self.film)
-        #expect(try !PictureContent(of: gif(pictures)).isScreen)
-        #expect(try !PictureContent(of: cropped(pictures)).isScreen)
+        #expect(try !PictureContent(of: gif(pictures)).isDrawing)
+        #expect(try !PictureContent(of: cropped(pictures)).isDrawing)
     }
 
     @Test func aPhotographOnWhichLittleIsDrawnIsAFilm() throws {
         let pictures = (0..<8).map { number -> Picture in
             { x, y in x < 16 && y < 16 ? number % 2 * 100 : Self.film(0)(x, y) }
         }
-        #expect(try !PictureContent(of: gif(pictures)).isScreen)
+        #expect(try !PictureContent(of: gif(pictures)).isDrawing)
     }
 
     @Test func onlyTheRequestedPartIsLookedAt() throws {
         let gif = gif((0..<20).map(Self.drawing) + (0..<20).map(Self.film))
         var options = TranscodeOptions()
         options.time.end = 200
-        #expect(try PictureContent(of: gif, options).isScreen)
+        #expect(try PictureContent(of: gif, options).isDrawing)
         options.time = TimeOptions(start: 200)
-        #expect(try !PictureContent(of: gif, options).isScreen)
+        #expect(try !PictureContent(of: gif, options).isDrawing)
     }
 
     @Test func framesThatTheRateDropsDoNotCount() throws {
         let pictures = (0..<40).map { $0 % 4 == 0 ? Self.drawing($0 / 4) : Self.film($0) }
         var options = TranscodeOptions()
         options.time.ceiling = 2500
-        #expect(try PictureContent(of: gif(pictures), options).isScreen)
-        #expect(try !PictureContent(of: gif(pictures)).isScreen)
+        #expect(try PictureContent(of: gif(pictures), options).isDrawing)
+        #expect(try !PictureContent(of: gif(pictures)).isDrawing)
     }
 
     /// A GIF whose frames are the rectangles that change.

@@ -82,9 +82,9 @@ struct PixelTests {
     }
 
     @Test func qualityMapsToTheRateFactorItsDocumentationSays() {
-        let film = PictureContent(isScreen: false)
-        let undithered = PictureContent(isScreen: false, isUndithered: true)
-        for (content, middle) in [(film, 18.3), (PictureContent(isScreen: true), 19.5), (undithered, 20.5)] {
+        let film = PictureContent(isDrawing: false)
+        let undithered = PictureContent(isDrawing: false, isUndithered: true)
+        for (content, middle) in [(film, 18.3), (PictureContent(isDrawing: true), 19.5), (undithered, 20.5)] {
             #expect(H264Settings.rateFactor(quality: 60, content) == middle)
             #expect(abs(H264Settings.rateFactor(quality: 100, content) - 7.1) < 1e-9)
             #expect(abs(H264Settings.rateFactor(quality: 1, content) - 42.7) < 1e-9)

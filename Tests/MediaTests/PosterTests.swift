@@ -161,6 +161,6 @@ struct PosterTests {
         #expect(throws: TranscodeError.tooLarge(.side, value: 41, maximum: 40)) {
             try Converted(gif(), Transcoder(output: .png, limits: MediaLimits(side: 40)))
         }
-        #expect(throws: TranscodeError.notAGIF) { try Converted(Array("no".utf8), as: .jpg) { _ in } }
+        #expect(throws: TranscodeError.notAnAnimation) { try Converted(Array("no".utf8), as: .jpg) { _ in } }
     }
 }

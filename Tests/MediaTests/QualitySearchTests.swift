@@ -36,7 +36,7 @@ import Testing
         return try gif.withUnsafeBytes { bytes in
             let summary = try AnimationSummary(scanning: bytes, by: GIFReader.self, limits: transcoder.limits)
             return try body(
-                try QualityTrial(transcoder, GIFReader.self, bytes, summary, PictureContent(isScreen: false)))
+                try QualityTrial(transcoder, GIFReader.self, bytes, summary, PictureContent(isDrawing: false)))
         }
     }
 
@@ -63,7 +63,7 @@ import Testing
         let found = try trial(Self.film(frames: frames)) { trial -> (target: Double, first: Double, reached: Double) in
             let target = try #require(try trial.target()).decibels
             let tools = AV1Tools(
-                PictureContent(isScreen: false), AV1Tools.Work(frames: frames, pixels: 96 * 64 * frames, changedPixels: 1000))
+                PictureContent(isDrawing: false), AV1Tools.Work(frames: frames, pixels: 96 * 64 * frames, changedPixels: 1000))
             // Far from the quantizer that fits, so that the search has to correct it.
             let quantizer = try AV1Tools.search.quantizer(trial, first: 45) { AV1Settings(tools, quantizer: $0) }
             return (

@@ -130,7 +130,7 @@ struct TranscoderTests {
             let content = try ContentProbe.content(
                 of: gif, by: GIFReader.self, summary, SamplePlan(transcoder.options.time, of: summary),
                 limits: transcoder.limits, options: transcoder.options)
-            return try VideoOutput.encode(
+            return try MP4Output.encode(
                 transcoder, GIFReader.self, gif, summary, H264Settings(transcoder, content), to: descriptor, FrameMeter(nil)
             ).bytes
         }

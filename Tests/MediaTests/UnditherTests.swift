@@ -42,10 +42,10 @@ import Testing
 
     @Test(arguments: Dither.allCases) func theEncoderKnowsAFilmWithoutItsDither(_ dither: DitheredFilm.Dither) throws {
         let film = Self.gif(dither, frames: 1)
-        let undithered = PictureContent(isScreen: false, isUndithered: true)
+        let undithered = PictureContent(isDrawing: false, isUndithered: true)
         #expect(try content(film) == undithered)
         #expect(try content(film, tune: .film) == undithered)
-        #expect(try content(film, tune: .screen) == PictureContent(isScreen: true))
+        #expect(try content(film, tune: .screen) == PictureContent(isDrawing: true))
         #expect(try !content(film, undithers: false).isUndithered)
     }
 

@@ -1,8 +1,8 @@
 import Ledger
 import Logging
-import PrometheusMetrics
 import Synchronization
 import SystemIO
+import Telemetry
 import TestSupport
 import Testing
 

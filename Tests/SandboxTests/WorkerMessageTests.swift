@@ -96,8 +96,8 @@ import Testing
     /// Every error, one after another. A new case does not compile until it is listed here.
     private func next(after error: TranscodeError?) -> TranscodeError? {
         switch error {
-        case nil: .notAGIF
-        case .notAGIF: .still(.webp)
+        case nil: .notAnAnimation
+        case .notAnAnimation: .still(.webp)
         case .still: .incomplete(.apng)
         case .incomplete: .corrupt(.webp, .noCanvas)
         case .corrupt: .unsupported(.mov, .codec)

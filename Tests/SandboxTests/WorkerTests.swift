@@ -55,7 +55,7 @@ extension SerialTests {
         @Test func errorsOfTheGIFAreReported() throws {
             let zygote = try SandboxFixture.zygote()
             let cases: [([UInt8], TranscodeError)] = [
-                (Array("hello".utf8), .notAGIF), ([], .notAGIF), (Array("GIF89a".utf8), .incomplete(.gif)),
+                (Array("hello".utf8), .notAnAnimation), ([], .notAnAnimation), (Array("GIF89a".utf8), .incomplete(.gif)),
                 (GIFBuilder(width: 1, height: 1).finish(), .corrupt(.gif, .noFrames)),
                 (GIFBuilder(width: 5000, height: 1).finish(), .tooLarge(.side, value: 5000, maximum: 4096)),
             ]

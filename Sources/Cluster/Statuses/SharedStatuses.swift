@@ -24,7 +24,7 @@ package final class SharedStatuses: Sendable {
     ///   - id: The id of the request, which no other has.
     ///   - document: The status, which only callers read.
     ///   - lifetime: The time after which the status is forgotten, unless it is written again.
-    /// - Returns: Whether a client has left the request by way of another node.
+    /// - Returns: Whether a client has cancelled the request by way of another node.
     package func write(_ id: String, _ document: [UInt8], for lifetime: Duration) async throws(RedisError) -> Bool {
         let replies = try await commands.run(
             [
@@ -44,10 +44,10 @@ package final class SharedStatuses: Sendable {
         return try reply.optionalBytes()
     }
 
-    /// Removes a status, and marks the request for its node as left.
+    /// Removes a status, and marks the request for its node as cancelled.
     ///
     /// - Returns: Whether there was a status.
-    package func leave(_ id: String) async throws(RedisError) -> Bool {
+    package func cancel(_ id: String) async throws(RedisError) -> Bool {
         let replies = try await commands.run(
             [
                 RedisCommand(

@@ -45,16 +45,10 @@ package final class ArrivingSource: Sendable {
         /// Whether the source is complete; nil before the end of the fetch.
         var isComplete: Bool?
         var retained: (any AnyObject & Sendable)?
-        var waiters: [Int: CheckedContinuation<Void, Never>] = [:]
-        var lastWaiter = 0
-
-        mutating func takeWaiters() -> [CheckedContinuation<Void, Never>] {
-            defer { waiters = [:] }
-            return waiters.sorted { $0.key < $1.key }.map(\.value)
-        }
     }
 
     private let state = Mutex(State())
+    private let waiters = Waiters()
 
     package init() {}
 
@@ -110,26 +104,23 @@ package final class ArrivingSource: Sendable {
 
     /// Releases the bytes at once. Readers that have not read all of them get no more.
     package func cutOff() {
-        let (held, waiters) = state.withLock { state in
+        let held = state.withLock { state in
             let held = (state.start, state.retained)
             state.start = nil
             state.retained = nil
             // In one step with the rest: readers never take the source for complete.
             state.count = 0
             state.isComplete = false
-            return (held, state.takeWaiters())
+            return held
         }
-        for waiter in waiters { waiter.resume() }
+        waiters.notify()
         // Not released under the lock.
         withExtendedLifetime(held) {}
     }
 
     private func update(_ change: (inout State) -> Void) {
-        let waiters = state.withLock { state in
-            change(&state)
-            return state.takeWaiters()
-        }
-        for waiter in waiters { waiter.resume() }
+        state.withLock { change(&$0) }
+        waiters.notify()
     }
 
     // MARK: Readers
@@ -149,7 +140,7 @@ package final class ArrivingSource: Sendable {
 
     /// Waits for the first bytes. Returns nil if none come, or if the task is cancelled.
     package func awaitStart() async -> Start? {
-        await wait { $0.start != nil || $0.isComplete != nil }
+        await waiters.wait { state.withLock { $0.start != nil || $0.isComplete != nil } }
         return start
     }
 
@@ -157,37 +148,12 @@ package final class ArrivingSource: Sendable {
     ///
     /// If the task is cancelled, it returns what has arrived so far.
     package func progress(after known: Int) async -> Progress {
-        await wait { $0.count > known || $0.isComplete != nil }
+        await waiters.wait { state.withLock { $0.count > known || $0.isComplete != nil } }
         return state.withLock { state in
             switch state.isComplete {
             case true?: .complete(count: state.count)
             case false?: .failed(count: state.count)
             case nil: .arrived(count: state.count)
-            }
-        }
-    }
-
-    /// Returns when the condition holds, or the task is cancelled.
-    private func wait(until isMet: @Sendable (State) -> Bool) async {
-        let number = state.withLock { state in
-            state.lastWaiter += 1
-            return state.lastWaiter
-        }
-        while !Task.isCancelled {
-            let isDone = state.withLock { isMet($0) }
-            if isDone { return }
-            await withTaskCancellationHandler {
-                await withCheckedContinuation { continuation in
-                    let isDue = state.withLock { state in
-                        // The cancellation handler may have run before the waiter was registered.
-                        if isMet(state) || Task.isCancelled { return true }
-                        state.waiters[number] = continuation
-                        return false
-                    }
-                    if isDue { continuation.resume() }
-                }
-            } onCancel: {
-                state.withLock { $0.waiters.removeValue(forKey: number) }?.resume()
             }
         }
     }

@@ -5,7 +5,7 @@ package enum ContentSniffer {
         /// after all, and a clip no video.
         case source
         /// The content is of another kind.
-        case notAGIF(ContentKind)
+        case notAnAnimation(ContentKind)
         /// The decision needs more bytes.
         case undecided
     }
@@ -26,12 +26,12 @@ package enum ContentSniffer {
         switch kind {
         case .png: return StillPictures.judgePNG(bytes, isWhole: isWhole || bytes.count == sufficient)
         case .webp: return StillPictures.judgeWebP(bytes, isWhole: isWhole)
-        case .avif: return bytes[8..<12].elementsEqual("avis".utf8) ? .source : .notAGIF(.avif)
+        case .avif: return bytes[8..<12].elementsEqual("avis".utf8) ? .source : .notAnAnimation(.avif)
         case .mp4, .quickTime, .webm: return .source
         default: break
         }
         let mayBecomeKnown = !isWhole && bytes.count < sufficient && (kind == .unknown || kind == .text || kind == .empty)
-        return mayBecomeKnown ? .undecided : .notAGIF(kind)
+        return mayBecomeKnown ? .undecided : .notAnAnimation(kind)
     }
 
     private static let signatureLength = 6

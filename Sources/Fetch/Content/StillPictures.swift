@@ -14,12 +14,12 @@ enum StillPictures {
         while position + pngChunkHead <= bytes.count {
             let length = bytes[position..<position + 4].reduce(0) { $0 << 8 | Int($1) }
             let type = String(decoding: bytes[position + 4..<position + pngChunkHead], as: UTF8.self)
-            if position == pngSignatureLength && type != "IHDR" || type == "IDAT" { return .notAGIF(.png) }
+            if position == pngSignatureLength && type != "IHDR" || type == "IDAT" { return .notAnAnimation(.png) }
             if type == "acTL" { return .source }
             position += pngChunkHead + length + pngChecksum
         }
         if !isWhole { return .undecided }
-        return position == pngSignatureLength ? .notAGIF(.png) : .source
+        return position == pngSignatureLength ? .notAnAnimation(.png) : .source
     }
 
     private static let webpFormat = 12..<16
@@ -28,9 +28,9 @@ enum StillPictures {
 
     /// Judges a WebP, whose extended header says whether it is an animation.
     static func judgeWebP(_ bytes: [UInt8], isWhole: Bool) -> ContentSniffer.Judgement {
-        guard bytes.count >= webpFormat.upperBound else { return isWhole ? .notAGIF(.webp) : .undecided }
-        guard bytes[webpFormat].elementsEqual("VP8X".utf8) else { return .notAGIF(.webp) }
-        guard bytes.count > webpFlags else { return isWhole ? .notAGIF(.webp) : .undecided }
-        return bytes[webpFlags] & webpAnimationFlag != 0 ? .source : .notAGIF(.webp)
+        guard bytes.count >= webpFormat.upperBound else { return isWhole ? .notAnAnimation(.webp) : .undecided }
+        guard bytes[webpFormat].elementsEqual("VP8X".utf8) else { return .notAnAnimation(.webp) }
+        guard bytes.count > webpFlags else { return isWhole ? .notAnAnimation(.webp) : .undecided }
+        return bytes[webpFlags] & webpAnimationFlag != 0 ? .source : .notAnAnimation(.webp)
     }
 }

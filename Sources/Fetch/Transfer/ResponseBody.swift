@@ -48,8 +48,8 @@ struct BodySink: ~Copyable {
         case .undecided:
             // All bytes so far are in `start`, since more than that would have been decided.
             return nil
-        case .notAGIF(let kind):
-            throw .notAGIF(looksLike: kind)
+        case .notAnAnimation(let kind):
+            throw .notAnAnimation(looksLike: kind)
         case .source:
             let opened: SharedDescriptor
             do throws(SystemError) {
@@ -69,10 +69,10 @@ struct BodySink: ~Copyable {
     /// Seals and returns the complete body.
     consuming func finish() throws(FetchError) -> FetchedBody {
         guard let file = consume file else {
-            guard case .notAGIF(let kind) = ContentSniffer.judge(start, isWhole: true) else {
-                throw .notAGIF(looksLike: .unknown)
+            guard case .notAnAnimation(let kind) = ContentSniffer.judge(start, isWhole: true) else {
+                throw .notAnAnimation(looksLike: .unknown)
             }
-            throw .notAGIF(looksLike: kind)
+            throw .notAnAnimation(looksLike: kind)
         }
         do throws(SystemError) {
             return FetchedBody(bytes: try file.seal(), count: count, sha256: hash.finalize())

@@ -185,39 +185,24 @@ package struct HTTPServerCounters: Sendable, Equatable {
 
 /// Lets tasks wait until all threads of a server have ended. Any thread.
 private final class Countdown: Sendable {
-    private struct State {
-        var count: Int
-        var waiting: [CheckedContinuation<Void, Never>] = []
-    }
-
-    private let state: Mutex<State>
+    private let count: Atomic<Int>
+    private let waiters = Waiters()
 
     init(_ count: Int) {
-        state = Mutex(State(count: count))
+        self.count = Atomic(count)
     }
 
     func increment() {
-        state.withLock { $0.count += 1 }
+        count.add(1, ordering: .acquiringAndReleasing)
     }
 
     func decrement() {
-        let ready = state.withLock { state -> [CheckedContinuation<Void, Never>] in
-            state.count -= 1
-            guard state.count == 0 else { return [] }
-            defer { state.waiting = [] }
-            return state.waiting
-        }
-        for continuation in ready { continuation.resume() }
+        if count.subtract(1, ordering: .acquiringAndReleasing).newValue == 0 { waiters.notify() }
     }
 
-    /// Returns once the count is 0.
+    /// Returns once the count is 0, even if the task is cancelled.
     func wait() async {
-        await withCheckedContinuation { continuation in
-            let isOver = state.withLock { state in
-                if state.count > 0 { state.waiting.append(continuation) }
-                return state.count <= 0
-            }
-            if isOver { continuation.resume() }
-        }
+        let wait = Task { await waiters.wait { count.load(ordering: .acquiring) <= 0 } }
+        await wait.value
     }
 }

@@ -3,7 +3,7 @@ internal import CAV
 /// The reason why a source could not be converted. The description is a sentence for clients.
 package enum TranscodeError: Error, Equatable, Sendable {
     /// The file has no format that can be decoded.
-    case notAGIF
+    case notAnAnimation
     /// The file is a picture of a format that has animations as well.
     case still(SourceFormat)
     /// The file ends before its first frame is complete.
@@ -104,7 +104,7 @@ extension TranscodeError {
         case .corrupt(_, let flaw): .corrupt(format, flaw)
         case .unsupported(_, let lack): .unsupported(format, lack)
         case .refused: .refused(format)
-        case .notAGIF, .tooLarge, .encoderMissing, .codecMissing, .failed, .startPastEnd, .outOfMemory, .overBudget: self
+        case .notAnAnimation, .tooLarge, .encoderMissing, .codecMissing, .failed, .startPastEnd, .outOfMemory, .overBudget: self
         }
     }
 }
@@ -112,7 +112,7 @@ extension TranscodeError {
 extension TranscodeError: CustomStringConvertible {
     package var description: String {
         switch self {
-        case .notAGIF: "The file is not an animation or a video."
+        case .notAnAnimation: "The file is not an animation or a video."
         case .still(let format): "This \(format.title) has no animation."
         case .incomplete(let format): "The \(format.title) is incomplete: it ends before its first frame does."
         case .corrupt(let format, let flaw): "The \(format.title) is corrupt: \(flaw.phrase)."

@@ -88,15 +88,15 @@ struct ContentProbe: ~Copyable {
     }
 
     private func content(_ options: TranscodeOptions) -> PictureContent {
-        let isScreen =
+        let isDrawing =
             switch options.tune {
             case .film: false
             case .screen, .pixel: true
             case .automatic: whole.areDrawn && !changesAreFilm
             }
         return PictureContent(
-            isScreen: isScreen, isUndithered: !isScreen && ditheredFilms > 0 && 2 * ditheredFilms >= pictures,
-            isPixelArt: options.tune == .pixel || (options.tune == .automatic && isScreen && hasFewColors),
+            isDrawing: isDrawing, isUndithered: !isDrawing && ditheredFilms > 0 && 2 * ditheredFilms >= pictures,
+            isPixelArt: options.tune == .pixel || (options.tune == .automatic && isDrawing && hasFewColors),
             farShare: motion.share,
             changedShare: changedShare)
     }

@@ -3,7 +3,7 @@ struct PictureContent: Equatable {
     /// Whether most of the picture is flat or has few colours with edges between them, and what changes is not a film: drawings, pixel
     /// art, terminals, diagrams. Films that were reduced to a palette may have few colours as well, but these are alike, or alternate
     /// from pixel to pixel.
-    let isScreen: Bool
+    let isDrawing: Bool
     /// Whether it is a film whose dither is taken out, and that has no noise of its own that shows.
     let isUndithered: Bool
     /// Whether it is a drawing of few pixels and few colours, whose single pixels are meant to be seen.
@@ -13,8 +13,9 @@ struct PictureContent: Equatable {
     /// The mean share of the blocks of 16 × 16 pixels in which a picture differs from the one before: 0…1, and 0 for a single picture.
     let changedShare: Double
 
-    init(isScreen: Bool, isUndithered: Bool = false, isPixelArt: Bool = false, farShare: Double = 0, changedShare: Double = 0) {
-        self.isScreen = isScreen
+    init(isDrawing: Bool, isUndithered: Bool = false, isPixelArt: Bool = false, farShare: Double = 0, changedShare: Double = 0)
+    {
+        self.isDrawing = isDrawing
         self.isUndithered = isUndithered
         self.isPixelArt = isPixelArt
         self.farShare = farShare

@@ -77,7 +77,7 @@ extension OutputTraits {
     fileprivate static let mp4 = OutputTraits(
         name: "mp4", mediaType: "video/mp4", kind: .video,
         options: [.size, .background, .quality, .budget, .time, .codec, .pixels, .tune],
-        version: H264Settings.version, encoder: VideoCodec.h264.traits.encoder, isRequired: true, make: VideoOutput.convert,
+        version: H264Settings.version, encoder: VideoCodec.h264.traits.encoder, isRequired: true, make: MP4Output.convert,
         inspect: MP4Inspection.inspect)
     fileprivate static let webm = OutputTraits(
         name: "webm", mediaType: "video/webm", kind: .video,

@@ -1,9 +1,9 @@
 internal import Ledger
 package import Logging
-package import PrometheusMetrics
 package import Renditions
 internal import Synchronization
 package import SystemIO
+package import Telemetry
 
 /// The server's prewarm jobs and the runners that process them, in the order of arrival.
 ///

@@ -1,3 +1,4 @@
+internal import DequeModule
 internal import Sandbox
 internal import Synchronization
 
@@ -37,7 +38,7 @@ package final class BackgroundRenditions: Sendable {
     }
 
     private struct State {
-        var waiting: [Entry] = []
+        var waiting: Deque<Entry> = []
         /// Those that wait and those in progress.
         var known: Set<FlightKey> = []
         var runners: [Int: Task<Void, Never>] = [:]

@@ -30,7 +30,7 @@ package struct Converter: Sendable {
 
     /// Runs a worker. If the disk takes no more meanwhile, runs it once more with a file in memory.
     package func convert(
-        _ source: Source, to rendition: Rendition, _ flight: Flight
+        _ source: SourceFile, to rendition: Rendition, _ flight: Flight
     ) async throws(RenditionError) -> Conversion {
         guard let output = rendition.format.output else {
             throw .invalidOption(name: "format", reason: "cannot be produced by a conversion")
@@ -56,7 +56,7 @@ package struct Converter: Sendable {
 
     /// Replaces the worker's binary output by a document if the output is facts. Other outputs are stored as written.
     private func complete(
-        _ conversion: Conversion, _ source: Source, _ output: OutputFormat
+        _ conversion: Conversion, _ source: SourceFile, _ output: OutputFormat
     ) async throws(RenditionError) -> Conversion {
         guard output == .facts else { return conversion }
         var conversion = conversion
@@ -79,7 +79,7 @@ package struct Converter: Sendable {
     }
 
     private func run(
-        _ job: WorkerJob, _ source: Source, into file: StagedFile, _ flight: Flight
+        _ job: WorkerJob, _ source: SourceFile, into file: StagedFile, _ flight: Flight
     ) async throws(RenditionError) -> Outcome {
         do throws(SandboxError) {
             let report = try await pool.run(job, turn: flight.turn, input: source.bytes, output: file.descriptor)

@@ -65,8 +65,10 @@ extension RenditionError {
         switch error {
         case .notFound, .gone: .missing
         // Rather an error page than a picture: the origin fails for the moment, whatever the status says.
-        case .notAGIF(.html), .notAGIF(.xml), .notAGIF(.json), .notAGIF(.text), .notAGIF(.empty): .transient
-        case .notAGIF, .tooLarge: .unusable
+        case .notAnAnimation(.html), .notAnAnimation(.xml), .notAnAnimation(.json), .notAnAnimation(.text),
+            .notAnAnimation(.empty):
+            .transient
+        case .notAnAnimation, .tooLarge: .unusable
         case .unreachable, .timeout, .failed, .tooManyRedirects, .notAllowed(.address):
             error.retryAfter.map { .retryAfter(seconds: $0.components.seconds) } ?? .transient
         // The origin did not cause these.
@@ -118,7 +120,7 @@ extension RenditionError {
     private static func retry(_ error: FetchError) -> Retry {
         let seconds = error.retryAfter.map { Int(min($0.components.seconds, 300)) }
         return switch error {
-        case .notAllowed, .notFound, .gone, .tooLarge, .notAGIF: .never
+        case .notAllowed, .notFound, .gone, .tooLarge, .notAnAnimation: .never
         case .unreachable, .timeout, .failed, .tooManyRedirects: .whenOriginRecovers(after: seconds)
         case .busy, .exhausted, .cancelled, .closed: .whenServerHasCapacity(after: seconds ?? 2)
         }

@@ -60,7 +60,7 @@ package struct SharedFailure: Sendable, Equatable {
     private enum Code: String {
         case notFound = "not_found"
         case gone
-        case notAGIF = "not_a_gif"
+        case notAnAnimation = "not_a_gif"
         case tooLarge = "source_too_large"
         case tooManyRedirects = "too_many_redirects"
         case status
@@ -103,7 +103,7 @@ package struct SharedFailure: Sendable, Equatable {
             switch error {
             case .notFound: self.init(code: .notFound, words: [])
             case .gone: self.init(code: .gone, words: [])
-            case .notAGIF(let kind): self.init(code: .notAGIF, words: [kind.rawValue])
+            case .notAnAnimation(let kind): self.init(code: .notAnAnimation, words: [kind.rawValue])
             case .tooLarge(let limit, let declared): self.init(code: .tooLarge, numbers: limit, declared ?? -1)
             case .tooManyRedirects(let limit): self.init(code: .tooManyRedirects, numbers: limit)
             case .failed(.status(let status, let retryAfter)):
@@ -116,7 +116,7 @@ package struct SharedFailure: Sendable, Equatable {
             let limits = [allowance.cpu, allowance.memory, allowance.output, allowance.wall]
             let (code, numbers): (Code, [Int])
             switch error {
-            case .rejected(.notAGIF): (code, numbers) = (.undecodable, [])
+            case .rejected(.notAnAnimation): (code, numbers) = (.undecodable, [])
             case .rejected(.still(let format)): (code, numbers) = (.still, [Int(format.rawValue)])
             case .rejected(.incomplete(let format)): (code, numbers) = (.incomplete, [Int(format.rawValue)])
             case .rejected(.corrupt(let format, let flaw)):
@@ -136,8 +136,9 @@ package struct SharedFailure: Sendable, Equatable {
 
         /// Nil for words that no error has.
         var error: RenditionError? {
-            if code == .notAGIF {
-                return words.count == 1 ? ContentKind(rawValue: words[0]).map { .fetchFailed(.notAGIF(looksLike: $0)) } : nil
+            if code == .notAnAnimation {
+                return words.count == 1
+                    ? ContentKind(rawValue: words[0]).map { .fetchFailed(.notAnAnimation(looksLike: $0)) } : nil
             }
             let numbers = words == [""] ? [] : words.compactMap { Int($0) }
             guard numbers.count == words.count || words == [""] else { return nil }
@@ -168,7 +169,7 @@ package struct SharedFailure: Sendable, Equatable {
 
         private func sandboxError(_ numbers: [Int]) -> SandboxError? {
             switch (code, numbers.count) {
-            case (.undecodable, 0): .rejected(.notAGIF)
+            case (.undecodable, 0): .rejected(.notAnAnimation)
             case (.still, 1): format(numbers[0]).map { .rejected(.still($0)) }
             case (.incomplete, 1): format(numbers[0]).map { .rejected(.incomplete($0)) }
             case (.corrupt, 2):

@@ -2,8 +2,8 @@ package import CoreMetrics
 package import Fetch
 internal import Glibc
 internal import Media
-internal import PrometheusMetrics
 internal import Sandbox
+internal import Telemetry
 
 /// Counts and times the work of misses: fetches, conversions, and the ends of workers. Any thread.
 package final class WorkMeter: Sendable {

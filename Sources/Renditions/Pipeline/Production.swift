@@ -7,7 +7,7 @@ internal import Sandbox
 /// A rendition on its way from the source's bytes into the cache.
 struct Production: Sendable {
     let rendition: Rendition
-    let source: Source
+    let source: SourceFile
     /// The id of the object.
     let id: ObjectID
     /// The alias to publish; nil for an upload, or if the origin forbids storing. See ``alias(with:)``.
@@ -19,7 +19,7 @@ struct Production: Sendable {
     private var times: StageTimes
 
     /// A rendition of an uploaded source.
-    init(_ rendition: Rendition, of source: Source, epoch: Epoch) {
+    init(_ rendition: Rendition, of source: SourceFile, epoch: Epoch) {
         self.init(rendition, named: rendition, of: source, epoch: epoch, StoragePermission(), StageTimes())
     }
 
@@ -35,7 +35,7 @@ struct Production: Sendable {
 
     /// - Parameter name: The rendition whose alias is published.
     private init(
-        _ rendition: Rendition, named name: Rendition, of source: Source, epoch: Epoch, _ storage: StoragePermission,
+        _ rendition: Rendition, named name: Rendition, of source: SourceFile, epoch: Epoch, _ storage: StoragePermission,
         _ times: StageTimes
     ) {
         self.rendition = rendition

@@ -12,7 +12,7 @@ internal import Sandbox
 /// A value of policy: it is created anew at each reload and works on the ``RenditionState`` of the process. Any thread; calls
 /// suspend and never block.
 package struct RenditionPipeline: Sendable {
-    package typealias Convert = @Sendable (Source, Rendition, Flight) async throws(RenditionError) -> Converter.Conversion
+    package typealias Convert = @Sendable (SourceFile, Rendition, Flight) async throws(RenditionError) -> Converter.Conversion
 
     /// The settings of the pipeline.
     package struct Policy: Sendable {

@@ -55,7 +55,7 @@ package struct RenditionRequest: Sendable {
 /// A request for one rendition of an uploaded source, whose bytes are present.
 package struct UploadRequest: Sendable {
     package let rendition: Rendition
-    package let source: Source
+    package let source: SourceFile
     /// The id of the rendition. It is known before the work begins because the source's digest is.
     let id: ObjectID
     package var urgency: Urgency
@@ -65,7 +65,7 @@ package struct UploadRequest: Sendable {
     package var watch: MissWatch?
 
     package init(
-        _ rendition: Rendition, of source: Source, urgency: Urgency = .visitor, client: ClientNetwork? = nil,
+        _ rendition: Rendition, of source: SourceFile, urgency: Urgency = .visitor, client: ClientNetwork? = nil,
         allowance: MissAllowance = .unlimited
     ) {
         self.rendition = rendition

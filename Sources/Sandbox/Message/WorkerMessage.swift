@@ -207,7 +207,7 @@ extension Confinement {
 extension TranscodeError {
     /// The cases, so that neither writing nor reading can leave one out.
     private enum Code: Int {
-        case notAGIF = 1
+        case notAnAnimation = 1
         case incomplete
         case corrupt
         case tooLarge
@@ -230,7 +230,7 @@ extension TranscodeError {
             }
         }
         switch self {
-        case .notAGIF: write(.notAGIF)
+        case .notAnAnimation: write(.notAnAnimation)
         case .still(let format): write(.still, Int(format.rawValue))
         case .incomplete(let format): write(.incomplete, Int(format.rawValue))
         case .corrupt(let format, let flaw): write(.corrupt, Int(format.rawValue), Int(flaw.rawValue))
@@ -253,7 +253,7 @@ extension TranscodeError {
         guard let code = Code(rawValue: fields[0]), let detail = UInt8(exactly: fields[1] & 0xff) else { return nil }
         let found: TranscodeError?
         switch code {
-        case .notAGIF: found = .notAGIF
+        case .notAnAnimation: found = .notAnAnimation
         case .still: found = SourceFormat(rawValue: detail).map { .still($0) }
         case .incomplete: found = SourceFormat(rawValue: detail).map { .incomplete($0) }
         case .corrupt:

@@ -99,7 +99,7 @@ package struct AccessControl: Sendable {
     ///
     /// - Throws: `rate_limited`.
     func checkBytes(_ client: ClientNetwork?) throws(Problem) {
-        guard limitsBytes, let client, let seconds = limits.bytes.wait(client) else { return }
+        guard limitsBytes, let client, let seconds = limits.bytes.secondsUntilRepaid(by: client) else { return }
         throw Problem(429, "rate_limited", "This address has received too many bytes.", retryAfter: seconds)
     }
 

@@ -1,8 +1,8 @@
 internal import Cache
 internal import CoreMetrics
-internal import PrometheusMetrics
 internal import Renditions
 internal import Synchronization
+internal import Telemetry
 
 /// Counts the requests of named keys, and limits the misses of keys that have a rate. Any thread.
 ///

@@ -48,18 +48,18 @@ package final class RateLimiter: Sendable {
         withBucket(of: client) { $0.take(at: $1, $2) }
     }
 
-    /// Takes tokens that the client has used already. The bucket may owe some then; see ``wait(_:)``.
+    /// Takes tokens that the client has used already. The bucket may owe some then; see ``secondsUntilRepaid(by:)``.
     func charge(_ client: ClientNetwork, _ tokens: Int) {
         withBucket(of: client) { $0.charge(tokens, at: $1, $2) }
     }
 
     /// The seconds until the client's bucket owes nothing, at least 1; nil if it does not.
-    func wait(_ client: ClientNetwork) -> Int? {
+    func secondsUntilRepaid(by client: ClientNetwork) -> Int? {
         let now = now()
         return state.withLock { state in
             if state.buckets.isEmpty { return nil }
             let index = set(of: client).first { state.buckets[$0]?.client == client }
-            return index.flatMap { state.buckets[$0] }.flatMap { $0.tokens.wait(at: now, state.rate) }
+            return index.flatMap { state.buckets[$0] }.flatMap { $0.tokens.secondsUntilRepaid(at: now, state.rate) }
         }
     }
 

@@ -43,7 +43,7 @@ struct TokenBucket {
     }
 
     /// The seconds until the bucket owes nothing, at least 1; nil if it does not.
-    func wait(at now: UInt64, _ rate: Rate) -> Int? {
+    func secondsUntilRepaid(at now: UInt64, _ rate: Rate) -> Int? {
         fullAt > now + rate.span ? Self.seconds(fullAt - now - rate.span) : nil
     }
 

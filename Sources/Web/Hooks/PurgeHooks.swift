@@ -1,22 +1,19 @@
 package import CoreMetrics
 package import HTTPClient
 package import Logging
-internal import PrometheusMetrics
 internal import Synchronization
-package import SystemIO
+internal import SystemIO
+internal import Telemetry
 
 /// Calls the hooks of the operator after purges, one request per hook at a time and in order.
 ///
-/// Requests that fail for a temporary cause are repeated with growing pauses. A hook that fails or hangs delays no other hook. The queue is bounded and in memory: requests that do not fit are dropped and counted, and a restart discards those that wait. Any thread; it lives
-/// as long as the process.
+/// Requests that do not fit into the queue are dropped and counted, and a restart discards those that wait. Any thread; it lives as
+/// long as the process.
 package final class PurgeHooks: Sendable {
     /// The limits of the calls.
     package struct Limits: Sendable {
-        /// Requests that wait, of all hooks together.
-        package var queue = 1000
-        /// Attempts per request.
-        package var attempts = 8
-        package var backoff = Backoff(first: .seconds(1), longest: .seconds(60))
+        package var deliveries = DeliveryLimits(
+            items: 1000, attempts: 8, backoff: Backoff(first: .seconds(1), longest: .seconds(60)))
         /// Purges that are not complete and whose hooks wait for that.
         package var purges = 1000
         /// The time between two looks at them.
@@ -29,21 +26,14 @@ package final class PurgeHooks: Sendable {
         package init() {}
     }
 
-    /// The result of an attempt.
-    private enum Outcome {
-        case delivered
-        case failed(String)
-        /// Another attempt may succeed.
-        case unavailable(String)
+    /// A request of a hook.
+    private struct HookRequest: Sendable {
+        let hook: String
+        let request: ClientRequest
     }
 
     private struct State {
         var hooks: [PurgeHook] = []
-        /// Requests that wait, by the name of their hook.
-        var queues: [String: [ClientRequest]] = [:]
-        /// One task for each hook with requests.
-        var tasks: [String: Task<Void, Never>] = [:]
-        var waiting = 0
         var isStopped = false
         /// The notices of incomplete purges.
         var held: [Held] = []
@@ -57,22 +47,33 @@ package final class PurgeHooks: Sendable {
         var isCalled = false
     }
 
-    package typealias Send = @Sendable (ClientRequest) async throws(HTTPError) -> Int
-
     private let state = Mutex(State())
     private let limits: Limits
-    private let send: Send
+    private let queue: DeliveryQueue<HookRequest>
     private let factory: any MetricsFactory
     private let logger: Logger
 
-    /// - Parameter send: Sends a request and returns the status of the response.
+    /// - Parameter send: Makes one attempt to send a request.
     package init(
-        _ limits: Limits = Limits(), factory: any MetricsFactory, logger: Logger, send: @escaping Send
+        _ limits: Limits = Limits(), factory: any MetricsFactory, logger: Logger,
+        send: @escaping @Sendable (ClientRequest) async -> DeliveryResult
     ) {
         self.limits = limits
-        self.send = send
         self.factory = factory
         self.logger = logger
+        queue = DeliveryQueue(limits.deliveries) {
+            await send($0[0].request)
+        } report: { requests, event in
+            let hook = requests[0].hook
+            switch event {
+            case .delivered: Self.count("delivered", hook, factory)
+            case .repeated: Self.count("repeated", hook, factory)
+            case .failed, .stopped:
+                Self.count("failed", hook, factory)
+                let cause = if case .failed(let cause) = event { cause } else { "the server stops" }
+                logger.warning("purge hook failed", metadata: ["hook": "\(hook)", "cause": "\(cause)"])
+            }
+        }
     }
 
     /// Puts other hooks into force. Requests of former ones are still sent.
@@ -80,7 +81,7 @@ package final class PurgeHooks: Sendable {
         state.withLock { $0.hooks = hooks }
         // Series that begin at 0: an alert on an increase does not see the first value of a series.
         for hook in hooks {
-            for result in ["failed", "dropped"] { count(result, hook.name, by: 0) }
+            for result in ["failed", "dropped"] { Self.count(result, hook.name, factory, by: 0) }
         }
     }
 
@@ -88,13 +89,14 @@ package final class PurgeHooks: Sendable {
     var isOn: Bool { state.withLock { !$0.hooks.isEmpty } }
 
     /// The number of requests that wait or are being sent.
-    package var waiting: Int { state.withLock { $0.waiting } }
+    package var waiting: Int { queue.count }
 
     /// Queues the requests of all hooks for a purge.
     func call(_ notice: PurgeNotice) {
         for hook in state.withLock({ $0.hooks }) {
-            for request in hook.requests(for: notice) where !enqueue(request, of: hook.name) {
-                count("dropped", hook.name)
+            for request in hook.requests(for: notice)
+            where !queue.add(HookRequest(hook: hook.name, request: request), to: hook.name) {
+                Self.count("dropped", hook.name, factory)
                 logger.warning("purge hook dropped a request", metadata: ["hook": "\(hook.name)"])
             }
         }
@@ -151,66 +153,7 @@ package final class PurgeHooks: Sendable {
         for purge in held where !purge.isCalled { call(purge.notice) }
     }
 
-    private func enqueue(_ request: ClientRequest, of hook: String) -> Bool {
-        state.withLock { state in
-            guard !state.isStopped, state.waiting < limits.queue else { return false }
-            state.waiting += 1
-            state.queues[hook, default: []].append(request)
-            if state.tasks[hook] == nil { state.tasks[hook] = Task { await self.run(hook) } }
-            return true
-        }
-    }
-
-    private func run(_ hook: String) async {
-        while let request = next(hook) {
-            await deliver(request, of: hook)
-            state.withLock { $0.waiting -= 1 }
-        }
-    }
-
-    private func next(_ hook: String) -> ClientRequest? {
-        state.withLock { state in
-            guard state.queues[hook]?.isEmpty == false else {
-                state.queues[hook] = nil
-                state.tasks[hook] = nil
-                return nil
-            }
-            return state.queues[hook]?.removeFirst()
-        }
-    }
-
-    private func deliver(_ request: ClientRequest, of hook: String) async {
-        for attempt in 1...limits.attempts {
-            let cause: String
-            switch Task.isCancelled ? .failed("the server stops") : await outcome(of: request) {
-            case .delivered: return count("delivered", hook)
-            case .failed(let text):
-                return giveUp(hook, text)
-            case .unavailable(let text): cause = text
-            }
-            guard attempt < limits.attempts else { return giveUp(hook, cause) }
-            count("repeated", hook)
-            try? await Task.sleep(for: limits.backoff.pause(after: attempt))
-        }
-    }
-
-    private func giveUp(_ hook: String, _ cause: String) {
-        count("failed", hook)
-        logger.warning("purge hook failed", metadata: ["hook": "\(hook)", "cause": "\(cause)"])
-    }
-
-    private func outcome(of request: ClientRequest) async -> Outcome {
-        do throws(HTTPError) {
-            let status = try await send(request)
-            if (200...299).contains(status) { return .delivered }
-            return status == 408 || status == 429 || status >= 500
-                ? .unavailable("status \(status)") : .failed("status \(status)")
-        } catch {
-            return .unavailable("\(error)")
-        }
-    }
-
-    private func count(_ result: String, _ hook: String, by number: Int64 = 1) {
+    private static func count(_ result: String, _ hook: String, _ factory: any MetricsFactory, by number: Int64 = 1) {
         let dimensions = [("hook", hook), ("result", result)]
         Counter(label: Families.purgeHooks.name, dimensions: dimensions, factory: factory).increment(by: number)
     }
@@ -218,18 +161,12 @@ package final class PurgeHooks: Sendable {
     /// Refuses further calls, waits for those that are queued, and gives up those that are left after the limit.
     package func stop(within limit: Duration) async {
         // Those of incomplete purges are sent now.
-        let look = state.withLock { $0.look }
+        let look = state.withLock { state in
+            state.isStopped = true
+            return state.look
+        }
         look?.cancel()
         await look?.value
-        let tasks = state.withLock { state in
-            state.isStopped = true
-            return Array(state.tasks.values)
-        }
-        let watch = Task {
-            try? await Task.sleep(for: limit)
-            for task in tasks { task.cancel() }
-        }
-        for task in tasks { await task.value }
-        watch.cancel()
+        await queue.stop(within: limit)
     }
 }

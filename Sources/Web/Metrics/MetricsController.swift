@@ -1,6 +1,6 @@
 internal import HTTP
-internal import PrometheusMetrics
 internal import SystemIO
+internal import Telemetry
 
 /// Handles `/metrics`.
 ///

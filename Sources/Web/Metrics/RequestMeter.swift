@@ -1,7 +1,7 @@
 package import CoreMetrics
 package import HTTP
-internal import PrometheusMetrics
 internal import Synchronization
+internal import Telemetry
 
 /// Counts finished requests.
 ///

@@ -3,10 +3,10 @@ internal import Fetch
 internal import Glibc
 internal import HTTP
 internal import Media
-internal import OTLP
 internal import Renditions
 internal import Sandbox
 internal import SystemIO
+internal import Telemetry
 
 /// Handles requests for pages: the home page, the player page, and the oEmbed document of the player page.
 struct PageController: Sendable {

@@ -32,7 +32,7 @@ extension Problem {
             self = .interrupted("The server cannot use its storage now. Try again later.", cause: cause, retryAfter: 2)
         case .cancelled:
             // The client has left, so the response is not sent.
-            self = .overloaded
+            self = .cancelled
             isLogged = false
         case .remembered(let error, let remaining):
             self.init(error)
@@ -67,7 +67,7 @@ extension Problem {
             case .timeout: (504, "source_timeout")
             case .tooLarge: (422, "too_large")
             case .failed, .tooManyRedirects: (502, "source_failed")
-            case .notAGIF: (415, "not_a_gif")
+            case .notAnAnimation: (415, "not_a_gif")
             case .busy, .exhausted, .cancelled: (503, "overloaded")
             case .closed: (503, "draining")
             }
@@ -84,7 +84,7 @@ extension Problem {
         }
         let (status, code) =
             switch error {
-            case .notAGIF, .still, .refused: (415, "not_a_gif")
+            case .notAnAnimation, .still, .refused: (415, "not_a_gif")
             case .unsupported: (422, "unsupported")
             case .incomplete, .corrupt: (422, "corrupt_gif")
             case .tooLarge: (422, "too_large")
@@ -136,8 +136,8 @@ extension Problem {
             self = .interrupted(
                 "The conversion was interrupted on the server. Try again later.",
                 cause: "the zygote process did not respond and was replaced")
-        case .queueFull, .cancelled:
-            self = .overloaded
+        case .queueFull: self = .overloaded
+        case .cancelled: self = .cancelled
         case .unavailable(let error):
             self = .interrupted("The server cannot start a conversion now. Try again later.", cause: "no worker: \(error)")
         }

@@ -2,8 +2,8 @@ internal import Cache
 internal import Fetch
 internal import HTTP
 internal import Media
-internal import OTLP
 internal import Renditions
+internal import Telemetry
 
 /// Answers requests for renditions of sources, for their facts, and for stored objects.
 struct RenditionController: Sendable {

@@ -11,7 +11,7 @@ final class AsyncRequest: Sendable {
         case done(url: String, RenditionFacts?)
         case failed(Problem)
         /// No client wants the rendition any more, or the server stops.
-        case left
+        case cancelled
     }
 
     private struct State {
@@ -31,8 +31,8 @@ final class AsyncRequest: Sendable {
     /// The client that asked; nil if it is unknown.
     let client: ClientNetwork?
     private let state = Mutex(State())
-    /// Occurs after the outcome is recorded.
-    private let ending = OneTimeEvent()
+    /// Tasks that wait for the outcome.
+    private let waiters = Waiters()
 
     /// Creates a request with an id that cannot be guessed.
     init(client: ClientNetwork?) {
@@ -49,8 +49,8 @@ final class AsyncRequest: Sendable {
     }
 
     /// Whether no client wants the rendition any more.
-    var isLeft: Bool {
-        if case .left? = current.outcome { true } else { false }
+    var isCancelled: Bool {
+        if case .cancelled? = current.outcome { true } else { false }
     }
 
     /// Starts the work in a task.
@@ -69,17 +69,17 @@ final class AsyncRequest: Sendable {
             if state.outcome == nil { state.task = task }
             return state.outcome != nil
         }
-        // The request was left before the task was registered. A task that has ended ignores this.
+        // The request was cancelled before the task was registered. A task that has ended ignores this.
         if hasEnded { task.cancel() }
     }
 
-    /// Leaves the flight: the work is cancelled unless other requests wait for it or a worker has begun it.
+    /// Cancels the request: its work ends unless other requests wait for it or a worker has begun it.
     ///
     /// - Returns: False if the work had ended.
     @discardableResult
-    func leave() -> Bool {
+    func cancel() -> Bool {
         let task = state.withLock { $0.task }
-        guard end(.left) else { return false }
+        guard end(.cancelled) else { return false }
         task?.cancel()
         return true
     }
@@ -94,13 +94,13 @@ final class AsyncRequest: Sendable {
             state.outcome = outcome
             return true
         }
-        if isFirst { ending.occur() }
+        if isFirst { waiters.notify() }
         return isFirst
     }
 
     /// Suspends until the end, the cancellation of the task, or the end of the interval.
     func awaitEnd(within interval: Duration) async {
-        await ending.wait(within: interval)
+        await waiters.wait(within: interval) { current.outcome != nil }
     }
 
     /// Permits one more stream of events, until the returned value is released; nil if there are too many.

@@ -50,7 +50,7 @@ struct StatusController: Sendable {
     private func sharedAnswer(
         _ method: HTTPMethod, _ id: UInt128, _ book: any SharedStatusBook, wantsEvents: Bool, isOver: Bool
     ) async -> HTTPResponse {
-        if method == .delete { return await book.leave(id) ? Self.noContent : ProblemDocument.response(.noStatus) }
+        if method == .delete { return await book.cancel(id) ? Self.noContent : ProblemDocument.response(.noStatus) }
         guard let document = try? await book.read(id) else { return ProblemDocument.response(.noStatus) }
         guard wantsEvents else { return Self.document(document) }
         if isOver { return Self.noContent }

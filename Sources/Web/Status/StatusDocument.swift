@@ -32,7 +32,7 @@ struct StatusDocument: Encodable, Equatable {
             case nil: (State(progress.stage), nil, nil, nil)
             case .done(let url, let facts): (.done, url, nil, facts)
             case .failed(let problem): (.failed, nil, ProblemDocument.Content(problem), nil)
-            case .left: (.failed, nil, ProblemDocument.Content(.left), nil)
+            case .cancelled: (.failed, nil, ProblemDocument.Content(.cancelled), nil)
             }
         // A short conversion ends before its worker reports anything.
         fetchedBytes = facts?.sourceBytes ?? progress.fetchedBytes
@@ -79,6 +79,6 @@ extension StatusDocument.State {
 }
 
 extension Problem {
-    /// The status of a request whose client has left, for its event streams.
-    fileprivate static let left = Problem(503, "draining", "The request was cancelled, or the server is stopping.")
+    /// The error of a request whose client has cancelled it or left, for its event streams.
+    static let cancelled = Problem(503, "draining", "The request was cancelled, or the server is stopping.", retryAfter: 2)
 }

@@ -1,4 +1,5 @@
 package import Cache
+internal import DequeModule
 internal import Synchronization
 internal import SystemIO
 
@@ -32,7 +33,7 @@ package final class StatusRegistry: Sendable {
         var requests: [UInt128: AsyncRequest] = [:]
         var clients: [ClientNetwork: Int] = [:]
         /// In the order of their expiry.
-        var ended: [Ended] = []
+        var ended: Deque<Ended> = []
         var limit: Int
         var isClosed = false
         /// The event streams of other nodes' statuses, by the ids of the statuses.
@@ -63,8 +64,8 @@ package final class StatusRegistry: Sendable {
 
     let timings: Timings
     private let state: Mutex<State>
-    /// Occurs when the registry is closed.
-    private let closing = OneTimeEvent()
+    /// Tasks that wait until the registry is closed.
+    private let waiters = Waiters()
     private let now: @Sendable () -> UInt64
 
     /// - Parameter limit: The number of statuses; 0 answers no request with 202.
@@ -158,23 +159,23 @@ package final class StatusRegistry: Sendable {
         }
     }
 
-    /// Removes a request. Its work is left, if it has not ended.
+    /// Removes a request, and cancels it if it has not ended.
     func remove(_ request: AsyncRequest) {
-        request.leave()
+        request.cancel()
         state.withLock { state in
             _ = state.remove(request.id)
             state.ended.removeAll { $0.id == request.id }
         }
     }
 
-    /// Leaves all work in progress and ends all event streams. Later requests are refused.
+    /// Cancels all requests in progress and ends all event streams. Later requests are refused.
     package func close() {
         let requests = state.withLock { state in
             state.isClosed = true
             return Array(state.requests.values)
         }
-        for request in requests { request.leave() }
-        closing.occur()
+        for request in requests { request.cancel() }
+        waiters.notify()
     }
 
     /// Whether event streams have to end.
@@ -182,7 +183,7 @@ package final class StatusRegistry: Sendable {
 
     /// Suspends until ``close()``, the cancellation of the task, or the end of the interval.
     func awaitClose(within interval: Duration) async {
-        await closing.wait(within: interval)
+        await waiters.wait(within: interval) { isClosed }
     }
 }
 

@@ -52,22 +52,22 @@ struct StatusSharing: Sendable {
         if document.isFinal, shown.endedAt == nil { shown.endedAt = now }
         let age = shown.endedAt.map { $0.duration(to: now) }
         let lifetime = age.map { registry.timings.lifetime - $0 } ?? registry.timings.sharedLifetime
-        let isLeft: Bool
+        let isCancelled: Bool
         do throws(SharedStatusesUnavailable) {
-            isLeft = try await book.write(request.id, JSONText.encode(document), for: lifetime)
+            isCancelled = try await book.write(request.id, JSONText.encode(document), for: lifetime)
         } catch {
             return false
         }
         (shown.document, shown.writtenAt) = (document, now)
         // A client may have removed the status while it was written.
-        guard isLeft || !isWanted(request) else { return document.isFinal }
+        guard isCancelled || !isWanted(request) else { return document.isFinal }
         registry.remove(request)
         await book.remove(request.id)
         return true
     }
 
     /// Whether clients may still ask for the status.
-    private func isWanted(_ request: AsyncRequest) -> Bool { !request.isLeft && registry.find(request.id) != nil }
+    private func isWanted(_ request: AsyncRequest) -> Bool { !request.isCancelled && registry.find(request.id) != nil }
 }
 
 /// The events of a status that another node has. They are read from the cluster once per interval.

@@ -1,6 +1,6 @@
 internal import HTTP
 package import Logging
-internal import OTLP
+internal import Telemetry
 internal import Tracing
 
 // The id and the trace of a request, carried by the tasks that process it (`ServiceContext.current`).

@@ -1,5 +1,5 @@
 internal import HTTP
-internal import OTLP
+internal import Telemetry
 internal import Tracing
 
 /// The span of a request that a task answers. Responses from memory have none.

@@ -15,7 +15,7 @@ package final class FormSink: HTTPBodySink {
 
     package let limit: Int
     private let fileLimit: Int
-    private let authorize: ([QueryItem]) throws(Problem) -> @Sendable (Source) async -> HTTPResponse
+    private let authorize: ([QueryItem]) throws(Problem) -> @Sendable (SourceFile) async -> HTTPResponse
     private var parser: MultipartParser
     private var file: UploadedFile
     private var hasFile = false
@@ -32,7 +32,7 @@ package final class FormSink: HTTPBodySink {
     ///   - authorize: Checks the request with the form's fields, and returns the function that responds to the GIF.
     init(
         parser: MultipartParser, limit: Int, reservation: UploadReservation,
-        authorize: @escaping ([QueryItem]) throws(Problem) -> @Sendable (Source) async -> HTTPResponse
+        authorize: @escaping ([QueryItem]) throws(Problem) -> @Sendable (SourceFile) async -> HTTPResponse
     ) {
         self.parser = parser
         fileLimit = limit

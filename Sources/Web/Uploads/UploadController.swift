@@ -1,7 +1,7 @@
 internal import Fetch
 internal import HTTP
-internal import OTLP
 internal import Renditions
+internal import Telemetry
 
 /// Receives uploaded GIFs: the body of a request, or the file in a form.
 struct UploadController: Sendable {
@@ -47,7 +47,7 @@ struct UploadController: Sendable {
             throw .overloaded
         }
         let span = RequestSpan(of: request, tracer)
-        let respond = { @Sendable (rendition: Rendition, source: Source, callback: SourceURL?, target: ParsedTarget) in
+        let respond = { @Sendable (rendition: Rendition, source: SourceFile, callback: SourceURL?, target: ParsedTarget) in
             defer { withExtendedLifetime(reservation) {} }
             meter.uploaded(source.count)
             let upload = UploadRequest(

@@ -10,14 +10,14 @@ internal import SystemIO
 /// Used by one connection's event loop thread only.
 final class UploadSink: HTTPBodySink {
     let limit: Int
-    private let respond: @Sendable (Source) async -> HTTPResponse
+    private let respond: @Sendable (SourceFile) async -> HTTPResponse
     private var file: UploadedFile
 
     /// - Parameters:
     ///   - limit: The size limit of the body in bytes.
     ///   - reservation: Reserves the memory of the bytes.
     ///   - respond: Returns the response for the complete animation.
-    init(limit: Int, reservation: UploadReservation, respond: @escaping @Sendable (Source) async -> HTTPResponse) {
+    init(limit: Int, reservation: UploadReservation, respond: @escaping @Sendable (SourceFile) async -> HTTPResponse) {
         self.limit = limit
         file = UploadedFile(reservation)
         self.respond = respond
@@ -71,7 +71,7 @@ struct UploadedFile: ~Copyable {
             start.append(contentsOf: bytes.prefix(ContentSniffer.sufficient - start.count))
             switch ContentSniffer.judge(start, isWhole: false) {
             case .source: isSource = true
-            case .notAGIF(let kind): throw Self.notAGIF(kind)
+            case .notAnAnimation(let kind): throw Self.notAnAnimation(kind)
             case .undecided: break
             }
         }
@@ -92,13 +92,13 @@ struct UploadedFile: ~Copyable {
     }
 
     /// Returns the complete file, sealed against changes.
-    mutating func finish() throws(Problem) -> Source {
-        if case .notAGIF(let kind) = ContentSniffer.judge(start, isWhole: true) { throw Self.notAGIF(kind) }
+    mutating func finish() throws(Problem) -> SourceFile {
+        if case .notAnAnimation(let kind) = ContentSniffer.judge(start, isWhole: true) { throw Self.notAnAnimation(kind) }
         guard let file = file.take(), let digest = SourceDigest(bytes: hash.finalize()) else {
-            throw Self.notAGIF(.empty)
+            throw Self.notAnAnimation(.empty)
         }
         do throws(SystemError) {
-            return Source(bytes: try file.seal(), count: count, digest: digest)
+            return SourceFile(bytes: try file.seal(), count: count, digest: digest)
         } catch {
             throw Self.noMemory(error)
         }
@@ -110,7 +110,7 @@ struct UploadedFile: ~Copyable {
         return problem
     }
 
-    private static func notAGIF(_ kind: ContentKind) -> Problem {
+    private static func notAnAnimation(_ kind: ContentKind) -> Problem {
         Problem(415, "not_a_gif", kind.sentence("The file"))
     }
 }

@@ -2,18 +2,18 @@ package import Cache
 internal import Digests
 package import Fetch
 internal import Foundation
+package import HTTPClient
 package import Logging
 package import Prewarm
-package import PrometheusMetrics
 internal import Renditions
 internal import Synchronization
-package import SystemIO
+internal import SystemIO
+package import Telemetry
 
 /// Sends documents to the URL of a `callback` (docs/api.md, webhooks): the final status of requests that do not wait, and the
 /// reports on prewarm jobs.
 ///
-/// Deliveries are signed. Those that fail for a temporary cause are repeated with growing pauses. Their number is bounded, and
-/// they are in memory only: a stop drops those that are left. Any thread; lives as long as the process.
+/// Deliveries are signed. They are in memory only: a stop drops those that are left. Any thread; lives as long as the process.
 package final class Webhooks: Sendable {
     /// The settings of webhooks.
     package struct Policy: Sendable {
@@ -22,71 +22,123 @@ package final class Webhooks: Sendable {
         /// Signs deliveries; nil turns webhooks off.
         fileprivate let key: HMACSHA256?
 
-        /// - Parameter key: The key, of which the UTF-8 bytes count.
+        /// - Parameter key: The key, whose UTF-8 bytes are the secret.
         package init(allow: [SourcePattern] = [], key: String? = nil) {
             self.allow = allow
             self.key = key.map { HMACSHA256(key: $0.utf8) }
         }
     }
 
-    package struct Limits: Sendable {
-        /// Deliveries that wait or are being sent.
-        package var deliveries = 1000
-        /// Attempts per delivery.
-        package var attempts = 6
-        package var backoff = Backoff(first: .seconds(1), longest: .seconds(60))
+    /// A document for a receiver.
+    private struct Delivery: Sendable {
+        let document: [UInt8]
+        let status: String
+        let url: SourceURL
+        let ended: @Sendable () -> Void
+    }
 
-        package init() {}
+    package static var limits: DeliveryLimits {
+        var limits = DeliveryLimits(items: 1000, attempts: 6, backoff: Backoff(first: .seconds(1), longest: .seconds(60)))
+        limits.perReceiver = 16
+        return limits
     }
 
     /// Sends a document with the fields.
     package typealias Send = @Sendable ([UInt8], SourceURL, [String]) async throws(FetchError) -> Void
 
-    private struct State {
-        var policy: Policy
-        /// The deliveries that wait or are being sent; nil before the task is registered.
-        var tasks: [Int: Task<Void, Never>?] = [:]
-        var lastNumber = 0
-        var isStopped = false
+    /// The settings in effect, by which an attempt is signed.
+    private final class Signer: Sendable {
+        private let current: Mutex<Policy>
+        private let clock: CacheClock
+
+        init(_ policy: Policy, _ clock: CacheClock) {
+            current = Mutex(policy)
+            self.clock = clock
+        }
+
+        var policy: Policy {
+            get { current.withLock { $0 } }
+            set { current.withLock { $0 = newValue } }
+        }
+
+        /// The fields of an attempt. The time is a part of what is signed, so that a receiver can refuse a replayed delivery.
+        ///
+        /// - Returns: Nil if the settings have changed and do not permit the receiver any more.
+        func fields(_ delivery: Delivery) -> [String]? {
+            let policy = policy
+            guard let key = policy.key, policy.allow.contains(where: { $0.matches(delivery.url) }) else { return nil }
+            let time = clock.unixSeconds()
+            let code = key.code(for: Array("\(time).".utf8) + delivery.document)
+            return [
+                "Gifreel-Status: \(delivery.status)", "Gifreel-Timestamp: \(time)", "Gifreel-Signature: v1=\(Hex.encode(code))",
+            ]
+        }
     }
 
-    private let state: Mutex<State>
-    private let limits: Limits
-    private let clock: CacheClock
+    private let signer: Signer
+    private let queue: DeliveryQueue<Delivery>
     private let meter: LabelledCounter
-    private let logger: Logger
-    private let post: Send
 
     /// The values of the counter's label.
     package static let results = ["delivered", "repeated", "failed", "dropped"]
 
     /// - Parameter meter: Counts attempts by their result.
     package init(
-        _ policy: Policy, limits: Limits = Limits(), clock: CacheClock = .system, meter: LabelledCounter, logger: Logger,
-        send: @escaping Send
+        _ policy: Policy, limits: DeliveryLimits = Webhooks.limits, clock: CacheClock = .system, meter: LabelledCounter,
+        logger: Logger, send: @escaping Send
     ) {
-        state = Mutex(State(policy: policy))
-        self.limits = limits
-        self.clock = clock
+        let signer = Signer(policy, clock)
+        self.signer = signer
         self.meter = meter
-        self.logger = logger
-        post = send
+        queue = DeliveryQueue(limits) { deliveries in
+            guard let fields = signer.fields(deliveries[0]) else { return .refused(cause: "webhooks.allow has changed") }
+            do throws(FetchError) {
+                try await send(deliveries[0].document, deliveries[0].url, fields)
+                return .delivered
+            } catch {
+                return Self.result(error)
+            }
+        } report: { deliveries, event in
+            let delivery = deliveries[0]
+            switch event {
+            case .delivered:
+                meter.increment("delivered")
+                delivery.ended()
+            case .repeated: meter.increment("repeated")
+            case .failed(let cause):
+                meter.increment("failed")
+                logger.notice(
+                    "webhook failed",
+                    metadata: ["host": "\(delivery.url.host)", "status_path": "\(delivery.status)", "cause": "\(cause)"])
+                delivery.ended()
+            case .stopped: meter.increment("failed")
+            }
+        }
     }
 
-    /// Puts other settings into force, also for repeated attempts.
+    private static func result(_ error: FetchError) -> DeliveryResult {
+        switch error {
+        case .failed(.status(let status, _)): DeliveryResult(status: status)
+        case .unreachable, .timeout, .failed, .busy, .exhausted: .unavailable(cause: "\(error)")
+        case .notAllowed, .notFound, .gone, .cancelled, .closed, .notAnAnimation, .tooLarge, .tooManyRedirects:
+            .refused(cause: "\(error)")
+        }
+    }
+
+    /// Puts other settings into force, even for repeated attempts.
     package func apply(_ policy: Policy) {
-        state.withLock { $0.policy = policy }
+        signer.policy = policy
     }
 
     /// Deliveries that wait or are being sent.
-    package var pending: Int { state.withLock { $0.tasks.count } }
+    package var pending: Int { queue.count }
 
     /// The receiver that a request names.
     ///
     /// - Parameter callback: The text of the request.
     /// - Throws: `bad_option` unless the settings permit the receiver.
     func receiver(_ callback: String) throws(Problem) -> SourceURL {
-        let policy = state.withLock { $0.policy }
+        let policy = signer.policy
         guard !policy.allow.isEmpty, policy.key != nil else { throw .badOption("callback", "is not available on this server") }
         guard let url = try? SourceURL(callback) else { throw .badOption("callback", "is not an http or https URL") }
         guard policy.allow.contains(where: { $0.matches(url) }) else {
@@ -104,78 +156,13 @@ package final class Webhooks: Sendable {
     func deliver(
         _ document: [UInt8], of status: String, to url: SourceURL, ended: @escaping @Sendable () -> Void = {}
     ) {
-        let number: Int? = state.withLock { state in
-            guard !state.isStopped, state.tasks.count < limits.deliveries else { return nil }
-            state.lastNumber += 1
-            state.tasks.updateValue(nil, forKey: state.lastNumber)
-            return state.lastNumber
-        }
-        guard let number else { return meter.increment("dropped") }
-        let task = Task {
-            if await self.run(document, status, url) { ended() }
-            self.state.withLock { _ = $0.tasks.removeValue(forKey: number) }
-        }
-        let isStopped = state.withLock { state in
-            // The task may have ended already.
-            if state.tasks.keys.contains(number) { state.tasks.updateValue(task, forKey: number) }
-            return state.isStopped
-        }
-        if isStopped { task.cancel() }
-    }
-
-    /// Makes the attempts of a delivery.
-    ///
-    /// - Returns: False if a stop ended it.
-    private func run(_ document: [UInt8], _ status: String, _ url: SourceURL) async -> Bool {
-        for attempt in 1...limits.attempts where !Task.isCancelled {
-            guard let fields = fields(document, status, url) else { break }
-            do throws(FetchError) {
-                try await post(document, url, fields)
-                meter.increment("delivered")
-                return true
-            } catch {
-                guard Self.mayPass(error), attempt < limits.attempts, !Task.isCancelled else {
-                    logger.notice(
-                        "webhook failed", metadata: ["host": "\(url.host)", "status_path": "\(status)", "cause": "\(error)"])
-                    break
-                }
-            }
-            meter.increment("repeated")
-            try? await Task.sleep(for: limits.backoff.pause(after: attempt))
-        }
-        meter.increment("failed")
-        return !Task.isCancelled
-    }
-
-    /// The fields of an attempt. The time is a part of what is signed, so that a receiver can refuse a replayed delivery.
-    ///
-    /// - Returns: Nil if the settings have changed and do not permit the receiver any more.
-    private func fields(_ document: [UInt8], _ status: String, _ url: SourceURL) -> [String]? {
-        let policy = state.withLock { $0.policy }
-        guard let key = policy.key, policy.allow.contains(where: { $0.matches(url) }) else { return nil }
-        let time = clock.unixSeconds()
-        let code = key.code(for: Array("\(time).".utf8) + document)
-        return [
-            "Gifreel-Status: \(status)", "Gifreel-Timestamp: \(time)", "Gifreel-Signature: v1=\(Hex.encode(code))",
-        ]
-    }
-
-    /// Whether another attempt may succeed.
-    private static func mayPass(_ error: FetchError) -> Bool {
-        switch error {
-        case .notAllowed, .notFound, .gone, .cancelled, .closed, .notAGIF, .tooLarge, .tooManyRedirects: false
-        case .failed(.status(let status, _)): status == 408 || status == 429 || status >= 500
-        case .unreachable, .timeout, .failed, .busy, .exhausted: true
-        }
+        let delivery = Delivery(document: document, status: status, url: url, ended: ended)
+        if !queue.add(delivery, to: "\(url.host):\(url.port)") { meter.increment("dropped") }
     }
 
     /// Refuses further deliveries, and drops those that are left.
     package func stop() {
-        let tasks = state.withLock { state in
-            state.isStopped = true
-            return state.tasks.values.compactMap { $0 }
-        }
-        for task in tasks { task.cancel() }
+        queue.cancel()
     }
 }
 

@@ -49,7 +49,7 @@ struct FramesCommand: ParsableCommand {
             case .apng: try dumpFrames(bytes, by: APNGReader.self, to: directory)
             case .webp: try dumpFrames(bytes, by: WebPReader.self, to: directory)
             case .mp4?, .mov?, .webm?, .avif?: try dumpFrames(bytes, by: ClipReader.self, to: directory)
-            case nil: throw TranscodeError.notAGIF
+            case nil: throw TranscodeError.notAnAnimation
             }
         }
     }

@@ -1,11 +1,10 @@
 internal import Cache
 internal import Logging
-internal import Logs
 internal import Prewarm
-internal import PrometheusMetrics
 internal import Renditions
 internal import Sandbox
 internal import Settings
+internal import Telemetry
 
 /// A pipeline in this process, on a cache directory that no server uses.
 struct LocalPipeline {

@@ -4,10 +4,10 @@ internal import Foundation
 internal import Glibc
 internal import HTTP
 internal import Logging
-internal import Logs
 internal import Sandbox
 internal import Settings
 internal import SystemIO
+internal import Telemetry
 internal import Web
 
 /// `gifreel serve`: runs the server until a signal ends it.

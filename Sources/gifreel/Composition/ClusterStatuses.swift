@@ -22,8 +22,8 @@ struct ClusterStatuses: SharedStatusBook {
         }
     }
 
-    func leave(_ id: UInt128) async -> Bool {
-        (try? await statuses.leave(Hex.encode(id))) ?? false
+    func cancel(_ id: UInt128) async -> Bool {
+        (try? await statuses.cancel(Hex.encode(id))) ?? false
     }
 
     func remove(_ id: UInt128) async {

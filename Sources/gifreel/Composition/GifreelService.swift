@@ -7,11 +7,11 @@ internal import HTTPClient
 package import Logging
 package import Media
 internal import Prewarm
-internal import PrometheusMetrics
 internal import Renditions
 package import Sandbox
 internal import Settings
 internal import SystemIO
+internal import Telemetry
 internal import Web
 
 /// The composition root of the server: creates all parts, connects them, starts and stops them.
@@ -94,10 +94,10 @@ package final class GifreelService: Sendable {
             metricsThreads = WorkThreads(count: 1, limit: 64, name: "gifreel-metrics")
             let operatorClient = try HTTPClient(name: "gifreel-notify", limits: HTTPClient.Limits(running: 64))
             self.operatorClient = operatorClient
-            hooks = PurgeHooks(factory: registry, logger: logger) { request async throws(HTTPError) in
+            hooks = PurgeHooks(factory: registry, logger: logger) { request in
                 var request = request
                 request.userAgent = "gifreel/\(Gifreel.version)"
-                return try await operatorClient.send(request).status
+                return await operatorClient.deliver(request)
             }
             hooks.setHooks(configuration.purgeHooks)
             traces = TraceExport(configuration.tracing, client: operatorClient, registry: registry, logger: logger)

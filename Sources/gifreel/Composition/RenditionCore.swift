@@ -2,13 +2,12 @@ internal import Cache
 internal import Cluster
 internal import Fetch
 internal import Logging
-internal import OTLP
 internal import Prewarm
-internal import PrometheusMetrics
 internal import Renditions
 internal import Sandbox
 internal import SharedStore
 internal import SystemIO
+internal import Telemetry
 internal import Web
 
 /// The core and the engines under it, created and connected. The server and `gifreel prewarm` both use it.

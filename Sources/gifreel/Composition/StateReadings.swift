@@ -3,11 +3,11 @@ internal import Cluster
 internal import Fetch
 internal import HTTP
 internal import Prewarm
-internal import PrometheusMetrics
 internal import Renditions
 internal import Sandbox
 internal import SharedStore
 internal import SystemIO
+internal import Telemetry
 internal import Web
 
 /// Reads the counters that the parts of the service keep themselves, whenever the metrics are collected.

@@ -1,10 +1,9 @@
 internal import Fetch
 internal import HTTPClient
 internal import Logging
-internal import OTLP
-internal import PrometheusMetrics
 internal import Settings
 internal import SystemIO
+internal import Telemetry
 
 /// How requests are traced, made from the settings.
 package struct TracingConfiguration: Sendable {
@@ -55,8 +54,8 @@ struct TraceExport: Sendable {
             (tracer, exporter) = (OTLPTracer(nil, share: 0), nil)
             return
         }
-        var limits = SpanExporter.Limits()
-        limits.queue = configuration.queue
+        var limits = SpanExporter.limits
+        limits.items = configuration.queue
         let exporter = SpanExporter(
             TraceResource(service: "gifreel", version: Gifreel.version, node: configuration.node), limits: limits,
             meter: LabelledCounter(Families.traceSpans, label: "result", values: SpanExporter.results, factory: registry),
@@ -66,11 +65,7 @@ struct TraceExport: Sendable {
                 "POST", configuration.endpoint, fields: configuration.headers + ["Content-Type: application/json"],
                 body: .bytes(Array(document.utf8)), timeout: Self.requestTimeout)
             request.userAgent = "gifreel/\(Gifreel.version)"
-            do throws(HTTPError) {
-                return .status(try await client.send(request).status)
-            } catch {
-                return .unreachable(cause: "\(error)")
-            }
+            return await client.deliver(request)
         }
         self.exporter = exporter
         tracer = OTLPTracer(exporter, share: configuration.share)

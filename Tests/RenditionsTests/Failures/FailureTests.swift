@@ -110,8 +110,10 @@ import Testing
     @Test(
         arguments: [
             (.fetchFailed(.notFound), .missing), (.fetchFailed(.gone), .missing),
-            (.fetchFailed(.notAGIF(looksLike: .html)), .transient), (.fetchFailed(.notAGIF(looksLike: .empty)), .transient),
-            (.fetchFailed(.notAGIF(looksLike: .png)), .unusable), (.fetchFailed(.tooLarge(limit: 1, declared: nil)), .unusable),
+            (.fetchFailed(.notAnAnimation(looksLike: .html)), .transient),
+            (.fetchFailed(.notAnAnimation(looksLike: .empty)), .transient),
+            (.fetchFailed(.notAnAnimation(looksLike: .png)), .unusable),
+            (.fetchFailed(.tooLarge(limit: 1, declared: nil)), .unusable),
             (.fetchFailed(.timeout(.total, limit: .seconds(3))), .transient),
             (.fetchFailed(.unreachable(cause: "")), .transient),
             (.fetchFailed(.failed(.status(503, retryAfter: .seconds(9)))), .retryAfter(seconds: 9)),
@@ -135,7 +137,7 @@ import Testing
 
     @Test(
         arguments: [
-            (.fetchFailed(.notFound), .never), (.fetchFailed(.notAGIF(looksLike: .html)), .never),
+            (.fetchFailed(.notFound), .never), (.fetchFailed(.notAnAnimation(looksLike: .html)), .never),
             (.fetchFailed(.timeout(.stall, limit: .seconds(3))), .whenOriginRecovers(after: nil)),
             (.fetchFailed(.failed(.status(503, retryAfter: .seconds(7)))), .whenOriginRecovers(after: 7)),
             (.fetchFailed(.failed(.status(503, retryAfter: .seconds(9999)))), .whenOriginRecovers(after: 300)),

@@ -9,12 +9,12 @@ import Testing
     private static let allowance = WorkerJob.Allowance(cpu: 7, memory: 100 << 20, output: 9 << 20, wall: 15)
 
     private static let fetchErrors: [FetchError] = [
-        .notFound, .gone, .notAGIF(looksLike: .jxl), .tooLarge(limit: 1000, declared: nil),
+        .notFound, .gone, .notAnAnimation(looksLike: .jxl), .tooLarge(limit: 1000, declared: nil),
         .tooLarge(limit: 1000, declared: 2000), .tooManyRedirects(limit: 3),
         .failed(.status(503, retryAfter: .seconds(20))), .failed(.status(403, retryAfter: nil)),
     ]
     private static let sandboxErrors: [SandboxError] = [
-        .rejected(.notAGIF), .rejected(.still(.apng)), .rejected(.incomplete(.gif)),
+        .rejected(.notAnAnimation), .rejected(.still(.apng)), .rejected(.incomplete(.gif)),
         .rejected(.corrupt(.webp, .noFrames)),
         .rejected(.tooLarge(.frames, value: 9000, maximum: 5000)), .rejected(.outOfMemory), .cpuLimitExceeded,
     ]

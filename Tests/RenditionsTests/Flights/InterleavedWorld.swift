@@ -261,7 +261,7 @@ final class InterleavedWorld: Sendable {
 
     /// The worker: writes which source, version and rendition it was given.
     private func convert(
-        _ source: Source, _ rendition: Rendition, _ flight: Flight
+        _ source: SourceFile, _ rendition: Rendition, _ flight: Flight
     ) async throws(RenditionError) -> Converter.Conversion {
         flight.markQueued()
         await Task.yield()

@@ -146,7 +146,7 @@ import Testing
 
     @Test func aSourceThatFailsBeforeItsFirstByteIsAnError() async throws {
         try await PipelineFixture.run { world async throws in
-            for (index, error) in [FetchError.notFound, .notAGIF(looksLike: .png), .timeout(.total, limit: .seconds(3))]
+            for (index, error) in [FetchError.notFound, .notAnAnimation(looksLike: .png), .timeout(.total, limit: .seconds(3))]
                 .enumerated()
             {
                 world.answer("/\(index).gif", .failure(error))

@@ -334,7 +334,7 @@ import Testing
             world.answer("/a.gif", .content([1], etag: "\"1\""))
             _ = try await world.find("/a.gif")
             world.advance(150)
-            world.answer("/a.gif", .failure(.notAGIF(looksLike: kind)))
+            world.answer("/a.gif", .failure(.notAnAnimation(looksLike: kind)))
             _ = try await world.find("/a.gif")
             try await waitUntil("the failure") { try world.hasFailed("/a.gif") }
             world.answer("/a.gif", .content([1], etag: "\"1\""))

@@ -209,7 +209,7 @@ final class PipelineFixture: Sendable {
 
         /// Writes the first byte of the source, as often as a rendition has bytes.
         func convert(
-            _ source: Source, _ rendition: Rendition, _ flight: Flight, _ cache: Cache, _ gate: AsyncGate?
+            _ source: SourceFile, _ rendition: Rendition, _ flight: Flight, _ cache: Cache, _ gate: AsyncGate?
         ) async throws(RenditionError) -> Converter.Conversion {
             flight.markQueued()
             let (error, count, frames, breaksOff) = state.withLock { state in

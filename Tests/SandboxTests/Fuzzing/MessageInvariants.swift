@@ -55,7 +55,8 @@ enum MessageSeeds {
             sourceWidth: 97, sourceHeight: 63, width: 98, height: 64, frames: 12, samples: 11, duration: 300, loopCount: 0,
             isTransparent: true, hasAlpha: true, isBrokenOff: true, bytes: 4096)
         let failures: [TranscodeError] = [
-            .notAGIF, .still(.webp), .incomplete(.apng), .corrupt(.webp, .noCanvas), .tooLarge(.frames, value: 9, maximum: 8),
+            .notAnAnimation, .still(.webp), .incomplete(.apng), .corrupt(.webp, .noCanvas),
+            .tooLarge(.frames, value: 9, maximum: 8),
             .encoderMissing(.avif), .codecMissing(.av1), .failed(.mux, code: -28), .outOfMemory,
             .startPastEnd(start: 500, duration: 300), .overBudget(smallest: 4096, maximum: 2048),
         ]

@@ -159,7 +159,7 @@ final class SimulatedClients: Sendable {
         else { return true }
         let rendition = Self.renditions[0]
         do throws(RenditionError) {
-            let source = Source(bytes: sealed, count: contents.bytes.count, digest: contents.digest)
+            let source = SourceFile(bytes: sealed, count: contents.bytes.count, digest: contents.digest)
             let result = try await node.pipeline.find(UploadRequest(rendition, of: source))
             let made = checks.check(result.rendition, of: rendition, group, nil, floor, scheduler.now)
             if let made, made != contents { checks.report("an upload is answered with another version") }

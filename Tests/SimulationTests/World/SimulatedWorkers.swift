@@ -35,7 +35,7 @@ final class SimulatedWorkers: Sendable {
 
     /// - Parameter hasCrashed: Whether the process has crashed.
     func convert(
-        _ source: Source, _ rendition: Rendition, _ flight: Flight, _ cache: Cache, hasCrashed: @Sendable () -> Bool
+        _ source: SourceFile, _ rendition: Rendition, _ flight: Flight, _ cache: Cache, hasCrashed: @Sendable () -> Bool
     ) async throws(RenditionError) -> Converter.Conversion {
         let number = ledger.nextConversion()
         flight.markQueued()

@@ -52,17 +52,17 @@ import Testing
     @Test func bytesThatAreUsedAlreadyAreOwed() throws {
         let limiter = RateLimiter(RateLimit(perMinute: 600_000_000, burst: 600_000_000), clock: time.clock)
         let client = try client("192.0.2.1")
-        #expect(limiter.wait(client) == nil)
+        #expect(limiter.secondsUntilRepaid(by: client) == nil)
         limiter.charge(client, 600_000_000)
-        #expect(limiter.wait(client) == nil)
+        #expect(limiter.secondsUntilRepaid(by: client) == nil)
         limiter.charge(client, 100_000_000)
-        #expect(limiter.wait(client) == 10)
+        #expect(limiter.secondsUntilRepaid(by: client) == 10)
         time.pass(10)
-        #expect(limiter.wait(client) == nil)
+        #expect(limiter.secondsUntilRepaid(by: client) == nil)
         // No client waits for more than an hour.
         for _ in 0..<3 { limiter.charge(client, .max) }
-        #expect(limiter.wait(client) == 3600)
-        #expect(limiter.wait(try self.client("192.0.2.2")) == nil)
+        #expect(limiter.secondsUntilRepaid(by: client) == 3600)
+        #expect(limiter.secondsUntilRepaid(by: try self.client("192.0.2.2")) == nil)
     }
 
     @Test func aFullTableForgetsTheFullestBucket() throws {

@@ -4,10 +4,10 @@ import Foundation
 import HTTP
 import HTTPClient
 import Logging
-import PrometheusMetrics
 import Renditions
 import Synchronization
 import SystemIO
+import Telemetry
 import TestSupport
 import Testing
 
@@ -120,15 +120,13 @@ import Testing
         let sent = Recorded<ClientRequest>()
         let left = Mutex(statuses)
         var limits = PurgeHooks.Limits()
-        limits.queue = queue
-        limits.attempts = 3
-        limits.backoff = Backoff(first: .milliseconds(1), longest: .milliseconds(2))
+        limits.deliveries = DeliveryLimits(
+            items: queue, attempts: 3, backoff: Backoff(first: .milliseconds(1), longest: .milliseconds(2)))
         let hooks = PurgeHooks(limits, factory: registry, logger: Logger(label: "test")) {
-            request async throws(HTTPError) in
+            request in
             sent.append(request)
             let status = left.withLock { $0.isEmpty ? 200 : $0.removeFirst() }
-            guard status > 0 else { throw .unreachable(cause: "refused") }
-            return status
+            return status > 0 ? DeliveryResult(status: status) : .unavailable(cause: "refused")
         }
         hooks.setHooks([hook()])
         do {
@@ -168,10 +166,10 @@ import Testing
     @Test func hooksThatHangDoNotDelayOthers() async throws {
         let registry = PrometheusRegistry(Families.instruments)
         let (sent, gate) = (Recorded<String>(), AsyncGate())
-        let hooks = PurgeHooks(factory: registry, logger: Logger(label: "test")) { request async throws(HTTPError) in
+        let hooks = PurgeHooks(factory: registry, logger: Logger(label: "test")) { request in
             sent.append(request.url)
             if request.url != "https://cdn.test/last" { await gate.pass() }
-            return 200
+            return .delivered
         }
         let names = ["a", "b", "c", "last"]
         hooks.setHooks(

@@ -77,7 +77,7 @@ import Testing
         Row(
             .storageFailed(cause: "x"), 503, "overloaded", "The server cannot use its storage now. Try again later.",
             retryAfter: 2),
-        Row(.cancelled, 503, "overloaded", "Too many conversions are waiting.", retryAfter: 2),
+        Row(.cancelled, 503, "draining", "The request was cancelled, or the server is stopping.", retryAfter: 2),
         Row(
             .remembered(.fetchFailed(.notFound), remaining: 3), 404, "source_not_found", "The source was not found.",
             cacheStatus: negative),
@@ -127,7 +127,7 @@ import Testing
         fetch(
             .failed(.cutShort(cause: "x")), 502, "source_failed", "The source's response ended too early.",
             retryAfter: 8),
-        fetch(.notAGIF(looksLike: .png), 415, "not_a_gif", "This PNG has no animation."),
+        fetch(.notAnAnimation(looksLike: .png), 415, "not_a_gif", "This PNG has no animation."),
         fetch(
             .tooManyRedirects(limit: 5), 502, "source_failed", "The source redirects more than 5 times.", retryAfter: 8),
         fetch(.busy, 503, "overloaded", "Too many sources are being fetched.", retryAfter: 1, isCaused: false),
@@ -136,7 +136,7 @@ import Testing
         fetch(
             .exhausted(cause: "x"), 503, "overloaded", "The source was not fetched.", retryAfter: 2, isCaused: false),
 
-        conversion(.rejected(.notAGIF), 415, "not_a_gif", "The file is not an animation or a video."),
+        conversion(.rejected(.notAnAnimation), 415, "not_a_gif", "The file is not an animation or a video."),
         conversion(.rejected(.still(.webp)), 415, "not_a_gif", "This WebP has no animation."),
         conversion(
             .rejected(.incomplete(.gif)), 422, "corrupt_gif", "The GIF is incomplete: it ends before its first frame does."),
@@ -188,7 +188,8 @@ import Testing
         conversion(
             .queueFull, 503, "overloaded", "Too many conversions are waiting.", retryAfter: 2, isCaused: false),
         conversion(
-            .cancelled, 503, "overloaded", "Too many conversions are waiting.", retryAfter: 2, isCaused: false),
+            .cancelled, 503, "draining", "The request was cancelled, or the server is stopping.", retryAfter: 2,
+            isCaused: false),
         conversion(
             .unavailable(SystemError("fork", code: 11)), 503, "overloaded",
             "The server cannot start a conversion now. Try again later.", retryAfter: 5, isCaused: false),
@@ -237,7 +238,7 @@ import Testing
         case .timeout: "timeout"
         case .tooLarge: "tooLarge"
         case .failed: "failed"
-        case .notAGIF: "notAGIF"
+        case .notAnAnimation: "notAnAnimation"
         case .tooManyRedirects: "tooManyRedirects"
         case .busy: "busy"
         case .cancelled: "cancelled"
@@ -264,7 +265,7 @@ import Testing
 
     private static func name(_ error: TranscodeError) -> String {
         switch error {
-        case .notAGIF: "notAGIF"
+        case .notAnAnimation: "notAnAnimation"
         case .still: "still"
         case .incomplete: "incomplete"
         case .corrupt: "corrupt"

@@ -80,7 +80,7 @@ struct StatusRegistryTests {
             } onCancel: {
                 cancelled.withLock { $0 = true }
             }
-            return .left
+            return .cancelled
         } ended: {
             Issue.record("the work ended by itself")
         }
@@ -98,7 +98,7 @@ struct StatusRegistryTests {
         waiting.cancel()
         await waiting.value
         let other = Task { await request.awaitEnd(within: .seconds(3600)) }
-        request.leave()
+        request.cancel()
         await other.value
     }
 

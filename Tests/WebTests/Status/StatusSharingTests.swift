@@ -73,7 +73,7 @@ struct StatusSharingTests {
             }
         }
 
-        func leave(_ id: UInt128) async -> Bool {
+        func cancel(_ id: UInt128) async -> Bool {
             state.withLock { state in
                 state.left.insert(id)
                 return state.documents.removeValue(forKey: id) != nil
@@ -309,7 +309,7 @@ struct StatusSharingTests {
             let accepted = try await web.request("GET", web.target("mp4", "/slow.gif"), headers: ["Prefer: respond-async"])
             let path = try #require(accepted["location"])
             let id = try #require(UInt128(path.dropFirst("/status/".count), radix: 16))
-            #expect(await book.leave(id))
+            #expect(await book.cancel(id))
             try await waitUntil("the end of the request") { web.statuses.counts.kept == 0 }
             try await waitUntil("an empty book") { book.isEmpty }
             gate.open()

@@ -5,12 +5,11 @@ import HTTP
 import HTTPClient
 import Logging
 import Media
-import OTLP
 import Prewarm
-import PrometheusMetrics
 @testable import Sandbox
 import Synchronization
 import SystemIO
+import Telemetry
 import TestSupport
 import Testing
 
@@ -43,7 +42,7 @@ final class WebFixture: Sendable {
         var statuses = 64
         var timings = StatusRegistry.Timings()
         var webhooks = Webhooks.Policy()
-        var webhookLimits = Webhooks.Limits()
+        var webhookLimits = Webhooks.limits
         var clock = CacheClock.system
         /// Tells how old sources are.
         var cacheClock = CacheClock.system
@@ -170,8 +169,8 @@ final class WebFixture: Sendable {
         purges.coordinator = settings.coordinator
         let operatorClient = try HTTPClient(name: "test-hooks", limits: .init(running: 8))
         self.operatorClient = operatorClient
-        let hooks = PurgeHooks(settings.hookLimits, factory: registry, logger: logger) { request async throws(HTTPError) in
-            try await operatorClient.send(request).status
+        let hooks = PurgeHooks(settings.hookLimits, factory: registry, logger: logger) { request in
+            await operatorClient.deliver(request)
         }
         hooks.setHooks(settings.hooks)
         self.hooks = hooks
@@ -227,7 +226,7 @@ final class WebFixture: Sendable {
         _ traces: Traces?, _ registry: PrometheusRegistry, _ logger: Logger
     ) -> OTLPTracer {
         guard let traces else { return OTLPTracer(nil, share: 0) }
-        var limits = SpanExporter.Limits()
+        var limits = SpanExporter.limits
         limits.interval = .milliseconds(1)
         let exporter = SpanExporter(
             TraceResource(service: "gifreel", version: "1.2.3", node: "node-1"), limits: limits,
@@ -241,7 +240,7 @@ final class WebFixture: Sendable {
 
     /// Converts in this process what a worker would convert.
     private static func convert(
-        _ source: Source, to rendition: Rendition, _ flight: Flight, _ cache: Cache
+        _ source: SourceFile, to rendition: Rendition, _ flight: Flight, _ cache: Cache
     ) async throws(RenditionError) -> Converter.Conversion {
         guard let output = rendition.format.output, let file = try? await cache.stage(expecting: 0),
             let bytes = try? source.bytes.readAll()

@@ -1,5 +1,6 @@
-import OTLP
+import HTTPClient
 import Synchronization
+import Telemetry
 import TestSupport
 import Testing
 
@@ -18,10 +19,10 @@ import Testing
 
         func named(_ name: String) -> ExportedSpan? { all.first { $0.name == name } }
 
-        func add(_ document: String) -> SpanExporter.Answer {
-            guard let read = try? ExportedSpan.all(in: Array(document.utf8)) else { return .status(400) }
+        func add(_ document: String) -> DeliveryResult {
+            guard let read = try? ExportedSpan.all(in: Array(document.utf8)) else { return .refused(cause: "no document") }
             spans.withLock { $0 += read }
-            return .status(200)
+            return .delivered
         }
     }
 

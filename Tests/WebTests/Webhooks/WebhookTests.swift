@@ -2,6 +2,7 @@ import Digests
 import Fetch
 import Foundation
 import Glibc
+import HTTPClient
 import Renditions
 import Synchronization
 import SystemIO

@@ -7,14 +7,14 @@ struct ByteBudget {
     static let lowest = 10
 
     private let budget: Int
-    private let isScreen: Bool
+    private let isDrawing: Bool
     /// The attempts, from the first to the last.
     private var attempts: [(quality: Int, bytes: Int)] = []
 
-    /// - Parameter isScreen: Whether the pictures are drawings, whose files become smaller more slowly.
-    init(_ budget: Int, isScreen: Bool) {
+    /// - Parameter isDrawing: Whether the pictures are drawings, whose files become smaller more slowly.
+    init(_ budget: Int, isDrawing: Bool) {
         self.budget = budget
-        self.isScreen = isScreen
+        self.isDrawing = isDrawing
     }
 
     /// The quality of the next attempt after one that made a file of `bytes`; nil where that fits.
@@ -27,7 +27,7 @@ struct ByteBudget {
             throw .overBudget(smallest: attempts.map(\.bytes).min() ?? bytes, maximum: budget)
         }
         switch attempts.count {
-        case 1: return lower(quality, after: bytes, perMille: isScreen ? 975 : 950)
+        case 1: return lower(quality, after: bytes, perMille: isDrawing ? 975 : 950)
         case 2: return lower(quality, after: bytes, perMille: slope)
         default: return Self.lowest
         }

@@ -27,7 +27,7 @@ extension OutputMaker {
         _ transcoder: Transcoder, _ bytes: UnsafeRawBufferPointer, to descriptor: Int32, _ meter: FrameMeter
     ) throws(TranscodeError) -> TranscodeResult {
         // Each decoder is named here, so that the whole pipeline is compiled for it.
-        guard let format = SourceFormat(of: bytes) else { throw .notAGIF }
+        guard let format = SourceFormat(of: bytes) else { throw .notAnAnimation }
         guard format.isAnimation(bytes) else { throw .still(format) }
         guard transcoder.limits.formats.contains(format) else { throw .refused(format) }
         switch format {
@@ -58,7 +58,7 @@ extension OutputMaker {
         let content = try ContentProbe.content(
             of: bytes, by: Decoder.self, summary, SamplePlan(options.time, of: summary), limits: transcoder.limits,
             options: options)
-        var budget = ByteBudget(maxBytes, isScreen: content.isScreen)
+        var budget = ByteBudget(maxBytes, isDrawing: content.isDrawing)
         let isLossless = options.chosenQuality == nil && transcoder.output.traits.options.contains(.lossless)
         var quality = isLossless ? 100 : options.quality
         while let lower = try budget.next(after: result.bytes, at: quality) {

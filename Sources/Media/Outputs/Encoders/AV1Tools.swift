@@ -16,7 +16,7 @@ struct AV1Tools: Equatable {
 
     let effort: Effort
     /// Whether the picture has few colours and sharp edges: palettes and the search for screen content pay off.
-    let isScreen: Bool
+    let isDrawing: Bool
     /// The quantizer for the default quality at which ``QualitySearch`` begins.
     private let middle: Double
     /// libaom's own measure of speed within an effort.
@@ -57,16 +57,16 @@ struct AV1Tools: Equatable {
     /// The tools for a video or an image sequence. The thorough search takes up to 0.5 µs per pixel, so its largest work takes 20
     /// seconds.
     init(_ content: PictureContent, _ work: Work) {
-        isScreen = content.isScreen
+        isDrawing = content.isDrawing
         guard work.changedPixels <= 40_000_000, work.pixels <= 400_000_000 else {
-            (effort, middle, speed, looksAhead) = (.quick, isScreen ? 32 : 24, isScreen ? 6 : 7, false)
+            (effort, middle, speed, looksAhead) = (.quick, isDrawing ? 32 : 24, isDrawing ? 6 : 7, false)
             return
         }
         effort = .thorough
         looksAhead = work.frames >= Self.fewestFramesAhead
-        middle = isScreen ? 36 : 31
+        middle = isDrawing ? 36 : 31
         // Slower ones save bytes of drawings only.
-        speed = isScreen && work.changedPixels <= 4_000_000 ? 5 : 6
+        speed = isDrawing && work.changedPixels <= 4_000_000 ? 5 : 6
     }
 
     /// The tools for the alpha of pictures that are encoded with these: it has few values and sharp edges.
@@ -75,12 +75,12 @@ struct AV1Tools: Equatable {
     /// is quantized more, because it would take a third of the file.
     var forAlpha: AV1Tools {
         AV1Tools(
-            effort: .thorough, isScreen: true, middle: effort == .quick ? 42 : 38, speed: 6, looksAhead: false)
+            effort: .thorough, isDrawing: true, middle: effort == .quick ? 42 : 38, speed: 6, looksAhead: false)
     }
 
-    private init(effort: Effort, isScreen: Bool, middle: Double, speed: Int64, looksAhead: Bool) {
+    private init(effort: Effort, isDrawing: Bool, middle: Double, speed: Int64, looksAhead: Bool) {
         self.effort = effort
-        self.isScreen = isScreen
+        self.isDrawing = isDrawing
         self.middle = middle
         self.speed = speed
         self.looksAhead = looksAhead
@@ -137,7 +137,7 @@ struct AV1Tools: Equatable {
 
     /// Options of libaom, in its own syntax.
     private var parameters: [String] {
-        var list = isScreen ? ["tune-content=screen"] : []
+        var list = isDrawing ? ["tune-content=screen"] : []
         // A look ahead makes use of everything.
         if looksAhead { return list }
         // These cost a third of the time and save nothing without it.

@@ -59,7 +59,7 @@ package struct H264Settings: MP4EncoderSettings, Equatable {
         var list = Self.options
         list += MotionSearch(width: width, height: height, content).options
         // Less deblocking keeps edges sharp.
-        if content.isScreen {
+        if content.isDrawing {
             list += Self.drawingOptions + (content.isPixelArt ? ":no-deblock=1" : ":deblock=-1,-1")
         } else {
             list += content.isUndithered ? Self.unditheredOptions : Self.filmOptions
@@ -72,7 +72,7 @@ package struct H264Settings: MP4EncoderSettings, Equatable {
     /// better picture at the same factor: 19.5 for drawings, 20.5 for films without their dither. 100 ↦ 7.1 (no loss to be seen),
     /// 1 ↦ 42.7.
     static func rateFactor(quality: Int, _ content: PictureContent) -> Double {
-        let middle = content.isScreen ? 19.5 : content.isUndithered ? 20.5 : 18.3
+        let middle = content.isDrawing ? 19.5 : content.isUndithered ? 20.5 : 18.3
         let distance = Double(quality - 60)
         return distance >= 0 ? middle - distance * (middle - 7.1) / 40 : middle - distance * (42.7 - middle) / 59
     }

@@ -30,9 +30,9 @@ struct MotionSearch: Equatable {
     init(width: Int, height: Int, _ content: PictureContent) {
         let isFar = content.farShare >= Self.muchFarMotion
         let changesLittle = content.changedShare <= Self.littleChange
-        let hasManyReferences = isFar || (content.isScreen && changesLittle)
+        let hasManyReferences = isFar || (content.isDrawing && changesLittle)
         let macroblocks = (width + 15) / 16 * ((height + 15) / 16)
-        let looksFar = content.isScreen && (content.isPixelArt || changesLittle)
+        let looksFar = content.isDrawing && (content.isPixelArt || changesLittle)
         range = isFar ? Self.wideRange : looksFar ? Self.drawingRange : nil
         references =
             hasManyReferences && macroblocks * Self.manyReferences <= Self.mostReferenceMacroblocks

@@ -26,8 +26,8 @@ struct VP9Settings: EncoderSettings {
         init(_ content: PictureContent, pixels: Int) {
             // Nanoseconds per pixel: 700 at 0, 250 at 1, 150 at 2, and 15 in real-time mode. Film gains nothing below 2.
             switch pixels {
-            case ...10_000_000 where content.isScreen: self = .good(0)
-            case ...100_000_000 where content.isScreen: self = .good(1)
+            case ...10_000_000 where content.isDrawing: self = .good(0)
+            case ...100_000_000 where content.isDrawing: self = .good(1)
             case ...300_000_000: self = .good(2)
             default: self = .realtime
             }
@@ -41,8 +41,8 @@ struct VP9Settings: EncoderSettings {
     var hasTwoPasses: Bool { speed.hasTwoPasses }
 
     /// The constant quality level for `quality` 1…100: two straight lines that meet at the default, 60. Lower is better and larger.
-    static func level(quality: Int, isScreen: Bool) -> Int {
-        let middle = isScreen ? 37 : 28
+    static func level(quality: Int, isDrawing: Bool) -> Int {
+        let middle = isDrawing ? 37 : 28
         return quality >= 60 ? middle - (quality - 60) * (middle - 12) / 40 : middle + (60 - quality) * (61 - middle) / 59
     }
 

@@ -38,7 +38,7 @@ enum WebMOutput: OutputMaker {
     ) throws(TranscodeError) -> Int {
         let trial = try QualityTrial(transcoder, Decoder.self, bytes, summary, content)
         let speed = VP9Settings.Speed(content, pixels: trial.pixels * plan.count)
-        let first = VP9Settings.level(quality: transcoder.options.quality, isScreen: content.isScreen)
+        let first = VP9Settings.level(quality: transcoder.options.quality, isDrawing: content.isDrawing)
         return try VP9Settings.search.quantizer(trial, first: first) {
             VP9Settings(plane: .color, level: $0, speed: speed)
         }

@@ -54,7 +54,7 @@ package struct APNGReader: AnimationDecoder, ~Copyable {
     }
 
     package init(_ bytes: UnsafeRawBufferPointer, limits: MediaLimits) throws(TranscodeError) {
-        guard Self.recognizes(bytes) else { throw .notAGIF }
+        guard Self.recognizes(bytes) else { throw .notAnAnimation }
         var chunks = PNGChunks(bytes)
         guard let first = chunks.next() else { throw .incomplete(.apng) }
         guard var header = PNGHeader(first) else { throw .corrupt(.apng, .header) }

@@ -22,7 +22,7 @@ package struct ClipReader: AnimationDecoder, ~Copyable {
     package static func recognizes(_ bytes: UnsafeRawBufferPointer) -> Bool { ClipBoxes.format(of: bytes) != nil }
 
     package init(_ bytes: UnsafeRawBufferPointer, limits: MediaLimits) throws(TranscodeError) {
-        guard let format = ClipBoxes.format(of: bytes) else { throw .notAGIF }
+        guard let format = ClipBoxes.format(of: bytes) else { throw .notAnAnimation }
         let container = try ClipContainer(bytes, format)
         let isCutOff = ClipBoxes.isCutOff(bytes, format)
         guard let track = container.videos.first else {

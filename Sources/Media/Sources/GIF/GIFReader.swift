@@ -54,7 +54,7 @@ package struct GIFReader: AnimationDecoder, ~Copyable {
 
     /// Opens the GIF and checks its canvas.
     ///
-    /// - Throws: ``TranscodeError/notAGIF``, `incomplete`, `corrupt`, `outOfMemory`, or `tooLarge` for the canvas.
+    /// - Throws: ``TranscodeError/notAnAnimation``, `incomplete`, `corrupt`, `outOfMemory`, or `tooLarge` for the canvas.
     package init(_ bytes: UnsafeRawBufferPointer, limits: MediaLimits) throws(TranscodeError) {
         let source = try GIFSource(bytes)
         let width = Int(source.handle.pointee.SWidth)

@@ -17,9 +17,9 @@ struct GIFSource: ~Copyable {
 
     /// Reads signature, screen descriptor and global palette (GIF89a §17–19).
     ///
-    /// - Throws: ``TranscodeError/notAGIF``, `incomplete`, `corrupt` or `outOfMemory`.
+    /// - Throws: ``TranscodeError/notAnAnimation``, `incomplete`, `corrupt` or `outOfMemory`.
     init(_ bytes: UnsafeRawBufferPointer) throws(TranscodeError) {
-        guard GIFReader.recognizes(bytes), let start = bytes.baseAddress else { throw .notAGIF }
+        guard GIFReader.recognizes(bytes), let start = bytes.baseAddress else { throw .notAnAnimation }
         let cursor = try HeapBuffer<Cursor>(count: 1)
         cursor.base.initialize(to: Cursor(start: start, rest: bytes))
         var code: Int32 = 0

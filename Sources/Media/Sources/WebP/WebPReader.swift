@@ -49,7 +49,7 @@ package struct WebPReader: AnimationDecoder, ~Copyable {
     }
 
     package init(_ bytes: UnsafeRawBufferPointer, limits: MediaLimits) throws(TranscodeError) {
-        guard Self.recognizes(bytes) else { throw .notAGIF }
+        guard Self.recognizes(bytes) else { throw .notAnAnimation }
         let demuxer = try Demuxer(bytes)
         let (width, height) = (demuxer[WEBP_FF_CANVAS_WIDTH], demuxer[WEBP_FF_CANVAS_HEIGHT])
         try limits.check(.side, max(width, height))

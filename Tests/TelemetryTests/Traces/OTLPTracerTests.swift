@@ -1,11 +1,10 @@
 import Foundation
-import PrometheusMetrics
 import SystemIO
 import TestSupport
 import Testing
 import Tracing
 
-@testable import OTLP
+@testable import Telemetry
 
 @Suite("The tracer honours the caller's trace and its sampling") struct OTLPTracerTests {
     private static let trace = "4bf92f3577b34da6a3ce929d0e0e4736"

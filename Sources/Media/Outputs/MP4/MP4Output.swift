@@ -2,7 +2,7 @@ internal import CAV
 internal import Glibc
 
 /// Writes a video in MP4: samples ▸ encoder ▸ muxer.
-enum VideoOutput: OutputMaker {
+enum MP4Output: OutputMaker {
     static func make<Decoder: AnimationDecoder & ~Copyable>(
         _ transcoder: Transcoder, _ decoder: Decoder.Type, _ bytes: UnsafeRawBufferPointer, to descriptor: Int32,
         _ progress: FrameMeter

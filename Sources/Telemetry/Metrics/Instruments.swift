@@ -9,12 +9,12 @@ enum SeriesValue: Equatable {
 }
 
 /// One series behind a handler of swift-metrics.
-protocol Instrument: AnyObject, Sendable {
+protocol MetricInstrument: AnyObject, Sendable {
     var value: SeriesValue { get }
 }
 
 /// Counts integers without a lock.
-final class CounterInstrument: Instrument, CounterHandler {
+final class CounterInstrument: MetricInstrument, CounterHandler {
     private let count = Atomic<Int64>(0)
 
     var value: SeriesValue { .number(Double(count.load(ordering: .relaxed))) }
@@ -28,7 +28,7 @@ final class CounterInstrument: Instrument, CounterHandler {
 }
 
 /// Counts fractions, such as seconds.
-final class FloatingPointCounterInstrument: Instrument, FloatingPointCounterHandler {
+final class FloatingPointCounterInstrument: MetricInstrument, FloatingPointCounterHandler {
     private let sum = Mutex(0.0)
 
     var value: SeriesValue { .number(sum.withLock { $0 }) }
@@ -41,7 +41,7 @@ final class FloatingPointCounterInstrument: Instrument, FloatingPointCounterHand
 }
 
 /// A gauge: the last value that was set. Also used for recorders that do not aggregate.
-final class GaugeInstrument: Instrument, MeterHandler, RecorderHandler {
+final class GaugeInstrument: MetricInstrument, MeterHandler, RecorderHandler {
     private let current = Mutex(0.0)
 
     var value: SeriesValue { .number(current.withLock { $0 }) }
@@ -60,7 +60,7 @@ final class GaugeInstrument: Instrument, MeterHandler, RecorderHandler {
 }
 
 /// A histogram. It takes times in nanoseconds and reports seconds.
-final class HistogramInstrument: Instrument, RecorderHandler, TimerHandler {
+final class HistogramInstrument: MetricInstrument, RecorderHandler, TimerHandler {
     private struct State {
         var counts: [UInt64]
         var sum = 0.0

@@ -2,7 +2,7 @@ import CoreMetrics
 import Glibc
 import Testing
 
-@testable import PrometheusMetrics
+@testable import Telemetry
 
 @Suite("Instruments of swift-metrics count and measure") struct InstrumentTests {
     private func text(_ body: (PrometheusRegistry) -> Void) -> String {

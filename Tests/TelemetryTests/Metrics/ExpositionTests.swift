@@ -1,5 +1,5 @@
 import CoreMetrics
-import PrometheusMetrics
+import Telemetry
 import Testing
 
 @Suite("Metrics are written in the Prometheus and OpenMetrics formats") struct ExpositionTests {

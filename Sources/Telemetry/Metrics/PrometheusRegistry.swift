@@ -9,7 +9,7 @@ internal import Synchronization
 package final class PrometheusRegistry: MetricsFactory {
     private struct Series {
         var family: MetricFamily
-        var instruments: [MetricLabels: any Instrument] = [:]
+        var instruments: [MetricLabels: any MetricInstrument] = [:]
     }
 
     private let series: Mutex<[String: Series]>
@@ -78,7 +78,7 @@ package final class PrometheusRegistry: MetricsFactory {
     package func destroyTimer(_ handler: any TimerHandler) { remove(handler) }
 
     /// The instrument of a series, created at its first use.
-    private func instrument<Made: Instrument>(
+    private func instrument<Made: MetricInstrument>(
         _ name: String, _ dimensions: [(String, String)], _ kind: MetricFamily.Kind, _ make: ([Double]) -> Made
     ) -> Made {
         let labels = MetricLabels(dimensions)

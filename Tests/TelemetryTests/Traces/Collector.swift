@@ -1,18 +1,18 @@
+import HTTPClient
 import Logging
-import PrometheusMetrics
 import Synchronization
 import SystemIO
 import TestSupport
 import Testing
 
-@testable import OTLP
+@testable import Telemetry
 
 /// Collects the documents of an exporter, and answers as a test says.
 final class Collector: Sendable {
     private let documents = Mutex<[String]>([])
-    private let answer: @Sendable (_ number: Int) -> SpanExporter.Answer
+    private let answer: @Sendable (_ number: Int) -> DeliveryResult
 
-    private init(_ answer: @escaping @Sendable (_ number: Int) -> SpanExporter.Answer) {
+    private init(_ answer: @escaping @Sendable (_ number: Int) -> DeliveryResult) {
         self.answer = answer
     }
 
@@ -20,13 +20,13 @@ final class Collector: Sendable {
     ///
     /// - Parameter answer: Gets the number of the request, from 1 on. May block.
     static func run(
-        _ configure: (inout SpanExporter.Limits) -> Void = { _ in },
-        answer: @escaping @Sendable (_ number: Int) -> SpanExporter.Answer = { _ in .status(200) },
+        _ configure: (inout DeliveryLimits) -> Void = { _ in },
+        answer: @escaping @Sendable (_ number: Int) -> DeliveryResult = { _ in .delivered },
         registry: PrometheusRegistry = PrometheusRegistry(Families.instruments),
         _ body: (Collector, SpanExporter) async throws -> Void
     ) async throws {
         let collector = Collector(answer)
-        var limits = SpanExporter.Limits()
+        var limits = SpanExporter.limits
         limits.interval = .milliseconds(1)
         limits.backoff = Backoff(first: .milliseconds(1), longest: .milliseconds(1))
         configure(&limits)
@@ -35,7 +35,7 @@ final class Collector: Sendable {
             TraceResource(service: "gifreel", version: "1.2.3", node: "node-1"), limits: limits,
             meter: LabelledCounter(Families.traceSpans, label: "result", values: SpanExporter.results, factory: registry),
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-        ) { document in await threads.run { collector.receive(document) } ?? .unreachable(cause: "no thread is free") }
+        ) { document in await threads.run { collector.receive(document) } ?? .unavailable(cause: "no thread is free") }
         let result: Result<Void, any Error>
         do {
             result = .success(try await body(collector, exporter))
@@ -47,7 +47,7 @@ final class Collector: Sendable {
         try result.get()
     }
 
-    private func receive(_ document: String) -> SpanExporter.Answer {
+    private func receive(_ document: String) -> DeliveryResult {
         let number = documents.withLock { documents in
             documents.append(document)
             return documents.count

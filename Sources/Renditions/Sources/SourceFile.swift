@@ -4,7 +4,7 @@ package import Media
 package import SystemIO
 
 /// An animation in memory from which renditions are produced.
-package struct Source: Sendable {
+package struct SourceFile: Sendable {
     /// The whole file, sealed against changes.
     package let bytes: SharedDescriptor
     /// Bytes in the file.
@@ -51,7 +51,7 @@ package struct Source: Sendable {
 
 /// A fetched source, shared by all renditions that are being produced from it. Immutable.
 final class LoadedSource: Sendable {
-    let source: Source
+    let source: SourceFile
     let url: SourceURL
     /// Noted before the origin was asked.
     let epoch: Epoch
@@ -65,9 +65,9 @@ final class LoadedSource: Sendable {
         _ fetched: FetchedSource, digest: SourceDigest, of url: SourceURL, epoch: Epoch, at time: Int64,
         _ rules: OriginRules, _ arriving: ArrivingSource
     ) {
-        source = Source(
+        source = SourceFile(
             bytes: fetched.bytes, count: fetched.count, digest: digest,
-            origin: Source.Origin(url: url, validators: Validators(fetched.validators), fetchedAt: time))
+            origin: SourceFile.Origin(url: url, validators: Validators(fetched.validators), fetchedAt: time))
         self.url = url
         self.epoch = epoch
         storage = rules.permission(for: url, fetched.cacheDirectives)

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import Tracing
 
-@testable import OTLP
+@testable import Telemetry
 
 /// The names and forms of OTLP 1 (opentelemetry-proto, trace.proto and “JSON Protobuf Encoding” of its specification).
 @Suite("Spans are written as OTLP's JSON") struct TraceDocumentTests {

@@ -2,7 +2,7 @@ import Glibc
 import Logging
 import Testing
 
-@testable import Logs
+@testable import Telemetry
 
 @Suite("An event is one log line, as text or as JSON") struct LogOutputTests {
     /// What a log writes while `body` uses its logger.

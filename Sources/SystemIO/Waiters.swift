@@ -1,0 +1,97 @@
+internal import Synchronization
+
+/// Tasks that wait until something holds. The owner keeps the state, and calls ``notify()`` after each change. Any thread.
+package final class Waiters: Sendable {
+    private struct State {
+        var waiting: [Int: CheckedContinuation<Void, Never>] = [:]
+        var lastNumber = 0
+    }
+
+    private let state = Mutex(State())
+
+    package init() {}
+
+    /// Lets all waiting tasks look at their conditions again.
+    package func notify() {
+        let waiting = state.withLock { state in
+            defer { state.waiting = [:] }
+            return state.waiting.sorted { $0.key < $1.key }
+        }
+        for (_, continuation) in waiting { continuation.resume() }
+    }
+
+    /// Suspends until the condition holds, for at most `limit`, or until the task is cancelled.
+    ///
+    /// - Parameters:
+    ///   - start: Starts the timer of the limit.
+    ///   - isMet: The condition. Not called again once it held.
+    package func wait(
+        within limit: Duration? = nil, start: Deadline.Start = Deadline.start, until isMet: () -> Bool
+    ) async {
+        if isMet() { return }
+        let number = state.withLock { state in
+            state.lastNumber += 1
+            return state.lastNumber
+        }
+        let isExpired = ExpiryFlag()
+        var isOver = false
+        var timer: (any AnyObject & Sendable)?
+        while !isOver, !Task.isCancelled, !isExpired.isSet {
+            await withTaskCancellationHandler {
+                await withCheckedContinuation { continuation in
+                    state.withLock { $0.waiting[number] = continuation }
+                    // Not before the registration: a short limit could pass while there is no waiter to resume.
+                    if timer == nil, let limit {
+                        timer = start(limit) { [weak self] in
+                            isExpired.set()
+                            self?.resume(number)
+                        }
+                    }
+                    // A change, the limit or the cancellation before the registration has resumed nothing.
+                    isOver = isMet()
+                    if isOver || Task.isCancelled || isExpired.isSet { resume(number) }
+                }
+            } onCancel: {
+                resume(number)
+            }
+        }
+        withExtendedLifetime(timer) {}
+    }
+
+    private func resume(_ number: Int) {
+        state.withLock { $0.waiting.removeValue(forKey: number) }?.resume()
+    }
+}
+
+private final class ExpiryFlag: Sendable {
+    private let value = Atomic(false)
+
+    var isSet: Bool { value.load(ordering: .acquiring) }
+
+    func set() {
+        value.store(true, ordering: .releasing)
+    }
+}
+
+/// A signal for which one task waits with a limit. One without a waiter is remembered for the next wait.
+///
+/// Any thread may signal; one task at a time may wait.
+package final class AsyncSignal: Sendable {
+    private let isSignalled = Atomic(false)
+    private let waiters = Waiters()
+
+    package init() {}
+
+    /// Ends the current wait, or the next one.
+    package func signal() {
+        isSignalled.store(true, ordering: .releasing)
+        waiters.notify()
+    }
+
+    /// Suspends until a signal, for at most `limit`, or until the task is cancelled.
+    ///
+    /// - Parameter start: Starts the timer of the limit.
+    package func wait(for limit: Duration, start: Deadline.Start = Deadline.start) async {
+        await waiters.wait(within: limit, start: start) { isSignalled.exchange(false, ordering: .acquiringAndReleasing) }
+    }
+}
