@@ -22,7 +22,7 @@ package final class Webhooks: Sendable {
         /// Signs deliveries; nil turns webhooks off.
         fileprivate let key: HMACSHA256?
 
-        /// - Parameter key: The key, of which the UTF-8 bytes count.
+        /// - Parameter key: The key; its UTF-8 bytes are the secret.
         package init(allow: [SourcePattern] = [], key: String? = nil) {
             self.allow = allow
             self.key = key.map { HMACSHA256(key: $0.utf8) }
