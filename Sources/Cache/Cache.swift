@@ -10,9 +10,9 @@ package import SystemIO
 /// thread nor Swift's cooperative pool. ``init(configuration:owners:clock:report:)`` and ``close()`` block.
 ///
 /// **Guarantees.** A returned rendition is complete and as it was published: its length is compared whenever it is opened, its
-/// SHA-256 when it is first opened after a start. After a purge has returned, nothing older that it covers is returned,
-/// whatever was in flight. A rendition whose file is open stays readable after eviction or purge. If the disk fails, a look-up
-/// is a miss and a publish is «not stored», never an error.
+/// SHA-256 when it is first opened after a start. After a purge has returned, nothing older that it covers is returned, whatever
+/// was in flight. A rendition whose file is open stays readable after eviction or purge. If the disk fails, a look-up is a miss and
+/// a rendition is not stored, never an error.
 ///
 /// The owner must call ``close()``; until then the cache's threads keep it alive.
 package final class Cache: Sendable {

@@ -69,7 +69,7 @@ extension ObjectRecord {
 }
 
 extension AliasRecord {
-    /// What the alias takes of the disk: its row and its entries in three indexes, of which one has the URL again.
+    /// The alias's size on disk: its row and its entries in three indexes, one of which repeats the URL.
     var space: Int64 {
         let texts = 2 * sourceURL.utf8.count + (validators.etag?.utf8.count ?? 0) + (validators.lastModified?.utf8.count ?? 0)
         return Int64(texts + rendition.utf8.count) + 192

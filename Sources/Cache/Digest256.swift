@@ -3,8 +3,8 @@ internal import SystemIO
 
 /// The 32 bytes of a SHA-256, stored as four words: compared by four comparisons, hashed by one.
 ///
-/// The value of every name in the cache. The names are distinct types (``SourceDigest``, ``ObjectID``,
-/// ``AliasKey``, ``ContentDigest``), so that the compiler tells them apart.
+/// The value of every name in the cache. The names are distinct types (``SourceDigest``, ``ObjectID``, ``AliasKey``,
+/// ``ContentDigest``), so that the compiler distinguishes them.
 package struct Digest256: Hashable, Sendable {
     private let words: (UInt64, UInt64, UInt64, UInt64)
 

@@ -201,8 +201,8 @@ struct RenditionPublisher: Sendable {
         return .unstored(CachedRendition(object: object, alias: job.alias, epoch: job.epoch), reason)
     }
 
-    /// Whether no purge since `epoch` covers the rendition; then `epoch` becomes the present one. The caller holds the store's
-    /// lock, so that no purge can come in between.
+    /// Whether no purge after `epoch` covers the rendition. If none does, updates `epoch` to the current one. The caller holds the
+    /// store's lock, so that no purge can come in between.
     private func isWanted(_ alias: AliasRecord?, _ object: ObjectID, _ epoch: inout Epoch) -> Bool {
         guard !context.purges.overtook(epoch, sourceURL: alias?.sourceURL, object: object) else { return false }
         epoch = context.purges.epoch

@@ -4,8 +4,8 @@ internal import SystemIO
 
 /// This node's part in a cluster of nodes that share a Redis or Valkey server (7.0 or later).
 ///
-/// Every operation works without the server too: it then tells the caller to work alone, at once or after 250 ms at most. Three
-/// connections, each with a thread of its own, carry commands, messages, and the purge stream.
+/// Every operation works without the server too: the caller then learns within 250 ms that it has to work alone. Three connections,
+/// each with a thread of its own, carry commands, messages, and the purge stream.
 ///
 /// Any thread, except that ``close()`` blocks.
 package final class Cluster: Sendable {
@@ -183,7 +183,7 @@ package final class Cluster: Sendable {
     /// Whether the node shares its work now.
     package var isSharing: Bool { node.follower.isTakingPart && breaker.phase == .closed }
 
-    /// How the node stands to its cluster now.
+    /// The node's membership state.
     package var state: ClusterState {
         ClusterState(
             sharing: reporter.sharing, node: node.registry.name, server: configuration.address.description,

@@ -2,7 +2,7 @@ internal import Ledger
 internal import Synchronization
 internal import SystemIO
 
-/// Receives the failure of a source that a node has found. The last argument tells whether no known purge overtook it: it must be
+/// Receives the failure of a source that a node has found. The last argument says whether no known purge overtook it: it must be
 /// called after the receiver has noted its own epoch.
 package typealias FailureHandler = @Sendable (_ sourceURL: String, _ record: SharedRecord, _ isCurrent: () -> Bool) -> Void
 

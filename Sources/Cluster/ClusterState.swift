@@ -1,6 +1,6 @@
 package import SystemIO
 
-/// How a node stands to its cluster.
+/// A node's membership state.
 package struct ClusterState: Sendable, Equatable {
     package enum Sharing: Sendable, Equatable {
         /// Flights, records and purges are shared.
@@ -54,7 +54,7 @@ package enum ClusterEvent: Sendable, Equatable, CustomStringConvertible {
         }
     }
 
-    /// Whether it tells of a problem.
+    /// Whether the state is a fault.
     package var isProblem: Bool {
         switch self {
         case .shared: false

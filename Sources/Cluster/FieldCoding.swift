@@ -2,7 +2,7 @@
 struct FieldWriter {
     private(set) var bytes: [UInt8]
 
-    /// - Parameter kind: The first byte, which tells kinds of values apart.
+    /// - Parameter kind: The first byte, which distinguishes kinds of values.
     init(kind: UInt8) {
         bytes = [kind]
     }
@@ -21,7 +21,7 @@ struct FieldWriter {
         append(String(number))
     }
 
-    /// An optional field: empty for nil, otherwise behind a byte that tells it from an empty text.
+    /// An optional field: empty for nil, otherwise prefixed by a byte that distinguishes it from an empty text.
     mutating func append(_ text: String?) {
         append(text.map { [1] + Array($0.utf8) } ?? [])
     }

@@ -22,7 +22,7 @@ package final class SharedPrewarm: Sendable {
         }
     }
 
-    /// How far a list is.
+    /// The progress of a list.
     package struct Progress: Sendable, Equatable {
         package var total: Int64
         /// Entries finished without an error.

@@ -28,7 +28,7 @@ package struct HMACSHA256: Sendable {
         }
     }
 
-    /// Whether `code` is the code of `message`. The time that it takes tells nothing about the right code.
+    /// Whether `code` is the code of `message`. Takes the same time for every wrong code.
     package func isValid(_ code: some Sequence<UInt8>, for message: some Sequence<UInt8>) -> Bool {
         ConstantTime.areEqual(Array(code), self.code(for: message))
     }

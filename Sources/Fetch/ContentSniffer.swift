@@ -131,7 +131,7 @@ package enum ContentKind: String, Hashable, Sendable, CaseIterable {
 
     /// A sentence about content that is no source.
     ///
-    /// - Parameter subject: Begins the sentence, such as «The file».
+    /// - Parameter subject: Begins the sentence, such as “The file”.
     package func sentence(_ subject: String) -> String {
         switch self {
         case .empty: "\(subject) is empty."

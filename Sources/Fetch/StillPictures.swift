@@ -7,8 +7,8 @@ enum StillPictures {
 
     /// Judges a PNG, which is an animation if the chunk `acTL` precedes the pixels (PNG third edition §11.3.6.1).
     ///
-    /// - Parameter isWhole: Whether no more bytes will be given. A PNG of which they say too little passes as a source: the decoder
-    ///   decides.
+    /// - Parameter isWhole: Whether no more bytes will be given. If they are not enough to judge a PNG, it passes as a source: the
+    ///   decoder decides.
     static func judgePNG(_ bytes: [UInt8], isWhole: Bool) -> ContentSniffer.Judgement {
         var position = pngSignatureLength
         while position + pngChunkHead <= bytes.count {

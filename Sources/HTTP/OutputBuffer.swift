@@ -24,7 +24,7 @@ final class OutputBuffer {
     /// Discards the current piece.
     func restart() { end = start }
 
-    /// Keeps the current piece and starts the next one behind it. Returns the range of the kept piece.
+    /// Keeps the current piece and starts the next one after it. Returns the range of the kept piece.
     func keep() -> Range<Int> {
         defer { start = end }
         return start..<end
@@ -100,7 +100,7 @@ final class OutputBuffer {
         end += RequestID.length
     }
 
-    /// Space for `more` bytes behind the last one. A response with unusually many fields makes the buffer grow.
+    /// Space for `more` bytes after the last one. A response with unusually many fields makes the buffer grow.
     @inline(__always)
     private func reserve(_ more: Int) -> UnsafeMutableRawPointer {
         if storage.count - end < more { grow(by: more) }

@@ -64,7 +64,7 @@ package final class SQLiteConnection: @unchecked Sendable {
         while let row = try statement.step() { try body(row) }
     }
 
-    /// What `body` makes of the first row; nil without rows; see ``run(_:_:)``.
+    /// The result of `body` for the first row; nil if there are no rows. See ``run(_:_:)``.
     package func first<Result>(
         _ sql: String, _ values: [any SQLiteValue] = [], _ body: (SQLiteRow) throws -> Result
     ) throws -> Result? {
@@ -74,7 +74,7 @@ package final class SQLiteConnection: @unchecked Sendable {
         return try statement.step().map(body)
     }
 
-    /// What `body` makes of each row; see ``run(_:_:)``.
+    /// The results of `body` for all rows; see ``run(_:_:)``.
     package func all<Result>(
         _ sql: String, _ values: [any SQLiteValue] = [], _ body: (SQLiteRow) throws -> Result
     ) throws -> [Result] {
@@ -88,8 +88,8 @@ package final class SQLiteConnection: @unchecked Sendable {
 
     /// Calls `body` in a transaction, which is rolled back if `body` throws.
     ///
-    /// - Parameter isChange: Whether the transaction is one that changes tables, of which only one runs at a time. One that only
-    ///   reads sees the same state of the tables throughout.
+    /// - Parameter isChange: Whether the transaction is one that changes tables, and only one of those runs at a time. One that
+    ///   only reads sees the same state of the tables throughout.
     package func transaction<Result>(isChange: Bool, _ body: (SQLiteConnection) throws -> Result) throws -> Result {
         try run(isChange ? "BEGIN IMMEDIATE" : "BEGIN")
         do {

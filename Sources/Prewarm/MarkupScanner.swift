@@ -49,7 +49,7 @@ struct MarkupScanner: Sequence, IteratorProtocol {
 
     // MARK: Parts
 
-    /// If the rest begins with `start`, skips to behind the next `end` or to the end of the text, and returns true.
+    /// If the rest begins with `start`, skips past the next `end` or to the end of the text, and returns true.
     private mutating func skip(_ start: String, until end: String) -> Bool {
         guard bytes[position...].starts(with: start.utf8) else { return false }
         position = find(end, from: position + start.utf8.count).map { $0 + end.utf8.count } ?? bytes.count

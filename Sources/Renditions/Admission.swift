@@ -73,7 +73,7 @@ package final class Admission: Sendable {
         /// Below this number, reserving slots for other origins would leave them unused.
         static let smallestShare = 8
 
-        /// What readers keep although jobs need it.
+        /// The share that readers keep even when jobs are waiting for memory.
         var bytesOfReaders: Int { bytes / 4 }
         var jobsInBackground: Int { max(1, jobs / 2) }
         var jobsPerOrigin: Int { max(Self.smallestShare, jobs - jobs / 4) }

@@ -100,7 +100,7 @@ package final class MissWatch: Sendable {
 
     package init() {}
 
-    /// The progress by now; that of a fetch without bytes before the request has joined a flight.
+    /// The current progress; before the request has joined a flight, that of a fetch without bytes.
     package var progress: MissProgress { flight.withLock { $0 }?.currentProgress ?? MissProgress() }
 
     func follow(_ new: Flight) {

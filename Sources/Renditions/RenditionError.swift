@@ -11,7 +11,7 @@ package indirect enum RenditionError: Error, Sendable, Equatable {
     // MARK: The request
 
     /// An option is unknown, has no effect on the format, is out of range or contradicts another one. `reason` completes the
-    /// sentence «The option … ».
+    /// sentence “The option … ”.
     case invalidOption(name: String, reason: String)
     /// The text is not the URL of a source.
     case invalidSourceURL(SourceURLError)

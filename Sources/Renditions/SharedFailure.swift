@@ -134,7 +134,7 @@ package struct SharedFailure: Sendable, Equatable {
             self.init(code: code, words: (limits + numbers).map { String($0) })
         }
 
-        /// Nil for words that no error has.
+        /// The error; nil if the words do not describe one.
         var error: RenditionError? {
             if code == .notAnAnimation {
                 return words.count == 1

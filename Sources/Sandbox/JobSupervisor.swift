@@ -152,7 +152,7 @@ package final class JobCancellation: Sendable {
         }
     }
 
-    /// Has the zygote kill the worker behind a guardian socket. The report of its end still arrives.
+    /// Makes the zygote kill the worker of a guardian socket. The report of its end still arrives.
     static func abandon(_ guardian: SharedDescriptor) {
         shutdown(guardian.number, Int32(SHUT_WR))
     }

@@ -2,7 +2,7 @@ package import Media
 internal import Synchronization
 package import SystemIO
 
-/// A bounded number of workers behind a bounded queue.
+/// A bounded number of workers with a bounded queue.
 ///
 /// Thread-safe. A waiting job needs no thread. A running job blocks one thread of the pool, which sleeps meanwhile.
 package final class WorkerPool: Sendable {

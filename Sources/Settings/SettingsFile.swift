@@ -125,7 +125,7 @@ struct SettingsFile {
         return [part]
     }
 
-    /// Whether nothing stands behind a name, or an explicit null.
+    /// Whether a name has no value, or an explicit null.
     private static func isNull(_ node: Node) -> Bool {
         guard let scalar = node.scalar, scalar.style == .plain || scalar.style == .any else { return false }
         return ["", "~", "null", "Null", "NULL"].contains(scalar.string)

@@ -36,7 +36,7 @@ package struct StoredRecord: Sendable, Equatable {
 extension StoredRecord {
     private static let format = "1"
 
-    /// The largest metadata in bytes: S3 allows 2 KB for all names and values, of which some servers count `x-amz-meta-` as well.
+    /// The largest metadata in bytes: S3 allows 2 KB for all names and values, and some servers count `x-amz-meta-` as well.
     private static let maxMetadataLength = 1600
 
     /// Names in lower case.

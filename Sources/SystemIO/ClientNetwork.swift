@@ -1,5 +1,5 @@
-/// The unit by which clients are limited: an IPv4 address, or the /64 of an IPv6 address, of which a single machine may use any
-/// address (RFC 4291 section 2.5.4, RFC 6177).
+/// The unit by which clients are limited: an IPv4 address, or the /64 of an IPv6 address, because one machine may use any address
+/// (RFC 4291 section 2.5.4, RFC 6177).
 package struct ClientNetwork: Sendable, Hashable {
     /// The address in 64 bits: an IPv4 address in the low 32, or the first half of an IPv6 address.
     package let number: UInt64

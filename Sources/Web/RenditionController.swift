@@ -82,7 +82,7 @@ struct RenditionController: Sendable {
             }
             if queues, await queue(renditionRequest) { return problems.failure(.notReady, host: source.host, terms) }
             var request = renditionRequest
-            // The alternative, and the source instead of the rendition, take no other fetch.
+            // The alternative and the source itself come from the same fetch.
             request.allowance = client.allowance.countedOnce
             return await missResponse(
                 request, follows: follows, onError: target.onError, refusesLarger: target.refusesLarger, terms)
@@ -140,7 +140,7 @@ struct RenditionController: Sendable {
                 let request = request.with(alternative)
                 return await missResponse(request, follows: follows, onError: onError, insteadOf: result, terms)
             }
-            // The flight of the larger rendition has stored the alternative.
+            // If the alternative was a hit, it was stored by the flight of the larger rendition.
             if let larger, result.provenance == .hit { (result.provenance, result.times) = (larger.provenance, larger.times) }
             log.answered(request.rendition, host: request.source.host, result)
             if refusesLarger, await isRefused(result.rendition, request) {

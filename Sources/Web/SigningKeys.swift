@@ -10,7 +10,7 @@ package struct SigningKeys: Sendable, CustomStringConvertible {
     private let keys: [SigningKey]
 
     /// - Parameters:
-    ///   - texts: Keys without names, of which the UTF-8 bytes count.
+    ///   - texts: Keys without names; their UTF-8 bytes are the secrets.
     ///   - named: Keys with names, which come after those without.
     package init(_ texts: [String] = [], named: [SigningKey] = []) {
         keys = texts.map { SigningKey(secret: $0) } + named
@@ -55,7 +55,7 @@ package struct SigningKey: Sendable, CustomStringConvertible {
     fileprivate let isShort: Bool
     /// The name in metrics; nil for a key without one.
     package let name: String?
-    /// The sources of which the key may sign requests; empty for all.
+    /// The sources for which the key may sign requests; empty for all.
     private let sources: [SourcePattern]
     /// The misses of all requests of the key; nil for the limit of each client.
     let rate: RateLimit?

@@ -39,7 +39,7 @@ package enum RedisError: Error, Sendable, Equatable, CustomStringConvertible {
 
 /// An error reply of the server.
 package struct RedisRefusal: Error, Sendable, Equatable, CustomStringConvertible {
-    /// The state of the server that the first word of an error reply tells.
+    /// The server state named by the first word of an error reply.
     package enum Kind: String, Sendable, CaseIterable {
         /// `maxmemory` is reached, and the policy evicts nothing that can be evicted.
         case outOfMemory = "oom"

@@ -32,8 +32,8 @@ enum FlightScripts {
         return redis.call('PEXPIRE', KEYS[1], ARGV[2])
         """)
 
-    /// Ends a flight: replaces its lease by a record, or removes it, and tells callers that wait. Arguments: the lease, the record,
-    /// its lifetime in ms (0 removes the lease), the channel, the message. Returns 1, or 0 if the lease is lost.
+    /// Ends a flight: replaces its lease by a record, or removes it, and notifies waiting callers. Arguments: the lease, the
+    /// record, its lifetime in ms (0 removes the lease), the channel, the message. Returns 1, or 0 if the lease is lost.
     static let complete = RedisScript(
         .integer,
         """

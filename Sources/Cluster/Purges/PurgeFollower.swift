@@ -73,7 +73,7 @@ final class PurgeFollower: Sendable {
     /// The identity of the stream that is followed; nil before it is known.
     var streamIdentity: String? { state.withLock { $0.followed } }
 
-    /// Has the node catch up before it takes part again: it was not listed as live for a while.
+    /// Makes the node catch up before it takes part again, because it was not listed as live for a while.
     func fallBehind() {
         state.withLock { $0.isReady = false }
     }

@@ -4,9 +4,9 @@ extension SourceURL {
     /// The canonical form of the beginning of a URL, also of an object in S3, for purges. The URLs of sources that begin with `text`, in
     /// any spelling, begin with it.
     ///
-    /// The text may end within a host, a port or a segment. Without a slash behind the host it also stands for longer hosts and other
-    /// ports, and behind a port for longer ports, unless that is the default of its scheme. The beginning of an international name
-    /// is not that of its `xn--` form, so such a name needs a slash or a port behind it. A dot segment at the end may be the beginning
+    /// The text may end within a host, a port or a segment. Without a slash after the host it also covers longer hosts and other
+    /// ports, and after a port longer ports, unless that is the default of its scheme. The beginning of an international name is
+    /// not that of its `xn--` form, so such a name needs a slash or a port after it. A dot segment at the end may be the beginning
     /// of a name and is kept; all others are resolved.
     ///
     /// - Throws: ``SourceURLError`` for a text with which no URL of a source begins, and for one that ends within an escape.

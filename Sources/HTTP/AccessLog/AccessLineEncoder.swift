@@ -5,7 +5,7 @@ struct AccessLineEncoder {
     private let format: HTTPAccessLogWriter.Format
     private let includesClientFields: Bool
     private let output = OutputBuffer(capacity: 128 * 1024)
-    /// The time of the previous line in milliseconds, and its text, of which most lines change only the digits of milliseconds.
+    /// The time of the previous line in milliseconds, and its text; most lines change only the milliseconds.
     private var time = Int.min
     private var timestamp: [UInt8] = []
     /// The address of the previous line, and its text: behind a proxy all requests may have the same.

@@ -28,7 +28,7 @@ package struct HTTPRequest: ~Copyable {
     /// The bytes of ``target``, valid as long as the request.
     package var targetBytes: UnsafeRawBufferPointer { head.pointee.targetBytes }
 
-    /// The authority: host and port, of which only the syntax was checked. Nil if a client of HTTP/1.0 sent none.
+    /// The authority: host and port. Only its syntax was checked. Nil if a client of HTTP/1.0 sent none.
     package var host: String? {
         head.pointee.authority.isEmpty ? nil : String(decoding: head.pointee.authorityBytes, as: UTF8.self)
     }

@@ -60,7 +60,7 @@ extension UnsafeRawBufferPointer {
 
 /// The character classes of HTTP's grammar.
 extension UInt8 {
-    /// Whether the byte is a `tchar` (RFC 9110 section 5.6.2), of which methods and field names consist.
+    /// Whether the byte is a `tchar` (RFC 9110 section 5.6.2): a byte of methods and field names.
     var isToken: Bool {
         // One bit per ASCII character.
         let bits: UInt64 = self < 64 ? 0x03FF_6CFA_0000_0000 : 0x57FF_FFFF_C7FF_FFFE
@@ -122,7 +122,7 @@ struct ByteWord {
         return (difference &- Self.ones) & ~difference & Self.highs
     }
 
-    /// Marks bytes that are neither an ASCII letter nor a hyphen, of which most field names consist. Every mark is correct.
+    /// Marks bytes that are neither an ASCII letter nor a hyphen; most field names have none. Every mark is correct.
     @inline(__always)
     var neitherLetterNorHyphen: UInt64 {
         // Seven bits per byte, so that no addition carries into the next byte.

@@ -17,7 +17,7 @@ struct RequestHead {
     var method = HTTPMethod.get
     /// The range of the method; empty if the request line could not be parsed.
     var methodRange = 0..<0
-    /// The range of the request target; of an absolute-form, the part behind the authority (RFC 9112 section 3.2.2).
+    /// The range of the request target; of an absolute-form, the part after the authority (RFC 9112 section 3.2.2).
     var target = 0..<0
     /// The range of the authority: of an absolute-form, else of the `Host` field. Empty if HTTP/1.0 sent neither.
     var authority = 0..<0

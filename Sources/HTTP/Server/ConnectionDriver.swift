@@ -6,7 +6,7 @@ internal import CLinux
 /// ``ResponseWriter``, ``LingeringClose`` and ``ConnectionTimeouts``. The driver alone decides which phase follows, and when a
 /// connection is closed.
 ///
-/// The steps that return a Boolean return whether the connection can continue in its turn.
+/// A step that returns a Boolean returns whether the connection may continue in the same turn.
 final class ConnectionDriver {
     private let mailbox: LoopMailbox
     private let connections: ConnectionTable

@@ -16,7 +16,7 @@ final class InputBuffer {
     /// The bytes of `range`, valid until the next read.
     func bytes(_ range: Range<Int>) -> UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: storage[range]) }
 
-    /// The space behind the first `count` bytes.
+    /// The space after the first `count` bytes.
     func freeSpace(after count: Int) -> UnsafeMutableRawBufferPointer {
         UnsafeMutableRawBufferPointer(rebasing: storage[count...])
     }
@@ -37,7 +37,7 @@ final class InputBuffer {
     }
 }
 
-/// The first bytes of requests of several connections, one behind the other, until they are served.
+/// The first bytes of requests of several connections, one after another, until they are served.
 final class Arrivals {
     /// The space that a connection gets at least.
     private static let leastSpace = 8 * 1024

@@ -121,7 +121,7 @@ final class RequestReader {
 
     /// Empty lines are no start of a request (RFC 9112 section 2.2), so a client that sends nothing else stays idle.
     ///
-    /// - Returns: The bytes of the lines of which `rest` consists, apart from a CR at its end; 0 if it has other bytes.
+    /// - Returns: The number of bytes of complete lines in `rest`, without a CR at its end; 0 if it has other bytes.
     private func skipEmptyLines(_ rest: UnsafeRawBufferPointer, _ connection: Connection) -> Int {
         for index in 0..<rest.count where rest[index] != (index.isMultiple(of: 2) ? 13 : 10) { return 0 }
         let skipped = rest.count & ~1

@@ -31,8 +31,8 @@ final class ResponseWriter {
     /// Bytes of staged responses: they should stay in the processor's cache.
     private static let stagedLimit = 32 * 1024
 
-    /// The fields that depend on the request and not on the status. All others of a representation's response, such as
-    /// `Cache-Control` and `Cache-Tag`, would contradict those of a refusal.
+    /// The fields that depend on the request and not on the status. A refusal drops the other fields of a representation, such as
+    /// `Cache-Control` and `Cache-Tag`, because it has its own.
     private static let fieldsOfEveryStatus: [HTTPFieldName] = [
         "Vary", "Cache-Status", "Server-Timing", "Access-Control-Allow-Origin", "Access-Control-Allow-Credentials",
         "Access-Control-Expose-Headers",

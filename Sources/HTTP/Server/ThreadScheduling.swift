@@ -32,8 +32,8 @@ struct ThreadScheduling {
     }
 }
 
-/// Decides whether a loop is busy: its thread used more than a fifth of a processor since the last update, and from then on
-/// more than a tenth.
+/// Decides whether a loop is busy: it becomes busy when its thread uses more than a fifth of a processor between two updates, and
+/// stays so above a tenth.
 ///
 /// A value that reads no clock itself, so that tests can choose the times; clock and processor time are in nanoseconds.
 struct LoopUtilization {

@@ -1,6 +1,6 @@
 /// Adds up the delays of frames, in whole units of a source's timescale.
 package struct FrameClock: Sendable, Equatable {
-    /// Units per second of GIF (GIF89a §23, «delay time»), and of the times in options and limits.
+    /// Units per second of GIF (GIF89a §23, delay time), and of the times in options and limits.
     package static let timescale = 100
     /// The shortest delay that browsers honour, in milliseconds: they read whole ones, and ignore up to 10.
     private static let shortestMilliseconds = 11

@@ -2,10 +2,10 @@
 ///
 /// Alpha is straight: the colour planes hold colours under transparent pixels as well. Players that enlarge a picture mix
 /// neighbouring pixels, and chroma is shared by four, so these are the colours of the visible pixels beside them; see
-/// ``AlphaBlock``. Further away, where no player looks, they are one grey: anything that follows the picture costs up to twice the
-/// bytes.
+/// ``AlphaBlock``. Further away, where players use no colour, they are one grey: anything that follows the picture costs up to
+/// twice the bytes.
 ///
-/// Works in blocks of 4 × 4 samples, of which those that a change touches are written. Not thread-safe.
+/// Works in blocks of 4 × 4 samples, and writes those that a change touches. Not thread-safe.
 final class AlphaConverter {
     private let geometry: PictureGeometry
     /// Whether the picture is a part of the canvas as it is.

@@ -91,7 +91,7 @@ package enum PixelFormat: Sendable {
         return SIMD8<UInt32>(truncatingIfNeeded: luma | chroma)
     }
 
-    /// A translucent pixel over another; both with straight alpha (Porter and Duff 1984, «over»).
+    /// A translucent pixel over another; both with straight alpha (the operator “over” of Porter and Duff, 1984).
     private static func over(_ new: UInt32, _ old: UInt32) -> UInt32 {
         let (alpha, below) = (new >> 24, old >> 24)
         // In 255ths of 255ths.

@@ -1,5 +1,6 @@
 /// An eight-bit component of a canvas, from which the dither is subtracted: the luma of a canvas in the format
-/// ``PixelFormat/yuv(background:)``, or red, green or blue of one in the format ``PixelFormat/rgba``, of which only opaque pixels move.
+/// ``PixelFormat/yuv(background:)``, or red, green or blue of one in the format ``PixelFormat/rgba``, where only opaque pixels are
+/// changed.
 struct DitheredPlane {
     let width: Int
     let height: Int

@@ -96,7 +96,7 @@ final class MotionField {
         }
         var result = Vector(x: Int16(2 * best.x), y: Int16(2 * best.y), difference: best.difference)
         if result.difference < Self.close { return result }
-        // The better neighbour tells the side of the half.
+        // The better neighbour shows the side of the half.
         let (x, y) = (2 * best.x + (left < right ? -1 : 1), 2 * best.y + (above < below ? -1 : 1))
         for (x, y) in [(x, 2 * best.y), (2 * best.x, y), (x, y)] where isInside(x >> 1, y >> 1) {
             Self.read(other, column, row, x, y, into: interpolated.base)

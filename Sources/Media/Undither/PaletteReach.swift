@@ -51,7 +51,7 @@ struct PaletteReach: ~Copyable {
         }
     }
 
-    /// The cell of three components, of which the lowest five bits count.
+    /// The cell of three components, by their lowest five bits.
     @inline(__always)
     private static func index(_ first: UInt32, _ second: UInt32, _ third: UInt32) -> Int {
         Int((first & 31) << 10 | (second & 31) << 5 | (third & 31))

@@ -138,7 +138,7 @@ package struct RenditionPipeline: Sendable {
 
     /// Returns the rendition of a source if it is stored, else the source itself while it arrives from the origin.
     ///
-    /// The rendition is produced behind the response, from the same fetch. All callers of all renditions of the source share that
+    /// The rendition is produced in the background, from the same fetch. All callers of all renditions of the source share that
     /// fetch. If the rendition is known to fail, its ``RenditionRequest/alternative`` is requested in its place.
     ///
     /// - Throws: ``RenditionError``, as ``find(_:)-(RenditionRequest)`` does, if there is nothing to follow.
@@ -351,7 +351,7 @@ package struct RenditionPipeline: Sendable {
         }
     }
 
-    /// The request for the poster of the last frame, if the cache tells that the requested frame is past the end. All such
+    /// The request for the poster of the last frame, if cached facts show that the requested frame is past the end. All such
     /// requests share one alias.
     private func redirectPastEnd(_ request: RenditionRequest) async -> RenditionRequest? {
         guard let last = request.rendition.pastEnd, last != request.rendition,

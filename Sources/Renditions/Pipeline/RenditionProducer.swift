@@ -68,7 +68,7 @@ struct RenditionProducer: Sendable {
     /// Links the alias to the object; nil if there is no such object.
     private func link(_ alias: AliasRecord, _ production: Production) async -> PublishOutcome? {
         let linked = await cache.link(alias, to: production.id, epoch: production.epoch)
-        // Only the object tells whether its source breaks off.
+        // Only the object shows whether its source breaks off.
         guard let linked, let known = production.alias(with: linked.rendition.facts), known != alias else { return linked }
         return await cache.link(known, to: production.id, epoch: production.epoch)
     }

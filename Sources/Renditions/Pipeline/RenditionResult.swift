@@ -49,7 +49,7 @@ package struct RenditionResult: Sendable {
         self.init(rendition, provenance, unstored: reason, times)
     }
 
-    /// A rendition from another node, as the local cache has taken it. If it is not stored, the provenance still tells that no
+    /// A rendition from another node, as stored in the local cache. If it is not stored, the provenance still says that no
     /// conversion took place here.
     init(_ outcome: PublishOutcome, from provenance: Provenance, times: StageTimes = StageTimes()) {
         var reason: UnstoredReason?

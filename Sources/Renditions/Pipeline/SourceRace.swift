@@ -34,7 +34,7 @@ struct SourceRace: Sendable {
             for await event in group {
                 switch event {
                 case .arrived(let source?): return .success(.source(source))
-                // The flight tells why nothing arrives.
+                // The flight's error says why nothing arrives.
                 case .arrived(nil): continue
                 case .ended(.success(let result)): return .success(.rendition(result))
                 case .ended(.failure(let error)): return followed.map { .success(.source($0)) } ?? .failure(error)

@@ -67,7 +67,7 @@ package struct AccessControl: Sendable {
         }
     }
 
-    /// Whether the addresses in a target's page may have only the options that unsigned requests may have.
+    /// Whether addresses in a target's page are limited to the options of unsigned requests.
     func bounds(_ target: ParsedTarget) -> Bool {
         options == .presets && target.key == nil
     }

@@ -111,7 +111,7 @@ struct AdminController: Sendable {
         }
     }
 
-    /// Checks the token of a request. Compares digests in constant time, so the time tells nothing about the token or its length.
+    /// Checks the token of a request. Compares digests in constant time, so the time reveals nothing about the token or its length.
     ///
     /// - Throws: `not_found` if the admin interface is off, or `unauthorized`.
     func authorize(_ authorization: String?) throws(Problem) {

@@ -63,8 +63,8 @@ struct AcceptField {
 
     /// The answer of a mount that negotiates.
     ///
-    /// The video and the image sequences have to be named with at least the weight of a GIF; of equals, the smaller format is
-    /// sent: the AVIF before the WebP. `*/*` and `image/*` name none: browsers send them for `<img>` whatever they can show.
+    /// The video and the image sequences have to be named with at least the weight of a GIF; of formats with the same weight, the
+    /// smaller is sent: AVIF before WebP. `*/*` and `image/*` name none: browsers send them for `<img>` whatever they can show.
     ///
     /// WebKit sends `image/avif, video/*;q=0.8, image/*;q=0.8`. It decodes the video in hardware, so a video that is named by
     /// its wildcard is sent rather than the sequence. A client that names `video/mp4` itself has weighed it against the sequence.

@@ -2,7 +2,7 @@ internal import Foundation
 package import HTTPClient
 internal import SystemIO
 
-/// A request that tells a CDN about a purge, with placeholders (`purge.hooks`).
+/// A request that notifies a CDN of a purge, with placeholders (`purge.hooks`).
 package struct PurgeHook: Sendable, Equatable {
     /// The name in the settings, in metrics and in the log.
     package let name: String

@@ -96,7 +96,7 @@ struct PageController: Sendable {
     }
 
     /// Looks up the stored videos, and decides whether the page shows the GIF: if there is no video, and its client does not wait
-    /// or the video is known to fail. For a client that does not wait, the video is produced behind the response.
+    /// or the video is known to fail. For a client that does not wait, the video is produced in the background.
     private func showing(_ page: RequestedPage, _ client: ClientContext) async -> RequestedPage {
         let video = request(page.videoRendition, of: page, client)
         var page = page

@@ -60,7 +60,7 @@ struct PageLinks: Equatable {
         self.original = original
     }
 
-    /// Returns the part of an absolute address before a target.
+    /// Returns scheme and authority of the server's public address.
     static func base(publicURL: String?, scheme: HTTPScheme, host: String?) -> String {
         publicURL ?? host.map { "\(scheme.rawValue)://\($0)" } ?? ""
     }

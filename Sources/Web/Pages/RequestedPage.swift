@@ -20,7 +20,7 @@ struct RequestedPage: Sendable {
     var original: String?
     let onMiss: Mount.OnMiss
     var onError: Mount.OnError
-    /// Whether its addresses may have only the options that unsigned requests may have.
+    /// Whether its addresses are limited to the options of unsigned requests.
     let isBounded: Bool
     /// Whether its addresses are signed.
     let isSigned: Bool

@@ -3,7 +3,7 @@ internal import Renditions
 
 /// Values of `Cache-Status` (RFC 9211).
 enum CacheStatusField {
-    /// The value for the way to a result. It has one `detail`: that the source breaks off, or else what the provenance tells.
+    /// The value for a result. It has at most one `detail`: that the source breaks off, or else the provenance.
     static func value(_ provenance: RenditionResult.Provenance, isIncomplete: Bool = false) -> String {
         let (status, detail): (String, String?) =
             switch provenance {

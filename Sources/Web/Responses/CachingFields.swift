@@ -2,7 +2,7 @@ internal import Cache
 internal import HTTP
 internal import Renditions
 
-/// The fields that instruct HTTP caches.
+/// `Cache-Control` and its like: how long caches may store a response.
 struct CachingFields: Sendable {
     private let policy: HeadPolicy
     private let cache: Cache

@@ -44,7 +44,7 @@ struct RenditionResponder: Sendable {
         }
     }
 
-    /// The fields that instruct caches.
+    /// How long caches may store a response.
     let caching: CachingFields
     private let common: HTTPHeaders
     /// The same for equal policies, so that hits compare a number.

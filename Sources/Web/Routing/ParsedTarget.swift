@@ -15,7 +15,7 @@ package struct ParsedTarget: Sendable {
     /// The renditions from which `Accept` selects; nil if the target names one rendition for all clients.
     package var negotiation: Negotiation?
 
-    /// What the client sees while a rendition is not stored.
+    /// The answer to a request whose rendition is not stored.
     package var onMiss = Mount.OnMiss.wait
     /// The URL that gets the outcome of a request that does not wait, as the client wrote it.
     package var callback: String?

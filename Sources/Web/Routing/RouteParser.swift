@@ -73,7 +73,7 @@ package struct RouteParser: Sendable {
     /// The parameter of purges that says how long they wait for other nodes.
     static let waitName = "wait"
 
-    /// Splits the parameter `wait` off the target of a purge. The query behind a source that is not encoded belongs to the source.
+    /// Splits the parameter `wait` off the target of a purge. The query after a source that is not encoded belongs to the source.
     func splitWait(_ target: String) throws(Problem) -> (target: String, wait: String?) {
         let (path, query) = target.pathAndQuery
         let first = path.droppingBytes(1).before(UInt8(ascii: "/"))

@@ -2,7 +2,7 @@ internal import Foundation
 internal import HTTP
 internal import Renditions
 
-/// Shows the statuses of this node to the other nodes of a cluster, and theirs to clients of this one.
+/// Publishes this node's statuses to its cluster, and serves those of other nodes to its own clients.
 struct StatusSharing: Sendable {
     /// What the other nodes have of a status.
     private struct Shown {
@@ -72,7 +72,7 @@ struct StatusSharing: Sendable {
 
 /// The events of a status that another node has. They are read from the cluster once per interval.
 struct SharedEventStream: Sendable {
-    /// The part of a status that tells whether another follows.
+    /// The part of a status that shows whether another follows.
     private struct Progress: Decodable {
         let state: String
     }

@@ -131,7 +131,7 @@ struct ConvertPlan {
     }
 }
 
-/// What tells an existing file from all others, at the end of symbolic links.
+/// The identity of an existing file, after symbolic links are resolved.
 private struct FileIdentity: Hashable {
     let device: dev_t
     let number: ino_t

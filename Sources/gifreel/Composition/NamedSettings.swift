@@ -3,7 +3,7 @@ internal import Renditions
 internal import Settings
 internal import Web
 
-// Settings of which there are several, each with a name: signing keys, purge hooks and presets.
+// Settings with names that the user chooses: signing keys, purge hooks and presets.
 
 extension SigningKeys {
     /// - Throws: ``SettingsError`` for the first key that cannot be used.

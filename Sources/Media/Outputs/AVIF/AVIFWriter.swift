@@ -1,8 +1,8 @@
 /// Arranges encoded pictures as an AVIF file (AV1 image file format 1.1; ISO/IEC 23008-12; ISO/IEC 14496-12).
 ///
-/// One picture makes a still image. Several make an image sequence, of which the first is also a still image for readers that know
-/// no sequences. Its edit list says how often browsers play it, which libavformat's muxer and libavif before 1.0 cannot write:
-/// without it, browsers play it once.
+/// One picture makes a still image. Several make an image sequence, whose first is also a still image for readers that know no
+/// sequences. Its edit list says how often browsers play it, which libavformat's muxer and libavif before 1.0 cannot write: without
+/// it, browsers play it once.
 struct AVIFWriter {
     /// A duration without end: all bits are set (ISO/IEC 14496-12 §8.3.2).
     static let indefinite = -1

@@ -63,7 +63,7 @@ struct PacketSpool: ~Copyable {
     ///   come after all of these.
     consuming func assemble(_ layout: FileLayout) throws(TranscodeError) -> Int {
         do throws(SystemError) {
-            // Packets move towards the end, and repetitions lie behind the last packet. In reverse order, nothing is written over
+            // Packets move towards the end, and repetitions follow the last packet. In reverse order, nothing is written over
             // before it has been read.
             var end = layout.length
             for piece in layout.pieces.reversed() {

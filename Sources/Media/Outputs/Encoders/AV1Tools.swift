@@ -51,7 +51,7 @@ struct AV1Tools: Equatable {
         }
     }
 
-    /// The fewest frames for which a look ahead saves more than the additional frames cost that libaom makes of it.
+    /// The fewest frames for which a look ahead saves more than libaom's additional frames cost.
     private static let fewestFramesAhead = 8
 
     /// The tools for a video or an image sequence. The thorough search takes up to 0.5 µs per pixel, so its largest work takes 20

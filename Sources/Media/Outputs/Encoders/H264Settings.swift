@@ -35,8 +35,8 @@ package struct H264Settings: MP4EncoderSettings, Equatable {
 
     /// Options in addition to the preset, in x264's syntax.
     ///
-    /// Frames come in a fixed pattern of B-frames (`b-adapt=0`): the search for a better one costs more than anything else and
-    /// finds a worse one for most GIFs. Psychovisual optimisation is off: it adds grain to what has none.
+    /// Frames come in a fixed pattern of B-frames (`b-adapt=0`): the search for a better pattern is the most expensive step, and
+    /// for most GIFs its result is larger. Psychovisual optimisation is off: it adds grain to what has none.
     static let options = "psy=0:weightp=0:scenecut=0:b-adapt=0:trellis=1"
 
     /// Options for drawings, in addition to those of ``MotionSearch``. 8×8 transforms make them larger.
@@ -104,8 +104,8 @@ package struct H264Settings: MP4EncoderSettings, Equatable {
     /// How many steps of the rate factor to go coarser for a file that is too large, by the factor `excess`; nil where it is not
     /// too large, or where ``mostSteps`` do not get there.
     ///
-    /// Six steps halve the bytes, roughly; one more makes up for what that misses. A file that would need more than
-    /// ``mostSteps`` stays as it is: text becomes illegible before it becomes small.
+    /// Six steps halve the bytes, roughly; one more makes up for what that misses. A file that would need more than ``mostSteps``
+    /// stays as it is: a coarser one would be illegible before it is small enough.
     static func coarserSteps(excess: Double) -> Double? {
         guard excess > 1 else { return nil }
         let steps = 6 * PortableMath.log2(excess)

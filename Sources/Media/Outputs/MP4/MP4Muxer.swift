@@ -153,10 +153,10 @@ struct MP4Muxer: ~Copyable {
     ///   - rounds: How often the animation stands in the file.
     /// - Returns: The file's length in bytes.
     mutating func finish(end: Int, rounds: Int = 1) throws(TranscodeError) -> Int {
-        // The track's length is the latest end of a packet. The samples' durations are the distances of the decoding times; that of the
-        // last one is its packet's.
-        // The waiting packets are those of the frames that are shown last, without a gap: what is decoded after the last frame is shown
-        // after everything that was decoded before it. So their durations fill the time from the first of them to the end, in any order.
+        // The track's length is the latest end of a packet. The samples' durations are the distances of the decoding times; that of
+        // the last one is its packet's. The waiting packets are those of the frames that are shown last, without a gap: every frame
+        // decoded after the last one is shown after all that were decoded before it. So their durations fill the time from the
+        // first of them to the end, in any order.
         let shown = waiting.map(\.pointee.pts).sorted() + [Int64(end)]
         var next = shown[0]
         while !waiting.isEmpty {

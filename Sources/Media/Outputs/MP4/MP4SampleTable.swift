@@ -101,7 +101,7 @@ struct MP4Box {
         return found[0]
     }
 
-    /// The content behind version and flags (§4.2, «FullBox»).
+    /// The content after version and flags (§4.2, `FullBox`).
     func versioned() throws(OutputFlaw) -> (version: Int, content: ByteReader) {
         var content = content
         let version = try content.number(1)

@@ -1,4 +1,4 @@
-/// The level of a VP9 stream: what a decoder has to be capable of (WebM project, «VP9 Levels»).
+/// The level of a VP9 stream: what a decoder has to be capable of (WebM project, VP9 Levels).
 struct VP9Level: Equatable {
     /// The level times ten: 31 is level 3.1.
     let number: Int

@@ -42,7 +42,7 @@ struct WebMBlocks {
         guard !isFirst else { throw .malformed }
     }
 
-    /// Checks what only the end tells.
+    /// Checks what is known only at the end.
     func finish() throws(OutputFlaw) {
         guard samples == claim.samples else { throw .wrongSampleCount }
         guard let duration, time + duration == clock.ticks(claim.duration) else { throw .wrongDuration }

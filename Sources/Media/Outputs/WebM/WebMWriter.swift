@@ -2,7 +2,7 @@
 ///
 /// libavformat's muxer writes times in milliseconds only, and its index at the end or in space that is reserved blindly.
 struct WebMWriter {
-    /// Alpha as the additional data of a block (RFC 9559 §5.1.4.1.28.4; WebM container guidelines, «alpha channel»).
+    /// Alpha as the additional data of a block (RFC 9559 §5.1.4.1.28.4; WebM container guidelines, alpha channel).
     static let alphaAddition = 1
     /// Distance of a block from its cluster that 16 bits hold.
     private static let longestCluster = 32_767

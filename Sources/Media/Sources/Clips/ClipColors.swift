@@ -191,7 +191,7 @@ struct ClipColors: ~Copyable {
 
     /// Puts a row of a picture's luma into the alpha of words.
     ///
-    /// - Parameter isExact: Whether samples of eight bits are levels of alpha, whatever range is stated, as WebM has it.
+    /// - Parameter isExact: Whether samples of eight bits are levels of alpha, whatever range is stated, as in WebM.
     func convertAlphaRow(
         _ y: Int, of frame: UnsafeMutablePointer<AVFrame>, isExact: Bool, into words: UnsafeMutablePointer<UInt32>
     ) {

@@ -11,7 +11,7 @@ package enum GIFQuirks {
     /// The colour of a pixel whose index is beyond the palette: opaque black.
     static let missingColor = RGB(red: 0, green: 0, blue: 0)
 
-    /// Disposal values 4…7 are reserved (GIF89a §23). Some encoders write 4 for «restore to previous», and browsers read it as
+    /// Disposal values 4…7 are reserved (GIF89a §23). Some encoders write 4 for “restore to previous”, and browsers read it as
     /// such; they leave frames with the others in place.
     static func disposal(_ raw: UInt8) -> AnimationFrame.Disposal {
         raw == 4 ? .restore : AnimationFrame.Disposal(rawValue: raw) ?? .keep

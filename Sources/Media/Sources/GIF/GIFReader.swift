@@ -40,7 +40,7 @@ package struct GIFReader: AnimationDecoder, ~Copyable {
     package static let format = SourceFormat.gif
     package let timescale = FrameClock.timescale
 
-    /// «GIF» and a version of «87a» or «89a» (GIF89a §17).
+    /// `GIF` and the version `87a` or `89a` (GIF89a §17).
     package static func recognizes(_ bytes: UnsafeRawBufferPointer) -> Bool {
         bytes.starts(with: "GIF87a".utf8) || bytes.starts(with: "GIF89a".utf8)
     }
