@@ -10,8 +10,24 @@ import Testing
     /// The limit of a caller's wait, and what a busy machine adds.
     private let limit: Duration = .milliseconds(250 + 500)
 
-    /// Joins flights until the breaker is open, and returns the longest wait.
+    /// Joins flights until the breaker is open, and returns the longest wait, less the time for which the machine stopped this process: the
+    /// longest by which a timer was late meanwhile.
     private func longestWait(_ node: TestNode, _ count: Int = 12) async -> Duration {
+        let lateness = Task {
+            var longest: Duration = .zero
+            while !Task.isCancelled {
+                let start = ContinuousClock.now
+                try? await Task.sleep(for: .milliseconds(5))
+                longest = max(longest, ContinuousClock.now - start - .milliseconds(5))
+            }
+            return longest
+        }
+        let longest = await longestRawWait(node, count)
+        lateness.cancel()
+        return longest - (await lateness.value)
+    }
+
+    private func longestRawWait(_ node: TestNode, _ count: Int) async -> Duration {
         var longest: Duration = .zero
         for number in 0..<count {
             let start = ContinuousClock.now

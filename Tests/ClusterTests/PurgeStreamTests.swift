@@ -56,6 +56,7 @@ import Testing
         let (one, two) = (try TestNode("one", server.unixAddress), try TestNode("two", server.unixAddress))
         try await one.joined()
         try await two.joined()
+        try await waitUntil("one knows both") { one.cluster.state.nodes == 2 }
         try server.kill()
         try await waitUntil("the loss is noticed") { !one.cluster.isSharing }
         let report = await one.cluster.broadcastPurge(.url(url))

@@ -53,9 +53,9 @@ struct QualitySearch {
 /// Pictures of an animation on which encoders are compared: all of a short one, or some from its beginning and as many from its middle.
 final class QualityTrial<Decoder: AnimationDecoder & ~Copyable> {
     /// The most pictures of one excerpt. Two are needed to see how an encoder treats what stays.
-    private static var mostPictures: Int { 5 }
+    private static var mostPictures: Int { 3 }
     /// The pictures of an animation that is compared as a whole.
-    private static var mostPicturesOfWhole: Int { 16 }
+    private static var mostPicturesOfWhole: Int { 8 }
     /// The pixels of all pictures together, beyond two of each excerpt.
     private static var mostPixels: Int { 4_000_000 }
     /// Pictures after an excerpt that x264's lookahead takes into account.
