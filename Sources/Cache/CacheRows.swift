@@ -69,7 +69,7 @@ extension ObjectRecord {
 }
 
 extension AliasRecord {
-    /// The alias's size on disk: its row and its entries in three indexes, one of which repeats the URL.
+    /// The alias's size on disk: its row and its entries in three indexes. One of the indexes contains the URL again.
     var space: Int64 {
         let texts = 2 * sourceURL.utf8.count + (validators.etag?.utf8.count ?? 0) + (validators.lastModified?.utf8.count ?? 0)
         return Int64(texts + rendition.utf8.count) + 192

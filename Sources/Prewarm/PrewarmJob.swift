@@ -204,18 +204,18 @@ package struct PrewarmReport: Codable {
 }
 
 /// A job in the body of `GET /prewarm` (docs/api.md).
-package struct PrewarmSummary: Encodable {
-    var id: String
+package struct PrewarmSummary: Codable {
+    package var id: String
     /// Seconds since 1970.
-    var added: Int64
-    var state: String
-    var total: Int
-    var done: Int
-    var failed: Int
-    var hits: Int
-    var new: Int
-    var bytes: Int
-    var saved: Int
+    package var added: Int64
+    package var state: String
+    package var total: Int
+    package var done: Int
+    package var failed: Int
+    package var hits: Int
+    package var new: Int
+    package var bytes: Int
+    package var saved: Int
 
     /// - Parameter added: Milliseconds since 1970.
     init(_ report: PrewarmReport, added: Int64) {

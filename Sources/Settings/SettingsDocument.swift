@@ -66,7 +66,7 @@ private enum YAMLDocument {
             #
             # Each setting is also an environment variable (server.port: GIFREEL_SERVER_PORT=9000, lists separated by commas)
             # and a flag of gifreel serve (--set server.port=9000). A flag overrides the environment, which overrides this file.
-            # gifreel serve --check validates the settings and prints those in force with their origins.
+            # gifreel serve --check validates the settings and prints each value and where it comes from.
             #
             # A file may hold a secret: token: {file: /run/secrets/token} here, or GIFREEL_ADMIN_TOKEN_FILE=/run/secrets/token.
             #
@@ -149,7 +149,7 @@ private enum MarkdownDocument {
             - Sizes have a unit: `B`, `KiB`, `MiB`, `GiB`, `TiB`. A number alone is bytes.
             - An empty value (`server.allow_origin: ""`) unsets a setting that can be unset.
             - An unknown name or a wrong value stops the start with a message that names it. `gifreel serve --check` validates the
-              settings and prints those in force, with secrets masked and with the origin of each: flag, variable, file and line, or
+              settings and prints each value, with secrets masked, and where it comes from: flag, variable, file and line, or
               default.
             - The log names each variable that overrides a setting of the file.
             - A name that you choose, such as that of a mount, must not contain `-` where it is part of an environment variable.

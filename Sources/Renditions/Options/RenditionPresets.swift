@@ -136,7 +136,7 @@ extension RenditionDefaults {
         return rendition
     }
 
-    /// The rendition that the options mean, one of which may name a preset.
+    /// The rendition for a format and options. The options may contain `preset`.
     ///
     /// - Throws: ``RenditionError/invalidOption(name:reason:)``, also for combinations that are not allowed.
     package func rendition(

@@ -13,7 +13,7 @@ package struct Credentials: Sendable, Equatable {
     /// `expires`, in seconds since 1970.
     package var expires: Int64?
 
-    /// The texts, one of which has to be signed: with the source as the client wrote it, or in canonical form.
+    /// The texts that a valid signature may cover: with the source as the client wrote it, and with its canonical form.
     ///
     /// `gifreel sign` signs the canonical form, and that form survives a proxy that rewrites the URL. Both texts name the same
     /// source, so accepting either grants no request that was not signed.

@@ -137,18 +137,7 @@ struct PrewarmCommand: ParsableCommand {
 
     /// The answer to `GET /prewarm`.
     private struct Jobs: Decodable {
-        struct Job: Decodable {
-            var id: String
-            var added: Int64
-            var state: String
-            var total: Int
-            var done: Int
-            var failed: Int
-            var hits: Int
-            var new: Int
-            var saved: Int
-        }
-        var jobs: [Job]
+        var jobs: [PrewarmSummary]
     }
 
     /// Prints a line per job of the server.

@@ -26,7 +26,7 @@ struct ServeCommand: ParsableCommand {
     @Option(name: .customLong("set"), help: "Sets a setting, such as --set server.port=0. Can be repeated.")
     var settings: [String] = []
 
-    @Flag(name: .customLong("check"), help: "Checks the settings, prints those in force, and exits.")
+    @Flag(name: .customLong("check"), help: "Checks the settings, prints each value and where it comes from, and exits.")
     var checks = false
 
     @Flag(help: "With --check: also tries Redis, the shared store and the servers of purge hooks.")
@@ -161,7 +161,7 @@ struct ServeCommand: ParsableCommand {
         try SettingsReader.read(file: file, environment: ProcessInfo.processInfo.environment, flags: settings)
     }
 
-    /// Checks the settings, and prints each one in force with its origin, secrets masked.
+    /// Checks the settings and prints each value and where it comes from. Secrets are masked.
     private func checkSettings() throws {
         do {
             let read = try readSettings()
