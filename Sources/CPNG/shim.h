@@ -94,8 +94,7 @@ static inline int gifreel_png_open(gifreel_png *reader, uint32_t *target, uint32
     reader->info = png_create_info_struct(reader->png);
     if (reader->info == NULL) png_error(reader->png, "no memory");
     png_set_crc_action(reader->png, PNG_CRC_QUIET_USE, PNG_CRC_QUIET_USE);
-    // Browsers accept a wrong Adler-32, and matches farther back than the window that the zlib header names.
-    png_set_option(reader->png, PNG_IGNORE_ADLER32, PNG_OPTION_ON);
+    // Browsers accept matches farther back than the window that the zlib header names.
     png_set_option(reader->png, PNG_MAXIMUM_INFLATE_WINDOW, PNG_OPTION_ON);
     png_set_user_limits(reader->png, width, height);
     png_set_progressive_read_fn(reader->png, reader, gifreel_png_begin, gifreel_png_row, NULL);

@@ -321,8 +321,13 @@ import Testing
 
     @Test func anAdler32IsNeitherVerifiedNorNeeded() throws {
         let (words, stream) = noise()
-        for change in [{ $0[$0.count - 1] ^= 1 }, { $0.removeLast(4) }, { $0.removeLast(1) }, { $0 += [1, 2, 3, 4, 5] }]
-            as [(inout [UInt8]) -> Void]
+        for change in [
+            { $0[$0.count - 1] ^= 1 }, { $0.removeLast(4) }, { $0.removeLast(1) }, { $0 += [1, 2, 3, 4, 5] },
+            {
+                $0[$0.count - 1] ^= 1
+                $0 += [UInt8](repeating: 7, count: 5000)
+            },
+        ] as [(inout [UInt8]) -> Void]
         {
             #expect(try Animation.compose(compressed(stream, change)).canvases == [words, words])
         }

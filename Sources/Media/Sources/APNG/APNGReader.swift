@@ -195,16 +195,12 @@ package struct APNGReader: AnimationDecoder, ~Copyable {
         let (width, height) = (frame.rectangle.width, frame.rectangle.height)
         if words.count < width * height { words = try HeapBuffer(count: header.width * header.height) }
         let head = header.head(width: width, height: height)
-        var isFlushed = false
-        let outcome = try PNGPicture.decode(head: head, width: width, height: height, into: words.base) {
-            if let part = nextPart() { return part }
-            // zlib may hold back the last rows of a stream that ends without its Adler-32 until it gets another byte.
-            if isFlushed || ending != nil { return nil }
-            isFlushed = true
-            return Self.flush
-        }
-        while nextPart() != nil {}
-        guard outcome == .whole else {
+        var parts: [UnsafeRawBufferPointer] = []
+        while let part = nextPart() { try parts.grow(by: part) }
+        // zlib may hold back the last rows of a stream that ends without its Adler-32 until it gets another byte.
+        if ending == nil { try parts.grow(by: Self.flush) }
+        let isWhole = try PNGPicture.decode(parts, head: head, width: width, height: height, into: words.base)
+        guard isWhole else {
             if !isCutOff { try end() }
             ending = .brokenOff
             return nil

@@ -118,37 +118,47 @@ struct PNGHeader {
 ///
 /// No chunk but those of the coding and of the pixels reaches libpng: neither profiles nor texts are decompressed.
 enum PNGPicture {
-    enum Outcome {
-        case whole
-        /// The data ends before the picture does.
-        case partial
-        case broken
-    }
-
-    /// Decodes the picture.
+    /// Decodes the picture. A wrong Adler-32 of its data does not matter, and neither do bytes after them, as in browsers.
     ///
     /// - Parameters:
+    ///   - parts: The compressed pixels.
     ///   - head: From ``PNGHeader/head(width:height:)``.
     ///   - target: Room for `width * height` words of R, G, B, A.
-    ///   - nextPart: The next part of the compressed pixels; nil at the end.
+    /// - Returns: Whether all pixels could be decoded.
     /// - Throws: ``TranscodeError/outOfMemory``.
     static func decode(
-        head: [UInt8], width: Int, height: Int, into target: UnsafeMutablePointer<UInt32>,
-        _ nextPart: () -> UnsafeRawBufferPointer?
-    ) throws(TranscodeError) -> Outcome {
+        _ parts: [UnsafeRawBufferPointer], head: [UInt8], width: Int, height: Int, into target: UnsafeMutablePointer<UInt32>
+    ) throws(TranscodeError) -> Bool {
+        // libpng discards the row in whose last bytes zlib finds a wrong Adler-32, and Debian 13 builds it without the option that
+        // ignores one. If each byte arrives alone, all rows are complete before the Adler-32 is read.
+        for length in [Int.max, 1]
+        where try decode(parts, in: length, head: head, width: width, height: height, into: target) { return true }
+        return false
+    }
+
+    /// - Parameter length: The bytes that libpng gets at a time.
+    private static func decode(
+        _ parts: [UnsafeRawBufferPointer], in length: Int, head: [UInt8], width: Int, height: Int,
+        into target: UnsafeMutablePointer<UInt32>
+    ) throws(TranscodeError) -> Bool {
         var reader = gifreel_png()
         // libpng keeps the address of the reader.
         return try withUnsafeMutablePointer(to: &reader) { reader throws(TranscodeError) in
-            guard try check(gifreel_png_open(reader, target, UInt32(width), UInt32(height))) else { return .broken }
+            guard try check(gifreel_png_open(reader, target, UInt32(width), UInt32(height))) else { return false }
             defer { gifreel_png_close(reader) }
             let checksum = PNGHeader.bytes(0)
             var isFine = try push(reader, head)
-            while isFine, gifreel_png_is_complete(reader) == 0, let part = nextPart() {
+            for part in parts where isFine && gifreel_png_is_complete(reader) == 0 {
                 isFine = try push(reader, PNGHeader.bytes(UInt32(part.count)) + PNGHeader.bytes(PNGChunk.data))
-                if isFine, let start = part.baseAddress { isFine = try check(gifreel_png_push(reader, start, part.count)) }
-                if isFine { isFine = try push(reader, checksum) }
+                var rest = part[...]
+                while isFine, !rest.isEmpty, gifreel_png_is_complete(reader) == 0 {
+                    let next = UnsafeRawBufferPointer(rebasing: rest.prefix(length))
+                    isFine = try check(gifreel_png_push(reader, next.baseAddress, next.count))
+                    rest = rest.dropFirst(next.count)
+                }
+                if isFine, rest.isEmpty { isFine = try push(reader, checksum) }
             }
-            return gifreel_png_is_complete(reader) != 0 ? .whole : isFine ? .partial : .broken
+            return gifreel_png_is_complete(reader) != 0
         }
     }
 
