@@ -167,7 +167,7 @@ let package = Package(
         .testTarget(name: "SystemIOTests", dependencies: ["SystemIO", "TestSupport"], swiftSettings: strict),
         .testTarget(
             name: "MediaTests", dependencies: ["Media", "SystemIO", "TestSupport", "CZlib"],
-            exclude: ["Fuzzing/Corpus", "Fuzzing/gif.dict", "Fuzzing/apng.dict", "Fuzzing/webp.dict"],
+            exclude: ["Fuzzing/Corpus", "Fuzzing/gif.dict", "Fuzzing/apng.dict", "Fuzzing/webp.dict", "Fuzzing/clip.dict"],
             swiftSettings: strict),
         .testTarget(name: "SandboxTests", dependencies: ["Sandbox", "CLinux", "TestSupport"], swiftSettings: strict),
         .testTarget(

@@ -3,12 +3,13 @@ import Testing
 
 @testable import Media
 
-@Suite("Mutated APNGs and WebPs end in a result or an error") struct SourceFuzzTests {
+@Suite("Mutated sources end in a result or an error") struct SourceFuzzTests {
     private typealias Check = (UnsafeRawBufferPointer) -> String?
 
     private static var targets: [(name: String, seeds: [[UInt8]], check: Check)] {
         [
             ("apng", SourceSeeds.apng, SourceInvariants.apng), ("webp", SourceSeeds.webp, SourceInvariants.webp),
+            ("clip", ClipSeeds.all, ClipInvariants.violation),
         ]
     }
 

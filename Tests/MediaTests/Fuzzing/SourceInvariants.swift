@@ -17,7 +17,8 @@ enum SourceInvariants {
     /// The first invariant that does not hold for a WebP.
     static func webp(_ bytes: UnsafeRawBufferPointer) -> String? { violation(bytes, by: WebPReader.self) }
 
-    private static func violation<Decoder: AnimationDecoder & ~Copyable>(
+    /// The first invariant of reading and composing that does not hold.
+    static func violation<Decoder: AnimationDecoder & ~Copyable>(
         _ bytes: UnsafeRawBufferPointer, by decoder: Decoder.Type
     ) -> String? {
         _ = SourceFormat(of: bytes)?.isAnimation(bytes)
