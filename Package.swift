@@ -196,8 +196,8 @@ let package = Package(
         .testTarget(
             name: "RenditionsTests",
             dependencies: [
-                "Renditions", "Cache", "Cluster", "Fetch", "Ledger", "Media", "Sandbox", "Digests", "SystemIO", "TestSupport",
-                .product(name: "Logging", package: "swift-log"),
+                "Renditions", "Cache", "Cluster", "CSQLite", "Fetch", "Ledger", "Media", "Sandbox", "Digests", "SystemIO",
+                "TestSupport", .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),
         // The core and the cache on a simulated disk, clock and scheduler.

@@ -101,6 +101,11 @@ package final class Cache: Sendable {
 
     // MARK: Looking up
 
+    /// The present version. What a look-up has found is valid while the version is still the one noted before it. Never waits for a disk.
+    package var version: CacheVersion {
+        CacheVersion(epoch: context.purges.epoch, commits: context.store.commitCount)
+    }
+
     /// The rendition that an alias leads to, if it is in use and its file open. Never waits for a disk.
     package func hotAlias(_ key: AliasKey) -> CachedRendition? {
         hot.use(key)
@@ -124,7 +129,7 @@ package final class Cache: Sendable {
 
     /// The rendition that an alias leads to, as above.
     ///
-    /// - Throws: ``CacheError/busy`` if too many look-ups wait: whether there is one is unknown.
+    /// - Throws: ``CacheError/busy`` if too many look-ups wait or the cache is closed: whether there is one is unknown.
     package func look(for key: AliasKey, isFirstLook: Bool) async throws(CacheError) -> CachedRendition? {
         if let found = hotAlias(key) { return found }
         return try await lookUp(isFirstLook: isFirstLook) { finder throws(RenditionFinder.Unverified) in
@@ -132,22 +137,31 @@ package final class Cache: Sendable {
         }
     }
 
-    /// The rendition with that id, from memory, or from the database and the disk on a thread of the cache.
+    /// The rendition with that id, from memory, or from the database and the disk on a thread of the cache. Nil if too many look-ups
+    /// wait, too.
     ///
     /// - Parameter isFirstLook: False if nothing should be counted as a miss.
     package func object(_ id: ObjectID, isFirstLook: Bool) async -> CachedRendition? {
+        (try? await look(for: id, isFirstLook: isFirstLook)) ?? nil
+    }
+
+    /// The rendition with that id, as above.
+    ///
+    /// - Throws: ``CacheError/busy`` if too many look-ups wait or the cache is closed: whether there is one is unknown.
+    package func look(for id: ObjectID, isFirstLook: Bool) async throws(CacheError) -> CachedRendition? {
         if let found = hotObject(id) { return found }
-        let found = try? await lookUp(isFirstLook: isFirstLook) { finder throws(RenditionFinder.Unverified) in
+        return try await lookUp(isFirstLook: isFirstLook) { finder throws(RenditionFinder.Unverified) in
             try finder.rendition(with: id)
         }
-        return found ?? nil
     }
 
     /// The rendition with that id, for the client that uploaded its source. Records the upload, so that a purge of a URL with the
     /// same bytes leaves the object. If the record cannot be written, the rendition is returned all the same.
-    package func uploadedObject(_ id: ObjectID) async -> CachedRendition? {
+    ///
+    /// - Throws: ``CacheError/busy`` if too much work waits or the cache is closed: whether there is one is unknown.
+    package func uploadedObject(_ id: ObjectID) async throws(CacheError) -> CachedRendition? {
         if let found = hotObject(id), found.object.isUploaded { return found }
-        return (try? count(await publishers.run { [publisher] in publisher.recordUpload(of: id) }, isFirstLook: true)) ?? nil
+        return try count(await publishers.run { [publisher] in publisher.recordUpload(of: id) }, isFirstLook: true)
     }
 
     /// Looks up on a thread for look-ups, or, if a large file has to be hashed, on one for that, so that no miss waits for it.

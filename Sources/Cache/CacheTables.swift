@@ -173,9 +173,9 @@ struct CacheTables {
 
     // MARK: Adding
 
-    /// Adds an object. Its id must have no live row.
+    /// Adds an object. A row with its id must not have a file.
     func insert(_ record: ObjectRecord, _ sequence: Int64) throws {
-        // One that is purged and not swept yet.
+        // One that is purged and not swept yet, or whose file is missing.
         try database.run("DELETE FROM objects WHERE id = ?", [record.id.bytes])
         try database.run(
             "INSERT INTO objects VALUES (?, ?, ?, ?, ?, ?, ?, 0, ?)",

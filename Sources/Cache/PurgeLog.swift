@@ -52,6 +52,13 @@ package struct Epoch: Sendable, Hashable, Comparable {
     }
 }
 
+/// A state of the cache: it changes with each rendition that is stored and with each purge, but not with evictions. Valid within one run
+/// of the server.
+package struct CacheVersion: Sendable, Equatable {
+    package let epoch: Epoch
+    let commits: Int64
+}
+
 /// The latest purges, in order. It decides whether a purge overtook a piece of work.
 ///
 /// Bounded: when it is full, the oldest purges are dropped, and work begun before them counts as overtaken whatever its source.

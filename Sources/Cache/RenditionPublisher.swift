@@ -104,12 +104,6 @@ struct RenditionPublisher: Sendable {
         context.reached(.publishMeasured)
         if !job.storing { return .success(unstored(job, record, because: .unwanted)) }
         if let reason = job.staged.reason { return .success(unstored(job, record, because: reason)) }
-        // The look-up removes a stored object that is damaged, so that the new file replaces it.
-        if let present = try? finder.storedObject(job.id, in: store),
-            let outcome = recordReference(job.alias, to: present, epoch: job.epoch, in: store)
-        {
-            return .success(outcome)
-        }
         do throws(UnstoredReason) {
             guard job.staged.files === store.directory.objects else { throw .directoryLost }
             guard record.length <= context.configuration.maxBytes else { throw .tooLarge }
@@ -165,7 +159,13 @@ struct RenditionPublisher: Sendable {
 
     private func addNew(_ job: PublishJob, _ record: ObjectRecord, to store: Store) throws(UnstoredReason) -> PublishOutcome {
         var epoch = job.epoch
-        let committed = try store.commit(job, record) { isWanted(job.alias, job.id, &epoch) }
+        var committed = try store.commit(job, record) { isWanted(job.alias, job.id, &epoch) }
+        var present: StoredObject?
+        if !committed.isNew {
+            present = try? finder.open(committed.row, in: store, epoch: epoch)
+            // Its file was missing or damaged, so it was removed.
+            if present == nil { committed = try store.commit(job, record) { isWanted(job.alias, job.id, &epoch) } }
+        }
         context.reached(.publishCommitted)
         let counters = context.counters
         counters.isStoring.store(true, ordering: .relaxed)
@@ -179,7 +179,7 @@ struct RenditionPublisher: Sendable {
             counters.publishedBytes.count(record.length)
             if job.alias == nil { object.markUploaded() }
             context.hot.insert(object, epoch: epoch)
-        } else if let present = try? finder.open(committed.row, in: store, epoch: epoch) {
+        } else if let present {
             object = present
             if job.alias == nil { object.markUploaded() }
         } else {

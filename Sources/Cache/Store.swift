@@ -81,6 +81,8 @@ final class Store: Sendable {
     /// Objects up to this sequence are held.
     private let held = Atomic<Int64>(0)
     private let lost = Atomic(false)
+    /// The number of objects and aliases recorded so far; see ``CacheVersion``.
+    private let commits = Atomic<Int64>(0)
 
     /// Opens and locks the directory. Begins with an empty cache if the ledger is missing or damaged.
     ///
@@ -187,6 +189,9 @@ final class Store: Sendable {
             held.store(doubts.held, ordering: .relaxed)
         }
     }
+
+    /// Changes after each object or alias that is recorded. Never waits for a disk.
+    var commitCount: Int64 { commits.load(ordering: .acquiring) }
 
     /// Why nothing can be stored; nil if something can. Never waits for a disk.
     var refusal: UnstoredReason? {
@@ -373,22 +378,9 @@ final class Store: Sendable {
         try state.withLock { state throws(UnstoredReason) in
             if let refusal { throw refusal }
             guard isWanted() else { throw .purged }
-            let present: ObjectRow?
-            do throws(LedgerError) {
-                present = try ledger.read { try CacheTables($0).objectRow(record.id) }
-            } catch {
-                // The row may be there: its file must not be replaced.
-                note(error, &state)
-                throw UnstoredReason(error)
-            }
-            if let present {
+            if let present = try nameFile(job.staged, record, &state) {
                 let alias = try refer(job.alias, to: present.sequence, &state)
                 return CommittedObject(row: present, aliasSequence: alias, isNew: false)
-            }
-            do throws(SystemError) {
-                try nameFile(job.staged, record, &state)
-            } catch {
-                throw UnstoredReason(error)
             }
             let object = state.sequence + 1
             state.sequence += 2
@@ -406,6 +398,7 @@ final class Store: Sendable {
                 removeFile(FileName(id: record.id, fileExtension: record.fileExtension), &state)
                 throw UnstoredReason(error)
             }
+            commits.add(1, ordering: .releasing)
             return CommittedObject(
                 row: ObjectRow(sequence: object, record: record, isUploaded: job.alias == nil),
                 aliasSequence: job.alias == nil ? 0 : object + 1, isNew: true)
@@ -442,23 +435,47 @@ final class Store: Sendable {
         } catch {
             throw UnstoredReason(error)
         }
+        commits.add(1, ordering: .releasing)
         return alias == nil ? 0 : sequence
     }
 
-    private func nameFile(_ staged: StagedFile, _ record: ObjectRecord, _ state: inout State) throws(SystemError) {
+    /// Gives a file its name, durably. The name shows whether the object may be stored already, so the usual new object needs no query.
+    ///
+    /// - Returns: The row of the object if it is stored already; its file stays.
+    private func nameFile(
+        _ staged: StagedFile, _ record: ObjectRecord, _ state: inout State
+    ) throws(UnstoredReason) -> ObjectRow? {
         let files = directory.objects
         do throws(SystemError) {
             try files.link(staged, as: record.id, record.fileExtension)
         } catch  where error.code == EEXIST {
+            if let present = try currentRow(record.id, &state) { return present }
             // A file without a row: left by a crash or a purge.
-            try files.remove(record.id, record.fileExtension)
-            try files.link(staged, as: record.id, record.fileExtension)
+            do throws(SystemError) {
+                try files.remove(record.id, record.fileExtension)
+                try files.link(staged, as: record.id, record.fileExtension)
+            } catch {
+                throw UnstoredReason(error)
+            }
+        } catch {
+            throw UnstoredReason(error)
         }
         do throws(SystemError) {
             try files.syncNames(beside: record.id)
         } catch {
             removeFile(FileName(id: record.id, fileExtension: record.fileExtension), &state)
-            throw error
+            throw UnstoredReason(error)
+        }
+        return nil
+    }
+
+    /// The row of an object whose file is about to be replaced.
+    private func currentRow(_ id: ObjectID, _ state: inout State) throws(UnstoredReason) -> ObjectRow? {
+        do throws(LedgerError) {
+            return try ledger.read { try CacheTables($0).objectRow(id) }
+        } catch {
+            note(error, &state)
+            throw UnstoredReason(error)
         }
     }
 

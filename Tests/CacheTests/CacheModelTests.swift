@@ -100,7 +100,7 @@ private struct CacheModel {
                 #expect((outcome != nil) == (model.objects[id] != nil), note)
                 if model.objects[id] != nil { model.link(url, to: id) }
             case 8:
-                #expect((await cache.uploadedObject(id) != nil) == (model.objects[id] != nil), note)
+                #expect((try await cache.uploadedObject(id) != nil) == (model.objects[id] != nil), note)
                 model.upload(id)
             case 9:
                 let renewed = await cache.renew(

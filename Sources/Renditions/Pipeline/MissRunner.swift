@@ -2,6 +2,14 @@ internal import Cache
 internal import Fetch
 internal import Sandbox
 
+/// What the look-up of a request has found before its miss.
+struct EarlierLook: Sendable {
+    /// A rendition whose origin has to be asked.
+    let stored: CachedRendition?
+    /// Noted before the look-up.
+    let version: CacheVersion
+}
+
 /// The steps of a miss, from a request without an answer to the stored rendition.
 ///
 /// The work of one flight: look up again, check failures, admit, join the other nodes, fetch, reuse (from the local cache or the
@@ -21,9 +29,12 @@ struct MissRunner: Sendable {
     let log: ProductionLog
 
     /// Runs a miss. One call per flight.
-    func run(_ request: RenditionRequest, _ flight: Flight) async throws(RenditionError) -> RenditionResult {
-        // An earlier flight may have published between the look-up of the request and the start of this flight.
-        let stored = await cache.alias(request.key, isFirstLook: false)
+    ///
+    /// - Parameter look: The look-up of the request that started the flight; nil if there was none.
+    func run(
+        _ request: RenditionRequest, _ flight: Flight, after look: EarlierLook? = nil
+    ) async throws(RenditionError) -> RenditionResult {
+        let stored = try await lookAgain(request, after: look)
         if let stored, case .fresh = cache.freshness(of: stored) { return RenditionResult(stored, .hit) }
         try state.failures.check(request.key, of: request.source)
         let slot = try state.admission.admit(
@@ -44,6 +55,21 @@ struct MissRunner: Sendable {
             throw .remembered(error, remaining: remaining)
         } catch {
             throw error
+        }
+    }
+
+    /// Looks up again if an earlier flight may have published, or a purge was made, between the look-up of the request and the start of
+    /// this flight.
+    ///
+    /// - Throws: ``RenditionError/overloaded(cause:)`` if too many look-ups wait. A fetch would cost more.
+    private func lookAgain(
+        _ request: RenditionRequest, after look: EarlierLook?
+    ) async throws(RenditionError) -> CachedRendition? {
+        if let look, look.version == cache.version { return look.stored }
+        do throws(CacheError) {
+            return try await cache.look(for: request.key, isFirstLook: false)
+        } catch {
+            throw RenditionError(error)
         }
     }
 

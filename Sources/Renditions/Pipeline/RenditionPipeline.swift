@@ -90,12 +90,12 @@ package struct RenditionPipeline: Sendable {
     package func find(_ request: RenditionRequest) async throws(RenditionError) -> RenditionResult {
         switch try await lookUp(request) {
         case .usable(let stored): return stored
-        case .none: return try await findAfresh(request)
-        case .unconfirmed(let stored, let epoch):
+        case .none(let look): return try await findAfresh(request, after: look)
+        case .unconfirmed(let stored, let look):
             do throws(RenditionError) {
-                return try await findAfresh(request, within: Self.confirmationLimit)
+                return try await findAfresh(request, after: look, within: Self.confirmationLimit)
             } catch {
-                return try answer(stored, since: epoch, to: request, after: error)
+                return try answer(stored, since: look.version.epoch, to: request, after: error)
             }
         }
     }
@@ -121,9 +121,9 @@ package struct RenditionPipeline: Sendable {
     ///
     /// - Parameter limit: The longest wait; nil for that of the settings.
     private func findAfresh(
-        _ request: RenditionRequest, within limit: Duration? = nil
+        _ request: RenditionRequest, after look: EarlierLook, within limit: Duration? = nil
     ) async throws(RenditionError) -> RenditionResult {
-        if let lastFrame = await redirectPastEnd(request) { return try await find(lastFrame) }
+        if let lastFrame = try await redirectPastEnd(request) { return try await find(lastFrame) }
         try state.failures.check(request.key, of: request.source)
         if request.isOnlyFromStore { throw .notStored }
         try request.allowance.use()
@@ -131,7 +131,7 @@ package struct RenditionPipeline: Sendable {
             for: FlightKey(request), urgency: request.urgency, client: request.client, outlivesCallers: limit != nil,
             within: limit, watch: request.watch
         ) {
-            flight async throws(RenditionError) in try await misses.run(request, flight)
+            flight async throws(RenditionError) in try await misses.run(request, flight, after: look)
         }
         return RenditionResult(result, joined: joined)
     }
@@ -145,18 +145,20 @@ package struct RenditionPipeline: Sendable {
     package func findOrFollow(_ request: RenditionRequest) async throws(RenditionError) -> FollowedResult {
         switch try await lookUp(request) {
         case .usable(let stored): return .rendition(stored)
-        case .none: return try await follow(request)
-        case .unconfirmed(let stored, let epoch):
+        case .none(let look): return try await follow(request, after: look)
+        case .unconfirmed(let stored, let look):
             do throws(RenditionError) {
-                return try await follow(request)
+                return try await follow(request, after: look)
             } catch {
-                return .rendition(try answer(stored, since: epoch, to: request, after: error))
+                return .rendition(try answer(stored, since: look.version.epoch, to: request, after: error))
             }
         }
     }
 
     /// Follows the source of a rendition that is not stored; see ``findOrFollow(_:)``.
-    private func follow(_ request: RenditionRequest) async throws(RenditionError) -> FollowedResult {
+    private func follow(
+        _ request: RenditionRequest, after look: EarlierLook
+    ) async throws(RenditionError) -> FollowedResult {
         if let failure = state.failures.failure(of: request.key, of: request.source) {
             guard let alternative = request.alternative else { throw failure }
             let answer = try await findOrFollow(request.with(alternative))
@@ -170,7 +172,7 @@ package struct RenditionPipeline: Sendable {
         var request = request
         request.followsSource = true
         let buffer = try state.admission.reserve(bytes: FollowedSource.pieceLimit)
-        return try await race(request, loader.follow(request.source), buffer).get()
+        return try await race(request, after: look, loader.follow(request.source), buffer).get()
     }
 
     /// Returns the source itself in place of a rendition that cannot be produced. No cache may store that answer, because another
@@ -200,7 +202,7 @@ package struct RenditionPipeline: Sendable {
     package func stored(_ request: RenditionRequest) async -> CachedRendition? {
         let stored = await usable(await cache.alias(request.key, isFirstLook: false), request.rendition)
         guard let stored else {
-            guard let lastFrame = await redirectPastEnd(request) else { return nil }
+            guard let lastFrame = try? await redirectPastEnd(request) else { return nil }
             return await self.stored(lastFrame)
         }
         return isExpired(stored) ? nil : stored
@@ -208,7 +210,8 @@ package struct RenditionPipeline: Sendable {
 
     /// Whether a request for an upload's rendition would be answered at once.
     package func isStored(_ request: UploadRequest) async -> Bool {
-        await usable(await cache.uploadedObject(request.id), request.rendition) != nil
+        guard let stored = try? await cache.uploadedObject(request.id) else { return false }
+        return await usable(stored, request.rendition) != nil
     }
 
     /// Whether an attempt to produce a rendition failed so recently that no other is made.
@@ -227,14 +230,14 @@ package struct RenditionPipeline: Sendable {
 
     /// Runs the flight of a miss, and returns what comes first: its result, or the first bytes of the source.
     private func race(
-        _ request: RenditionRequest, _ arriving: ArrivingSource, _ buffer: AdmittedMemory
+        _ request: RenditionRequest, after look: EarlierLook, _ arriving: ArrivingSource, _ buffer: AdmittedMemory
     ) async -> Result<FollowedResult, RenditionError> {
         let race = SourceRace(arriving: arriving, source: request.source, rules: policy.originRules, buffer: buffer)
         return await race.run { () async throws(RenditionError) in
             let (result, joined) = try await state.flights.value(
                 for: FlightKey(request), urgency: request.urgency, client: request.client, outlivesCallers: true
             ) { flight async throws(RenditionError) in
-                try await runMissBehindResponse(request, flight)
+                try await runMissBehindResponse(request, flight, after: look)
             }
             return RenditionResult(result, joined: joined)
         }
@@ -242,10 +245,10 @@ package struct RenditionPipeline: Sendable {
 
     /// Runs a miss whose callers may have left with the source, so that an error has to be logged here.
     private func runMissBehindResponse(
-        _ request: RenditionRequest, _ flight: Flight
+        _ request: RenditionRequest, _ flight: Flight, after look: EarlierLook? = nil
     ) async throws(RenditionError) -> RenditionResult {
         do throws(RenditionError) {
-            return try await misses.run(request, flight)
+            return try await misses.run(request, flight, after: look)
         } catch {
             if error != .cancelled { log.failed(request, error) }
             throw error
@@ -255,9 +258,13 @@ package struct RenditionPipeline: Sendable {
     /// Returns the rendition of an uploaded source, as above.
     package func find(_ request: UploadRequest) async throws(RenditionError) -> RenditionResult {
         await state.catchUp.wait(until: Self.catchUpLimit)
-        if let stored = await usable(await cache.uploadedObject(request.id), request.rendition) {
-            return RenditionResult(stored, .hit)
+        let found: CachedRendition?
+        do throws(CacheError) {
+            found = try await cache.uploadedObject(request.id)
+        } catch {
+            throw RenditionError(error)
         }
+        if let stored = await usable(found, request.rendition) { return RenditionResult(stored, .hit) }
         try request.allowance.use()
         let (result, joined) = try await state.uploadFlights.value(
             for: request.id, urgency: request.urgency, client: request.client, watch: request.watch
@@ -273,13 +280,18 @@ package struct RenditionPipeline: Sendable {
     ///   - allowance: Used before the shared tier is asked, because ids without an object cost a request each.
     ///   - isOnlyFromStore: Whether the shared tier is not asked.
     /// - Throws: ``RenditionError/rateLimited(retryAfter:)`` if the client has used up its allowance,
-    ///   ``RenditionError/storageFailed(cause:)`` if the shared tier cannot tell.
+    ///   ``RenditionError/storageFailed(cause:)`` if the shared tier cannot tell, ``RenditionError/overloaded(cause:)`` if too many
+    ///   look-ups wait.
     package func object(
         _ id: ObjectID, fileExtension: String, allowance: MissAllowance, isOnlyFromStore: Bool = false
     ) async throws(RenditionError) -> CachedRendition? {
         // No origin can confirm an object.
         await state.catchUp.wait(until: policy.objectCatchUpLimit)
-        if let stored = await cache.object(id, isFirstLook: true) { return stored }
+        do throws(CacheError) {
+            if let stored = try await cache.look(for: id, isFirstLook: true) { return stored }
+        } catch {
+            throw RenditionError(error)
+        }
         if isOnlyFromStore { throw .notStored }
         guard let sharing else { return nil }
         try allowance.use()
@@ -300,9 +312,9 @@ package struct RenditionPipeline: Sendable {
 
     private enum LookUp {
         case usable(RenditionResult)
-        /// May be used if the origin does not answer, and no purge has come since the epoch.
-        case unconfirmed(CachedRendition, Epoch)
-        case none
+        /// May be used if the origin does not answer, and no purge has come since the look-up.
+        case unconfirmed(CachedRendition, EarlierLook)
+        case none(EarlierLook)
     }
 
     /// The time after a start in which requests wait for the purges that this node missed. After it, the origin is asked.
@@ -313,31 +325,35 @@ package struct RenditionPipeline: Sendable {
     /// - Throws: ``RenditionError/overloaded(cause:)`` if too many look-ups wait. A miss would cost more.
     private func lookUp(_ request: RenditionRequest) async throws(RenditionError) -> LookUp {
         await state.catchUp.wait(until: Self.catchUpLimit)
-        // That of the rendition may be older than the event that made it unconfirmed.
-        let epoch = cache.epoch(for: request.source.canonical)
+        // The epoch of the rendition may be older than the event that made it unconfirmed.
+        let version = cache.version
         let found: CachedRendition?
         do throws(CacheError) {
             found = try await cache.look(for: request.key, isFirstLook: true)
         } catch {
             throw RenditionError(error)
         }
-        guard let stored = await usable(found, request.rendition) else { return .none }
+        let stored = await usable(found, request.rendition)
+        let look = EarlierLook(stored: stored, version: version)
+        guard let stored else { return .none(look) }
         switch cache.freshness(of: stored) {
         case .fresh:
             return .usable(RenditionResult(stored, .hit))
         case .stale where stored.isOfIncompleteSource:
-            return .none
+            return .none(look)
         case .stale(let age):
             let failure = state.failures.failure(of: request.key, of: request.source)
             // Another request, or another node, has found that the origin does not have the source.
-            if case .remembered(let cause, _) = failure, await misses.forgets(request.source, after: cause) { return .none }
+            if case .remembered(let cause, _) = failure, await misses.forgets(request.source, after: cause) {
+                return .none(look)
+            }
             // An origin that is known to fail is not asked again.
             if failure == nil { renewBehindResponse(request) }
             return .usable(RenditionResult(stored, .stale(age)))
         case .unconfirmed:
-            return stored.isOfIncompleteSource ? .none : .unconfirmed(stored, epoch)
+            return stored.isOfIncompleteSource ? .none(look) : .unconfirmed(stored, look)
         case .expired:
-            return .none
+            return .none(look)
         }
     }
 
@@ -353,14 +369,20 @@ package struct RenditionPipeline: Sendable {
 
     /// The request for the poster of the last frame, if cached facts show that the requested frame is past the end. All such
     /// requests share one alias.
-    private func redirectPastEnd(_ request: RenditionRequest) async -> RenditionRequest? {
+    ///
+    /// - Throws: ``RenditionError/overloaded(cause:)`` if too many look-ups wait.
+    private func redirectPastEnd(_ request: RenditionRequest) async throws(RenditionError) -> RenditionRequest? {
         guard let last = request.rendition.pastEnd, last != request.rendition,
             let frame = request.rendition.options.frame.number
         else { return nil }
         let redirected = request.with(last)
-        guard let stored = await cache.alias(redirected.key, isFirstLook: false),
-            let facts = RenditionFacts(stored: stored.facts), facts.frames <= frame
-        else { return nil }
+        let found: CachedRendition?
+        do throws(CacheError) {
+            found = try await cache.look(for: redirected.key, isFirstLook: false)
+        } catch {
+            throw RenditionError(error)
+        }
+        guard let stored = found, let facts = RenditionFacts(stored: stored.facts), facts.frames <= frame else { return nil }
         return isExpired(stored) ? nil : redirected
     }
 

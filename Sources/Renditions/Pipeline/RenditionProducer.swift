@@ -15,7 +15,7 @@ struct RenditionProducer: Sendable {
 
     /// Returns the rendition if it is stored already, else converts the source and publishes the file.
     func produce(_ production: Production, _ flight: Flight) async throws(RenditionError) -> RenditionResult {
-        if let result = await reuse(production) { return result }
+        if let result = try await reuse(production) { return result }
         if let result = await sharing?.load(production) { return result }
         if production.rendition.format == .original { return try await publishOriginal(production) }
         let conversion = try await traced(production, flight)
@@ -24,7 +24,8 @@ struct RenditionProducer: Sendable {
             conversion.report.result.frames <= frame
         {
             finished = finished.pastEnd(as: last, lastFrame: conversion.report.result.frames - 1)
-            if let result = await reuse(finished) { return result }
+            // The conversion is done, so a cache that has too much work to look it up is no reason to fail.
+            if let result = try? await reuse(finished) { return result }
         }
         let outcome = try await publish(
             conversion.file, finished,
@@ -53,16 +54,21 @@ struct RenditionProducer: Sendable {
     }
 
     /// Returns the object if it is stored, produced earlier from the same bytes for another URL, and links the alias to it.
-    private func reuse(_ production: Production) async -> RenditionResult? {
-        let outcome: PublishOutcome?
-        if let alias = production.alias(with: []) {
-            outcome = await link(alias, production)
-        } else if production.source.origin == nil {
-            outcome = await cache.uploadedObject(production.id).map { .existing($0) }
-        } else {
-            outcome = await cache.object(production.id, isFirstLook: false).map { .existing($0) }
+    ///
+    /// - Throws: ``RenditionError/overloaded(cause:)`` if the cache has too much work to look it up.
+    private func reuse(_ production: Production) async throws(RenditionError) -> RenditionResult? {
+        if let alias = production.alias(with: []) { return await link(alias, production).map(production.result) }
+        do throws(CacheError) {
+            let stored =
+                if production.source.origin == nil {
+                    try await cache.uploadedObject(production.id)
+                } else {
+                    try await cache.look(for: production.id, isFirstLook: false)
+                }
+            return stored.map { production.result(.existing($0)) }
+        } catch {
+            throw RenditionError(error)
         }
-        return outcome.map(production.result)
     }
 
     /// Links the alias to the object; nil if there is no such object.

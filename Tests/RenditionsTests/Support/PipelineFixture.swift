@@ -1,6 +1,6 @@
-import Cache
 import Digests
 import Foundation
+import Ledger
 import Logging
 import Media
 import Synchronization
@@ -8,6 +8,7 @@ import SystemIO
 import Testing
 import TestSupport
 
+@testable import Cache
 @testable import Fetch
 @testable import Renditions
 @testable import Sandbox
@@ -53,15 +54,17 @@ final class PipelineFixture: Sendable {
     /// Runs `body` with a pipeline, and removes its files.
     static func run(
         jobs: Int = 64, rules: OriginRules = OriginRules(), gates: Gates = Gates(), tier: (any SharedTier)? = nil,
-        coordinator: (any NodeCoordinator)? = nil, _ body: (PipelineFixture) async throws -> Void
+        coordinator: (any NodeCoordinator)? = nil, threads: CacheThreads = .system,
+        _ body: (PipelineFixture) async throws -> Void
     ) async throws {
-        let fixture = try PipelineFixture(jobs, rules, gates, tier, coordinator)
+        let fixture = try PipelineFixture(jobs, rules, gates, tier, coordinator, threads)
         defer { fixture.close() }
         try await body(fixture)
     }
 
     private init(
-        _ jobs: Int, _ rules: OriginRules, _ gates: Gates, _ tier: (any SharedTier)?, _ coordinator: (any NodeCoordinator)?
+        _ jobs: Int, _ rules: OriginRules, _ gates: Gates, _ tier: (any SharedTier)?, _ coordinator: (any NodeCoordinator)?,
+        _ threads: CacheThreads
     ) throws {
         folder = URL(fileURLWithPath: "/dev/shm").appendingPathComponent("gifreel-pipeline-\(UUID().uuidString)")
         let script = Script()
@@ -73,7 +76,7 @@ final class PipelineFixture: Sendable {
         configuration.minFreeBytes = 0
         configuration.freshFor = 100
         configuration.staleFor = 1000
-        let cache = try Cache(configuration: configuration, clock: clock)
+        let cache = try Cache(configuration: configuration, clock: clock, threads: threads, onStep: nil)
         self.cache = cache
         renditionState = RenditionState(
             RenditionState.Limits(
@@ -129,6 +132,9 @@ final class PipelineFixture: Sendable {
     var fetches: [Fetched] { script.state.withLock { $0.fetches } }
     /// The canonical texts of the renditions that were converted.
     var conversions: [String] { script.state.withLock { $0.conversions } }
+
+    /// The path of the cache's database.
+    var ledgerPath: String { folder.path + "/" + Ledger.fileName }
 
     // MARK: Requests
 
