@@ -2,8 +2,8 @@ package import Ledger
 internal import Synchronization
 package import SystemIO
 
-/// The local store of finished renditions: content-addressed files, their rows in a database, a table of renditions in use, eviction
-/// and purges.
+/// The local store of finished renditions: content-addressed files, their rows in a database, a table of renditions in use,
+/// eviction and purges.
 ///
 /// **Threads.** ``hotAlias(_:)``, ``hotObject(_:)``, ``epoch(for:)``, ``freshness(of:)`` and ``statistics()`` never wait for
 /// a disk and may be called on an I/O thread. The `async` methods work on threads of the cache and block neither the caller's
@@ -11,8 +11,8 @@ package import SystemIO
 ///
 /// **Guarantees.** A returned rendition is complete and as it was published: its length is compared whenever it is opened, its
 /// SHA-256 when it is first opened after a start. After a purge has returned, nothing older that it covers is returned, whatever
-/// was in flight. A rendition whose file is open stays readable after eviction or purge. If the disk fails, a look-up is a miss and
-/// a rendition is not stored, never an error.
+/// was in flight. A rendition whose file is open stays readable after eviction or purge. If the disk fails, a look-up is a miss
+/// and a rendition is not stored, never an error.
 ///
 /// The owner must call ``close()``; until then the cache's threads keep it alive.
 package final class Cache: Sendable {
@@ -101,7 +101,8 @@ package final class Cache: Sendable {
 
     // MARK: Looking up
 
-    /// The present version. What a look-up has found is valid while the version is still the one noted before it. Never waits for a disk.
+    /// The present version. What a look-up has found is valid while the version is still the one noted before it. Never waits for
+    /// a disk.
     package var version: CacheVersion {
         CacheVersion(epoch: context.purges.epoch, commits: context.store.commitCount)
     }
@@ -119,8 +120,8 @@ package final class Cache: Sendable {
         return found
     }
 
-    /// The rendition that an alias leads to, from memory, or from the database and the disk on a thread of the cache. Nil if too many
-    /// look-ups wait, too.
+    /// The rendition that an alias leads to, from memory, or from the database and the disk on a thread of the cache. Nil if too
+    /// many look-ups wait, too.
     ///
     /// - Parameter isFirstLook: False if the same request was counted as a miss before.
     package func alias(_ key: AliasKey, isFirstLook: Bool) async -> CachedRendition? {
@@ -137,8 +138,8 @@ package final class Cache: Sendable {
         }
     }
 
-    /// The rendition with that id, from memory, or from the database and the disk on a thread of the cache. Nil if too many look-ups
-    /// wait, too.
+    /// The rendition with that id, from memory, or from the database and the disk on a thread of the cache. Nil if too many
+    /// look-ups wait, too.
     ///
     /// - Parameter isFirstLook: False if nothing should be counted as a miss.
     package func object(_ id: ObjectID, isFirstLook: Bool) async -> CachedRendition? {
@@ -189,7 +190,8 @@ package final class Cache: Sendable {
         return found
     }
 
-    /// Returns the freshness of the rendition's alias. A rendition found by its id is always fresh: the id stands for the content.
+    /// Returns the freshness of the rendition's alias. A rendition found by its id is always fresh: the id stands for the
+    /// content.
     package func freshness(of rendition: CachedRendition) -> Freshness {
         let configuration = context.configuration
         guard let times = rendition.aliasTimes else { return .fresh(remaining: configuration.freshFor) }
@@ -210,7 +212,8 @@ package final class Cache: Sendable {
 
     /// The renditions of a source that are stored, the newest first, at most ``mostListed``. Does not count as use.
     ///
-    /// - Throws: ``CacheError/busy`` if too many look-ups wait, ``CacheError/closed`` if the database fails or the cache is closed.
+    /// - Throws: ``CacheError/busy`` if too many look-ups wait, ``CacheError/closed`` if the database fails or the cache is
+    ///   closed.
     package func list(of sourceURL: String) async throws(CacheError) -> [ListedRendition] {
         let rows = await lookups.run { [context] in context.store.aliases(of: sourceURL, limit: Self.mostListed) }
         guard let found = rows else { throw .busy }
@@ -359,10 +362,10 @@ package final class Cache: Sendable {
     /// work that was begun before and is published later is not stored. When it returns, that also holds after a power loss.
     ///
     /// - Parameters:
-    ///   - time: For a purge that was made earlier, seconds since 1970: what was fetched or uploaded in a later second stays. Nil for a
-    ///     purge that is made now.
-    ///   - change: A change of other owners' tables, which belongs to the same transaction. If that fails, it is tried again with later
-    ///     ones.
+    ///   - time: For a purge that was made earlier, seconds since 1970: what was fetched or uploaded in a later second stays. Nil
+    ///     for a purge that is made now.
+    ///   - change: A change of other owners' tables, which belongs to the same transaction. If that fails, it is tried again with
+    ///     later ones.
     /// - Throws: ``CacheError/purgeNotDurable(cause:)`` if it holds only until the next start, ``CacheError/closed``.
     package func purge(
         _ scope: PurgeScope, madeAt time: Int64? = nil, with change: @escaping Ledger.Change = { _ in }
@@ -372,10 +375,11 @@ package final class Cache: Sendable {
         return try result.get()
     }
 
-    /// Has the origin of every alias asked again before the alias is used: purges may have been missed. Work that was begun before and
-    /// is published later is not stored.
+    /// Has the origin of every alias asked again before the alias is used: purges may have been missed. Work that was begun
+    /// before and is published later is not stored.
     ///
-    /// It is in force when this returns. It is also in force after a restart, unless the directory cannot be written to until then.
+    /// It is in force when this returns. It is also in force after a restart, unless the directory cannot be written to until
+    /// then.
     ///
     /// - Parameter change: See ``purge(_:madeAt:with:)``.
     package func revalidateAll(_ doubt: MissedPurges = .certain, with change: @escaping Ledger.Change = { _ in }) async {
@@ -387,8 +391,8 @@ package final class Cache: Sendable {
         context.revalidateAll(.certain) { _ in }
     }
 
-    /// Expires every alias, and has objects that are stored found by ``object(_:isFirstLook:)`` only, until ``confirmAliases()``: purges
-    /// may have been made while this node was away. Not recorded. May block.
+    /// Expires every alias, and has objects that are stored found by ``object(_:isFirstLook:)`` only, until ``confirmAliases()``:
+    /// purges may have been made while this node was away. Not recorded. May block.
     package func holdAliases() {
         context.store.holdAliases()
     }
@@ -408,7 +412,8 @@ package final class Cache: Sendable {
         _ = await purgers.run { [context] in context.store.record(change) }
     }
 
-    /// Changes other owners' tables for a rendition, unless its object itself was purged after `epoch`. No purge comes between the two.
+    /// Changes other owners' tables for a rendition, unless its object itself was purged after `epoch`. No purge comes between
+    /// the two.
     ///
     /// - Returns: Whether the change was committed.
     package func record(of object: ObjectID, since epoch: Epoch, _ change: @escaping Ledger.Change) async -> Bool {
@@ -431,8 +436,8 @@ package final class Cache: Sendable {
 
     // MARK: Statistics
 
-    /// The files that the file system of the directory can still take, and all that it can hold. Nil if it has no such limit, or does not
-    /// answer.
+    /// The files that the file system of the directory can still take, and all that it can hold. Nil if it has no such limit, or
+    /// does not answer.
     package func files() -> (free: Int64, all: Int64)? {
         guard let space = try? context.store.directory.space(), let free = space.files else { return nil }
         return (free, space.allFiles)

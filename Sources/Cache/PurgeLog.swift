@@ -52,8 +52,8 @@ package struct Epoch: Sendable, Hashable, Comparable {
     }
 }
 
-/// A state of the cache: it changes with each rendition that is stored and with each purge, but not with evictions. Valid within one run
-/// of the server.
+/// A state of the cache: it changes with each rendition that is stored and with each purge, but not with evictions. Valid within
+/// one run of the server.
 package struct CacheVersion: Sendable, Equatable {
     package let epoch: Epoch
     let commits: Int64

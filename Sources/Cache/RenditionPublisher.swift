@@ -124,8 +124,8 @@ struct RenditionPublisher: Sendable {
         }
     }
 
-    /// The outcome after a failed sync: the page cache may lose what the disk lacks, so the file is not served. Its bytes are copied to
-    /// memory, if they are right.
+    /// The outcome after a failed sync: the page cache may lose what the disk lacks, so the file is not served. Its bytes are
+    /// copied to memory, if they are right.
     private func unsynced(
         _ job: PublishJob, _ record: ObjectRecord, because reason: UnstoredReason
     ) -> Result<PublishOutcome, CacheError> {
@@ -201,8 +201,8 @@ struct RenditionPublisher: Sendable {
         return .unstored(CachedRendition(object: object, alias: job.alias, epoch: job.epoch), reason)
     }
 
-    /// Whether no purge after `epoch` covers the rendition. If none does, updates `epoch` to the current one. The caller holds the
-    /// store's lock, so that no purge can come in between.
+    /// Whether no purge after `epoch` covers the rendition. If none does, updates `epoch` to the current one. The caller holds
+    /// the store's lock, so that no purge can come in between.
     private func isWanted(_ alias: AliasRecord?, _ object: ObjectID, _ epoch: inout Epoch) -> Bool {
         guard !context.purges.overtook(epoch, sourceURL: alias?.sourceURL, object: object) else { return false }
         epoch = context.purges.epoch

@@ -58,8 +58,8 @@ struct MissRunner: Sendable {
         }
     }
 
-    /// Looks up again if an earlier flight may have published, or a purge was made, between the look-up of the request and the start of
-    /// this flight.
+    /// Looks up again if an earlier flight may have published, or a purge was made, between the look-up of the request and the
+    /// start of this flight.
     ///
     /// - Throws: ``RenditionError/overloaded(cause:)`` if too many look-ups wait. A fetch would cost more.
     private func lookAgain(
@@ -130,8 +130,8 @@ struct MissRunner: Sendable {
         }
     }
 
-    /// Removes the stored renditions of a source if its origin has removed it: it says so (410), or answers 404 for longer than the
-    /// grace.
+    /// Removes the stored renditions of a source if its origin has removed it: it says so (410), or answers 404 for longer than
+    /// the grace.
     ///
     /// - Returns: Whether they must not be sent any more, as after a purge.
     func forgets(_ source: SourceURL, after error: RenditionError) async -> Bool {

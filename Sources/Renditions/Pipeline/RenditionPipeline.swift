@@ -179,8 +179,8 @@ package struct RenditionPipeline: Sendable {
     /// attempt may succeed.
     ///
     /// - Returns: Nil if the error concerns the request or the source, or the source cannot be answered either.
-    /// - Throws: ``RenditionError`` for a reason that lies in the client or this server, such as a used-up allowance. Another request
-    ///   may be answered with the source.
+    /// - Throws: ``RenditionError`` for a reason that lies in the client or this server, such as a used-up allowance. Another
+    ///   request may be answered with the source.
     package func original(
         insteadOf error: RenditionError, for request: RenditionRequest
     ) async throws(RenditionError) -> RenditionResult? {
@@ -280,8 +280,8 @@ package struct RenditionPipeline: Sendable {
     ///   - allowance: Used before the shared tier is asked, because ids without an object cost a request each.
     ///   - isOnlyFromStore: Whether the shared tier is not asked.
     /// - Throws: ``RenditionError/rateLimited(retryAfter:)`` if the client has used up its allowance,
-    ///   ``RenditionError/storageFailed(cause:)`` if the shared tier cannot tell, ``RenditionError/overloaded(cause:)`` if too many
-    ///   look-ups wait.
+    ///   ``RenditionError/storageFailed(cause:)`` if the shared tier cannot tell, ``RenditionError/overloaded(cause:)`` if too
+    ///   many look-ups wait.
     package func object(
         _ id: ObjectID, fileExtension: String, allowance: MissAllowance, isOnlyFromStore: Bool = false
     ) async throws(RenditionError) -> CachedRendition? {
@@ -386,8 +386,8 @@ package struct RenditionPipeline: Sendable {
         return isExpired(stored) ? nil : redirected
     }
 
-    /// Whether a rendition must not be answered before the origin has been asked. One of a source that breaks off is never answered
-    /// stale: its source may be whole by now.
+    /// Whether a rendition must not be answered before the origin has been asked. One of a source that breaks off is never
+    /// answered stale: its source may be whole by now.
     private func isExpired(_ stored: CachedRendition) -> Bool {
         switch cache.freshness(of: stored) {
         case .fresh: false

@@ -1,0 +1,251 @@
+internal import Ledger
+internal import SystemIO
+
+/// The changes of a ``Store``, which its lock puts in one order: what was recorded, what could not be recorded yet, and whether
+/// the ledger can be changed at all. Every call may block.
+struct StoreChanges: ~Copyable, Sendable {
+    /// A purge or another event, and the change of other owners' tables that belongs to its transaction.
+    struct Unrecorded {
+        /// Nil if the cache has nothing to record for it any more.
+        var entry: PurgeLog.Entry?
+        /// See ``Cache/purge(_:madeAt:with:)``.
+        var time: Int64?
+        let change: Ledger.Change
+    }
+
+    /// A state of the ledger in which nothing is stored until a repair succeeds.
+    private struct Failure {
+        var isDamage: Bool
+        let cause: String
+        /// Whether an event has said that nothing is stored.
+        var isReported: Bool
+        var attempts = 0
+        var nextAttempt: UInt64 = 0
+    }
+
+    let directory: CacheDirectory
+    let ledger: Ledger
+    let status: StoreStatus
+    private let clock: CacheClock
+    private let report: @Sendable (CacheEvent) -> Void
+    private let onFailure: @Sendable () -> Void
+    /// The latest sequence.
+    private(set) var sequence: Int64
+    var hand: EvictionHand
+    /// Where the search for unused aliases stopped.
+    var aliasHand: Int64 = 0
+    /// Changes that are in force and not recorded.
+    private var unrecorded: [Unrecorded]
+    /// Objects whose files are removed and whose rows could not be removed yet.
+    private var removedRows: Set<Int64> = []
+    private var failure: Failure?
+    /// The number of times that a file without a row may have been left, and of those before the start of the latest scan that
+    /// has ended.
+    private var possibleOrphans: Int
+    private var scannedOrphans = 0
+    private(set) var isClosed = false
+
+    /// - Parameters:
+    ///   - failure: The error of the ledger at the start, which was reported.
+    ///   - unfinished: Purges that could not be continued for that reason.
+    ///   - See ``Store/init(path:owners:clock:report:onFailure:)`` for the others.
+    init(
+        _ recorded: CacheState, in directory: CacheDirectory, _ ledger: Ledger, _ status: StoreStatus, failure: LedgerError?,
+        unfinished: [PurgeScope], clock: CacheClock, report: @escaping @Sendable (CacheEvent) -> Void,
+        onFailure: @escaping @Sendable () -> Void
+    ) {
+        self.directory = directory
+        self.ledger = ledger
+        self.status = status
+        self.clock = clock
+        self.report = report
+        self.onFailure = onFailure
+        sequence = recorded.sequence
+        hand = EvictionHand(at: recorded.hand)
+        unrecorded = unfinished.map { Unrecorded(entry: .purge($0), change: { _ in }) }
+        self.failure = failure.map { Failure(isDamage: $0.kind == .damage, cause: $0.description, isReported: true) }
+        possibleOrphans = recorded.isClean ? 0 : 1
+    }
+
+    /// Records that every file has a row, closes the ledger, and unlocks the directory. A second call does nothing.
+    mutating func close() {
+        guard !isClosed else { return }
+        if !unrecorded.isEmpty { _ = try? record() }
+        isClosed = true
+        status.setRefusal(.unavailable)
+        let (hand, isClean) = (hand.position, possibleOrphans <= scannedOrphans && removedRows.isEmpty)
+        // On a full disk this may fail. Then the next start compares files and rows.
+        _ = try? ledger.write(.full) { try CacheTables($0).setClean(isClean, hand: hand) }
+        ledger.close()
+        directory.unlock()
+    }
+
+    // MARK: Transactions
+
+    /// Reads rows. Notes damage.
+    mutating func read<Result>(_ body: (CacheTables) throws -> Result) throws(LedgerError) -> Result {
+        do throws(LedgerError) {
+            return try ledger.read { try body(CacheTables($0)) }
+        } catch {
+            if error.kind == .damage { note(error) }
+            throw error
+        }
+    }
+
+    /// Changes rows in one transaction. Notes every error.
+    mutating func change<Result>(
+        _ durability: Ledger.Durability = .normal, _ body: (CacheTables) throws -> Result
+    ) throws(LedgerError) -> Result {
+        let sequence = sequence
+        do throws(LedgerError) {
+            let (result, totals) = try ledger.write(durability) { database in
+                let tables = CacheTables(database)
+                let result = try body(tables)
+                try tables.setSequence(sequence)
+                return (result, try tables.state().totals)
+            }
+            status.totals = totals
+            return result
+        } catch {
+            note(error)
+            throw error
+        }
+    }
+
+    /// The sequences of `count` new rows, of which the last is the latest one then.
+    mutating func takeSequences(_ count: Int64) -> Int64 {
+        defer { sequence += count }
+        return sequence + 1
+    }
+
+    // MARK: Failures
+
+    /// Stops storing after an error of the ledger, until ``repair()`` succeeds.
+    mutating func note(_ error: LedgerError) {
+        guard error.kind != .closed, !isClosed else { return }
+        let isDamage = error.kind == .damage
+        if failure == nil || isDamage && failure?.isDamage == false {
+            // A damaged ledger is replaced at once, and that has an event of its own.
+            let wasReported = failure?.isReported ?? false
+            failure = Failure(isDamage: isDamage, cause: error.description, isReported: wasReported || !isDamage)
+            if !isDamage { report(.storingStopped(cause: error.description)) }
+        }
+        status.setRefusal(UnstoredReason(error))
+        onFailure()
+    }
+
+    /// Tries to end a failure: replaces a damaged ledger, and records what could not be recorded.
+    ///
+    /// - Returns: Whether the ledger was replaced, so that nothing is stored any more.
+    mutating func repair() -> Bool {
+        guard var attempt = failure, !isClosed else { return false }
+        let now = clock.monotonicNanoseconds()
+        guard now >= attempt.nextAttempt else { return false }
+        // One second at first, one minute at most.
+        attempt.nextAttempt = now + min(1 << min(UInt64(attempt.attempts), 6), 60) * 1_000_000_000
+        attempt.attempts += 1
+        failure = attempt
+        if attempt.isDamage, !replaceLedger(because: attempt.cause) { return false }
+        if (try? record()) != nil, let ended = failure {
+            failure = nil
+            status.setRefusal(nil)
+            if ended.isReported { report(.storingResumed) }
+        }
+        return attempt.isDamage
+    }
+
+    private mutating func replaceLedger(because cause: String) -> Bool {
+        do throws(LedgerError) {
+            try ledger.replaceDamaged()
+        } catch {
+            if failure?.isReported == false { report(.storingStopped(cause: "\(cause); \(error.description)")) }
+            failure?.isReported = true
+            return false
+        }
+        report(.ledgerReplaced(cause: cause))
+        failure?.isDamage = false
+        possibleOrphans += 1
+        for index in unrecorded.indices {
+            if case .purge = unrecorded[index].entry { unrecorded[index].entry = nil }
+        }
+        removedRows = []
+        hand = EvictionHand(at: 0)
+        return true
+    }
+
+    // MARK: Recording
+
+    /// Records durably what could not be recorded, and that the cache is in use.
+    @discardableResult
+    mutating func record(_ new: Unrecorded? = nil) throws(LedgerError) -> CacheTables.Purged {
+        let (all, rows, sequence, hand) = (unrecorded + (new.map { [$0] } ?? []), removedRows, sequence, hand.position)
+        // What was not recorded is hidden until this transaction, which therefore has to be complete.
+        let inParts = unrecorded.isEmpty
+        let purged = try change(.full) { tables in
+            try tables.setClean(false, hand: hand)
+            try tables.delete(rows)
+            var latest = CacheTables.Purged()
+            for event in all {
+                switch event.entry {
+                case .purge(let scope):
+                    latest = try tables.purge(scope, madeAt: event.time, sequence, inParts: inParts)
+                case .revalidation(let doubt):
+                    try tables.setSequence(sequence)
+                    try tables.setDoubt(doubt, through: sequence)
+                case nil: break
+                }
+                try event.change(tables.database)
+            }
+            return latest
+        }
+        unrecorded = []
+        removedRows = []
+        status.hide(through: 0)
+        return purged
+    }
+
+    mutating func recordOrRemember(_ event: Unrecorded) {
+        guard !isClosed, (try? record(event)) == nil else { return }
+        remember(event)
+    }
+
+    /// Remembers what could not be recorded. One purge of everything bounds the scopes, and the oldest changes of others are
+    /// forgotten: their callers know that they are not durable.
+    mutating func remember(_ new: Unrecorded) {
+        if unrecorded.count >= Self.mostUnrecorded {
+            unrecorded = unrecorded.suffix(Self.mostUnrecorded / 2).map { Unrecorded(entry: nil, change: $0.change) }
+            unrecorded.append(Unrecorded(entry: .purge(.all), change: { _ in }))
+            unrecorded.append(Unrecorded(entry: .revalidation(.certain), change: { _ in }))
+        }
+        unrecorded.append(new)
+    }
+
+    private static var mostUnrecorded: Int { 4096 }
+
+    // MARK: Files and rows
+
+    /// Removes the rows of objects whose files are removed; later if the ledger fails.
+    @discardableResult
+    mutating func deleteRows(_ objects: [ObjectRow]) -> Bool {
+        guard !objects.isEmpty else { return true }
+        let sequences = objects.map(\.sequence)
+        if (try? change(.normal, { try $0.delete(sequences) })) != nil { return true }
+        removedRows.formUnion(sequences)
+        return false
+    }
+
+    /// Removes a file. If that fails, a scan removes it, unless a row leads to it again.
+    mutating func removeFile(_ name: FileName) {
+        if (try? directory.objects.remove(name.id, name.fileExtension)) == nil { possibleOrphans += 1 }
+    }
+
+    /// Identifies a scan for files without rows that begins now; nil if there is nothing to do, or not yet.
+    var scanNumber: Int? { possibleOrphans > scannedOrphans && !isClosed && failure == nil ? possibleOrphans : nil }
+
+    mutating func finishScan(_ number: Int) {
+        scannedOrphans = max(scannedOrphans, number)
+    }
+
+    /// Whether rows can be changed.
+    var canChange: Bool { !isClosed && failure == nil }
+}
