@@ -4,10 +4,11 @@ internal import SystemIO
 
 /// The renditions of the puts in the outbox, as files named by the sequences of their entries. Every function blocks.
 ///
-/// A file is added before its entry and removed after it. A crash leaves a file without an entry, which the next start removes, or, after a
-/// power loss, an entry without its file, which is dropped.
+/// A file is added before its entry and removed after it. A crash leaves a file without an entry, which the next start removes,
+/// or, after a power loss, an entry without its file, which is dropped.
 ///
-/// A file is a hard link to the cache's. That costs no space while the cache has the file, too, and keeps the bytes when it evicts it.
+/// A file is a hard link to the cache's. That costs no space while the cache has the file, too, and keeps the bytes when it
+/// evicts it.
 struct OutboxFiles: Sendable {
     private let root: SharedDescriptor
 

@@ -276,7 +276,7 @@ package final class SharedStore: Sendable {
     // MARK: State
 
     package var statistics: StoreStatistics {
-        StoreStatistics(meter.snapshot, breaker: calls.phase, outbox: outbox?.gauges ?? Outbox.Gauges())
+        StoreStatistics(meter.snapshot, breaker: calls.phase, outbox: outbox?.gauges ?? OutboxMeter.Gauges())
     }
 
     // MARK: Checking

@@ -38,7 +38,7 @@ package struct StoreStatistics: Sendable {
     /// Writes dropped because the queue was full, because they could not be written to disk, or because they can never succeed.
     package let droppedWrites: Int
 
-    init(_ counters: StoreMeter.Counters, breaker: BreakerPhase, outbox: Outbox.Gauges) {
+    init(_ counters: StoreMeter.Counters, breaker: BreakerPhase, outbox: OutboxMeter.Gauges) {
         calls = Dictionary(
             uniqueKeysWithValues: StoreOperation.allCases.map { operation in
                 let tally = counters.tallies[operation] ?? StoreMeter.Tally()

@@ -58,7 +58,7 @@ final class OutboxFixture: Sendable {
     var path: String { folder.appendingPathComponent("outbox").path }
     var outbox: Outbox { opened.withLock { $0! }.outbox }
     var ledger: Ledger { opened.withLock { $0! }.ledger }
-    var gauges: Outbox.Gauges { outbox.gauges }
+    var gauges: OutboxMeter.Gauges { outbox.gauges }
 
     func files() throws -> Int { try FileManager.default.contentsOfDirectory(atPath: path).count }
 
