@@ -138,20 +138,27 @@ final class Store: Sendable {
     }
 
     private func query<Result>(_ body: (CacheTables) throws -> Result) -> Result? {
+        let replacements = ledger.replacements
         do throws(LedgerError) {
             return try ledger.read { try body(CacheTables($0)) }
         } catch {
-            if error.kind == .damage { changes.withLock { $0.note(error) } }
+            if error.kind == .damage { note(error, after: replacements) }
             return nil
         }
     }
 
+    /// Notes an error of work without the lock, unless the database was replaced meanwhile.
+    private func note(_ error: LedgerError, after replacements: Int) {
+        changes.withLock { if ledger.replacements == replacements { $0.note(error) } }
+    }
+
     /// Makes all changes durable. A power loss before that loses renditions, but no purges.
     func sync() {
+        let replacements = ledger.replacements
         do throws(LedgerError) {
             try ledger.sync()
         } catch {
-            changes.withLock { $0.note(error) }
+            note(error, after: replacements)
         }
     }
 

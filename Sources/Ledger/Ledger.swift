@@ -13,16 +13,23 @@ package final class Ledger: Sendable {
 
     /// The tables of one owner.
     package struct Tables: Sendable {
+        /// Copies rows from a damaged database into a new one.
+        package typealias Salvage = @Sendable (_ damaged: SQLiteConnection, _ new: SQLiteConnection) throws -> Void
+
         fileprivate let owner: String
         fileprivate let steps: [String]
+        fileprivate let salvage: Salvage?
 
         /// - Parameters:
         ///   - owner: A name of its own.
-        ///   - steps: The statements that create the tables, followed by those that migrate them from each version to the next. A step
-        ///     that was released never changes.
-        package init(owner: String, steps: [String]) {
+        ///   - steps: The statements that create the tables, followed by those that migrate them from each version to the next. A
+        ///     step that was released never changes.
+        ///   - salvage: Called after a damaged database was replaced. It must check the values that it copies. What it has copied
+        ///     before an error stays.
+        package init(owner: String, steps: [String], salvage: Salvage? = nil) {
             self.owner = owner
             self.steps = steps
+            self.salvage = salvage
         }
     }
 
@@ -44,8 +51,8 @@ package final class Ledger: Sendable {
         var durability = Durability.normal
         /// Whether a transaction was committed since the last one with full durability.
         var isUnsynced = false
-        /// Whether a failed call may have left a gap in the log, which would end the recovery of all that follows it. The log must
-        /// then be copied into the database and begun anew before a transaction is durable.
+        /// Whether a failed call may have left a gap in the log, which would end the recovery of all that follows it. The log
+        /// must then be copied into the database and begun anew before a transaction is durable.
         var mayHaveGap = false
     }
 
@@ -57,6 +64,7 @@ package final class Ledger: Sendable {
     private let connections: Mutex<Connections?>
     private let idleReaders = Mutex<[SQLiteConnection]>([])
     private let isClosed = Atomic(false)
+    private let replacedCount = Atomic(0)
     /// Why the database that was found at the start was put aside; nil if it was usable or missing.
     package let replacedBecause: String?
 
@@ -75,6 +83,7 @@ package final class Ledger: Sendable {
             replacedBecause = error.description
             try Self.putAside(path)
             opened = try Self.open(path, owners)
+            Self.salvage(into: opened.writer, path, owners)
         }
         self.replacedBecause = replacedBecause
         connections = Mutex(opened)
@@ -164,6 +173,10 @@ package final class Ledger: Sendable {
         disconnect(emptyingLog: true)
     }
 
+    /// How often the database was replaced since the start. An error of damage from before the latest replacement says nothing
+    /// about the present database.
+    package var replacements: Int { replacedCount.load(ordering: .acquiring) }
+
     /// Puts the database aside, because its contents are damaged, and begins an empty one.
     package func replaceDamaged() throws(LedgerError) {
         pthread_rwlock_wrlock(closing)
@@ -173,7 +186,9 @@ package final class Ledger: Sendable {
         // An earlier attempt may have put it aside already.
         if Files.exists(path) { try Self.putAside(path) }
         let new = try Self.open(path, owners)
+        Self.salvage(into: new.writer, path, owners)
         connections.withLock { $0 = new }
+        replacedCount.add(1, ordering: .releasing)
     }
 
     private func disconnect(emptyingLog: Bool) {
@@ -236,6 +251,17 @@ package final class Ledger: Sendable {
             guard version < tables.steps.count else { continue }
             for step in tables.steps.dropFirst(Int(version)) { try connection.execute(step) }
             try connection.run("INSERT OR REPLACE INTO owners VALUES (?, ?)", [tables.owner, tables.steps.count])
+        }
+    }
+
+    /// Copies what can still be read of the database that was put aside.
+    private static func salvage(into new: SQLiteConnection, _ path: String, _ owners: [Tables]) {
+        let aside = "\(Files.directory(of: path))/\(damagedFileName)"
+        guard let damaged = try? SQLiteConnection(path: aside, creating: false),
+            (try? damaged.keepLog()) != nil, (try? damaged.execute("PRAGMA query_only = 1")) != nil
+        else { return }
+        for salvage in owners.compactMap(\.salvage) {
+            try? new.transaction(isChange: true) { new in try? salvage(damaged, new) }
         }
     }
 

@@ -25,8 +25,8 @@ struct OutboxEntry: Sendable, Equatable {
 
 /// The table of writes that wait to be sent, and the statements on it, for use within one transaction.
 ///
-/// A deletion withdraws all entries of its id before it, and blocks the puts after it until it is sent. So an id has one deletion at
-/// most, and a name one put.
+/// A deletion withdraws all entries of its id before it, and blocks the puts after it until it is sent. So an id has one deletion
+/// at most, and a name one put.
 package struct OutboxTables {
     package static let owned = Ledger.Tables(
         owner: "store",
@@ -59,7 +59,16 @@ package struct OutboxTables {
             """,
             // Seconds since 1970, for the deletion of what was created until then only.
             "ALTER TABLE outbox ADD COLUMN until INTEGER;",
-        ])
+        ],
+        // Only deletions: each is a purge that was confirmed. The renditions of puts are made again.
+        salvage: { damaged, new in
+            try damaged.forEach("SELECT sequence, id, until FROM outbox WHERE extension IS NULL") { row in
+                let (sequence, id, until) = (try row.value(0) as Int64, try row.value(1) as String, try row.value(2) as Int64?)
+                guard RenditionName.isID(id) else { return }
+                try new.run(
+                    "INSERT OR IGNORE INTO outbox VALUES (?, ?, NULL, NULL, NULL, 0, 0, 0, 0, ?)", [sequence, id, until])
+            }
+        })
 
     /// Values of the column `due` that are no time.
     enum Turn {

@@ -10,8 +10,7 @@ package struct RenditionName: Hashable, Sendable, CustomStringConvertible {
     ///   - fileExtension: One to eight of `a…z 0…9`.
     /// - Returns: Nil for other text.
     package init?(id: some StringProtocol, fileExtension: some StringProtocol) {
-        guard id.utf8.count == 64, id.utf8.allSatisfy({ Self.isDigit($0) || (0x61...0x66).contains($0) }),
-            (1...8).contains(fileExtension.utf8.count),
+        guard Self.isID(id), (1...8).contains(fileExtension.utf8.count),
             fileExtension.utf8.allSatisfy({ Self.isDigit($0) || (0x61...0x7A).contains($0) })
         else { return nil }
         self.id = String(id)
@@ -27,6 +26,11 @@ package struct RenditionName: Hashable, Sendable, CustomStringConvertible {
 
     /// `{id}.{extension}`.
     package var description: String { "\(id).\(fileExtension)" }
+
+    /// Whether a text is 64 lower-case hexadecimal digits.
+    static func isID(_ id: some StringProtocol) -> Bool {
+        id.utf8.count == 64 && id.utf8.allSatisfy { isDigit($0) || (0x61...0x66).contains($0) }
+    }
 
     private static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
 }

@@ -132,6 +132,32 @@ struct LedgerTests {
         #expect(try open().read(count) == 1)
     }
 
+    @Test(arguments: [false, true]) func whatCanBeReadOfADamagedDatabaseIsKept(isFoundLater: Bool) throws {
+        let salvaging = Ledger.Tables(
+            owner: "numbers", steps: ["CREATE TABLE numbers (number INTEGER)"],
+            salvage: { damaged, new in
+                try damaged.forEach("SELECT number FROM numbers ORDER BY rowid") { row in
+                    try new.run("INSERT INTO numbers VALUES (?)", [try row.value(0) as Int64])
+                }
+            })
+        let ledger = try open([salvaging])
+        for number in 1...3 { try insert(ledger, .full, number) }
+        // The rows before it are kept.
+        try ledger.write(.full) { try $0.run("INSERT INTO numbers VALUES ('x')") }
+        try insert(ledger, .full, 4)
+        if isFoundLater {
+            try ledger.replaceDamaged()
+            #expect(try ledger.read(count) == 3)
+        } else {
+            try ledger.write(.full) { try $0.run("UPDATE owners SET version = 99") }
+        }
+        ledger.close()
+        let again = try open([salvaging])
+        #expect((again.replacedBecause == nil) == isFoundLater)
+        #expect(try again.read(count) == 3)
+        #expect(directory.names().contains("ledger.damaged"))
+    }
+
     @Test func aReaderNeverUsesAnotherDatabaseAtThePath() throws {
         let ledger = try open()
         for name in ["ledger.sqlite", "ledger.sqlite-wal", "ledger.sqlite-shm"] {

@@ -67,6 +67,23 @@ import Testing
         }
     }
 
+    @Test func deletionsSurviveADamagedLedger() async throws {
+        try await run { fixture in
+            let (a, b, c) = (try TestRendition(1), try TestRendition(2), try TestRendition(3))
+            try await fixture.put(a)
+            try fixture.delete(b)
+            try fixture.ledger.write(.full) { try fixture.outbox.addDeletion(of: c.name.id, createdUntil: 100, in: $0) }
+            try fixture.ledger.replaceDamaged()
+            #expect(await fixture.outbox.deletion(of: a.name.id) == nil)
+            #expect(await fixture.outbox.deletion(of: b.name.id) == .init(createdUntil: nil))
+            #expect(await fixture.outbox.deletion(of: c.name.id) == .init(createdUntil: 100))
+            try await fixture.put(a)
+            fixture.start()
+            #expect(await fixture.outbox.drain(within: .seconds(60)))
+            #expect(Set(fixture.sent.values.map(\.id)) == [a.name.id, b.name.id, c.name.id])
+        }
+    }
+
     @Test func aDeletionUpToATimeLeavesLaterPutsAndYieldsToOneOfEverything() async throws {
         try await run { fixture in
             let (old, new) = (try TestRendition(1, created: 100), try TestRendition(2, created: 101))

@@ -25,7 +25,17 @@ package struct PurgeTables {
             ALTER TABLE pending ADD COLUMN entry TEXT;
             CREATE INDEX pending_by_token ON pending (token);
             """,
-        ])
+        ],
+        // Purges that other nodes may not know. The position is not needed: nothing is stored that an earlier purge covers.
+        salvage: { damaged, new in
+            try damaged.forEach("SELECT kind, argument, time, token FROM pending WHERE entry IS NULL ORDER BY number") { row in
+                let values: [any SQLiteValue] = [
+                    try row.value(0) as String, try row.value(1) as String, try row.value(2) as Int64?,
+                    try row.value(3) as String?,
+                ]
+                try new.run("INSERT INTO pending (kind, argument, time, token) VALUES (?, ?, ?, ?)", values)
+            }
+        })
 
     private let database: SQLiteConnection
 
@@ -66,7 +76,8 @@ package struct PurgeTables {
         try database.first("SELECT count(*) FROM pending WHERE entry IS NULL") { try $0.value(0) } ?? 0
     }
 
-    /// Adds a purge. A purge of everything replaces all others that the stream does not have, and so does one beyond ``maxPending``.
+    /// Adds a purge. A purge of everything replaces all others that the stream does not have, and so does one beyond
+    /// ``maxPending``.
     func addPending(_ purge: RecordedPurge) throws {
         let isTooMany = try pendingCount() >= Self.maxPending
         if purge.scope == .all || isTooMany { try database.run("DELETE FROM pending WHERE entry IS NULL") }
