@@ -327,8 +327,7 @@ import Testing
                 $0[$0.count - 1] ^= 1
                 $0 += [UInt8](repeating: 7, count: 5000)
             },
-        ] as [(inout [UInt8]) -> Void]
-        {
+        ] as [(inout [UInt8]) -> Void] {
             #expect(try Animation.compose(compressed(stream, change)).canvases == [words, words])
         }
     }
