@@ -43,10 +43,16 @@ final class ClipContainer {
         var opened: UnsafeMutablePointer<AVFormatContext>? = opening
         let status = avformat_open_input(&opened, nil, demuxer, nil)
         guard status >= 0, let opened else {
-            if status == gifreel_averror_nomem { throw .outOfMemory }
+            try Self.checkMemory(status)
             throw ClipBoxes.isCutOff(bytes, format) ? .incomplete(format) : .corrupt(format, .header)
         }
         context = opened
+    }
+
+    /// Throws if memory is short. libav reports this also for a table or a number of tracks that a file only claims.
+    static func checkMemory(_ status: Int32) throws(TranscodeError) {
+        // More than the index of any clip within the limits takes.
+        if status == gifreel_averror_nomem { try HeapBuffer.check(bytes: 64 << 20) }
     }
 
     deinit {

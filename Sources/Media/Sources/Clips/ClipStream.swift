@@ -55,7 +55,8 @@ final class ClipStream {
         }
         let status = avcodec_open2(context, codec, nil)
         guard status >= 0 else {
-            throw status == gifreel_averror_nomem ? .outOfMemory : .corrupt(format, .header)
+            try ClipContainer.checkMemory(status)
+            throw .corrupt(format, .header)
         }
     }
 
