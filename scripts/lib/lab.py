@@ -95,7 +95,7 @@ class Origin:
             return self.send(request, 200, gif(number, 2, 16, width=width_of(self.versions[number])))
         body = self.body(number)
         if kind == "broken":
-            return self.send(request, 200, body[:80])
+            return self.send(request, 200, body[:60])  # before its first picture
         if kind == "cut":
             request.send_response(200)
             request.send_header("Content-Length", str(len(body)))

@@ -112,7 +112,8 @@ async function watchVideoSeam(url, starts, end) {
 /** The pictures of an image by the browser's decoder for scripts; null if it has none. */
 async function watchImage(url) {
     if (typeof ImageDecoder === "undefined") return null;
-    const decoder = new ImageDecoder({ data: await (await fetch(url)).arrayBuffer(), type: "image/avif" });
+    const response = await fetch(url);
+    const decoder = new ImageDecoder({ data: await response.arrayBuffer(), type: response.headers.get("Content-Type") });
     await decoder.tracks.ready;
     await decoder.completed;
     const track = decoder.tracks.selectedTrack;
