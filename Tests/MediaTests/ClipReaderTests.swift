@@ -116,16 +116,25 @@ import Testing
         #expect(facts.result.duration * 5 == facts.result.timescale)
     }
 
+    /// A clip with the matrix of a turn in its track's header (ISO/IEC 14496-12 §8.3.2).
+    ///
+    /// - Parameter angle: Of the camera, against the clock: 90, 180 or 270 degrees.
+    static func turned(_ clip: [UInt8], by angle: Int) throws -> [UInt8] {
+        let name = try #require(clip.indices.first { clip[$0...].starts(with: "tkhd".utf8) })
+        let (cosine, sine): (Int32, Int32) = angle == 180 ? (-1, 0) : (0, angle == 90 ? -1 : 1)
+        var turned = clip
+        for (index, number) in [cosine, sine, 0, -sine, cosine, 0].enumerated() {
+            let fixed = UInt32(bitPattern: number << 16)
+            for byte in 0..<4 { turned[name + 44 + 4 * index + byte] = UInt8(fixed >> UInt32(24 - 8 * byte) & 255) }
+        }
+        return turned
+    }
+
     @Test(arguments: [(90, true), (180, false), (270, true)]) func turnedClipsAreUpright(_ angle: Int, _ swaps: Bool) throws {
         let straight = try Self.h264.bytes(seconds: "0.1")
-        let file = FileManager.default.temporaryDirectory.appendingPathComponent("straight-\(UUID().uuidString).mp4")
-        defer { try? FileManager.default.removeItem(at: file) }
-        try Data(straight).write(to: file)
-        // FFmpeg's tag is the angle of the camera, against the clock.
-        let turned = try FFmpeg.make(["-i", file.path, "-c", "copy", "-metadata:s:v:0", "rotate=\(angle)"], "mp4")
         let one = try #require(try Animation.compose(straight).canvases.first)
-        let other = try Animation.compose(turned)
-        #expect(other.summary.width == (swaps ? 64 : 96) && other.summary.height == (swaps ? 96 : 64))
+        let other = try Animation.compose(Self.turned(straight, by: angle))
+        try #require(other.summary.width == (swaps ? 64 : 96) && other.summary.height == (swaps ? 96 : 64))
         let expected = (0..<other.summary.height).flatMap { y in
             (0..<other.summary.width).map { x in
                 switch angle {
@@ -311,6 +320,17 @@ extension SourceFormat {
             // Lossy.
             #expect(sum < 12 * canvas.count)
         }
+    }
+
+    /// Such a sum would exceed 64 bits.
+    @Test func aDurationNearTheLargestNumberIsAnEndlessLoop() throws {
+        func box(_ type: String, _ body: [UInt8]) -> [UInt8] { [0, 0, 0, UInt8(body.count + 8)] + type.utf8 + body }
+        let duration = [UInt8](repeating: 0xff, count: 7) + [0xfe]
+        let header = box("tkhd", [1, 0, 0, 0] + [UInt8](repeating: 0, count: 24) + duration)
+        let edit = [0, 0, 0, 1] + [0, 0, 0, 0, 0, 0, 0, 3] + [UInt8](repeating: 0, count: 12)
+        let list = box("edts", box("elst", [1, 0, 0, 1] + edit))
+        let count = box("moov", box("trak", header + list)).withUnsafeBytes { ClipBoxes.loopCount($0) }
+        #expect(count == 65535)
     }
 
     @Test func colorsAreThoseOfTheEncodedPicture() throws {

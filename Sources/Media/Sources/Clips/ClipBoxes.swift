@@ -121,7 +121,8 @@ enum ClipBoxes {
         let isWide = header.first == 1
         let duration = isWide ? wide(header, 28) : UInt64(number(header, 20))
         if duration == (isWide ? UInt64.max : UInt64(UInt32.max)) || length == 0 { return 0 }
-        let plays = (duration + length / 2) / length
+        let (whole, rest) = duration.quotientAndRemainder(dividingBy: length)
+        let plays = whole + (rest >= length - rest ? 1 : 0)
         return plays <= 1 ? nil : Int(min(plays - 1, UInt64(FactRange.loopCount.upperBound)))
     }
 

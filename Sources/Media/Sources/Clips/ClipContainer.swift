@@ -88,13 +88,18 @@ final class ClipContainer {
         return sum
     }
 
-    /// The video tracks, without the pictures of covers.
+    /// The video tracks, without the pictures of covers and the still pictures of an AVIF.
     var videos: [UnsafeMutablePointer<AVStream>] {
         guard let context else { return [] }
         return (0..<Int(context.pointee.nb_streams)).compactMap { context.pointee.streams[$0] }.filter {
             $0.pointee.codecpar.pointee.codec_type == AVMEDIA_TYPE_VIDEO
-                && $0.pointee.disposition & AV_DISPOSITION_ATTACHED_PIC == 0
+                && $0.pointee.disposition & AV_DISPOSITION_ATTACHED_PIC == 0 && !Self.isItem($0.pointee)
         }
+    }
+
+    /// Whether a stream is a still picture outside of the tracks. FFmpeg 7 has streams for these too, without a duration.
+    private static func isItem(_ stream: AVStream) -> Bool {
+        stream.time_base.num == 1 && stream.time_base.den == 1 && stream.duration == gifreel_no_time
     }
 
     /// The duration that the header states, in seconds; nil without one.
