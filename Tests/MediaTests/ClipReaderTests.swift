@@ -96,6 +96,8 @@ import Testing
             [
                 "-vf", "settb=1/90000,setpts='\(times)/TB'", "-vsync", "vfr", "-video_track_timescale", "90000",
                 "-enc_time_base", "1:90000",
+                // FFmpeg 7 would end the edit list with the start of the last picture.
+                "-bf", "0", "-use_editlist", "0",
             ])
         let video = try Converted(clip)
         let scale = Double(video.result.timescale)
@@ -189,7 +191,9 @@ import Testing
         let clip = try Made(
             "", "mp4",
             "-c:v libx265 -x265-params log-level=none -pix_fmt yuv420p10le -tag:v hvc1 -color_primaries bt2020 "
-                + "-color_trc \(transfer) -colorspace bt2020nc -vf geq=lum=128:cb=128:cr=128,format=yuv420p10le"
+                + "-color_trc \(transfer) -colorspace bt2020nc -vf geq=lum=128:cb=128:cr=128,format=yuv420p10le,"
+                // FFmpeg 7 takes them from the pictures.
+                + "setparams=color_primaries=bt2020:color_trc=\(transfer):colorspace=bt2020nc"
         ).bytes(seconds: "0.1")
         let canvas = try #require(try Animation.compose(clip).canvases.first)
         let range = try #require(HighRange(primaries: 9, transfer: transfer == "smpte2084" ? 16 : 18))

@@ -14,6 +14,11 @@ struct QualitySearch {
 
     /// Differences up to this are not visible, and not corrected.
     private static let tolerance = 0.3
+    /// Up to this difference, the first guess is corrected by the model alone.
+    private static let near = 1.0
+    /// Beyond this difference, a corrected quantizer is corrected once more.
+    private static let far = 2.0
+    private static let mostCorrections = 2
     /// How much coarser than the first guess the result may be, in steps, where H.264 has its usual rate factor.
     private static let mostStepsCoarser = 12
     /// How far beyond both trials the result may be, in steps: a line through them is wrong far from both.
@@ -30,23 +35,30 @@ struct QualitySearch {
         _ trial: QualityTrial<Decoder>, first: Int, _ settings: (Int) -> Settings
     ) throws(TranscodeError) -> Int {
         guard trial.pixels <= Self.mostPixels, let (target, steps) = try trial.target() else { return first }
-        let reached = try trial.quality(settings(first))
-        guard abs(reached - target) > Self.tolerance else { return first }
         let more = Int((steps * Self.decibelsPerRateFactor / decibelsPerStep).rounded())
         let coarsest = min(range.upperBound, first + Self.mostStepsCoarser + more)
         func clamped(_ quantizer: Double) -> Int {
             Int(min(Double(coarsest), max(Double(range.lowerBound), quantizer)).rounded())
         }
-        let second = clamped(Double(first) + (reached - target) / decibelsPerStep)
-        guard second != first else { return first }
-        let corrected = try trial.quality(settings(second))
-        let slope = (corrected - reached) / Double(second - first)
-        // Where the quality hardly depends on the quantizer, a line through both would lead too far.
-        guard abs(corrected - target) > Self.tolerance, slope < -decibelsPerStep / 4 else {
-            return abs(corrected - target) <= abs(reached - target) ? second : first
+        func distance(_ trial: (quantizer: Int, decibels: Double)) -> Double { abs(trial.decibels - target) }
+        var last = (quantizer: first, decibels: try trial.quality(settings(first)))
+        guard distance(last) > Self.tolerance else { return first }
+        var next = clamped(Double(first) + (last.decibels - target) / decibelsPerStep)
+        if distance(last) <= Self.near { return next }
+        for _ in 0..<Self.mostCorrections where next != last.quantizer {
+            let before = last
+            last = (next, try trial.quality(settings(next)))
+            let slope = (last.decibels - before.decibels) / Double(last.quantizer - before.quantizer)
+            // Where the quality hardly depends on the quantizer, a line through both would lead too far.
+            guard distance(last) > Self.tolerance, slope < -decibelsPerStep / 4 else {
+                return distance(last) <= distance(before) ? last.quantizer : before.quantizer
+            }
+            let least = Double(min(before.quantizer, last.quantizer)) - Self.farthestBeyond
+            let most = Double(max(before.quantizer, last.quantizer)) + Self.farthestBeyond
+            next = clamped(min(most, max(least, Double(last.quantizer) + (target - last.decibels) / slope)))
+            if distance(last) <= Self.far { break }
         }
-        let (least, most) = (Double(min(first, second)) - Self.farthestBeyond, Double(max(first, second)) + Self.farthestBeyond)
-        return clamped(min(most, max(least, Double(second) + (target - corrected) / slope)))
+        return next
     }
 }
 
