@@ -378,8 +378,7 @@ package final class Cache: Sendable {
     /// Has the origin of every alias asked again before the alias is used: purges may have been missed. Work that was begun
     /// before and is published later is not stored.
     ///
-    /// It is in force when this returns. It is also in force after a restart, unless the directory cannot be written to until
-    /// then.
+    /// This holds when the call returns. It survives a restart, unless the directory cannot be written to before the restart.
     ///
     /// - Parameter change: See ``purge(_:madeAt:with:)``.
     package func revalidateAll(_ doubt: MissedPurges = .certain, with change: @escaping Ledger.Change = { _ in }) async {

@@ -15,7 +15,7 @@ package enum CacheError: Error, Sendable, CustomStringConvertible {
     case stagingFailed(SystemError)
     /// The staged file cannot be read, is empty, was published before, or has metadata out of range.
     case stagedFileUnusable(reason: String)
-    /// The purge is in force, but a restart may undo it.
+    /// The purge took effect, but a restart may undo it.
     case purgeNotDurable(cause: String)
     /// The machine has no thread for the cache.
     case noThread
@@ -39,7 +39,7 @@ package enum CacheError: Error, Sendable, CustomStringConvertible {
         case .stagedFileUnusable(let reason):
             "the staged rendition cannot be published: \(reason)"
         case .purgeNotDurable(let cause):
-            "the purge is in force but could not be written to disk, so a restart may undo it: \(cause)"
+            "the purge took effect but could not be written to disk, so a restart may undo it: \(cause)"
         case .noThread:
             "the cache cannot start a thread; the process or the user has too many"
         case .closed:

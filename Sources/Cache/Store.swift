@@ -203,8 +203,8 @@ final class Store: Sendable {
     ///   - inForce: Called under the lock, after the rows were removed or hidden. A large purge removes rows in parts, between
     ///     which others change the tables. It is called before the second part, so that no older work is stored any more, and
     ///     again after the last one, so that no look-up has seen older rows.
-    /// - Returns: What was removed, and the error if the purge is not durable, such as after ``close()``. It is in force
-    ///   nevertheless.
+    /// - Returns: What was removed, and the error if the purge is not durable, such as after ``close()``. The purge
+    ///   took effect even so.
     func purge(
         _ scope: PurgeScope, madeAt time: Int64? = nil, with change: @escaping Ledger.Change, inForce: () -> Void
     ) -> (purged: CacheTables.Purged, failure: LedgerError?) {

@@ -34,7 +34,7 @@ struct StoreChanges: ~Copyable, Sendable {
     var hand: EvictionHand
     /// Where the search for unused aliases stopped.
     var aliasHand: Int64 = 0
-    /// Changes that are in force and not recorded.
+    /// Changes that took effect and are not recorded yet.
     private var unrecorded: [Unrecorded]
     /// Objects whose files are removed and whose rows could not be removed yet.
     private var removedRows: Set<Int64> = []
@@ -112,7 +112,9 @@ struct StoreChanges: ~Copyable, Sendable {
         }
     }
 
-    /// The sequences of `count` new rows, of which the last is the latest one then.
+    /// Reserves sequence numbers for `count` new rows.
+    ///
+    /// - Returns: The first of them; the others follow without gaps.
     mutating func takeSequences(_ count: Int64) -> Int64 {
         defer { sequence += count }
         return sequence + 1

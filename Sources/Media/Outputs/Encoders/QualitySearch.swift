@@ -3,9 +3,10 @@ internal import CAV
 /// Finds the quantizer with which an encoder shows an animation in the quality that H.264 has at the same value of the option
 /// `quality`.
 ///
-/// Codecs quantize on scales of their own, and which values correspond depends on the pictures. So the animation is encoded as H.264,
-/// and some of its pictures with the other encoder at a first guess, then once more at the quantizer that the difference suggests.
-/// Everything is computed from pictures alone and in the same way on every machine, and so is the result.
+/// Each codec has its own scale of quantizers, and which values correspond depends on the pictures. So the animation is encoded as
+/// H.264, and some of its pictures with the other encoder at a first guess. If the quality differs by more than a decibel, they are
+/// encoded again at the quantizer that the difference suggests, up to twice. The result depends on the pictures alone and is the
+/// same on every machine.
 struct QualitySearch {
     /// The encoder's quantizers; higher is coarser.
     let range: ClosedRange<Int>
