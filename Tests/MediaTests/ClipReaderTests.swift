@@ -214,6 +214,14 @@ import Testing
         }
     }
 
+    /// libav reports a lack of memory for these.
+    @Test(arguments: ["stco", "stts"]) func aTableThatOnlyClaimsItsLengthIsDamage(_ name: String) throws {
+        var clip = try Self.h264.bytes(seconds: "0.2")
+        let table = try #require(clip.indices.first { clip[$0...].starts(with: name.utf8) })
+        clip.replaceSubrange(table + 8..<table + 12, with: [0x3f, 0xff, 0xff, 0xff])
+        #expect(error(clip) == .corrupt(.mp4, .header))
+    }
+
     @Test func limitsAreThoseOfClips() throws {
         let clip = try Self.h264.bytes(seconds: "1")
         #expect(error(clip, limits: MediaLimits(clipDuration: 100)) == nil)
