@@ -4,8 +4,8 @@ internal import CAV
 /// `quality`.
 ///
 /// Each codec has its own scale of quantizers, and which values correspond depends on the pictures. So the animation is encoded as
-/// H.264, and some of its pictures with the other encoder at a first guess. If the quality differs by more than a decibel, they are
-/// encoded again at the quantizer that the difference suggests, up to twice. The result depends on the pictures alone and is the
+/// H.264, and some of its pictures with the other encoder at a first guess. If the quality differs, they are encoded again
+/// at the quantizer that the difference suggests, up to twice. The result depends on the pictures alone and is the
 /// same on every machine.
 struct QualitySearch {
     /// The encoder's quantizers; higher is coarser.
@@ -15,10 +15,8 @@ struct QualitySearch {
 
     /// Differences up to this are not visible, and not corrected.
     private static let tolerance = 0.3
-    /// Up to this difference, the first guess is corrected by the model alone.
-    private static let near = 1.0
     /// Beyond this difference, a corrected quantizer is corrected once more.
-    private static let far = 2.0
+    private static let far = 3.0
     private static let mostCorrections = 2
     /// How much coarser than the first guess the result may be, in steps, where H.264 has its usual rate factor.
     private static let mostStepsCoarser = 12
@@ -45,7 +43,6 @@ struct QualitySearch {
         var last = (quantizer: first, decibels: try trial.quality(settings(first)))
         guard distance(last) > Self.tolerance else { return first }
         var next = clamped(Double(first) + (last.decibels - target) / decibelsPerStep)
-        if distance(last) <= Self.near { return next }
         for _ in 0..<Self.mostCorrections where next != last.quantizer {
             let before = last
             last = (next, try trial.quality(settings(next)))
