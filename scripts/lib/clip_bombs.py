@@ -1,5 +1,5 @@
-"""Hostile clips and image sequences: small files whose boxes, tables or elements make claims that a reader must not believe. They
-are made from files that gifreel itself writes, so that everything but the claim is as it should be."""
+"""Hostile clips and image sequences: small files with false claims in their boxes, tables or elements. Each is a file that gifreel
+wrote, with one claim changed."""
 import os
 import struct
 import subprocess
@@ -27,8 +27,8 @@ def boxes(data):
 
 
 def changed(data, path, change):
-    """The file with the box at a path replaced by what `change` makes of its body: bytes of any number of boxes. The tables of
-    offsets stay as they are, so the media come first."""
+    """Replaces the box at a path by the bytes that `change` returns for its body. The tables of offsets stay as they are, so the
+    media have to come first."""
     return b"".join(
         box(kind, body) if kind != path[0] else change(body) if len(path) == 1 else box(kind, changed(body, path[1:], change))
         for kind, body in boxes(data))

@@ -387,7 +387,7 @@ package struct RenditionPipeline: Sendable {
     }
 
     /// Whether a rendition must not be answered before the origin has been asked. One of a source that breaks off is never
-    /// answered stale: its source may be whole by now.
+    /// answered stale: its source may be complete now.
     private func isExpired(_ stored: CachedRendition) -> Bool {
         switch cache.freshness(of: stored) {
         case .fresh: false
