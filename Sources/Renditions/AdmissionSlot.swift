@@ -14,6 +14,7 @@ package final class AdmissionSlot: Sendable {
     private let origin: Mutex<Admission.Origin?>
     /// Memory of other slots, of sources that this job uses as well.
     private let joined = Mutex<[AdmittedMemory]>([])
+    private let kept = Mutex<LoadedSource?>(nil)
 
     init(
         _ admission: Admission, _ origin: Admission.Origin?, bytes: Int, cost: Int, isBackground: Bool, client: ClientNetwork?
@@ -46,6 +47,11 @@ package final class AdmissionSlot: Sendable {
     func sourceArrived(bytes: Int) {
         endFetch()
         memory.shrink(to: bytes)
+    }
+
+    /// Keeps a source in memory until the slot is returned.
+    func keep(_ source: LoadedSource) {
+        kept.withLock { $0 = source }
     }
 
     private func endFetch() {

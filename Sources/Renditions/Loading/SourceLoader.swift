@@ -1,7 +1,6 @@
 internal import Cache
 package import Fetch
 internal import Sandbox
-internal import Synchronization
 internal import Tracing
 
 /// Fetches sources. Renditions that are produced at the same time from one source share its fetch and its bytes.
@@ -21,14 +20,14 @@ package struct SourceLoader: Sendable {
     /// Fetches in progress, and sources in memory. Lives as long as the process.
     final class State: Sendable {
         fileprivate let fetches: SingleFlight<Key, Outcome>
-        fileprivate let loaded = Mutex<[SourceURL: WeakSource]>([:])
-        fileprivate let arrivals = SourceArrivals()
+        fileprivate let shared: SharedSources
 
         /// - Parameters:
         ///   - lifetime: A backstop for one fetch, which has timeouts of its own.
         ///   - runtime: Runs the fetches.
-        init(lifetime: Duration, runtime: FlightRuntime) {
+        init(_ cache: Cache, lifetime: Duration, runtime: FlightRuntime) {
             fetches = SingleFlight(queueTimeout: lifetime, lifetime: lifetime, runtime: runtime)
+            shared = SharedSources(cache)
         }
 
         func setLifetime(_ lifetime: Duration) {
@@ -46,19 +45,12 @@ package struct SourceLoader: Sendable {
         let validators: SourceValidators
     }
 
-    fileprivate struct WeakSource {
-        weak var source: LoadedSource?
-    }
-
     private let cache: Cache
     private let clock: CacheClock
     private let rules: OriginRules
     private let state: State
     private let failures: FailureMemory
     private let fetch: Fetch
-
-    /// The number of dictionary entries at which those of released sources are removed.
-    private static let cleanupThreshold = 64
 
     init(
         cache: Cache, clock: CacheClock, rules: OriginRules, state: State, failures: FailureMemory,
@@ -76,7 +68,7 @@ package struct SourceLoader: Sendable {
     ///
     /// - Parameter validators: Those of the stored rendition; the origin may answer that nothing has changed.
     func load(_ url: SourceURL, validators: SourceValidators) async throws(RenditionError) -> Outcome {
-        if let source = sourceInMemory(url) { return .loaded(source) }
+        if let source = state.shared.whole(url) { return .loaded(source) }
         var key = Key(url: url, validators: SourceValidators())
         // The outcome of an unconditional fetch suits every caller; that of a conditional one suits only equal validators.
         if !state.fetches.isJoinable(key) { key = Key(url: url, validators: validators) }
@@ -94,44 +86,39 @@ package struct SourceLoader: Sendable {
     /// The bytes of the source for a caller that follows them: those in memory, those of a fetch in progress, or those of the next
     /// fetch. The caller makes sure that there is one.
     func follow(_ url: SourceURL) -> ArrivingSource {
-        if let source = state.loaded.withLock({ $0[url]?.source }), !isFresh(source) {
-            state.arrivals.remove(source.arriving, of: url)
-        }
-        return state.arrivals.follow(url, in: cache)
+        state.shared.follow(url)
     }
 
     /// The bytes of a source that have arrived, and its size if the origin declared it; nil before the first bytes.
     func arrived(_ url: SourceURL) -> FlightProgress.Arrived? {
-        state.arrivals.arrived(url)
+        state.shared.arrived(url)
     }
 
-    /// Starts to fetch a source for its followers, unless it is being fetched.
+    /// Starts to fetch a source for its followers, unless it is in memory or being fetched.
     ///
-    /// - Parameter slot: Held until the end of the fetch, and told the size of a source that the caller can use.
-    /// - Returns: Holds the source as soon as it is in memory, so that the caller's own ``load(_:validators:)`` finds it there.
-    func start(_ url: SourceURL, _ slot: AdmissionSlot) -> SourceHolder {
-        let holder = SourceHolder(sourceInMemory(url))
-        guard holder.isEmpty else { return holder }
+    /// - Parameter slot: Held until the end of the fetch, and told the size of a source that the caller can use. It keeps the source
+    ///   in memory, so that the caller's own ``load(_:validators:)`` finds it there.
+    func start(_ url: SourceURL, _ slot: AdmissionSlot) {
+        if let source = state.shared.whole(url) { return slot.keep(source) }
         let key = Key(url: url, validators: SourceValidators())
         state.fetches.start(key, urgency: .visitor) { _ async throws(RenditionError) in
             defer { withExtendedLifetime(slot) {} }
             let outcome = try await fetchNow(key)
             if case .loaded(let loaded) = outcome {
                 if loaded.storage.isAllowed {
-                    holder.hold(loaded)
+                    slot.keep(loaded)
                     slot.sourceArrived(bytes: loaded.source.count)
                 }
                 slot.account(for: loaded.arriving)
             }
             return outcome
         }
-        return holder
     }
 
     private func fetchNow(_ key: Key) async throws(RenditionError) -> Outcome {
         // Noted before the origin is asked: a later purge covers the origin's answer.
         let epoch = cache.epoch(for: key.url.canonical)
-        let arriving = state.arrivals.open(key.url, epoch: epoch, in: cache)
+        let arriving = state.shared.open(key.url, epoch: epoch)
         let outcome: FetchOutcome
         do throws(FetchError) {
             outcome = try await inSpan("fetch", ofKind: .client) { span async throws(FetchError) in
@@ -144,7 +131,7 @@ package struct SourceLoader: Sendable {
             let failure = RenditionError.fetchFailed(error)
             failures.remember(failure, of: key.url, since: epoch)
             // After that: a follower that tries again at once gets the failure.
-            state.arrivals.fail(arriving, of: key.url)
+            state.shared.fail(arriving, of: key.url)
             throw failure
         }
         switch outcome {
@@ -156,46 +143,8 @@ package struct SourceLoader: Sendable {
             guard let digest = SourceDigest(bytes: fetched.sha256) else { throw .overloaded(cause: "no digest") }
             let source = LoadedSource(
                 fetched, digest: digest, of: key.url, epoch: epoch, at: clock.steadySeconds(), rules, arriving)
-            if source.storage.isAllowed { share(source) }
+            if source.storage.isAllowed { state.shared.share(source) }
             return .loaded(source)
         }
-    }
-
-    // MARK: Sources in memory
-
-    private func share(_ source: LoadedSource) {
-        state.loaded.withLock { loaded in
-            if loaded.count >= Self.cleanupThreshold { loaded = loaded.filter { $0.value.source != nil } }
-            loaded[source.url] = WeakSource(source: source)
-        }
-    }
-
-    private func sourceInMemory(_ url: SourceURL) -> LoadedSource? {
-        guard let source = state.loaded.withLock({ $0[url]?.source }),
-            !cache.isPurged(url.canonical, since: source.epoch), isFresh(source)
-        else { return nil }
-        return source
-    }
-
-    /// Renditions that begin one after the other may keep a source for longer than it is fresh.
-    private func isFresh(_ source: LoadedSource) -> Bool {
-        guard let origin = source.source.origin else { return false }
-        if case .fresh = cache.freshness(fetchedAt: origin.fetchedAt, freshFor: source.storage.freshFor) { return true }
-        return false
-    }
-}
-
-/// Holds a source, once a fetch has loaded it, so that it stays in memory. Any thread.
-final class SourceHolder: Sendable {
-    private let source: Mutex<LoadedSource?>
-
-    fileprivate init(_ source: LoadedSource?) {
-        self.source = Mutex(source)
-    }
-
-    fileprivate var isEmpty: Bool { source.withLock { $0 == nil } }
-
-    fileprivate func hold(_ loaded: LoadedSource) {
-        source.withLock { $0 = loaded }
     }
 }

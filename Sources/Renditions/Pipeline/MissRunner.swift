@@ -43,8 +43,7 @@ struct MissRunner: Sendable {
         defer { withExtendedLifetime(slot) {} }
         guard let sharing else { return try await runLocally(request, stored, slot, flight) }
         // A client that follows the source does not wait for the node that runs the miss.
-        let started = request.followsSource && sharing.isCoordinated ? loader.start(request.source, slot) : nil
-        defer { withExtendedLifetime(started) {} }
+        if request.followsSource, sharing.isCoordinated { loader.start(request.source, slot) }
         do throws(RenditionError) {
             return try await sharing.runOnOneNode(request) { () async throws(RenditionError) in
                 try await runLocally(request, stored, slot, flight)

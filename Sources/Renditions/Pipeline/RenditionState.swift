@@ -64,7 +64,7 @@ package final class RenditionState: Sendable {
             queueTimeout: limits.queueTimeout, waitTimeout: limits.waitTimeout, lifetime: limits.missLifetime,
             runtime: runtime)
         objectFlights = SingleFlight(queueTimeout: limits.queueTimeout, lifetime: limits.missLifetime, runtime: runtime)
-        sources = SourceLoader.State(lifetime: limits.fetchLifetime, runtime: runtime)
+        sources = SourceLoader.State(cache, lifetime: limits.fetchLifetime, runtime: runtime)
         failures = FailureMemory(cache, clock: clock)
         self.cache = cache
         missing = MissingSources(clock: clock)

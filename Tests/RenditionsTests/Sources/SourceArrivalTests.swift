@@ -7,15 +7,15 @@ import Testing
 @testable import Renditions
 
 @Suite("Followers of a source find the fetch that brings it") struct SourceArrivalTests {
-    private func withCache(_ body: (Cache, SourceArrivals) async throws -> Void) async throws {
-        let folder = URL(fileURLWithPath: "/dev/shm").appendingPathComponent("gifreel-arrivals-\(UUID().uuidString)")
+    private func withCache(_ body: (Cache, SharedSources) async throws -> Void) async throws {
+        let folder = URL(fileURLWithPath: "/dev/shm").appendingPathComponent("gifreel-sources-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(at: folder) }
         var configuration = CacheConfiguration()
         configuration.directory = folder.path
         configuration.minFreeBytes = 0
         let cache = try Cache(configuration: configuration)
         defer { cache.close() }
-        try await body(cache, SourceArrivals())
+        try await body(cache, SharedSources(cache))
     }
 
     private let url: SourceURL
@@ -25,51 +25,51 @@ import Testing
     }
 
     @Test func aFetchFillsWhatFollowersHaveReserved() async throws {
-        try await withCache { cache, arrivals async throws in
-            let early = arrivals.follow(url, in: cache)
-            #expect(arrivals.follow(url, in: cache) === early)
-            let opened = arrivals.open(url, epoch: cache.epoch(for: url.canonical), in: cache)
-            #expect(opened === early && arrivals.follow(url, in: cache) === early)
+        try await withCache { cache, sources async throws in
+            let early = sources.follow(url)
+            #expect(sources.follow(url) === early)
+            let opened = sources.open(url, epoch: cache.epoch(for: url.canonical))
+            #expect(opened === early && sources.follow(url) === early)
             // Another fetch at the same time has another value, which later followers get.
-            let second = arrivals.open(url, epoch: cache.epoch(for: url.canonical), in: cache)
-            #expect(second !== early && arrivals.follow(url, in: cache) === second)
+            let second = sources.open(url, epoch: cache.epoch(for: url.canonical))
+            #expect(second !== early && sources.follow(url) === second)
         }
     }
 
     @Test func aReleasedOrFailedSourceIsNotFollowed() async throws {
-        try await withCache { cache, arrivals async throws in
-            var held: ArrivingSource? = arrivals.open(url, epoch: cache.epoch(for: url.canonical), in: cache)
+        try await withCache { cache, sources async throws in
+            var held: ArrivingSource? = sources.open(url, epoch: cache.epoch(for: url.canonical))
             weak let first = held
-            #expect(arrivals.follow(url, in: cache) === held)
+            #expect(sources.follow(url) === held)
             held = nil
             #expect(first == nil)
-            let next = arrivals.follow(url, in: cache)
+            let next = sources.follow(url)
             #expect(next.claim())
             next.fail()
-            #expect(arrivals.follow(url, in: cache) !== next)
+            #expect(sources.follow(url) !== next)
         }
     }
 
     @Test func aPurgeSeparatesFollowersFromEarlierFetches() async throws {
-        try await withCache { cache, arrivals async throws in
-            let before = arrivals.open(url, epoch: cache.epoch(for: url.canonical), in: cache)
-            let reserved = arrivals.follow(try SourceURL("https://b.test/b.gif"), in: cache)
+        try await withCache { cache, sources async throws in
+            let before = sources.open(url, epoch: cache.epoch(for: url.canonical))
+            let reserved = sources.follow(try SourceURL("https://b.test/b.gif"))
             _ = try await cache.purge(.all)
-            let after = arrivals.follow(url, in: cache)
+            let after = sources.follow(url)
             #expect(after !== before)
             let other = try SourceURL("https://b.test/b.gif")
-            #expect(arrivals.open(other, epoch: cache.epoch(for: other.canonical), in: cache) !== reserved)
+            #expect(sources.open(other, epoch: cache.epoch(for: other.canonical)) !== reserved)
             // A fetch that began before the purge opens a value of its own and leaves the new one to the next fetch.
             #expect(after.claim())
         }
     }
 
     @Test func manySourcesLeaveNoEntriesBehind() async throws {
-        try await withCache { cache, arrivals async throws in
+        try await withCache { cache, sources async throws in
             for index in 0..<1000 {
-                _ = arrivals.follow(try SourceURL("https://a.test/\(index).gif"), in: cache)
+                _ = sources.follow(try SourceURL("https://a.test/\(index).gif"))
             }
-            #expect(arrivals.count <= 65)
+            #expect(sources.count <= 65)
         }
     }
 }
