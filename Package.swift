@@ -174,7 +174,8 @@ let package = Package(
             name: "FetchTests", dependencies: ["Fetch", "HTTPClient", "SystemIO", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "HTTPClientTests", dependencies: ["HTTPClient", "SystemIO", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "LedgerTests", dependencies: ["Ledger", "TestSupport"], swiftSettings: strict),
-        .testTarget(name: "CacheTests", dependencies: ["Cache", "Ledger", "TestSupport"], swiftSettings: strict),
+        .testTarget(
+            name: "CacheTests", dependencies: ["CSystemCalls", "Cache", "Ledger", "TestSupport"], swiftSettings: strict),
         .testTarget(
             name: "ClusterTests", dependencies: ["Cluster", "Ledger", "SystemIO", "TestSupport"], swiftSettings: strict),
         .testTarget(
@@ -200,8 +201,9 @@ let package = Package(
                 "TestSupport", .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),
-        // The core and the cache on a simulated disk, clock and scheduler.
+        // Failing and simulated disks.
         .target(name: "CSystemCalls", path: "Tests/CSystemCalls"),
+        // The core and the cache on a simulated disk, clock and scheduler.
         .testTarget(
             name: "SimulationTests",
             dependencies: [

@@ -1,3 +1,4 @@
+import CSystemCalls
 import Foundation
 import Glibc
 import Synchronization
@@ -11,17 +12,19 @@ import Testing
 ///
 /// The process is this test program, which an environment variable tells to run ``loadThatIsKilled()`` only.
 @Suite("A process that is killed leaves a directory that opens without errors", .serialized) struct CrashTests {
-    /// The number of kills; `GIFREEL_CRASHES=200` sets another.
-    private static let count = ProcessInfo.processInfo.environment["GIFREEL_CRASHES"].flatMap { Int($0) } ?? 4
-    private static let directory = ProcessInfo.processInfo.environment["GIFREEL_CRASH_DIRECTORY"]
+    /// The number of kills; `CRASH_CYCLES=200` sets another.
+    private static let count = ProcessInfo.processInfo.environment["CRASH_CYCLES"].flatMap { Int($0) } ?? 4
+    private static let directory = ProcessInfo.processInfo.environment["CRASH_DIRECTORY"]
+    private static let failingSyncs = "CRASH_FAILING_SYNCS"
 
-    @Test(.enabled(if: directory == nil)) func noStoredRenditionIsWrongAfterAKill() async throws {
+    @Test(.enabled(if: directory == nil), arguments: [false, true])
+    func noStoredRenditionIsWrongAfterAKill(syncsFail: Bool) async throws {
         let temporary = try TemporaryDirectory()
         var generator = SeededNumbers(seed: 1)
         var found = 0
         var slowest = Duration.zero
         for _ in 0..<Self.count {
-            let child = try start(in: temporary.path)
+            let child = try start(in: temporary.path, syncsFail: syncsFail)
             var status: Int32 = 0
             var isRunning = true
             defer {
@@ -59,11 +62,20 @@ import Testing
         }
         #expect(found > Self.count)
         #expect(slowest < .seconds(10))
+        print("\(Self.count) kills, syncs fail: \(syncsFail): \(found) renditions compared, slowest start \(slowest)")
     }
 
     /// Publishes and purges until it is killed.
     @Test(.enabled(if: directory != nil)) func loadThatIsKilled() async throws {
         let path = try #require(Self.directory)
+        if ProcessInfo.processInfo.environment[Self.failingSyncs] != nil {
+            csystemcalls_begin(
+                path,
+                { event in
+                    let isSync = event.map { $0.pointee.call == Int32(csystemcalls_sync.rawValue) } ?? false
+                    return isSync && Int.random(in: 0..<10) == 0 ? EIO : 0
+                }, { _ in })
+        }
         try await CrashingLoad(path).run()
     }
 
@@ -72,9 +84,10 @@ import Testing
         return String(decoding: text, as: UTF8.self).split(separator: "\n")
     }
 
-    private func start(in directory: String) throws -> pid_t {
+    private func start(in directory: String, syncsFail: Bool) throws -> pid_t {
         let words = ["crash", "--testing-library", "swift-testing", "--filter", "loadThatIsKilled"]
-        let names = ProcessInfo.processInfo.environment.merging(["GIFREEL_CRASH_DIRECTORY": directory]) { $1 }
+        var names = ProcessInfo.processInfo.environment.merging(["CRASH_DIRECTORY": directory]) { $1 }
+        if syncsFail { names[Self.failingSyncs] = "1" }
         let arguments: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) } + [nil]
         let environment: [UnsafeMutablePointer<CChar>?] = names.map { strdup("\($0)=\($1)") } + [nil]
         defer { (arguments + environment).forEach { free($0) } }
@@ -100,7 +113,7 @@ extension CacheConfiguration {
     }
 }
 
-/// The log of the killed process: a line `source version` after each publish and each purge that had returned.
+/// The log of the killed process: a line `source version` after each publish and each purge that has succeeded.
 private struct CrashLog {
     var floors = [UInt8](repeating: 0, count: CrashingLoad.sources)
 
@@ -121,7 +134,7 @@ private final class CrashingLoad: Sendable {
 
     init(_ path: String) throws {
         self.path = path
-        log = open(path + "/log", O_RDWR | O_CREAT | O_APPEND, 0o600)
+        log = Glibc.open(path + "/log", O_RDWR | O_CREAT | O_APPEND, 0o600)
         let text = (try? String(contentsOfFile: path + "/log", encoding: .utf8)) ?? ""
         versions = Mutex(CrashLog(text.split(separator: "\n")).floors)
     }
@@ -133,12 +146,20 @@ private final class CrashingLoad: Sendable {
     }
 
     func run() async throws {
-        let cache = try Cache(configuration: .crashing(path))
+        let cache = try open()
         await withTaskGroup(of: Void.self) { group in
             for worker in 0..<3 {
                 group.addTask { await self.work(cache, SeededNumbers(seed: UInt64(getpid()) << 2 | UInt64(worker)), worker) }
             }
         }
+    }
+
+    /// Opens the cache. Where syncs fail, several attempts may be needed.
+    private func open() throws -> Cache {
+        for _ in 0..<100 {
+            if let cache = try? Cache(configuration: .crashing(path)) { return cache }
+        }
+        return try Cache(configuration: .crashing(path))
     }
 
     /// Each worker has its own sources, so that their versions only increase.
@@ -151,8 +172,12 @@ private final class CrashingLoad: Sendable {
             if Int.random(in: 0..<4, using: &generator) > 0 || version > 250 {
                 let epoch = cache.epoch(for: url)
                 guard let staged = try? cache.staged(Self.bytes(source, version)) else { continue }
-                _ = try? await cache.publish(
+                let outcome = try? await cache.publish(
                     staged, as: .test("\(url) \(version)"), fileExtension: "mp4", alias: .test(url), epoch: epoch)
+                switch outcome {
+                case .stored, .existing: break
+                case .unstored, nil: continue
+                }
             } else {
                 versions.withLock { $0[source] += 1 }
                 guard (try? await cache.purge(.url(url))) != nil else { continue }
