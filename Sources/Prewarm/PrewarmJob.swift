@@ -92,6 +92,8 @@ package final class PrewarmJob: Sendable {
     /// A consistent snapshot.
     var progress: Progress { state.withLock { $0.progress } }
 
+    var isReported: Bool { state.withLock { $0.isReported } }
+
     /// The number of unfinished entries, those in progress included.
     var remaining: Int { state.withLock { $0.open.count + $0.running } }
 

@@ -31,7 +31,14 @@ package struct PrewarmTables: Sendable {
             ALTER TABLE jobs ADD COLUMN request TEXT;
             ALTER TABLE jobs ADD COLUMN content TEXT;
             """,
-        ])
+        ],
+        // Whole jobs only: the numbers of outcomes refer to all entries of their job.
+        salvage: { damaged, new in
+            var ids: [String] = []
+            // The rows before the first damaged page count.
+            try? damaged.forEach("SELECT id FROM jobs ORDER BY number") { ids.append(try $0.value(0)) }
+            for job in ids.compactMap({ try? job($0, in: damaged) }) { try insert(job, into: new) }
+        })
 
     private let ledger: Ledger
 
@@ -61,22 +68,7 @@ package struct PrewarmTables: Sendable {
 
     /// Adds a new job durably.
     func create(_ order: PrewarmJob.Order) throws(LedgerError) {
-        try ledger.write(.full) { database in
-            try database.run(
-                """
-                INSERT INTO jobs (id, retries, concurrency, callback, cancelled, reported, finished, added, request, content)
-                VALUES (?, ?, ?, ?, 0, 0, 0, ?, ?, ?)
-                """,
-                [
-                    order.id, order.retries, order.concurrency, order.callback, order.added, order.request?.key,
-                    order.request?.content,
-                ])
-            for (number, entry) in order.entries.enumerated() {
-                try database.run(
-                    "INSERT INTO entries (job, number, entry) SELECT number, ?, ? FROM jobs WHERE id = ?",
-                    [number, JSONText.encode(entry), order.id])
-            }
-        }
+        try ledger.write(.full) { try Self.insert(PrewarmJob(order), into: $0) }
     }
 
     /// Records the outcome of an entry.
@@ -104,6 +96,31 @@ package struct PrewarmTables: Sendable {
     /// Removes a job. If that fails, the next start finds it again.
     func remove(_ id: String) {
         _ = try? ledger.write(.normal) { try $0.run("DELETE FROM jobs WHERE id = ?", [id]) }
+    }
+
+    private static func insert(_ job: PrewarmJob, into database: SQLiteConnection) throws {
+        let (order, progress) = (job.order, job.progress)
+        try database.run(
+            """
+            INSERT INTO jobs (id, retries, concurrency, callback, cancelled, reported, finished, added, request, content)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """,
+            [
+                order.id, order.retries, order.concurrency, order.callback, progress.state == .cancelled, job.isReported,
+                progress.outcomes.count, order.added, order.request?.key, order.request?.content,
+            ])
+        for (number, entry) in order.entries.enumerated() {
+            try database.run(
+                "INSERT INTO entries (job, number, entry) SELECT number, ?, ? FROM jobs WHERE id = ?",
+                [number, JSONText.encode(entry), order.id])
+        }
+        for (arrival, known) in progress.outcomes.enumerated() {
+            try database.run(
+                """
+                UPDATE entries SET outcome = ?, arrival = ? FROM jobs
+                WHERE jobs.id = ? AND entries.job = jobs.number AND entries.number = ?
+                """, [JSONText.encode(known.outcome), arrival + 1, order.id, known.number])
+        }
     }
 
     private static func job(_ id: String, in database: SQLiteConnection) throws -> PrewarmJob {

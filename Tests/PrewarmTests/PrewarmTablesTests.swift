@@ -1,3 +1,4 @@
+import Foundation
 import Ledger
 import TestSupport
 import Testing
@@ -54,6 +55,38 @@ import Testing
         try tables().noteReported(id("a"))
         let (jobs, dropped) = try tables().load()
         #expect(dropped.isEmpty && jobs.first?.takeReport() == false && jobs.first?.progress.state == .done)
+    }
+
+    @Test func theJobsOfADamagedDatabaseAreKeptAsFarAsTheyCanBeRead() throws {
+        let written = try ledger()
+        let many = (0..<60).map { PrewarmEntry(url: "https://a.test/\($0)\(String(repeating: "x", count: 60)).gif") }
+        for digit in "abcdef" { try PrewarmTables(written).create(order(digit, many)) }
+        for number in [7, 3] { try PrewarmTables(written).note(number, outcome, of: id("b")) }
+        try PrewarmTables(written).noteCancelled(id("c"))
+        written.close()
+        let file = URL(filePath: directory.path(Ledger.fileName))
+        let whole = try [UInt8](Data(contentsOf: file))
+        var kept = 0
+        // Each page but the first, which has the schema, is damaged in turn.
+        for page in stride(from: 4096, to: whole.count, by: 4096) {
+            var bytes = whole
+            bytes.replaceSubrange(page..<page + 4096, with: [UInt8](repeating: 0xa5, count: 4096))
+            let other = try ScratchDirectory()
+            try Data(bytes).write(to: URL(filePath: other.path(Ledger.fileName)))
+            let damaged = try Ledger(directory: other.path, owners: [PrewarmTables.owned])
+            defer { damaged.close() }
+            if damaged.replacedBecause == nil { try damaged.replaceDamaged() }
+            let (jobs, dropped) = PrewarmTables(damaged).load()
+            #expect(dropped.isEmpty)
+            kept += jobs.count
+            for job in jobs {
+                #expect(job.order.entries == many)
+                #expect(job.order.id != id("b") || job.progress.outcomes.map(\.number) == [7, 3])
+                #expect((job.progress.state == .cancelled) == (job.order.id == id("c")))
+            }
+        }
+        // Most pages hold entries of one or two jobs.
+        #expect(kept > 3 * (whole.count / 4096 - 1))
     }
 
     @Test func aRemovedJobIsNotReadBackAndRemovingItAgainIsNoError() throws {
