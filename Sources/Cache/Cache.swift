@@ -157,7 +157,7 @@ package final class Cache: Sendable {
     }
 
     /// The rendition with that id, for the client that uploaded its source. Records the upload, so that a purge of a URL with the
-    /// same bytes leaves the object. If the record cannot be written, the rendition is returned all the same.
+    /// same bytes leaves the object. If the record cannot be written, the rendition is still returned.
     ///
     /// - Throws: ``CacheError/busy`` if too much work waits or the cache is closed: whether there is one is unknown.
     package func uploadedObject(_ id: ObjectID) async throws(CacheError) -> CachedRendition? {

@@ -2,7 +2,7 @@ internal import Ledger
 
 /// The cache's tables in the ledger, and the statements on them, for use within one transaction.
 ///
-/// Rows have sequences: each object and alias a greater one than all before it, also after removals. A purge of everything only
+/// Rows have sequences: each object and alias a greater one than all before it, even after removals. A purge of everything only
 /// records the latest sequence, and other purges note the objects that they cover. These rows do not exist for a query, and a
 /// sweep removes them later together with the files.
 struct CacheTables {

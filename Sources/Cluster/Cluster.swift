@@ -30,8 +30,8 @@ package final class Cluster: Sendable {
     ///   - handlers: The local cache's part in purges.
     ///   - onEvent: Called once for each change that an operator should know, on any thread, which it must not block.
     ///   - onFailure: Called when a node has found that a source fails, on any thread, which it must not block.
-    ///   - onFollow: Called when this node begins to take part, with the purges applied that it missed; also when it does so again. On
-    ///     any thread, which it must not block.
+    ///   - onFollow: Called each time this node joins or rejoins the cluster, after it has applied the purges that it missed. On any
+    ///     thread, which it must not block.
     ///   - onAlone: Called when this node has not taken part for ``ClusterConfiguration/aloneLimit``, and again each time that this has
     ///     passed. On any thread, which it must not block.
     ///   - onPrewarm: Called when entries of a prewarm list were added; ``SharedPrewarm/claim(_:)`` then finds them.

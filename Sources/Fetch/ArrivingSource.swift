@@ -131,7 +131,7 @@ package final class ArrivingSource: Sendable {
     /// What is known of the source, if its first bytes have arrived and the fetch has not failed.
     package var start: Start? { state.withLock { $0.isComplete == false ? nil : $0.start } }
 
-    /// Where the bytes are, also if the fetch has failed; nil before the first ones and after ``cutOff()``. A reader that holds the
+    /// Where the bytes are, even if the fetch has failed; nil before the first ones and after ``cutOff()``. A reader that holds the
     /// file keeps the bytes in memory.
     package var file: SharedDescriptor? { state.withLock { $0.start?.file } }
 

@@ -18,7 +18,7 @@ package enum FetcherSetupError: Error, Equatable, Sendable, CustomStringConverti
 
 /// An HTTP client that fetches GIFs.
 ///
-/// One dedicated thread drives all transfers; callers only wait. Every connection, also after a redirect, is checked against
+/// One dedicated thread drives all transfers; callers only wait. Every connection, even after a redirect, is checked against
 /// the allowed sources, ports and addresses when it is opened.
 package final class Fetcher: Sendable {
     private let context: FetchContext

@@ -93,7 +93,7 @@ package final class PrewarmQueue: Sendable {
     /// Starts processing.
     ///
     /// - Parameters:
-    ///   - pipeline: Returns the pipeline of the settings in force.
+    ///   - pipeline: Returns the pipeline of the current settings.
     ///   - describe: Gives the code and the sentence of an error, for reports.
     ///   - report: Called once for each job with a callback that has ended; for a job that ended before a restart without
     ///     ``noteReported(_:)``, now.

@@ -5,7 +5,7 @@ internal import SystemIO
 
 /// Brings one entry into the cache, behind everything that visitors request, and retries errors that may pass.
 struct Prewarmer: Sendable {
-    /// Returns the pipeline of the settings in force.
+    /// Returns the pipeline of the current settings.
     let pipeline: @Sendable () -> RenditionPipeline
     let describe: PrewarmFailure.Describe
 

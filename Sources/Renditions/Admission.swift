@@ -169,7 +169,7 @@ package final class Admission: Sendable {
         rendition.descriptor.hold(memory)
     }
 
-    /// Whether a job has room beside others. A job without others always has room, so that no limit excludes it permanently.
+    /// Whether a job has room among others. A job without others always has room, so that no limit excludes it permanently.
     private static func fits(_ cost: Int, beside taken: Int, in limit: Int) -> Bool {
         taken + cost <= limit || (taken == 0 && limit > 0)
     }

@@ -59,7 +59,7 @@ package final class BackgroundRenditions: Sendable {
 
     /// Starts processing.
     ///
-    /// - Parameter pipeline: Returns the pipeline of the settings in force.
+    /// - Parameter pipeline: Returns the pipeline of the current settings.
     package func start(_ pipeline: @escaping @Sendable () -> RenditionPipeline) {
         state.withLock { $0.pipeline = pipeline }
         wake()

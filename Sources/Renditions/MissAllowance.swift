@@ -3,7 +3,7 @@ internal import Synchronization
 /// The permission of a client to cause misses. Any thread.
 package struct MissAllowance: Sendable {
     /// Counts a miss; returns nil if it may go on, else the seconds to wait, at least 1. The parameter says whether the request is
-    /// refused then; without the miss, it would be answered all the same.
+    /// refused then; without the miss, it would still be answered.
     package let take: @Sendable (_ isRequired: Bool) -> Int?
 
     /// - Parameter take: See ``take``.

@@ -6,7 +6,7 @@ package import SystemIO
 
 /// A request for one rendition of one source, as the pipeline processes it.
 ///
-/// The value carries everything that the steps need, so that nothing travels beside it. The trace and the request id travel
+/// The value carries everything that the steps need, so that nothing else has to be passed along. The trace and the request id travel
 /// in the task (`ServiceContext.current`), because logging and tracing read them there.
 package struct RenditionRequest: Sendable {
     package let rendition: Rendition

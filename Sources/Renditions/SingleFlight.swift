@@ -298,7 +298,7 @@ package final class Flight: Sendable {
         handlers.withLock { $0.queued }?()
     }
 
-    /// Records that the value is of no use after the flight: without callers, the work is cancelled, also if callers
+    /// Records that the value is of no use after the flight: without callers, the work is cancelled, even if callers
     /// allowed it to outlive them.
     func dependOnCallers() {
         handlers.withLock { $0.attached }?()

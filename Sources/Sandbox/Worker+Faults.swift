@@ -36,7 +36,7 @@
             kill(getpid(), SIGKILL)
         }
 
-        /// Attempts to leave the sandbox. With a filter in force, none of these calls returns.
+        /// Attempts to leave the sandbox. Under a filter, none of these calls returns.
         private static func attempt(_ fault: WorkerFault) {
             switch fault {
             case .openFile: _ = open("/etc/passwd", O_RDONLY)

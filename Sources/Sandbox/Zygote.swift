@@ -7,7 +7,7 @@ package import SystemIO
 package struct ZygoteLoss: Sendable, CustomStringConvertible {
     /// The number of the process that was lost.
     package let process: Int32
-    /// The signal that ended it; `SIGKILL` also if it did not respond and was killed for that. Nil after a normal exit.
+    /// The signal that ended it; `SIGKILL` even if it did not respond and was killed for that. Nil after a normal exit.
     package let signal: Int32?
     /// The process that replaces it, or the error that prevented a replacement. The next job tries again.
     package let replacement: Result<Int32, SystemError>

@@ -1,4 +1,4 @@
-/// The difference between the settings in force and those that were just read: which take effect now, and which need a
+/// The difference between the current settings and those that were just read: which take effect now, and which need a
 /// restart.
 package struct ReloadPlan: Equatable, Sendable {
     /// Full names of settings whose new value takes effect now, sorted.
@@ -9,7 +9,7 @@ package struct ReloadPlan: Equatable, Sendable {
     package private(set) var settings: Settings
 
     /// - Parameters:
-    ///   - current: The settings in force.
+    ///   - current: The current settings.
     ///   - new: The settings as they were just read.
     package init(from current: Settings, to new: Settings) {
         settings = new

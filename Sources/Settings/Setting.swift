@@ -17,7 +17,7 @@ package struct Setting: Sendable {
         case pair
     }
 
-    /// The unit of which a time must be a multiple.
+    /// The unit that a time must be a multiple of.
     package enum Granularity: Sendable {
         case milliseconds
         case seconds

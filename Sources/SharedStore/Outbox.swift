@@ -167,7 +167,7 @@ final class Outbox: Sendable {
 
     /// Suspends until the deletion of this id has been sent, an attempt has failed, or `limit` has passed.
     ///
-    /// - Returns: Whether it was sent; true also if there is none.
+    /// - Returns: Whether it was sent; true even if there is none.
     func sendDeletion(of id: String, within limit: Duration) async -> Bool {
         await waits.wait(for: .deletion(id: id), within: limit) {
             // After the registration of the waiter: an attempt that ends in between ends the wait.

@@ -2,7 +2,7 @@ internal import Glibc
 
 /// Read and write loops over descriptors. They repeat a call that a signal interrupted and continue after a partial transfer.
 package enum DescriptorIO {
-    /// Writes all of `bytes`. Blocks, also on a non-blocking descriptor: it then waits until that is writable.
+    /// Writes all of `bytes`. Blocks, even on a non-blocking descriptor: it then waits until that is writable.
     ///
     /// SIGPIPE must be blocked or ignored on the calling thread, so that a closed pipe is an error and not a signal.
     ///
@@ -14,7 +14,7 @@ package enum DescriptorIO {
 
     /// Writes all of `bytes` as ``write(_:to:)`` does.
     ///
-    /// - Parameter written: Grows by the number of bytes that were written, also if this throws.
+    /// - Parameter written: Grows by the number of bytes that were written, even if this throws.
     package static func write(
         _ bytes: UnsafeRawBufferPointer, to descriptor: Int32, written: inout Int
     ) throws(SystemError) {

@@ -46,7 +46,7 @@ package enum Files {
         }
     }
 
-    /// Replaces the file as a whole: other processes see the old content or the new one, also after a crash of this process. See
+    /// Replaces the file as a whole: other processes see the old content or the new one, even after a crash of this process. See
     /// ``OutputFile`` for devices and pipes.
     package static func write(_ bytes: UnsafeRawBufferPointer, to path: String) throws(FileError) {
         do throws(SystemError) {

@@ -39,7 +39,7 @@ package enum StandardOutput {
 
     /// Writes what `print` has buffered. The exit of the process does that too, but ignores errors.
     ///
-    /// - Throws: ``FileError``, also for what could not be written earlier.
+    /// - Throws: ``FileError``, including for what could not be written earlier.
     package static func flush() throws(FileError) {
         if clinux_flush_output() != 0 { throw failure(errno) }
     }

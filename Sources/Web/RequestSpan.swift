@@ -22,7 +22,7 @@ struct RequestSpan: Sendable {
     }
 
     /// Computes the response with the request's id and trace in the context of the task. Steps of a miss record spans below this
-    /// one, also if they go on after the response.
+    /// one, even if they go on after the response.
     func run(_ respond: @Sendable () async -> HTTPResponse) async -> HTTPResponse {
         let context = span.context
         guard span.isRecording else { return await ServiceContext.withValue(context) { await respond() } }

@@ -185,7 +185,7 @@ package final class WebHandler: HTTPHandler {
     /// The response with the problem of a request. If another method gives the target a meaning, the method is the problem.
     private func problemResponse(_ problem: Problem, _ request: borrowing HTTPRequest) -> HTTPResponse {
         let method = request.method
-        // The problem of an upload is in its target, also if another method has a use for that.
+        // The problem of an upload is in its target, even if another method has a use for that.
         if ![.get, .head, .post].contains(method) {
             let methods = routeMethods(of: request.target)
             if !methods.isEmpty && !methods.contains(method) {

@@ -19,9 +19,13 @@ final class Converted {
             "gifreel-\(UUID().uuidString).\(transcoder.output)")
         let descriptor = open(file.path, O_RDWR | O_CREAT | O_EXCL, 0o600)
         defer { close(descriptor) }
+        // An initializer that throws is not followed by `deinit`.
+        var isWhole = false
+        defer { if !isWhole { try? FileManager.default.removeItem(at: file) } }
         result = try gif.withUnsafeBytes { try transcoder.convert($0, to: descriptor, onProgress: onProgress) }
         bytes = [UInt8](try Data(contentsOf: file))
         boxes = try MP4Boxes(transcoder.output == .mp4 ? bytes : [])
+        isWhole = true
     }
 
     /// With options alone.

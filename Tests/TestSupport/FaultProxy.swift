@@ -13,7 +13,7 @@ package final class FaultProxy: Sendable {
         case close
         /// Ends the connection in both directions with RST.
         case reset
-        /// Forwards no further byte in this direction, and leaves the connection open, also after the faults have changed.
+        /// Forwards no further byte in this direction, and leaves the connection open, even after the faults have changed.
         case stall
         /// Sends these bytes instead of those that follow, then ends the connection with FIN.
         case garbage([UInt8])

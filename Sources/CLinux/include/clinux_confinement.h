@@ -9,7 +9,7 @@ int clinux_landlock_version(void);
 
 /// Permanently denies the calling process every access that landlock(7) can restrict: opening files, TCP, and signals and
 /// abstract sockets to other processes. Open descriptors stay usable. Requires `clinux_no_new_privileges`.
-/// Returns the version of landlock in force, 0 if the kernel has none, or -1 with errno.
+/// Returns the version of Landlock that the kernel supports, 0 if the kernel has none, or -1 with errno.
 int clinux_deny_files_and_network(void);
 
 /// The descriptors and threads that a worker may use. Any other use ends it with SIGSYS.

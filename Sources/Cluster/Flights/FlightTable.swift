@@ -149,7 +149,7 @@ final class FlightTable: Sendable {
         }
     }
 
-    /// Whether a record is in force: no purge that this node knows overtook it.
+    /// Whether a record is valid: no purge that this node knows overtook it.
     func isValid(_ record: SharedRecord, of sourceURL: String) -> Bool {
         history.isValid(since: record.position, sourceURL: sourceURL, object: record.objectID)
     }

@@ -4,7 +4,7 @@ internal import Synchronization
 package final class Lease: Sendable {
     /// The result of ending a flight.
     package enum Completion: Sendable, Equatable {
-        /// The record is in force, and callers on other nodes get it.
+        /// The record is valid, and callers on other nodes get it.
         case published
         /// The lease was lost before: another node does the work, or a purge overtook it. The result may be used here.
         case lost

@@ -100,7 +100,7 @@ package struct PurgeHandlers: Sendable {
     /// For a purge that was made earlier, the time is that at which it was made, in milliseconds since 1970: what was fetched or
     /// uploaded later stays.
     ///
-    /// Nil if the purge is in force only until the next start. The node then does not acknowledge it. The place is not recorded before
+    /// Nil if the purge applies only until the next start. The node then does not acknowledge it. The place is not recorded before
     /// the purge is, so that a restart repeats it.
     package let purgeLocalCache: @Sendable (ClusterPurge, _ madeAt: Int64?, @escaping Ledger.Change) async -> PurgeCounts?
     /// Has the origin of every alias asked before the alias is used again, and drops what a former process has not sent to other

@@ -58,7 +58,7 @@ final class ClusterPurger: Sendable {
             if Task.isCancelled { break }
         }
         if counts[registry.name] == nil { counts[registry.name] = await follower.applyNow(id, scope) }
-        // Without a look at the nodes, the purge may be in force on this one only.
+        // Without a look at the nodes, this one may be the only one that has applied the purge.
         let isCertain = nodes != nil
         let live = nodes ?? Set(registry.knownNodes).union(counts.keys).union([registry.name])
         return ClusterPurgeReport(

@@ -2,7 +2,7 @@ internal import Glibc
 internal import HTTPClient
 internal import SystemIO
 
-/// A body of up to so many bytes is read although it is not used, so that the connection can be used again.
+/// The largest body in bytes that is read although it is not used, so that the connection can be used again.
 private let worthDraining = 16 << 10
 
 /// What a caller of a ``Fetcher`` wants.

@@ -9,7 +9,7 @@ struct RequestHeadParser: Sendable {
     /// Parses the head at the start of `bytes` into `head`.
     ///
     /// - Returns: Whether the head is complete; otherwise the content of `head` is meaningless.
-    /// - Throws: The first error, as soon as it is recognizable, also in an incomplete head.
+    /// - Throws: The first error, as soon as it is recognizable, even in an incomplete head.
     func parse(_ bytes: UnsafeRawBufferPointer, into head: inout RequestHead) throws(HTTPProtocolError) -> Bool {
         head.reset(bytes)
         var cursor = HeadCursor(bytes)

@@ -26,7 +26,7 @@ final class ResponseWriter {
         let entry: ExchangeRecorder.StagedEntry?
     }
 
-    /// Bytes up to which a body is copied behind its head: that costs less than handing the kernel two pieces.
+    /// Bytes up to which a body is copied after its head: that costs less than handing the kernel two pieces.
     private static let copyLimit = 4096
     /// Bytes of staged responses: they should stay in the processor's cache.
     private static let stagedLimit = 32 * 1024

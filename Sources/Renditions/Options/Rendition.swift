@@ -24,7 +24,7 @@ package struct Rendition: Sendable, Hashable {
         }
     }
 
-    /// The version of the encoder, and of the decoder of a source of that format, which the bytes depend on beside the source and the
+    /// The version of the encoder, and of the decoder of a source of that format, which the bytes depend on in addition to the source and the
     /// canonical text.
     package func encoderVersion(of source: SourceFormat) -> String { format.output?.version(options, of: source) ?? "" }
 
@@ -50,7 +50,7 @@ package struct Rendition: Sendable, Hashable {
 
     /// Validates combinations of options.
     ///
-    /// - Throws: ``RenditionError/invalidOption(name:reason:)`` if an option has no effect beside the others, or contradicts them.
+    /// - Throws: ``RenditionError/invalidOption(name:reason:)`` if an option has no effect together with the others, or contradicts them.
     package func check() throws(RenditionError) {
         if options.size.fit != .contain && (options.size.width == nil || options.size.height == nil) {
             throw .invalidOption(name: RenditionOption.fit.rawValue, reason: "has an effect only with both width and height")
@@ -94,10 +94,10 @@ package struct Rendition: Sendable, Hashable {
         return codecs.isEmpty ? [rendition] : codecs.compactMap(rendition.encoded)
     }
 
-    /// The rendition in H.264 with the same options, beside which one in AV1 has to be smaller to be offered; nil for other renditions.
+    /// The rendition in H.264 with the same options, than which one in AV1 has to be smaller to be offered; nil for other renditions.
     package var comparedWith: Rendition? { options.codec == .av1 ? encoded(by: .h264) : nil }
 
-    /// Whether a rendition in AV1 is offered beside the one in H.264 with the same options, which every client can play: it has to be
+    /// Whether a rendition in AV1 is offered in addition to the one in H.264 with the same options, which every client can play: it has to be
     /// at least a twentieth smaller.
     package static func isWorthOffering(av1: Int64, besideH264 h264: Int64) -> Bool { av1 <= h264 - h264 / 20 }
 

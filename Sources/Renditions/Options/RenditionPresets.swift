@@ -65,7 +65,7 @@ package struct RenditionPresets: Sendable, Equatable {
         }
     }
 
-    /// Checks the options, also together and for every format, and defines a preset by them.
+    /// Checks the options, each alone and all together, for every format, and defines a preset by them.
     private mutating func define(_ name: String, as new: [Option]) throws(RenditionError) {
         guard Set(new.map(\.name)).count == new.count else {
             let twice = new.indices.first { index in new[..<index].contains { $0.name == new[index].name } }
@@ -122,7 +122,7 @@ extension RenditionDefaults {
     /// - Parameters:
     ///   - preset: The preset that the settings define and the request names; nil for none.
     ///   - options: The other options of the request.
-    /// - Throws: ``RenditionError/invalidOption(name:reason:)``, also for combinations that are not allowed.
+    /// - Throws: ``RenditionError/invalidOption(name:reason:)``, including for combinations that are not allowed.
     package func rendition(
         _ format: Rendition.Format, preset: String? = nil, _ options: [RenditionPresets.Option]
     ) throws(RenditionError) -> Rendition {
@@ -138,7 +138,7 @@ extension RenditionDefaults {
 
     /// The rendition for a format and options. The options may contain `preset`.
     ///
-    /// - Throws: ``RenditionError/invalidOption(name:reason:)``, also for combinations that are not allowed.
+    /// - Throws: ``RenditionError/invalidOption(name:reason:)``, including for combinations that are not allowed.
     package func rendition(
         _ format: Rendition.Format, of options: [RenditionPresets.Option]
     ) throws(RenditionError) -> Rendition {

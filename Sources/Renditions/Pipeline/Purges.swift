@@ -54,7 +54,7 @@ package struct Purges: Sendable {
     /// - Parameters:
     ///   - time: For a purge that was made earlier, seconds since 1970: what was fetched or uploaded in a later second stays.
     ///   - place: Records the purge's place in the stream of the cluster.
-    /// - Throws: ``CacheError`` if the purge is not durable; it is in force until the next start all the same.
+    /// - Throws: ``CacheError`` if the purge is not durable; it still applies until the next start.
     package func purgeThisNode(
         _ scope: PurgeScope, madeAt time: Int64? = nil, at place: @escaping Ledger.Change = { _ in }
     ) async throws(CacheError) -> PurgeResult {
@@ -102,7 +102,7 @@ extension PurgeHandlers {
                     let result = try await purges.purgeThisNode(scope, madeAt: time.map { $0 / 1000 }, at: place)
                     return PurgeCounts(purged: result.purged, bytes: result.bytes)
                 } catch {
-                    // The purge is in force until the next start.
+                    // The purge applies until the next start.
                     return nil
                 }
             },

@@ -7,7 +7,7 @@ package struct RenditionResult: Sendable {
     /// Whether HTTP caches may store a response with it. False if the origin forbids it, or if the source was purged while the
     /// rendition was produced.
     package var isStorable: Bool
-    /// Whether the cache has it after the request, also if another request had caused the work.
+    /// Whether the cache has it after the request, even if another request had caused the work.
     package let isStored: Bool
     package var times: StageTimes
 

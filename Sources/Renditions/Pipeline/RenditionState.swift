@@ -6,7 +6,7 @@ internal import Synchronization
 /// The mutable state of the core. It lives as long as the process. A reload replaces only the policy of the pipelines that use
 /// it, so requests before and after a reload share flights, failures and admission.
 package final class RenditionState: Sendable {
-    /// Limits on waiting and memory. They take effect at once, also for work in progress.
+    /// Limits on waiting and memory. They take effect at once, even for work in progress.
     package struct Limits: Sendable {
         /// The longest time that a caller waits for a worker.
         package var queueTimeout: Duration

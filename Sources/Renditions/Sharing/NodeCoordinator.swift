@@ -99,7 +99,7 @@ package struct PurgeReport: Sendable, Equatable {
     /// Identifies the purge in the cluster; nil without one.
     package let id: String?
 
-    /// Whether the purge is in force on every node. A node that works alone is the only one.
+    /// Whether every node has applied the purge. A node that works alone is the only one.
     package var isComplete: Bool { nodes.map { $0.acknowledged >= $0.live } ?? true }
 
     package init(purged: Int64, bytes: Int64, nodes: (live: Int, acknowledged: Int)? = nil, id: String? = nil) {

@@ -10,7 +10,7 @@ package struct S3Tier: SharedTier {
     /// The largest rendition to receive, in bytes.
     private let maxBytes: Int
 
-    /// The longest time that a lease waits for the store, beside that of the upload at 1 MiB/s: other nodes wait for the lease.
+    /// The longest time that a lease waits for the store, in addition to an upload at 1 MiB/s: other nodes wait for the lease.
     private static let saveLimit: Duration = .seconds(2)
     /// The least time for a rendition that only the store has.
     private static let onlySourceLimit: Duration = .seconds(2)

@@ -22,7 +22,7 @@ package final class LogOutput: Sendable {
     /// The index of the level among all levels.
     private let levelIndex: Atomic<Int>
 
-    /// A log on `descriptor`, of which it uses a duplicate. If the descriptor is closed, every line is discarded.
+    /// A log on a duplicate of `descriptor`. If the descriptor is closed, every line is discarded.
     ///
     /// - Parameters:
     ///   - level: The least severe level of events that are written.

@@ -158,7 +158,7 @@ package struct SignatureCheck: Sendable {
     func secondsLeft(until expires: Int64) -> Int64 { max(0, expires.subtractingReportingOverflow(now()).partialValue) }
 }
 
-/// The properties of a request, beside the target, on which its processing depends.
+/// The properties of a request, apart from the target, on which its processing depends.
 struct ClientContext: Sendable {
     /// The host in the request; nil if it has none.
     let host: String?

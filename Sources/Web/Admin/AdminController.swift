@@ -125,7 +125,7 @@ struct AdminController: Sendable {
     private struct Purged: Encodable {
         var purged: Int64
         var bytes: Int64
-        /// Whether the purge is in force on every node.
+        /// Whether every node has applied the purge.
         var complete: Bool
         /// Live nodes, and those that have applied the purge; left out without a cluster.
         var nodes: Int?

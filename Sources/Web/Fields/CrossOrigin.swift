@@ -47,7 +47,7 @@ package struct CrossOrigin: Sendable {
         return response
     }
 
-    /// Returns the reply with the fields in its response, also if that is computed later.
+    /// Returns the reply with the fields in its response, even if that is computed later.
     func applied(to reply: HTTPReply) -> HTTPReply {
         if fields.isEmpty { return reply }
         return switch reply {

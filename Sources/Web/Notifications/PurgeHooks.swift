@@ -18,7 +18,7 @@ package final class PurgeHooks: Sendable {
         package var purges = 1000
         /// The time between two looks at them.
         package var look = Duration.seconds(1)
-        /// The time after which the hooks of an incomplete purge are called all the same, and again when it is complete.
+        /// The time after which the hooks of an incomplete purge are called anyway, and again when it is complete.
         package var patience = Duration.seconds(30)
         /// The time after which it is given up.
         package var longestWait = Duration.seconds(3600)
@@ -102,10 +102,10 @@ package final class PurgeHooks: Sendable {
         }
     }
 
-    /// Queues the requests of all hooks for a purge that is not in force on every node: when it is, so that a CDN that asks again gets no
+    /// Queues the requests of all hooks for a purge that some node has not applied: when all have, so that a CDN that asks again gets no
     /// old rendition. If that takes long, now and then.
     ///
-    /// - Parameter isComplete: Whether the purge is in force on every node now.
+    /// - Parameter isComplete: Whether every node has applied the purge by now.
     func call(_ notice: PurgeNotice, when isComplete: @escaping @Sendable () async -> Bool) {
         let isHeld = state.withLock { state in
             guard !state.isStopped, state.held.count < limits.purges else { return false }

@@ -99,7 +99,7 @@ package final class FormSink: HTTPBodySink {
     private func take(_ bytes: UnsafeRawBufferPointer) throws(Problem) {
         guard let part else { return }
         if isFile { return try appendToFile(bytes) }
-        // A part without a file name that begins as an animation is the file all the same (RFC 7578 section 4.2: the name is optional).
+        // A part without a file name that begins like an animation is still taken for the file (RFC 7578 section 4.2: the name is optional).
         let start = value.prefix(ContentSniffer.sufficient) + bytes.prefix(max(0, ContentSniffer.sufficient - value.count))
         if case .source = ContentSniffer.judge(start, isWhole: false) {
             try beginFile()

@@ -289,7 +289,7 @@ struct PrewarmCommand: ParsableCommand {
         return totals.failed == 0 ? 0 : Code.failed
     }
 
-    /// The settings in force for this command.
+    /// The settings of this command.
     private func settingsInForce() throws -> Settings {
         try SettingsReader.read(
             file: configurationFile, environment: ProcessInfo.processInfo.environment, flags: settings

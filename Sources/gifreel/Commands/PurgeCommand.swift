@@ -55,7 +55,7 @@ struct PurgeCommand: ParsableCommand {
     private var waitTime: Duration? { wait.flatMap { Duration(settingText: $0) } }
 
     /// Purges one scope after the other and prints the result of each. Exits with 1 if the server cannot be reached or refuses,
-    /// or if a purge is not in force on every node.
+    /// or if some node has not applied a purge.
     func run() throws {
         let seconds = Int((waitTime ?? .zero).components.seconds)
         let client = try AdminServer.client(server, token: token, timeout: 60 + seconds)

@@ -79,7 +79,7 @@ struct RewriteCommand: ParsableCommand {
     }
 
     /// Rewrites one page after the other. Exits with 1 if a page cannot be read or written, or if the server did not say for an
-    /// image whether it can be replaced. Such an image stays, and the other images and pages are rewritten all the same.
+    /// image whether it can be replaced. Such an image stays, and the other images and pages are still rewritten.
     func run() throws {
         do {
             let values = try SettingsReader.read(

@@ -84,7 +84,7 @@ struct ServeCommand: ParsableCommand {
     /// The service and what a reload needs.
     private struct Running {
         var service: GifreelService
-        /// The settings in force.
+        /// The current settings.
         var settings: Settings
         /// Those that the log has named.
         var overrides: [SettingsReader.Override]

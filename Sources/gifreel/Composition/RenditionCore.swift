@@ -172,7 +172,7 @@ extension ServiceConfiguration {
 
     /// The limits of the core's state.
     ///
-    /// - Parameter pool: The configuration of the worker pool in force, which a reload does not change.
+    /// - Parameter pool: The configuration of the current worker pool, which a reload does not change.
     fileprivate func renditionLimits(pool: WorkerPoolConfiguration) -> RenditionState.Limits {
         let fetchLifetime = fetch.timeout * 4 + .seconds(30)
         return RenditionState.Limits(

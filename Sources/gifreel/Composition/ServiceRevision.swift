@@ -20,7 +20,7 @@ final class ServiceRevision: Sendable {
     }
 }
 
-/// The revision in force. Any thread.
+/// The current revision. Any thread.
 final class CurrentRevision: HTTPHandler {
     private let current: Mutex<ServiceRevision>
 

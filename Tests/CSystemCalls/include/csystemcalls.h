@@ -6,7 +6,7 @@
 /// Interposition of the system calls that change files, for a simulated disk.
 ///
 /// The test program defines the functions of libc that write, sync, name and remove files. The dynamic linker prefers them to those
-/// of libc, also for calls by libraries such as SQLite. Without hooks they only call the functions of libc.
+/// of libc, even for calls by libraries such as SQLite. Without hooks they only call the functions of libc.
 
 enum csystemcalls_call {
     csystemcalls_write,

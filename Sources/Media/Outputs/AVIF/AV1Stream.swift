@@ -40,7 +40,7 @@ struct AV1Stream: Equatable {
         if bits.read(1) == 1 { bits.skip(5 + 32 + 5 + 5) }
     }
 
-    /// The part of a picture behind its temporal delimiters, which containers leave out (AV1 in ISO-BMFF §2.4).
+    /// The part of a picture after its temporal delimiters, which containers leave out (AV1 in ISO-BMFF §2.4).
     static func withoutDelimiters(_ picture: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
         var rest = picture
         while let unit = unit(ArraySlice(rest.prefix(16))), unit.type == temporalDelimiter {

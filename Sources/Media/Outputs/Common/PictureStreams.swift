@@ -48,7 +48,7 @@ struct PictureStreams: ~Copyable {
     ///   - source: Opens the source at its beginning.
     ///   - encoder: Opens the encoder of colours or of alpha for the source.
     /// - Returns: The source at its end.
-    /// - Throws: ``TranscodeError``, also for a source without a sample.
+    /// - Throws: ``TranscodeError``, including for a source without a sample.
     mutating func encode<Decoder: AnimationDecoder & ~Copyable, Settings: EncoderSettings>(
         start: Int, frames: Int, threads: Int, _ meter: FrameMeter, hasTwoPasses: Bool,
         source: () throws(TranscodeError) -> SampleSource<Decoder>,
@@ -93,7 +93,7 @@ struct PictureStreams: ~Copyable {
         _ source: SampleSource<Decoder>, _ color: VideoEncoder<Settings>?, _ alpha: VideoEncoder<Settings>?, isFirstPass: Bool,
         threads: Int, _ progress: FrameMeter
     ) throws(TranscodeError) {
-        // Both planes decide which pictures differ, so one that is not encoded is written all the same.
+        // Both planes decide which pictures differ, so one that is not encoded is still written.
         let unused = try UnusedPlanes(source, color: color == nil, alpha: hasAlpha && alpha == nil)
         func planes() throws(TranscodeError) -> PixelConverter.Planes {
             var planes = try color?.planes() ?? unused.planes

@@ -46,7 +46,7 @@ struct PNGChunk {
 /// Reads the chunks of a PNG in memory one by one. The bytes must stay valid as long as it lives.
 struct PNGChunks {
     static let signature: [UInt8] = [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]
-    /// Bytes of a chunk beside its data.
+    /// Bytes of a chunk apart from its data.
     static let frame = 12
 
     private let bytes: UnsafeRawBufferPointer

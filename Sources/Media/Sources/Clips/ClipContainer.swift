@@ -49,7 +49,7 @@ final class ClipContainer {
         context = opened
     }
 
-    /// Throws if memory is short. libav reports this also for a table or a number of tracks that a file only claims.
+    /// Throws if memory is short. libav reports this even for a table or a number of tracks that a file only claims.
     static func checkMemory(_ status: Int32) throws(TranscodeError) {
         // More than the index of any clip within the limits takes.
         if status == gifreel_averror_nomem { try HeapBuffer.check(bytes: 64 << 20) }

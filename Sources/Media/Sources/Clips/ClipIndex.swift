@@ -18,7 +18,7 @@ struct ClipIndex: Sendable {
     private(set) var ending = AnimationEnding.complete
     /// The most frames that are shown after a frame and decoded before it.
     private(set) var reordering = 0
-    /// Whether some block has alpha beside it (Matroska, block addition 1).
+    /// Whether some block has an addition with alpha (Matroska, block addition 1).
     private(set) var hasAlpha = false
 
     /// Reads all packets of a track.

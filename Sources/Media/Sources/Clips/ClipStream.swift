@@ -5,7 +5,7 @@ final class ClipStream {
     /// The pictures of a track.
     enum Plane {
         case colors
-        /// The alpha that a block has beside it (Matroska, block addition 1).
+        /// The alpha in an addition to a block (Matroska, block addition 1).
         case additions
     }
 
@@ -90,7 +90,7 @@ final class ClipStream {
         }
     }
 
-    /// The alpha beside a packet; nil without any.
+    /// The alpha of a packet; nil without any.
     static func addition(of packet: UnsafeMutablePointer<AVPacket>) -> UnsafeBufferPointer<UInt8>? {
         var size = 0
         guard let data = gifreel_packet_addition(packet, &size) else { return nil }
@@ -151,7 +151,7 @@ final class ClipStream {
         }
     }
 
-    /// Puts the alpha beside a packet into it. Returns false without any.
+    /// Adds alpha to a packet. Returns false without any.
     private func replaceByAddition(_ packet: UnsafeMutablePointer<AVPacket>) -> Bool {
         guard let addition = Self.addition(of: packet), let base = addition.baseAddress else { return false }
         // Padded, as decoders read past the end.
