@@ -1,4 +1,4 @@
-package import HTTPClient
+internal import HTTPClient
 internal import SystemIO
 
 /// A setting of the shared store that cannot work. The description is a sentence that begins with the setting's name.

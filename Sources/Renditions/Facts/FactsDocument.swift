@@ -1,5 +1,5 @@
 internal import Foundation
-package import Media
+internal import Media
 internal import SystemIO
 
 /// The body of `json` (docs/api.md).

@@ -14,7 +14,7 @@ enum GIFInspection {
         while true {
             var delay = 0
             var kind = try file.take(1)
-            if try kind.rest.first == 0x21 {
+            if kind.rest.first == 0x21 {
                 delay = try inspectControl(&file)
                 kind = try file.take(1)
             }
