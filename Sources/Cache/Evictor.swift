@@ -77,9 +77,13 @@ final class Evictor: Sendable {
     }
 
     /// Evicts what would take the cache over its limit once `space` more bytes of the disk are taken.
+    ///
+    /// A cache that is over its limit already, because the setting has become smaller, gets no larger: as much is evicted as is added.
+    /// The rest is up to housekeeping, because it may take minutes.
     func makeSpace(for space: Int64, in store: Store) {
+        let limit = max(context.configuration.maxBytes, store.totals.space)
         while true {
-            let excess = store.totals.space + space - context.configuration.maxBytes
+            let excess = store.totals.space + space - limit
             guard excess > 0, evictBatch(atLeast: excess, from: store).continues else { return }
         }
     }

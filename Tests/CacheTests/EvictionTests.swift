@@ -105,6 +105,21 @@ import Testing
         #expect(bytesOnDisk == 900_000)
     }
 
+    @Test func aPublishIntoACacheThatHasBecomeSmallerEvictsNoMoreThanItAdds() async throws {
+        let large = try Cache.openWithoutHousekeeping(configuration(maxBytes: 64 << 20))
+        for number in UInt64(0)..<40 { try await large.put(noise(100_000, seed: number), url: "https://a/\(number)") }
+        large.close()
+        let small = try Cache.openWithoutHousekeeping(configuration(maxBytes: 1 << 20))
+        defer { small.close() }
+        for number in UInt64(1)...3 {
+            #expect(try await small.put(noise(100_000, seed: 100 + number), url: "https://b/\(number)").isStored)
+            #expect(small.statistics().bytes <= 4_000_000)
+            #expect(small.statistics().evictions <= 2 * Int64(number))
+        }
+        small.housekeeper.runRound()
+        #expect(small.statistics().bytes <= 1 << 20)
+    }
+
     @Test func anEmptyCacheEvictsNothing() throws {
         let store = try Store(path: directory.path)
         defer { store.close() }

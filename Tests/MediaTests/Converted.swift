@@ -15,8 +15,9 @@ final class Converted {
         _ gif: [UInt8], _ transcoder: Transcoder = Transcoder(), onProgress: ((FrameProgress) -> Void)? = nil
     ) throws {
         Transcoder.prepareLibraries()
-        file = FileManager.default.temporaryDirectory.appendingPathComponent(
+        let file = FileManager.default.temporaryDirectory.appendingPathComponent(
             "gifreel-\(UUID().uuidString).\(transcoder.output)")
+        self.file = file
         let descriptor = open(file.path, O_RDWR | O_CREAT | O_EXCL, 0o600)
         defer { close(descriptor) }
         // An initializer that throws is not followed by `deinit`.

@@ -12,7 +12,7 @@ import Testing
         let encoder = try VideoEncoder(width: Self.side, height: Self.side, settings: settings)
         var random = SeededNumbers(seed: 3)
         var sum = 0
-        for (frame, offset) in offsets.enumerated() {
+        for offset in offsets {
             let planes = try encoder.planes()
             for y in 0..<Self.side {
                 for x in 0..<Self.side {

@@ -105,7 +105,7 @@ package final class PurgeHooks: Sendable {
     /// Queues the requests of all hooks for a purge that some node has not applied: when all have, so that a CDN that asks again gets no
     /// old rendition. If that takes long, now and then.
     ///
-    /// - Parameter isComplete: Whether every node has applied the purge by now.
+    /// - Parameter isComplete: Whether every node has applied the purge.
     func call(_ notice: PurgeNotice, when isComplete: @escaping @Sendable () async -> Bool) {
         let isHeld = state.withLock { state in
             guard !state.isStopped, state.held.count < limits.purges else { return false }

@@ -14,6 +14,36 @@ enum ClipInvariants {
         return SourceInvariants.violation(bytes, by: ClipReader.self) ?? copyViolation(bytes)
     }
 
+    /// The same for the container alone: no pixels are decoded, so that many times as many inputs are tried.
+    static func containerViolation(_ bytes: UnsafeRawBufferPointer) -> String? {
+        Transcoder.prepareLibraries()
+        _ = SourceFormat(of: bytes)?.isAnimation(bytes)
+        guard let format = ClipBoxes.format(of: bytes) else { return nil }
+        _ = ClipBoxes.isPremultiplied(bytes)
+        if let loops = ClipBoxes.loopCount(bytes), !(0...65535).contains(loops) { return "\(loops) loops" }
+        let limits = Composition.limits
+        do throws(TranscodeError) {
+            let container = try ClipContainer(bytes, format)
+            guard let track = container.videos.first else { return nil }
+            let index = try ClipIndex(
+                container, track, format, isCutOff: ClipBoxes.isCutOff(bytes, format), limits: limits)
+            return violation(index, limits)
+        } catch {
+            if error == .outOfMemory { return "out of memory" }
+            return error.description.hasSuffix(".") ? nil : "an error without a sentence"
+        }
+    }
+
+    private static func violation(_ index: ClipIndex, _ limits: MediaLimits) -> String? {
+        guard index.frames.count <= limits.frames else { return "\(index.frames.count) frames" }
+        guard zip(index.frames, index.frames.dropFirst()).allSatisfy({ $0.time < $1.time }) else {
+            return "frames out of order"
+        }
+        guard index.frames.allSatisfy({ $0.delay >= 0 && $0.size > 0 }) else { return "a delay or size that is out of range" }
+        guard FactRange.timescale.contains(index.timescale) else { return "\(index.timescale) units per second" }
+        return (0...16).contains(index.reordering) ? nil : "\(index.reordering) frames of reordering"
+    }
+
     /// A copy passes the inspection of the server, like every file of a worker.
     private static func copyViolation(_ bytes: UnsafeRawBufferPointer) -> String? {
         let transcoder = Transcoder(limits: Composition.limits)

@@ -10,6 +10,7 @@ import Testing
         [
             ("apng", SourceSeeds.apng, SourceInvariants.apng), ("webp", SourceSeeds.webp, SourceInvariants.webp),
             ("clip", ClipSeeds.all, ClipInvariants.violation),
+            ("clip-container", ClipSeeds.all, ClipInvariants.containerViolation),
         ]
     }
 
