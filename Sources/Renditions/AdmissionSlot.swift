@@ -14,7 +14,7 @@ package final class AdmissionSlot: Sendable {
     private let origin: Mutex<Admission.Origin?>
     /// Memory of other slots, of sources that this job uses as well.
     private let joined = Mutex<[AdmittedMemory]>([])
-    private let kept = Mutex<LoadedSource?>(nil)
+    private let kept = Mutex<(any AnyObject & Sendable)?>(nil)
 
     init(
         _ admission: Admission, _ origin: Admission.Origin?, bytes: Int, cost: Int, isBackground: Bool, client: ClientNetwork?
@@ -49,9 +49,9 @@ package final class AdmissionSlot: Sendable {
         memory.shrink(to: bytes)
     }
 
-    /// Keeps a source in memory until the slot is returned.
-    func keep(_ source: LoadedSource) {
-        kept.withLock { $0 = source }
+    /// Keeps an object, such as the source in memory, until the slot is returned.
+    func keep(_ object: any AnyObject & Sendable) {
+        kept.withLock { $0 = object }
     }
 
     private func endFetch() {
