@@ -94,7 +94,7 @@ package struct Rendition: Sendable, Hashable {
         return codecs.isEmpty ? [rendition] : codecs.compactMap(rendition.encoded)
     }
 
-    /// The rendition in H.264 with the same options, than which one in AV1 has to be smaller to be offered; nil for other renditions.
+    /// The rendition in H.264 with the same options; one in AV1 is offered only if it is smaller. Nil for other renditions.
     package var comparedWith: Rendition? { options.codec == .av1 ? encoded(by: .h264) : nil }
 
     /// Whether a rendition in AV1 is offered in addition to the one in H.264 with the same options, which every client can play: it has to be
