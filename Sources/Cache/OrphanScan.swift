@@ -9,6 +9,8 @@ struct OrphanScan: Sendable {
     private var next = 0
     /// See ``Store/scanNumber``.
     private var begun = 0
+    /// Whether everything could be compared, and removed where it had to.
+    private var isComplete = true
 
     /// The names after which a part ends.
     private static var namesPerPart: Int { 10_000 }
@@ -22,7 +24,7 @@ struct OrphanScan: Sendable {
             next = 0
             return (removed, false)
         }
-        if next == 0 { begun = number }
+        if next == 0 { (begun, isComplete) = (number, true) }
         var names = 0
         while next < 256, names < Self.namesPerPart {
             // A directory that cannot be read is compared again later.
@@ -32,23 +34,29 @@ struct OrphanScan: Sendable {
         }
         guard next == 256 else { return (removed, true) }
         next = 0
-        store.finishScan(begun)
+        store.finishScan(begun, isComplete: isComplete)
         return (removed, false)
     }
 
     /// Returns the number of names; nil if they cannot be read.
-    private func compare(_ first: UInt8, in store: Store, _ removed: inout Int64) -> Int? {
+    private mutating func compare(_ first: UInt8, in store: Store, _ removed: inout Int64) -> Int? {
         let files = store.directory.objects
         // The rows first: the file of a later row is missing in them and is looked up again.
         guard let known = store.extensions(ofObjectsIn: first), let (renditions, others) = try? files.list(first)
         else { return nil }
-        for path in others where (try? files.removeOther(path)) != nil { removed += 1 }
+        for path in others {
+            if (try? files.removeOther(path)) != nil { removed += 1 } else { isComplete = false }
+        }
         var present: Set<ObjectID> = []
         for (id, fileExtension) in renditions {
             if known[id] == fileExtension {
                 present.insert(id)
-            } else if store.removeOrphan(FileName(id: id, fileExtension: fileExtension)) {
-                removed += 1
+            } else {
+                switch store.removeOrphan(FileName(id: id, fileExtension: fileExtension)) {
+                case true?: removed += 1
+                case false?: break
+                case nil: isComplete = false
+                }
             }
         }
         for id in known.keys where !present.contains(id) { store.forgetIfMissing(id) }

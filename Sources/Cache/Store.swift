@@ -316,12 +316,13 @@ final class Store: Sendable {
     /// Identifies a scan that begins now; nil if there is nothing to do, or not yet.
     var scanNumber: Int? { changes.withLock { $0.scanNumber } }
 
-    func finishScan(_ number: Int) {
-        changes.withLock { $0.finishScan(number) }
+    /// Ends a scan. After an incomplete one, such as one that could not remove a file, the next start scans again.
+    func finishScan(_ number: Int, isComplete: Bool) {
+        changes.withLock { $0.finishScan(number, isComplete: isComplete) }
     }
 
-    /// Removes a file unless there is a row for it. Returns whether it was removed.
-    func removeOrphan(_ name: FileName) -> Bool {
+    /// Removes a file unless there is a row for it. Returns whether it was removed, and nil if that failed.
+    func removeOrphan(_ name: FileName) -> Bool? {
         changes.withLock { $0.removeOrphan(name) }
     }
 

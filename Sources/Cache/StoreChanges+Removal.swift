@@ -125,9 +125,9 @@ extension StoreChanges {
     }
 
     /// See ``Store/removeOrphan(_:)``.
-    mutating func removeOrphan(_ name: FileName) -> Bool {
-        guard !isClosed, isKnown(name) == false else { return false }
-        return (try? directory.objects.remove(name.id, name.fileExtension)) ?? false
+    mutating func removeOrphan(_ name: FileName) -> Bool? {
+        guard !isClosed, let isKnown = isKnown(name) else { return nil }
+        return isKnown ? false : try? directory.objects.remove(name.id, name.fileExtension)
     }
 
     /// Whether there is a row for a file; nil if the ledger cannot be read.

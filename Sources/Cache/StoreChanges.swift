@@ -43,6 +43,8 @@ struct StoreChanges: ~Copyable, Sendable {
     /// has ended.
     private var possibleOrphans: Int
     private var scannedOrphans = 0
+    /// Whether the latest scan compared every file with its row.
+    private var wasScanComplete = true
     private(set) var isClosed = false
 
     /// - Parameters:
@@ -73,7 +75,7 @@ struct StoreChanges: ~Copyable, Sendable {
         if !unrecorded.isEmpty { _ = try? record() }
         isClosed = true
         status.setRefusal(.unavailable)
-        let (hand, isClean) = (hand.position, possibleOrphans <= scannedOrphans && removedRows.isEmpty)
+        let (hand, isClean) = (hand.position, !needsScan && wasScanComplete && removedRows.isEmpty)
         // On a full disk this may fail. Then the next start compares files and rows.
         _ = try? ledger.write(.full) { try CacheTables($0).setClean(isClean, hand: hand) }
         ledger.close()
@@ -242,10 +244,13 @@ struct StoreChanges: ~Copyable, Sendable {
     }
 
     /// Identifies a scan for files without rows that begins now; nil if there is nothing to do, or not yet.
-    var scanNumber: Int? { possibleOrphans > scannedOrphans && !isClosed && failure == nil ? possibleOrphans : nil }
+    var scanNumber: Int? { needsScan && canChange ? possibleOrphans : nil }
 
-    mutating func finishScan(_ number: Int) {
+    private var needsScan: Bool { possibleOrphans > scannedOrphans }
+
+    mutating func finishScan(_ number: Int, isComplete: Bool) {
         scannedOrphans = max(scannedOrphans, number)
+        wasScanComplete = isComplete
     }
 
     /// Whether rows can be changed.

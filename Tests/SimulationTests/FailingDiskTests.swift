@@ -93,6 +93,29 @@ extension OneAtATime {
             #expect(try files("\(disk.root)/0").isEmpty)
         }
 
+        /// Files that a crash may leave: one of a rendition, and another one.
+        @Test(arguments: ["mp4", "mp4~"]) func aFileWithoutARowThatCannotBeRemovedIsRemovedLater(_ ending: String) throws {
+            let disk = try createDisk()
+            defer { remove(disk) }
+            let cache = try open("\(disk.root)/0")
+            try publish(cache)
+            let crashed = try reopen(cache, disk, .process)
+            let path = crashed.configuration.directory
+            let stored = try files(path)
+            let other = try #require(stored.first).replacing(".mp4", with: "").dropLast() + "f.\(ending)"
+            try Files.write([1], to: String(other))
+            disk.faults.failedRemoval = 1
+            for _ in 1...2 { crashed.housekeeper.runRound() }
+            disk.faults.failedRemoval = 0
+            crashed.close()
+            #expect(try files(path).count == 2)
+            let reopened = try open(path)
+            defer { reopened.close() }
+            reopened.housekeeper.runRound()
+            #expect(try files(path) == stored)
+            #expect(reopened.statistics().orphans == 1)
+        }
+
         @Test func aFileThatIsPublishedAgainIsNotSwept() throws {
             let disk = try createDisk()
             defer { remove(disk) }
