@@ -69,8 +69,13 @@ final class Simulation {
             drain()
         }
         let files = try DirectoryEntries.files("\(directory)/objects").count
+        let rows = (UInt8.min...UInt8.max).map { node.cache.store.extensions(ofObjectsIn: $0)?.count ?? 0 }.reduce(0, +)
+        if files != rows { ledger.violation("\(files) files for \(rows) objects") }
         let statistics = node.cache.statistics()
-        if files != statistics.objects { ledger.violation("\(files) files for \(statistics.objects) objects") }
+        // Pages of the ledger from different times pass SQLite's checks, and a lost sync may leave such pages.
+        if statistics.objects != rows, plan.faults.lostSync == 0 {
+            ledger.violation("\(statistics.objects) objects are counted, and \(rows) are stored")
+        }
         if statistics.diskBytes > statistics.limitBytes { ledger.violation("\(statistics.diskBytes) bytes are stored") }
         node.stop()
         check(node)
