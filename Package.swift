@@ -84,7 +84,12 @@ let package = Package(
 
         // What nodes share through Redis or Valkey: leases, records, purges, prewarm lists.
         .target(
-            name: "Cluster", dependencies: ["Ledger", "CHiredis", "COpenSSL", "CLinux", "SystemIO"], swiftSettings: strict),
+            name: "Cluster",
+            dependencies: [
+                "Ledger", "CHiredis", "COpenSSL", "CLinux", "SystemIO",
+                .product(name: "DequeModule", package: "swift-collections"),
+            ],
+            swiftSettings: strict),
 
         // Log lines, metrics behind swift-metrics, and traces behind swift-distributed-tracing. Those packages have targets called Metrics
         // and Tracing.

@@ -1,3 +1,4 @@
+internal import DequeModule
 internal import Glibc
 internal import Synchronization
 internal import SystemIO
@@ -5,7 +6,7 @@ internal import SystemIO
 /// An established connection: output that waits, requests that wait for replies, and the parser. Not thread-safe.
 final class Session {
     /// Requests in the order of their replies, finished ones included until their replies have come.
-    private(set) var requests: [PendingRequest] = []
+    private(set) var requests: Deque<PendingRequest> = []
     private let transport: RedisTransport
     private let reader = ReplyReader()
     private let isSubscription: Bool

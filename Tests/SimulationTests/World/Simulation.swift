@@ -147,6 +147,8 @@ final class Simulation {
 
     /// Checks what the next start finds: a name never leads to a part of a file.
     private func checkFiles() throws {
+        // A crash may have ended the first start before it was created, or a power loss have lost it.
+        guard Files.isDirectory("\(directory)/objects") else { return }
         for path in try DirectoryEntries.files("\(directory)/objects") {
             let bytes = DirectoryEntries.contents(of: path)
             if SourceContents(bytes) == nil, RenditionContents(bytes) == nil { ledger.violation("\(path) is not complete") }
