@@ -3,7 +3,7 @@ internal import Renditions
 internal import Sandbox
 internal import SystemIO
 
-/// Brings one entry into the cache, behind everything that visitors request, and retries errors that may pass.
+/// Brings one entry into the cache at a lower priority than visitors' requests, and retries transient errors.
 struct Prewarmer: Sendable {
     /// Returns the pipeline of the current settings.
     let pipeline: @Sendable () -> RenditionPipeline

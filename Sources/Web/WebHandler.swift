@@ -82,6 +82,7 @@ package final class WebHandler: HTTPHandler {
     private let problems: ProblemResponder
     private let renditions: RenditionController
     private let uploads: UploadController
+    private let site: SiteController
     private let pages: PageController
     private let admin: AdminController
     private let metrics: MetricsController
@@ -112,10 +113,10 @@ package final class WebHandler: HTTPHandler {
             pipeline: pipeline, renditions: renditions, asynchronous: asynchronous, access: access, parser: parser,
             admission: dependencies.uploads, meter: dependencies.meter, maxBytes: policy.maxUploadBytes,
             tracer: dependencies.tracer)
+        site = SiteController(policy, pipeline.defaults, crossOrigin: crossOrigin)
         pages = PageController(
             policy, pipeline: pipeline, background: dependencies.background, responder: responder, problems: problems,
-            asynchronous: asynchronous, log: log, crossOrigin: crossOrigin, parser: parser, access: access,
-            tracer: dependencies.tracer)
+            asynchronous: asynchronous, log: log, parser: parser, access: access, tracer: dependencies.tracer)
         admin = AdminController(
             purges: dependencies.purges, cache: dependencies.cache, state: dependencies.state, sharing: dependencies.sharing,
             hooks: dependencies.hooks, policy)
@@ -231,11 +232,11 @@ package final class WebHandler: HTTPHandler {
         case .upload(let rendition):
             return .receive(try uploads.sink(target, rendition, ClientContext(request, access), request))
         case .home:
-            return .now(try pages.home())
+            return .now(try site.home())
         case .openAPI:
-            return .now(pages.openAPI())
+            return .now(site.openAPI())
         case .file(let file):
-            return .now(pages.file(file))
+            return .now(site.file(file))
         case .oembed(let query):
             return try pages.oembed(query, ClientContext(request, access), request)
         case .prewarm(let id, let query):

@@ -1,6 +1,5 @@
 internal import Cache
 internal import Fetch
-internal import Glibc
 internal import HTTP
 internal import Media
 internal import Renditions
@@ -8,7 +7,7 @@ internal import Sandbox
 internal import SystemIO
 internal import Telemetry
 
-/// Handles requests for pages: the home page, the player page, and the oEmbed document of the player page.
+/// Handles requests for the player page of a source and for its oEmbed document.
 struct PageController: Sendable {
     private let pipeline: RenditionPipeline
     private let background: BackgroundRenditions
@@ -19,15 +18,12 @@ struct PageController: Sendable {
     private let pages: PageResolver
     private let policy: WebPolicy
     private let tracer: OTLPTracer
-    private let homePage: HomePage?
     private let playerPage = PlayerPage()
-    private let files: [SiteFile: HTTPResource]
-    private let openAPIDocument: OpenAPIDocument
 
     init(
         _ policy: WebPolicy, pipeline: RenditionPipeline, background: BackgroundRenditions, responder: RenditionResponder,
-        problems: ProblemResponder, asynchronous: AsyncResponder, log: ResponseLog, crossOrigin: CrossOrigin,
-        parser: RouteParser, access: AccessControl, tracer: OTLPTracer
+        problems: ProblemResponder, asynchronous: AsyncResponder, log: ResponseLog, parser: RouteParser,
+        access: AccessControl, tracer: OTLPTracer
     ) {
         self.policy = policy
         self.tracer = tracer
@@ -38,34 +34,11 @@ struct PageController: Sendable {
         self.asynchronous = asynchronous
         self.log = log
         pages = PageResolver(policy, parser: parser, access: access)
-        homePage =
-            policy.hasHomePage ? HomePage(policy, pipeline.defaults, crossOrigin: crossOrigin, startedAt: time(nil)) : nil
-        openAPIDocument = OpenAPIDocument(policy, crossOrigin: crossOrigin, startedAt: time(nil))
-        files = Dictionary(
-            uniqueKeysWithValues: SiteFile.allCases.map { ($0, $0.resource(crossOrigin: crossOrigin, startedAt: time(nil))) })
     }
 
     /// Whether pages have addresses from the settings. Otherwise they repeat the host and the scheme of the request, so that caches must
     /// compare them before each use: a client could have stored a page that sends others to a host of its own.
     private var hasOwnAddress: Bool { policy.publicURL != nil }
-
-    /// A file that is part of the program.
-    func file(_ file: SiteFile) -> HTTPResponse {
-        files[file].map { HTTPResponse($0) } ?? ProblemDocument.response(.notFound("There is no such file."))
-    }
-
-    /// The description of the interface.
-    func openAPI() -> HTTPResponse { openAPIDocument.response }
-
-    /// The home page.
-    ///
-    /// - Throws: `not_found` if it is switched off.
-    func home() throws(Problem) -> HTTPResponse {
-        guard let homePage else { throw .notFound("The home page is switched off.") }
-        return homePage.response
-    }
-
-    // MARK: Responses
 
     /// Responds with the player page of a target. It starts no conversion that the visitor waits for: the browser requests the
     /// video.

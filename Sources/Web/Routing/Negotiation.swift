@@ -6,7 +6,7 @@ package struct Negotiation: Sendable, Equatable {
     package let video: Rendition
     /// The image sequence in AV1, for other browsers; nil if the program has no encoder for it.
     package let avif: Rendition?
-    /// The animated WebP, for clients that show no AVIF; nil if it is not offered.
+    /// The animated WebP, for clients that do not accept AVIF; nil if it is not offered.
     package let webp: Rendition?
     /// The GIF itself.
     package let original: Rendition

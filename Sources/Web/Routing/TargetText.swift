@@ -3,7 +3,7 @@
 extension Substring {
     /// The text before the first of the separators; all of the text without one.
     func before(_ separators: UInt8...) -> Substring {
-        Substring(utf8.prefix { !separators.contains($0) })
+        separators.reduce(self) { text, separator in text.utf8.firstIndex(of: separator).map { text[..<$0] } ?? text }
     }
 
     /// The text without its first bytes.
