@@ -48,8 +48,6 @@ package final class PrewarmQueue: Sendable {
         var arriving = 0
         /// The idempotency keys of these jobs.
         var arrivingKeys: Set<String> = []
-        var runners: [Int: Task<Void, Never>] = [:]
-        var lastRunner = 0
         /// Nil until ``PrewarmQueue/start(_:describe:report:)``.
         var prewarmer: Prewarmer?
         var report: Report?
@@ -68,6 +66,7 @@ package final class PrewarmQueue: Sendable {
     private let tables: PrewarmTables
     /// A single thread, so that outcomes are written in order.
     private let threads: WorkThreads
+    private let runners: TaskRunners
 
     package init(
         limits: Limits, tables: PrewarmTables, threads: WorkThreads, meter: LabelledCounter, logger: Logger
@@ -77,6 +76,7 @@ package final class PrewarmQueue: Sendable {
         self.threads = threads
         self.meter = meter
         self.logger = logger
+        runners = TaskRunners(limit: limits.concurrency, priority: .utility)
     }
 
     /// Restores the jobs of an earlier process from disk. Blocks; called before the server accepts requests.
@@ -119,11 +119,8 @@ package final class PrewarmQueue: Sendable {
 
     /// Starts no more entries and cancels those in progress. They are pending again after the next start.
     package func stop() {
-        let runners = state.withLock { state in
-            state.isClosed = true
-            return state.runners.values
-        }
-        for runner in runners { runner.cancel() }
+        state.withLock { $0.isClosed = true }
+        runners.cancelAll()
     }
 
     /// The number of unfinished entries.
@@ -189,46 +186,32 @@ package final class PrewarmQueue: Sendable {
 
     // MARK: Runners
 
-    /// Starts runners up to the concurrency limit while entries are pending.
     private func wake() {
-        state.withLock { state in
-            guard !state.isClosed, let prewarmer = state.prewarmer else { return }
-            let wanted = min(limits.concurrency, state.waiting)
-            while state.runners.count < wanted {
-                state.lastRunner += 1
-                let number = state.lastRunner
-                state.runners[number] = Task(priority: .utility) { await self.run(number, prewarmer) }
-            }
-        }
+        guard let prewarmer = state.withLock({ $0.prewarmer }) else { return }
+        runners.wake(taking: take) { (job: PrewarmJob, number: Int) in await self.process(number, of: job, prewarmer) }
     }
 
-    /// Processes entries until none is pending.
-    private func run(_ runner: Int, _ prewarmer: Prewarmer) async {
-        while let (job, number) = take(runner) {
-            let outcome = await prewarmer.warm(job.order.entries[number], retries: job.order.retries)
-            job.finish(number, outcome)
-            guard let outcome else { continue }
-            meter.increment(outcome.kind.rawValue)
-            let (id, isOver) = (job.order.id, job.isOver)
-            _ = threads.submit { self.write { tables throws(LedgerError) in try tables.note(number, outcome, of: id) } }
-            if job.takeReport() { state.withLock { $0.report }?(job) }
-            if isOver {
-                logger.info("prewarmed", metadata: ["job": "\(id)", "urls": .stringConvertible(job.order.entries.count)])
-            }
-        }
-    }
-
-    /// Takes the next entry of the first job with a pending one. If there is none, removes the runner under the same lock, so
-    /// that a job that arrives at this moment starts a new one.
-    private func take(_ runner: Int) -> (PrewarmJob, Int)? {
+    /// Takes the next entry of the first job with a pending one.
+    private func take() -> (PrewarmJob, Int)? {
         state.withLock { state in
-            if !state.isClosed {
-                for job in state.jobs {
-                    if let number = job.take() { return (job, number) }
-                }
+            guard !state.isClosed else { return nil }
+            for job in state.jobs {
+                if let number = job.take() { return (job, number) }
             }
-            state.runners[runner] = nil
             return nil
+        }
+    }
+
+    private func process(_ number: Int, of job: PrewarmJob, _ prewarmer: Prewarmer) async {
+        let outcome = await prewarmer.warm(job.order.entries[number], retries: job.order.retries)
+        job.finish(number, outcome)
+        guard let outcome else { return }
+        meter.increment(outcome.kind.rawValue)
+        let (id, isOver) = (job.order.id, job.isOver)
+        _ = threads.submit { self.write { tables throws(LedgerError) in try tables.note(number, outcome, of: id) } }
+        if job.takeReport() { state.withLock { $0.report }?(job) }
+        if isOver {
+            logger.info("prewarmed", metadata: ["job": "\(id)", "urls": .stringConvertible(job.order.entries.count)])
         }
     }
 

@@ -1,6 +1,7 @@
 internal import DequeModule
 internal import Sandbox
 internal import Synchronization
+internal import SystemIO
 
 /// Produces renditions that no client waits for, at the priority of prewarming. An entry may name a rendition that is produced first,
 /// because clients wait for it.
@@ -41,8 +42,6 @@ package final class BackgroundRenditions: Sendable {
         var waiting: Deque<Entry> = []
         /// Those that wait and those in progress.
         var known: Set<FlightKey> = []
-        var runners: [Int: Task<Void, Never>] = [:]
-        var lastRunner = 0
         /// Nil until ``BackgroundRenditions/start(_:)``, and after ``BackgroundRenditions/stop()``.
         var pipeline: (@Sendable () -> RenditionPipeline)?
     }
@@ -50,11 +49,13 @@ package final class BackgroundRenditions: Sendable {
     private let limits: Limits
     private let count: @Sendable (Outcome) -> Void
     private let state = Mutex(State())
+    private let runners: TaskRunners
 
     /// - Parameter count: Counts the outcome of an entry.
     package init(_ limits: Limits, count: @escaping @Sendable (Outcome) -> Void) {
         self.limits = limits
         self.count = count
+        runners = TaskRunners(limit: limits.concurrency)
     }
 
     /// Starts processing.
@@ -67,12 +68,11 @@ package final class BackgroundRenditions: Sendable {
 
     /// Forgets what waits, cancels what is in progress, and ignores later entries.
     package func stop() {
-        let runners = state.withLock { state in
+        state.withLock { state in
             state.waiting = []
             state.pipeline = nil
-            return state.runners.values
         }
-        for runner in runners { runner.cancel() }
+        runners.cancelAll()
     }
 
     /// The number of entries that wait.
@@ -105,28 +105,19 @@ package final class BackgroundRenditions: Sendable {
         RenditionRequest(request.rendition, of: request.source, urgency: .prewarm)
     }
 
-    /// Starts runners up to the limit while entries wait.
     private func wake() {
-        state.withLock { state in
-            guard let pipeline = state.pipeline else { return }
-            while state.runners.count < limits.concurrency, !state.waiting.isEmpty {
-                let entry = state.waiting.removeFirst()
-                state.lastRunner += 1
-                let number = state.lastRunner
-                state.runners[number] = Task { await self.run(entry, pipeline(), number) }
-            }
+        runners.wake(taking: take) { (entry: Entry, pipeline: RenditionPipeline) in
+            let outcome = await Self.outcome(entry, pipeline)
+            self.state.withLock { _ = $0.known.remove(FlightKey(entry.rendition)) }
+            if let outcome { self.count(outcome) }
         }
     }
 
-    /// Processes an entry, then wakes the next one.
-    private func run(_ entry: Entry, _ pipeline: RenditionPipeline, _ number: Int) async {
-        let outcome = await Self.outcome(entry, pipeline)
+    private func take() -> (Entry, RenditionPipeline)? {
         state.withLock { state in
-            state.runners[number] = nil
-            state.known.remove(FlightKey(entry.rendition))
+            guard let pipeline = state.pipeline else { return nil }
+            return state.waiting.popFirst().map { ($0, pipeline()) }
         }
-        if let outcome { count(outcome) }
-        wake()
     }
 
     /// Produces the predecessor, then the rendition.

@@ -1,0 +1,62 @@
+internal import Synchronization
+
+/// Processes the work of a queue in up to a number of tasks at the same time. Each task takes one piece of work after the other and ends
+/// when there is none. Any thread.
+///
+///     queue.append(work)
+///     runners.wake(taking: { queue.popFirst() }, processing: { await convert($0) })
+package final class TaskRunners: Sendable {
+    private struct State {
+        var tasks: [Int: Task<Void, Never>] = [:]
+        var lastNumber = 0
+    }
+
+    private let limit: Int
+    private let priority: TaskPriority?
+    private let state = Mutex(State())
+
+    /// - Parameters:
+    ///   - limit: The number of concurrent tasks.
+    ///   - priority: Of the tasks; nil for that of the task that calls ``wake(taking:processing:)``.
+    package init(limit: Int, priority: TaskPriority? = nil) {
+        self.limit = limit
+        self.priority = priority
+    }
+
+    /// Starts tasks, as many as there is work for. Call it after work was added.
+    ///
+    /// - Parameters:
+    ///   - take: Removes the next piece of work from the queue; nil if there is none. It must not call the runners, which hold a lock.
+    ///   - process: Processes a piece of work. It should return soon after its task is cancelled.
+    package func wake<Work: Sendable>(
+        taking take: @escaping @Sendable () -> Work?, processing process: @escaping @Sendable (Work) async -> Void
+    ) {
+        state.withLock { state in
+            while state.tasks.count < limit, let work = take() {
+                state.lastNumber += 1
+                let number = state.lastNumber
+                state.tasks[number] = Task(priority: priority) { await self.run(number, work, take, process) }
+            }
+        }
+    }
+
+    /// Cancels the tasks. They go on with the work that the queue still has.
+    package func cancelAll() {
+        for task in state.withLock({ $0.tasks.values }) { task.cancel() }
+    }
+
+    private func run<Work: Sendable>(
+        _ number: Int, _ first: Work, _ take: @Sendable () -> Work?, _ process: @Sendable (Work) async -> Void
+    ) async {
+        var next: Work? = first
+        while let work = next {
+            await process(work)
+            next = state.withLock { state in
+                let work = take()
+                // Under the same lock: work that arrives from now on starts another task.
+                if work == nil { state.tasks[number] = nil }
+                return work
+            }
+        }
+    }
+}
