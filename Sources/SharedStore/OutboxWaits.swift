@@ -12,42 +12,37 @@ final class OutboxWaits: Sendable {
         case drained
     }
 
-    private struct Waiter {
+    private struct Wait {
         let event: Event
-        let continuation: CheckedContinuation<Bool, Never>
-        /// Ends the wait.
-        var deadline: Deadline?
+        /// Whether the entry was sent; nil before the event.
+        var isSent: Bool?
     }
 
     private struct State {
-        var waiters: [UInt64: Waiter] = [:]
-        var lastNumber: UInt64 = 0
+        var waits: [Int: Wait] = [:]
+        var lastNumber = 0
         var isClosed = false
     }
 
     private let state = Mutex(State())
+    private let waiters = Waiters()
 
-    /// Suspends until the event, or until `limit` has passed.
+    /// Suspends until the event, until `limit` has passed, or until the task is cancelled.
     ///
     /// - Parameter registered: Called after the registration, unless the outbox is closed: an event during the call ends the
     ///   wait.
     /// - Returns: Whether the event came and the entry was sent.
     func wait(for event: Event, within limit: Duration, _ registered: () -> Void) async -> Bool {
-        await withCheckedContinuation { continuation in
-            let number = state.withLock { state -> UInt64? in
-                guard !state.isClosed else { return nil }
-                state.lastNumber += 1
-                state.waiters[state.lastNumber] = Waiter(event: event, continuation: continuation)
-                return state.lastNumber
-            }
-            guard let number else { return continuation.resume(returning: false) }
-            registered()
-            let deadline = Deadline(after: limit) { [weak self] in
-                let waiter = self?.state.withLock { $0.waiters.removeValue(forKey: number) }
-                waiter?.continuation.resume(returning: false)
-            }
-            state.withLock { $0.waiters[number]?.deadline = deadline }
+        let number = state.withLock { state -> Int? in
+            guard !state.isClosed else { return nil }
+            state.lastNumber += 1
+            state.waits[state.lastNumber] = Wait(event: event)
+            return state.lastNumber
         }
+        guard let number else { return false }
+        registered()
+        await waiters.wait(within: limit) { state.withLock { $0.waits[number]?.isSent } != nil }
+        return state.withLock { $0.waits.removeValue(forKey: number) }?.isSent ?? false
     }
 
     /// Ends the waits for an event.
@@ -69,12 +64,12 @@ final class OutboxWaits: Sendable {
     }
 
     private func end(isSent: Bool, _ isEnded: (Event) -> Bool) {
-        let ended = state.withLock { state in
-            let ended = state.waiters.filter { isEnded($0.value.event) }
-            for number in ended.keys { state.waiters[number] = nil }
-            return ended.values
+        state.withLock { state in
+            for (number, wait) in state.waits where wait.isSent == nil && isEnded(wait.event) {
+                state.waits[number]?.isSent = isSent
+            }
         }
-        for waiter in ended { waiter.continuation.resume(returning: isSent) }
+        waiters.notify()
     }
 }
 

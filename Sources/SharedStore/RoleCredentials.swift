@@ -21,13 +21,12 @@ package final class RoleCredentials: RenewedKeys, Equatable {
         var isLooking = false
         /// Seconds since 1970 at which the next look is due.
         var nextLook = Int64.min
-        var waiters: [UInt64: (continuation: CheckedContinuation<Void, Never>, deadline: Deadline?)] = [:]
-        var lastNumber: UInt64 = 0
     }
 
     private let sources: CredentialSources
     private let unixSeconds: @Sendable () -> Int64
     private let state = Mutex(State())
+    private let waiters = Waiters()
 
     /// The pauses before a look that follows one that has found no keys, in seconds.
     private static let pauseAfterFailure: Int64 = 10
@@ -78,19 +77,7 @@ package final class RoleCredentials: RenewedKeys, Equatable {
         // Blocks, but not for long and about once per hour.
         if starts { DispatchQueue.global().async { self.look() } }
         guard waits else { return }
-        await withCheckedContinuation { continuation in
-            let number = state.withLock { state -> UInt64? in
-                guard state.isLooking else { return nil }
-                state.lastNumber += 1
-                state.waiters[state.lastNumber] = (continuation, nil)
-                return state.lastNumber
-            }
-            guard let number else { return continuation.resume() }
-            let deadline = Deadline(after: limit) { [weak self] in
-                self?.state.withLock { $0.waiters.removeValue(forKey: number) }?.continuation.resume()
-            }
-            state.withLock { $0.waiters[number]?.deadline = deadline }
-        }
+        await waiters.wait(within: limit) { state.withLock { !$0.isLooking } }
     }
 
     private func look() {
@@ -104,7 +91,7 @@ package final class RoleCredentials: RenewedKeys, Equatable {
     /// Notes the result of a look, and ends the waits for it.
     private func end(_ result: Result<FoundKeys?, StoreError>) {
         let now = unixSeconds()
-        let waiters = state.withLock { state in
+        state.withLock { state in
             (state.isLooking, state.hasLooked) = (false, true)
             switch result {
             case .success(let keys?):
@@ -120,10 +107,8 @@ package final class RoleCredentials: RenewedKeys, Equatable {
                 state.failure = error
                 state.nextLook = now + Self.pauseAfterFailure
             }
-            defer { state.waiters = [:] }
-            return Array(state.waiters.values)
         }
-        for waiter in waiters { waiter.continuation.resume() }
+        waiters.notify()
     }
 
     /// When keys are renewed that expire at a time, which may be in the past: five minutes before, or after three quarters of a shorter
