@@ -94,12 +94,12 @@ final class PurgeLog: Sendable {
         state.withLock { Epoch(number: $0.number) }
     }
 
-    /// Puts a purge into force: from now on it overtakes all older epochs of covered renditions.
+    /// Records a purge, which from now on overtakes all older epochs of covered renditions.
     func append(_ scope: PurgeScope) {
         append(.purge(scope))
     }
 
-    /// Puts an event into force: from now on it overtakes all older epochs of covered renditions.
+    /// Records an event, which from now on overtakes all older epochs of covered renditions.
     func append(_ entry: Entry) {
         state.withLock { state in
             state.number += 1

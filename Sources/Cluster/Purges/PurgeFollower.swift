@@ -102,7 +102,7 @@ final class PurgeFollower: Sendable {
 
     /// Applies a purge here without waiting for its turn in the stream.
     ///
-    /// - Returns: Nil if the purge is not durable. It is applied again in its turn then.
+    /// - Returns: Nil if the purge is not durable. It is then applied again from the stream.
     func applyNow(_ id: StreamID, _ scope: ClusterPurge) async -> PurgeCounts? {
         history.insert(id, scope)
         guard let counts = await handlers.purgeLocalCache(scope, nil, { _ in }) else { return nil }
@@ -113,7 +113,7 @@ final class PurgeFollower: Sendable {
         return counts
     }
 
-    /// Applies a purge here, and remembers it until the stream has it. It is not applied here again in its turn.
+    /// Applies a purge here, and remembers it until the stream has it. It is not applied again when it arrives from the stream.
     ///
     /// - Returns: What was removed, and the token of the purge.
     func applyAlone(_ scope: ClusterPurge) async -> (counts: PurgeCounts, token: String) {
@@ -255,7 +255,7 @@ final class PurgeFollower: Sendable {
         try await stream.acknowledge(durable)
     }
 
-    /// Applies a purge in its turn, unless this node has applied it before.
+    /// Applies a purge from the stream, unless this node has applied it before.
     ///
     /// - Parameters:
     ///   - isLate: Whether the entry may be older than what this node has stored.

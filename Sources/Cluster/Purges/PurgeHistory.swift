@@ -28,7 +28,7 @@ package final class PurgeHistory: Sendable {
     /// The position in the stream up to which this node has applied all purges. Work notes it before it asks the origin.
     var position: StreamID { state.withLock { $0.position } }
 
-    /// Puts a purge into force for records. The caller then applies it to the node, and calls ``advance(to:)``.
+    /// Makes a purge overtake older records. The caller then applies it to the node, and calls ``advance(to:)``.
     func insert(_ id: StreamID, _ scope: ClusterPurge) {
         state.withLock { state in
             // Entries come again after a reconnection, and the purges of this node may come before older ones of others.

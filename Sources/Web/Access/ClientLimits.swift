@@ -24,7 +24,7 @@ package final class ClientLimits: Sendable {
         countsBytes = Atomic(policy.byteLimit != nil)
     }
 
-    /// Puts the rates of a policy into force. Used tokens stay used.
+    /// Adopts the rates of a policy. Used tokens stay used.
     package func apply(_ policy: WebPolicy) {
         if let limit = policy.rateLimit { misses.setLimit(limit) }
         if let limit = policy.uploadLimit { uploads.setLimit(limit) }

@@ -76,7 +76,7 @@ package final class PurgeHooks: Sendable {
         }
     }
 
-    /// Puts other hooks into force. Requests of former ones are still sent.
+    /// Replaces the hooks. Requests of former ones are still sent.
     package func setHooks(_ hooks: [PurgeHook]) {
         state.withLock { $0.hooks = hooks }
         // Series that begin at 0: an alert on an increase does not see the first value of a series.

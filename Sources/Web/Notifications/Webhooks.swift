@@ -125,7 +125,7 @@ package final class Webhooks: Sendable {
         }
     }
 
-    /// Puts other settings into force, even for repeated attempts.
+    /// Replaces the settings, even for repeated attempts.
     package func apply(_ policy: Policy) {
         signer.policy = policy
     }

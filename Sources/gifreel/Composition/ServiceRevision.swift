@@ -30,7 +30,7 @@ final class CurrentRevision: HTTPHandler {
 
     var value: ServiceRevision { current.withLock { $0 } }
 
-    /// Puts a revision into force and returns the previous one.
+    /// Makes a revision the current one and returns the previous one.
     func replace(with new: ServiceRevision) -> ServiceRevision {
         current.withLock { current in
             defer { current = new }
