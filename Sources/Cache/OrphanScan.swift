@@ -9,7 +9,7 @@ struct OrphanScan: Sendable {
     private var next = 0
     /// See ``Store/scanNumber``.
     private var begun = 0
-    /// Whether everything could be compared, and removed where it had to.
+    /// Whether every file was compared so far, and every file without a row removed.
     private var isComplete = true
 
     /// The names after which a part ends.

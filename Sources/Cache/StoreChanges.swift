@@ -43,7 +43,7 @@ struct StoreChanges: ~Copyable, Sendable {
     /// has ended.
     private var possibleOrphans: Int
     private var scannedOrphans = 0
-    /// Whether the latest scan compared every file with its row.
+    /// Whether the latest scan compared every file and removed all without a row; true before the first scan.
     private var wasScanComplete = true
     private(set) var isClosed = false
 

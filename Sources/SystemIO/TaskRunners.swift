@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// Processes the work of a queue in up to a number of tasks at the same time. Each task takes one piece of work after the other and ends
+/// Processes the work of a queue in a bounded number of concurrent tasks. Each task takes one piece of work after the other and ends
 /// when there is none. Any thread.
 ///
 ///     queue.append(work)
@@ -40,7 +40,7 @@ package final class TaskRunners: Sendable {
         }
     }
 
-    /// Cancels the tasks. They go on with the work that the queue still has.
+    /// Cancels the tasks in progress. Empty the queue before: a cancelled task still takes what is left.
     package func cancelAll() {
         for task in state.withLock({ $0.tasks.values }) { task.cancel() }
     }

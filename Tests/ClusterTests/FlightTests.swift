@@ -45,7 +45,7 @@ import Testing
     @Test func aLeaseIsRenewedWhileItIsHeld() async throws {
         let server = try await RedisServer()
         defer { server.stop() }
-        // Each of the follower's looks has the whole limit of a command, or it goes on alone.
+        // With the usual limit, one slow command on a busy machine would make the follower continue alone.
         var timings = ClusterTimings.patient
         timings.leaseTime = .seconds(2)
         timings.renewInterval = .milliseconds(200)

@@ -2,7 +2,7 @@ internal import Glibc
 internal import HTTP
 internal import Renditions
 
-/// Answers requests for what is the same for all sources: the home page, the files of the program, and the description of the interface.
+/// Handles requests that concern no source: the home page, the files of the program, and the description of the interface.
 struct SiteController: Sendable {
     private let homePage: HomePage?
     private let files: [SiteFile: HTTPResource]

@@ -72,7 +72,7 @@ final class Simulation {
         let rows = (UInt8.min...UInt8.max).map { node.cache.store.extensions(ofObjectsIn: $0)?.count ?? 0 }.reduce(0, +)
         if files != rows { ledger.violation("\(files) files for \(rows) objects") }
         let statistics = node.cache.statistics()
-        // Pages of the ledger from different times pass SQLite's checks, and a lost sync may leave such pages.
+        // After a lost sync, the ledger may mix pages of different times, which SQLite does not detect.
         if statistics.objects != rows, plan.faults.lostSync == 0 {
             ledger.violation("\(statistics.objects) objects are counted, and \(rows) are stored")
         }
@@ -147,7 +147,7 @@ final class Simulation {
 
     /// Checks what the next start finds: a name never leads to a part of a file.
     private func checkFiles() throws {
-        // A crash may have ended the first start before it was created, or a power loss have lost it.
+        // It is missing if the first start crashed before creating it, or if a power loss removed it.
         guard Files.isDirectory("\(directory)/objects") else { return }
         for path in try DirectoryEntries.files("\(directory)/objects") {
             let bytes = DirectoryEntries.contents(of: path)
