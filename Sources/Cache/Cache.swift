@@ -39,14 +39,14 @@ package final class Cache: Sendable {
     /// - Throws: ``CacheError/invalidSetting(name:reason:)``, ``CacheError/directoryInUse(path:holder:)``,
     ///   ``CacheError/directoryUnusable(path:cause:)``, ``CacheError/ledgerUnusable(path:cause:)``, ``CacheError/noThread``.
     package convenience init(
-        configuration: CacheConfiguration, owners: [Ledger.Tables] = [], clock: CacheClock = .system,
+        configuration: CacheConfiguration, owners: [Ledger.Tables] = [], clock: TimeSource = .system,
         report: @escaping @Sendable (CacheEvent) -> Void = { _ in }
     ) throws(CacheError) {
         try self.init(configuration: configuration, owners: owners, clock: clock, report: report, onStep: nil)
     }
 
     init(
-        configuration: CacheConfiguration, owners: [Ledger.Tables] = [], clock: CacheClock,
+        configuration: CacheConfiguration, owners: [Ledger.Tables] = [], clock: TimeSource,
         report: @escaping @Sendable (CacheEvent) -> Void = { _ in }, threads: CacheThreads = .system,
         onStep: (@Sendable (Step) -> Void)?
     ) throws(CacheError) {
@@ -206,7 +206,7 @@ package final class Cache: Sendable {
         if doubt == .certain { return .expired }
         let freshness = Freshness(
             fetchedAt: times.fetchedAt, freshFor: times.freshFor ?? configuration.freshFor,
-            staleFor: times.mustRevalidate ? 0 : configuration.staleFor, now: context.clock.steadySeconds())
+            staleFor: times.mustRevalidate ? 0 : configuration.staleFor, now: context.clock.steadySeconds)
         return doubt == nil || freshness == .expired ? freshness : .unconfirmed
     }
 
@@ -218,7 +218,7 @@ package final class Cache: Sendable {
         let rows = await lookups.run { [context] in context.store.aliases(of: sourceURL, limit: Self.mostListed) }
         guard let found = rows else { throw .busy }
         guard let rows = found else { throw .closed }
-        let now = context.clock.steadySeconds()
+        let now = context.clock.steadySeconds
         return rows.map { row in
             let (alias, object) = (row.record, row.object.record)
             return ListedRendition(
@@ -233,12 +233,12 @@ package final class Cache: Sendable {
     /// Returns the freshness of a source.
     ///
     /// - Parameters:
-    ///   - fetchedAt: The time of the fetch by ``CacheClock/steadySeconds()``.
+    ///   - fetchedAt: The time of the fetch by ``TimeSource/steadySeconds``.
     ///   - freshFor: Seconds, if the origin limits them.
     package func freshness(fetchedAt: Int64, freshFor: Int64?) -> Freshness {
         Freshness(
             fetchedAt: fetchedAt, freshFor: freshFor ?? configuration.freshFor, staleFor: configuration.staleFor,
-            now: context.clock.steadySeconds())
+            now: context.clock.steadySeconds)
     }
 
     /// Drops a rendition whose contents its reader cannot use. Returns once no look-up finds it any more.

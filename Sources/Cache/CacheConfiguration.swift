@@ -1,5 +1,3 @@
-internal import Glibc
-
 /// The settings of the cache.
 package struct CacheConfiguration: Sendable, Equatable {
     /// The directory, which is created if it is missing. Each server needs its own. Default `var/cache`.
@@ -50,43 +48,5 @@ package struct CacheConfiguration: Sendable, Equatable {
 
     private func check(_ name: String, _ holds: Bool, _ reason: String) throws(CacheError) {
         guard holds else { throw .invalidSetting(name: name, reason: reason) }
-    }
-}
-
-/// The two clocks of the cache. Tests replace them.
-package struct CacheClock: Sendable {
-    /// Seconds since 1970 by the wall clock, which may be set.
-    package let unixSeconds: @Sendable () -> Int64
-    /// Nanoseconds by a clock that never goes back and that goes on while the machine is suspended.
-    package let monotonicNanoseconds: @Sendable () -> UInt64
-    private let start: (unixSeconds: Int64, monotonicNanoseconds: UInt64)
-
-    package init(
-        unixSeconds: @escaping @Sendable () -> Int64, monotonicNanoseconds: @escaping @Sendable () -> UInt64
-    ) {
-        self.unixSeconds = unixSeconds
-        self.monotonicNanoseconds = monotonicNanoseconds
-        start = (unixSeconds(), monotonicNanoseconds())
-    }
-
-    /// Seconds since 1970: the wall clock when this value was created, moved on by the monotonic clock. Ages by it do not change when
-    /// the wall clock is set. After a restart, a time that was written to disk may be in the future.
-    package func steadySeconds() -> Int64 {
-        start.unixSeconds + Int64((monotonicNanoseconds() &- start.monotonicNanoseconds) / 1_000_000_000)
-    }
-
-    /// The system's clocks.
-    package static let system = CacheClock(
-        unixSeconds: { read(CLOCK_REALTIME).seconds },
-        monotonicNanoseconds: {
-            let now = read(CLOCK_BOOTTIME)
-            return UInt64(now.seconds) * 1_000_000_000 + UInt64(now.nanoseconds)
-        })
-
-    private static func read(_ clock: clockid_t) -> (seconds: Int64, nanoseconds: Int64) {
-        var now = timespec()
-        // Cannot fail: both clocks always exist and the pointer is valid.
-        clock_gettime(clock, &now)
-        return (Int64(now.tv_sec), Int64(now.tv_nsec))
     }
 }

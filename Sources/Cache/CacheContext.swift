@@ -5,7 +5,7 @@ internal import SystemIO
 /// What the parts of a ``Cache`` share. Any thread.
 final class CacheContext: Sendable {
     let configuration: CacheConfiguration
-    let clock: CacheClock
+    let clock: TimeSource
     let hot: HotRenditions
     let purges = PurgeLog()
     let verified = VerifiedObjects()
@@ -21,7 +21,7 @@ final class CacheContext: Sendable {
 
     /// Opens the store.
     init(
-        configuration: CacheConfiguration, owners: [Ledger.Tables], clock: CacheClock,
+        configuration: CacheConfiguration, owners: [Ledger.Tables], clock: TimeSource,
         report: @escaping @Sendable (CacheEvent) -> Void,
         onStep: (@Sendable (Step) -> Void)?
     ) throws(CacheError) {

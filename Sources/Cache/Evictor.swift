@@ -1,4 +1,5 @@
 internal import Synchronization
+internal import SystemIO
 
 /// Evicts objects to keep the cache within its size and the disk within its free space. Any thread. Every call may block.
 final class Evictor: Sendable {

@@ -1,4 +1,5 @@
 internal import Synchronization
+package import SystemIO
 
 /// Failures that are remembered for a while, so that a source that fails is not requested again for every client.
 ///
@@ -20,13 +21,13 @@ package final class NegativeCache<Failure: Sendable>: Sendable {
 
     private let entries: Mutex<SieveTable<AliasKey, Entry>>
     private let isPurged: @Sendable (_ sourceURL: String, _ epoch: Epoch) -> Bool
-    private let clock: CacheClock
+    private let clock: TimeSource
 
     /// - Parameters:
     ///   - limit: The largest number of entries. Beyond, entries that were not used are dropped first.
     ///   - isPurged: Whether a purge that covers the source came after the epoch. Every purge is followed by ``remove(_:)``.
     package init(
-        limit: Int = 10_000, clock: CacheClock = .system,
+        limit: Int = 10_000, clock: TimeSource = .system,
         isPurged: @escaping @Sendable (_ sourceURL: String, _ epoch: Epoch) -> Bool
     ) {
         self.isPurged = isPurged

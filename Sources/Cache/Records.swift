@@ -40,7 +40,7 @@ package struct AliasRecord: Sendable, Equatable {
     package let rendition: String
     /// The validators of the origin's last response.
     package var validators: Validators
-    /// The time of the origin's last response by ``CacheClock/steadySeconds()``.
+    /// The time of the origin's last response by ``TimeSource/steadySeconds``.
     package var fetchedAt: Int64
     /// The freshness lifetime in seconds, if the origin gave one; nil for ``CacheConfiguration/freshFor``.
     package var freshFor: Int64?

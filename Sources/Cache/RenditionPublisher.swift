@@ -97,7 +97,7 @@ struct RenditionPublisher: Sendable {
         let store = context.store
         let record: ObjectRecord
         do throws(CacheError) {
-            record = try job.measure(now: context.clock.unixSeconds())
+            record = try job.measure(now: context.clock.unixSeconds)
         } catch {
             return .failure(error)
         }
@@ -150,7 +150,7 @@ struct RenditionPublisher: Sendable {
     /// The outcome for a rendition that no thread could publish.
     func measureOnly(_ job: PublishJob, because reason: UnstoredReason) -> Result<PublishOutcome, CacheError> {
         do throws(CacheError) {
-            let record = try job.measure(now: context.clock.unixSeconds())
+            let record = try job.measure(now: context.clock.unixSeconds)
             return .success(unstored(job, record, because: reason))
         } catch {
             return .failure(error)

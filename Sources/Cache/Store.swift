@@ -23,7 +23,7 @@ final class Store: Sendable {
     ///   - report: Receives events that an operator should know.
     ///   - onFailure: Called when a repair is due; it must not block.
     init(
-        path: String, owners: [Ledger.Tables] = [], clock: CacheClock = .system,
+        path: String, owners: [Ledger.Tables] = [], clock: TimeSource = .system,
         report: @escaping @Sendable (CacheEvent) -> Void = { _ in }, onFailure: @escaping @Sendable () -> Void = {}
     ) throws(CacheError) {
         let directory = try CacheDirectory(path: path)

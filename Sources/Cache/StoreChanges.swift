@@ -26,7 +26,7 @@ struct StoreChanges: ~Copyable, Sendable {
     let directory: CacheDirectory
     let ledger: Ledger
     let status: StoreStatus
-    private let clock: CacheClock
+    private let clock: TimeSource
     private let report: @Sendable (CacheEvent) -> Void
     private let onFailure: @Sendable () -> Void
     /// The latest sequence.
@@ -53,7 +53,7 @@ struct StoreChanges: ~Copyable, Sendable {
     ///   - See ``Store/init(path:owners:clock:report:onFailure:)`` for the others.
     init(
         _ recorded: CacheState, in directory: CacheDirectory, _ ledger: Ledger, _ status: StoreStatus, failure: LedgerError?,
-        unfinished: [PurgeScope], clock: CacheClock, report: @escaping @Sendable (CacheEvent) -> Void,
+        unfinished: [PurgeScope], clock: TimeSource, report: @escaping @Sendable (CacheEvent) -> Void,
         onFailure: @escaping @Sendable () -> Void
     ) {
         self.directory = directory

@@ -1,6 +1,6 @@
 package import Ledger
 internal import Synchronization
-internal import SystemIO
+package import SystemIO
 
 /// This node's part in a cluster of nodes that share a Redis or Valkey server (7.0 or later).
 ///
@@ -37,12 +37,11 @@ package final class Cluster: Sendable {
     ///   - onPrewarm: Called when entries of a prewarm list were added; ``SharedPrewarm/claim(_:)`` then finds them.
     package init(
         _ configuration: ClusterConfiguration, ledger: Ledger, handlers: PurgeHandlers,
-        timings: ClusterTimings = ClusterTimings(),
+        timings: ClusterTimings = ClusterTimings(), time: TimeSource = .system,
         onEvent: @escaping @Sendable (ClusterEvent) -> Void, onFailure: @escaping FailureHandler = { _, _, _ in },
         onFollow: @escaping @Sendable () -> Void = {}, onAlone: @escaping @Sendable () -> Void = {},
         onPrewarm: @escaping @Sendable () -> Void = {}
     ) {
-        let time = SystemTime()
         var timings = timings
         timings.aloneLimit = configuration.aloneLimit
         let meter = ClusterMeter()
@@ -175,7 +174,7 @@ package final class Cluster: Sendable {
     ///
     /// - Returns: The name and version of the server.
     package static func check(_ configuration: ClusterConfiguration) throws(RedisError) -> String {
-        let (keys, time) = (ClusterKeys(name: configuration.name), SystemTime())
+        let (keys, time) = (ClusterKeys(name: configuration.name), TimeSource.system)
         _ = try Session(configuration.address, channel: keys.channel, within: .seconds(3), time)
         return try Session(configuration.address, channel: nil, rights: keys.rights, within: .seconds(3), time).server
     }

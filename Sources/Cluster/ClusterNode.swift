@@ -19,7 +19,7 @@ final class ClusterNode: Sendable {
     let statuses: SharedStatuses
     private let commands: any RedisCommands
     private let timings: ClusterTimings
-    private let time: any ClusterTime
+    private let time: TimeSource
     private let meter: ClusterMeter
     private let executor: (any TaskExecutor)?
     private let onPrewarm: @Sendable () -> Void
@@ -41,7 +41,7 @@ final class ClusterNode: Sendable {
     ///   - onGap: Called if the purge stream does not reach back to what this node has applied.
     init(
         name: String, keys: ClusterKeys, commands: any RedisCommands, stream: any RedisCommands, ledger: Ledger,
-        disk: any BlockingWork, handlers: PurgeHandlers, timings: ClusterTimings = ClusterTimings(), time: any ClusterTime,
+        disk: any BlockingWork, handlers: PurgeHandlers, timings: ClusterTimings = ClusterTimings(), time: TimeSource,
         meter: ClusterMeter,
         executor: (any TaskExecutor)? = nil, onPrewarm: @escaping @Sendable () -> Void = {},
         onFailure: @escaping FailureHandler = { _, _, _ in },

@@ -1,4 +1,5 @@
 internal import Synchronization
+internal import SystemIO
 
 /// A live node, as its latest heartbeat describes it.
 package struct LiveNode: Sendable, Equatable {
@@ -59,11 +60,11 @@ final class NodeRegistry: Sendable {
     let name: String
     private let keys: ClusterKeys
     private let timings: ClusterTimings
-    private let time: any ClusterTime
+    private let time: TimeSource
     private let state = Mutex(State())
 
     /// - Parameter name: The node's name, which no other node and no other run has.
-    init(name: String, keys: ClusterKeys, timings: ClusterTimings, time: any ClusterTime) {
+    init(name: String, keys: ClusterKeys, timings: ClusterTimings, time: TimeSource) {
         self.name = name
         self.keys = keys
         self.timings = timings

@@ -1,3 +1,5 @@
+internal import SystemIO
+
 /// Prewarm lists on which all nodes work: a stream with one consumer group, and counters per list.
 ///
 /// An entry belongs to the node that claimed it until that node finishes it or stops renewing the claim. It counts once, even
@@ -49,7 +51,7 @@ package final class SharedPrewarm: Sendable {
     private let keys: ClusterKeys
     private let nodeName: String
     private let timings: ClusterTimings
-    private let time: any ClusterTime
+    private let time: TimeSource
     private let meter: ClusterMeter
 
     /// How long single outcomes are kept after the last one, for a client that polls.
@@ -109,7 +111,7 @@ package final class SharedPrewarm: Sendable {
 
     init(
         _ commands: any RedisCommands, _ keys: ClusterKeys, nodeName: String, _ timings: ClusterTimings,
-        _ time: any ClusterTime,
+        _ time: TimeSource,
         _ meter: ClusterMeter
     ) {
         self.commands = commands
@@ -238,7 +240,7 @@ package final class SharedPrewarm: Sendable {
 
     /// Removes lists that were added long ago and have not ended, and forgets those that have. Nodes drop entries without a list.
     private func removeOldLists() async {
-        let oldest = StreamID(UInt64(max(0, time.wallClock - Self.listTime.milliseconds)), 0)
+        let oldest = StreamID(UInt64(max(0, time.unixMilliseconds - Self.listTime.milliseconds)), 0)
         let command = RedisCommand(
             .array, ["XRANGE", RedisArgument(keys.prewarmLists), "-", RedisArgument(oldest.description), "COUNT", "100"])
         guard let reply = try? await commands.run(command, within: timings.commandLimit, time),

@@ -1,3 +1,5 @@
+internal import SystemIO
+
 /// Statuses of requests that are in progress on one node, for clients whose next request reaches another.
 ///
 /// The node that has a request writes its status under a key with a lifetime. A client that leaves by way of another node sets a mark,
@@ -9,9 +11,9 @@ package final class SharedStatuses: Sendable {
     private let commands: any RedisCommands
     private let keys: ClusterKeys
     private let timings: ClusterTimings
-    private let time: any ClusterTime
+    private let time: TimeSource
 
-    init(_ commands: any RedisCommands, _ keys: ClusterKeys, _ timings: ClusterTimings, _ time: any ClusterTime) {
+    init(_ commands: any RedisCommands, _ keys: ClusterKeys, _ timings: ClusterTimings, _ time: TimeSource) {
         self.commands = commands
         self.keys = keys
         self.timings = timings

@@ -1,5 +1,6 @@
 internal import Cache
 internal import Fetch
+internal import SystemIO
 
 /// Remembers failures of sources and renditions in memory for ``RenditionError/lifetime``, so that not every request repeats a
 /// fetch or a conversion that fails.
@@ -7,10 +8,10 @@ internal import Fetch
 /// Any thread.
 struct FailureMemory: Sendable {
     private let failures: NegativeCache<RenditionError>
-    private let clock: CacheClock
+    private let clock: TimeSource
 
     /// - Parameter cache: Gives the epochs of purges.
-    init(_ cache: Cache, clock: CacheClock) {
+    init(_ cache: Cache, clock: TimeSource) {
         self.clock = clock
         failures = NegativeCache(clock: clock) { cache.isPurged($0, since: $1) }
     }
@@ -48,7 +49,7 @@ struct FailureMemory: Sendable {
     func remember(_ failure: SharedFailure, of key: AliasKey?, ofSourceAt sourceURL: String, since epoch: Epoch) {
         failures.remember(
             failure.error, for: key ?? Self.key(sourceURL), sourceURL: sourceURL,
-            lifetime: .shared(seconds: failure.remaining(at: clock.unixSeconds())), since: epoch)
+            lifetime: .shared(seconds: failure.remaining(at: clock.unixSeconds)), since: epoch)
     }
 
     /// Forgets the failures that a purge covers, which the cache has carried out.

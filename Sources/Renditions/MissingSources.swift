@@ -1,6 +1,7 @@
 internal import Cache
 internal import Fetch
 internal import Synchronization
+internal import SystemIO
 
 /// The sources that origins answered with 404 although renditions of them are stored, and since when.
 ///
@@ -12,9 +13,9 @@ final class MissingSources: Sendable {
 
     /// By the canonical URL; in nanoseconds by the monotonic clock.
     private let since = Mutex<[String: UInt64]>([:])
-    private let clock: CacheClock
+    private let clock: TimeSource
 
-    init(clock: CacheClock) {
+    init(clock: TimeSource) {
         self.clock = clock
     }
 

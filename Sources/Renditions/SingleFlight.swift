@@ -67,15 +67,20 @@ final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     }
 
     private let state: Mutex<State>
-    private let runtime: FlightRuntime
+    private let time: TimeSource
+    private let executor: (any TaskExecutor)?
 
     /// - Parameters:
     ///   - queueTimeout: The longest time that a caller waits for a worker.
     ///   - waitTimeout: The longest time that a caller waits in all, if its wait is bounded; nil for no limit.
     ///   - lifetime: A backstop for the whole work, which has timeouts of its own.
-    init(queueTimeout: Duration, waitTimeout: Duration? = nil, lifetime: Duration, runtime: FlightRuntime = .system) {
+    init(
+        queueTimeout: Duration, waitTimeout: Duration? = nil, lifetime: Duration, time: TimeSource = .system,
+        executor: (any TaskExecutor)? = nil
+    ) {
         state = Mutex(State(queueTimeout: queueTimeout, waitTimeout: waitTimeout, lifetime: lifetime))
-        self.runtime = runtime
+        self.time = time
+        self.executor = executor
     }
 
     /// Changes the timeouts of callers and flights that start from now on.
@@ -167,7 +172,7 @@ final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         guard let flight = state.withLock({ $0.entries[number]?.flight }) else { return }
         flight.setHandlers(
             queued: { [weak self] in self?.flightIsQueued(number) }, attached: { [weak self] in self?.attach(number) })
-        let task = Task(executorPreference: runtime.executor) {
+        let task = Task(executorPreference: executor) {
             do throws(RenditionError) {
                 self.finish(number, .success(try await work(flight)))
             } catch {
@@ -175,7 +180,7 @@ final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
             }
         }
         let lifetime = state.withLock { $0.lifetime }
-        let deadline = runtime.startDeadline(lifetime) { [weak self] in
+        let deadline = time.after(lifetime) { [weak self] in
             self?.finish(number, .failure(.overloaded(cause: nil)))
         }
         let hasEnded = state.withLock { state in
@@ -199,7 +204,7 @@ final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
 
     private func startTimeout(of waiter: Int) {
         let queueTimeout = state.withLock { $0.queueTimeout }
-        let timeout = runtime.startDeadline(queueTimeout) { [weak self] in self?.expire(waiter) }
+        let timeout = time.after(queueTimeout) { [weak self] in self?.expire(waiter) }
         state.withLock { state in
             // A waiter that has left releases the timer.
             guard let number = state.flightOfWaiter[waiter] else { return }
@@ -211,7 +216,7 @@ final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     private func startDeadline(of waiter: Int, _ ownLimit: Duration?) {
         let common = state.withLock { $0.waitTimeout }
         guard let limit = [ownLimit, common].compactMap(\.self).min() else { return }
-        let deadline = runtime.startDeadline(limit) { [weak self] in self?.leave(waiter, .waitTimedOut(limit: limit)) }
+        let deadline = time.after(limit) { [weak self] in self?.leave(waiter, .waitTimedOut(limit: limit)) }
         state.withLock { state in
             guard let number = state.flightOfWaiter[waiter] else { return }
             state.entries[number]?.waiters[waiter]?.deadline = deadline

@@ -3,7 +3,7 @@ internal import Foundation
 internal import Glibc
 package import HTTPClient
 internal import Synchronization
-internal import SystemIO
+package import SystemIO
 
 /// The keys that a machine, container or service account gives to its programs; see ``CredentialSources``. They are renewed before they
 /// expire.
@@ -24,7 +24,7 @@ package final class RoleCredentials: RenewedKeys, Equatable {
     }
 
     private let sources: CredentialSources
-    private let unixSeconds: @Sendable () -> Int64
+    private let time: TimeSource
     private let state = Mutex(State())
     private let waiters = Waiters()
 
@@ -36,10 +36,10 @@ package final class RoleCredentials: RenewedKeys, Equatable {
 
     /// - Parameters:
     ///   - environment: The variables of Amazon's programs. Empty ones count as unset.
-    ///   - unixSeconds: Seconds since 1970; nil for the system's clock.
-    package init(environment: [String: String], unixSeconds: (@Sendable () -> Int64)? = nil) {
+    ///   - time: Its wall clock is compared with the expiry of keys.
+    package init(environment: [String: String], time: TimeSource = .system) {
         sources = CredentialSources(environment.filter { !$0.value.isEmpty })
-        self.unixSeconds = unixSeconds ?? { Int64(time(nil)) }
+        self.time = time
     }
 
     /// A signer with keys that have not expired, if there are such.
@@ -66,7 +66,7 @@ package final class RoleCredentials: RenewedKeys, Equatable {
     var source: String? { state.withLock { $0.latest?.source } }
 
     package func prepare(within limit: Duration) async {
-        let now = unixSeconds()
+        let now = time.unixSeconds
         let (starts, waits) = state.withLock { state in
             let starts = !state.isLooking && now >= state.nextLook
             if starts { state.isLooking = true }
@@ -90,7 +90,7 @@ package final class RoleCredentials: RenewedKeys, Equatable {
 
     /// Notes the result of a look, and ends the waits for it.
     private func end(_ result: Result<FoundKeys?, StoreError>) {
-        let now = unixSeconds()
+        let now = time.unixSeconds
         state.withLock { state in
             (state.isLooking, state.hasLooked) = (false, true)
             switch result {

@@ -22,7 +22,7 @@ package final class SharedStore: Sendable {
     private let calls: GuardedCalls
     let outbox: Outbox?
     private let removals = Mutex(RecentRemovals())
-    private let unixSeconds: @Sendable () -> Int64
+    private let time: TimeSource
 
     /// Seconds by which the clocks of nodes may differ.
     private static let clockTolerance: Int64 = 60
@@ -34,20 +34,19 @@ package final class SharedStore: Sendable {
     ///
     /// - Parameters:
     ///   - ledger: Opened with ``OutboxTables/owned``; nil for a store that is only read and pruned.
-    ///   - now: The time by a monotonic clock, for the circuit breaker.
-    ///   - unixSeconds: Seconds since 1970, compared with the times of renditions.
+    ///   - time: Its wall clock is compared with the times of renditions, its other one is that of the circuit breaker.
     ///   - holdsPuts: Whether renditions that a former process queued are sent only after ``releasePuts()``.
     ///   - report: Called for each change of state that deserves a line in the log, on any thread. Must not block.
     /// - Throws: ``StoreConfigurationError`` for a setting that cannot work; ``StoreError`` if the outbox cannot be used or the machine
     ///   lacks a resource.
     package init(
-        _ configuration: SharedStoreConfiguration, ledger: Ledger? = nil, now: (@Sendable () -> Duration)? = nil,
-        unixSeconds: (@Sendable () -> Int64)? = nil, holdsPuts: Bool = false,
+        _ configuration: SharedStoreConfiguration, ledger: Ledger? = nil, time: TimeSource = .system,
+        holdsPuts: Bool = false,
         report: @escaping @Sendable (StoreEvent) -> Void
     ) throws {
         try configuration.validate()
         self.configuration = configuration
-        self.unixSeconds = unixSeconds ?? SharedStore.systemSeconds
+        self.time = time
         keys = try KeySpace(prefix: configuration.prefix)
         let settings = configuration.outbox
         let outbox = try ledger.map { ledger in
@@ -63,14 +62,13 @@ package final class SharedStore: Sendable {
             throw StoreError(error)
         }
         client = S3Client(http, bucket: configuration.bucket)
-        let start = ContinuousClock.now
         let (client, probeKey) = (client, keys.prefix + "gifreel-probe")
         calls = GuardedCalls(
             limits: CircuitBreaker.Limits(
                 failures: configuration.outagesBeforeSuspension, pause: configuration.suspension,
                 maxPause: configuration.longestSuspension),
             backoff: Backoff(first: .milliseconds(25), longest: .seconds(1)), meter: meter,
-            now: now ?? { ContinuousClock.now - start },
+            now: { time.now },
             // There need be no such object.
             probe: { limit throws(StoreError) in _ = try await client.head(probeKey, timeout: limit) }
         ) { event in
@@ -166,7 +164,7 @@ package final class SharedStore: Sendable {
     /// Whether this store has removed the rendition since it was created: an upload of another node has ended after the removal. The
     /// rendition is removed again, because that node may be gone before it sends its own deletion.
     private func isRemoved(_ name: RenditionName, _ record: StoredRecord) -> Bool {
-        let now = unixSeconds()
+        let now = time.unixSeconds
         guard let removal = removals.withLock({ $0.time(of: name.id, now: now) }), record.created <= removal else {
             return false
         }
@@ -175,14 +173,6 @@ package final class SharedStore: Sendable {
             Task { [outbox] in await outbox?.delete(name.id, createdUntil: record.created) }
         }
         return true
-    }
-
-    /// Seconds since 1970 by the system's clock.
-    private static let systemSeconds: @Sendable () -> Int64 = {
-        var now = timespec()
-        // Cannot fail: the clock always exists and the pointer is valid.
-        clock_gettime(CLOCK_REALTIME, &now)
-        return Int64(now.tv_sec)
     }
 
     /// Looks a rendition up as ``fetch(_:into:maxLength:within:)`` does, and receives it into a sealed file in memory.
@@ -223,7 +213,7 @@ package final class SharedStore: Sendable {
     ///
     /// - Parameter time: Seconds since 1970; nil for now.
     package func hide(_ id: String, createdUntil time: Int64? = nil) {
-        let time = time ?? unixSeconds()
+        let time = time ?? self.time.unixSeconds
         removals.withLock { $0.insert(id, at: time) }
     }
 
@@ -250,12 +240,12 @@ package final class SharedStore: Sendable {
 
     // MARK: The outbox
 
-    /// Sends what ``init(_:ledger:now:unixSeconds:holdsPuts:report:)`` held.
+    /// Sends what ``init(_:ledger:time:holdsPuts:report:)`` held.
     package func releasePuts() {
         outbox?.releasePuts()
     }
 
-    /// Drops, in a transaction of the caller, what ``init(_:ledger:now:unixSeconds:holdsPuts:report:)`` held and ``releasePuts()`` has not
+    /// Drops, in a transaction of the caller, what ``init(_:ledger:time:holdsPuts:report:)`` held and ``releasePuts()`` has not
     /// released: it may have been removed by others.
     package func dropHeldPuts(in database: SQLiteConnection) throws {
         try outbox?.dropHeldPuts(in: database)

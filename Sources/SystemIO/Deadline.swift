@@ -7,12 +7,6 @@ internal import Dispatch
 ///
 /// Any thread. Releasing the last reference cancels the timer, without waiting for an action that is running.
 package final class Deadline: Sendable {
-    /// Starts a timer; see ``init(after:_:)``. The result is the reference that keeps it.
-    package typealias Start = @Sendable (Duration, @escaping @Sendable () -> Void) -> any AnyObject & Sendable
-
-    /// Starts timers of the system.
-    package static let start: Start = { Deadline(after: $0, $1) }
-
     /// Any thread may use a Dispatch source, although its protocol is not `Sendable`.
     private nonisolated(unsafe) let timer: any DispatchSourceTimer
 

@@ -23,10 +23,10 @@ package final class Waiters: Sendable {
     /// Suspends until the condition holds, for at most `limit`, or until the task is cancelled.
     ///
     /// - Parameters:
-    ///   - start: Starts the timer of the limit.
+    ///   - time: Has the timer of the limit.
     ///   - isMet: The condition. Not called again once it held.
     package func wait(
-        within limit: Duration? = nil, start: Deadline.Start = Deadline.start, until isMet: () -> Bool
+        within limit: Duration? = nil, by time: TimeSource = .system, until isMet: () -> Bool
     ) async {
         if isMet() { return }
         let number = state.withLock { state in
@@ -42,7 +42,7 @@ package final class Waiters: Sendable {
                     state.withLock { $0.waiting[number] = continuation }
                     // Not before the registration: a short limit could pass while there is no waiter to resume.
                     if timer == nil, let limit {
-                        timer = start(limit) { [weak self] in
+                        timer = time.after(limit) { [weak self] in
                             isExpired.set()
                             self?.resume(number)
                         }
@@ -90,8 +90,8 @@ package final class AsyncSignal: Sendable {
 
     /// Suspends until a signal, for at most `limit`, or until the task is cancelled.
     ///
-    /// - Parameter start: Starts the timer of the limit.
-    package func wait(for limit: Duration, start: Deadline.Start = Deadline.start) async {
-        await waiters.wait(within: limit, start: start) { isSignalled.exchange(false, ordering: .acquiringAndReleasing) }
+    /// - Parameter time: Has the timer of the limit.
+    package func wait(for limit: Duration, _ time: TimeSource = .system) async {
+        await waiters.wait(within: limit, by: time) { isSignalled.exchange(false, ordering: .acquiringAndReleasing) }
     }
 }

@@ -29,7 +29,7 @@ package final class WebHandler: HTTPHandler {
         let sharedStatuses: (any SharedStatusBook)?
         let webhooks: Webhooks
         let tracer: OTLPTracer
-        let clock: CacheClock
+        let clock: TimeSource
         let threads: WorkThreads
         let metricsThreads: WorkThreads
         let sharing: @Sendable () async -> SharingStatus
@@ -43,7 +43,7 @@ package final class WebHandler: HTTPHandler {
             cache: Cache, state: RenditionState, purges: Purges, prewarm: PrewarmQueue,
             sharedPrewarm: SharedPrewarmRunner?, background: BackgroundRenditions, registry: PrometheusRegistry,
             meter: WorkMeter, limits: ClientLimits, hooks: PurgeHooks, uploads: UploadAdmission, statuses: StatusRegistry,
-            sharedStatuses: (any SharedStatusBook)?, webhooks: Webhooks, tracer: OTLPTracer, clock: CacheClock,
+            sharedStatuses: (any SharedStatusBook)?, webhooks: Webhooks, tracer: OTLPTracer, clock: TimeSource,
             threads: WorkThreads, metricsThreads: WorkThreads, sharing: @escaping @Sendable () async -> SharingStatus
         ) {
             self.cache = cache

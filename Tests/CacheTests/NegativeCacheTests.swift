@@ -1,4 +1,6 @@
 import Synchronization
+import SystemIO
+import TestSupport
 import Testing
 
 @testable import Cache
@@ -42,7 +44,7 @@ import Testing
 
     @Test func aFailureEndsWithTheLastNanosecondOfItsLifetime() {
         let time = Atomic<UInt64>(1_000_000_000_000)
-        let clock = CacheClock(unixSeconds: { 0 }, monotonicNanoseconds: { time.load(ordering: .relaxed) })
+        let clock = TimeSource(unixSeconds: { 0 }, monotonicNanoseconds: { time.load(ordering: .relaxed) })
         let cache = NegativeCache<Int>(clock: clock) { _, _ in false }
         remember(cache, .missing)
         #expect(cache.failure(for: key)?.remaining == 60)

@@ -7,7 +7,7 @@ import Testing
 @testable import Cluster
 
 @Suite("Connections to a server", .enabled(if: RedisServer.isAvailable)) struct ConnectionTests {
-    private let time = SystemTime()
+    private let time = TimeSource.system
 
     /// Runs `body` with a connected link.
     private func withLink(_ address: String, _ body: (RedisLink) async throws -> Void) async throws {
@@ -43,7 +43,7 @@ import Testing
                             [
                                 RedisCommand(.status, ["SET", "k\(number)", "v\(number)"]),
                                 RedisCommand(.bytesOrNone, ["GET", "k\(number)"]),
-                            ], within: .seconds(10), SystemTime())
+                            ], within: .seconds(10), TimeSource.system)
                         return replies == [.status("OK"), .bytes(Array("v\(number)".utf8))]
                     }
                 }
@@ -80,7 +80,7 @@ import Testing
             // On a slow machine, the link may have given up the connection, and connects again.
             var reply: RedisValue?
             try await waitUntil("a reply") {
-                reply = try? await link.run(RedisCommand(.bytesOrNone, ["GET", "a"]), within: .seconds(5), SystemTime())
+                reply = try? await link.run(RedisCommand(.bytesOrNone, ["GET", "a"]), within: .seconds(5), TimeSource.system)
                 return reply != nil
             }
             #expect(reply == .bytes([49]))
@@ -92,7 +92,8 @@ import Testing
         defer { server.stop() }
         try await withLink(server.unixAddress) { link in
             let blocking = Task {
-                try await link.run(RedisCommand(.arrayOrNone, ["BLPOP", "none", "30"]), within: .seconds(40), SystemTime())
+                try await link.run(
+                    RedisCommand(.arrayOrNone, ["BLPOP", "none", "30"]), within: .seconds(40), TimeSource.system)
             }
             try await waitUntil("the command to block") { try server.run("INFO", "clients").contains("blocked_clients:1") }
             blocking.cancel()

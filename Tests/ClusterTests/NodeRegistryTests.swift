@@ -1,3 +1,4 @@
+import SystemIO
 import TestSupport
 import Testing
 
@@ -10,7 +11,7 @@ import Testing
     private func registry(_ name: String) -> NodeRegistry {
         var timings = ClusterTimings()
         timings.commandLimit = limit
-        return NodeRegistry(name: name, keys: keys, timings: timings, time: SystemTime())
+        return NodeRegistry(name: name, keys: keys, timings: timings, time: TimeSource.system)
     }
 
     @Test func aDeadNodeIsTakenOffTheList() async throws {

@@ -65,7 +65,7 @@ struct PurgeFollowerTests {
                     await Task { await never.wait(for: .milliseconds(300)) }.value
                     isWriting.withLock { $0 = false }
                 }),
-            timings: .patient, time: SystemTime(), meter: ClusterMeter())
+            timings: .patient, time: TimeSource.system, meter: ClusterMeter())
         node.start()
         node.streamConnected()
         try await waitUntil("the write to disk") { isWriting.withLock { $0 != nil } }

@@ -1,5 +1,6 @@
 import Foundation
 import Ledger
+import SystemIO
 import TestSupport
 import Testing
 
@@ -114,9 +115,9 @@ import Testing
         try await two.joined()
         try server.kill()
         try await waitUntil("the loss is noticed") { !one.cluster.isSharing }
-        let before = SystemTime().wallClock
+        let before = TimeSource.system.unixMilliseconds
         #expect(await one.cluster.broadcastPurge(.object("o")).acknowledged == 0)
-        let after = SystemTime().wallClock
+        let after = TimeSource.system.unixMilliseconds
         try await server.start()
         try await waitUntil("the other node applies it") { two.purges == [.object("o")] }
         // It may apply it before it takes part again.
@@ -287,7 +288,7 @@ import Testing
         try await one.joined()
         let folder = try await folderOfAbsentNode(one, server)
         // Two hours ago.
-        let id = StreamID(UInt64(SystemTime().wallClock) - 7_200_000, 0)
+        let id = StreamID(UInt64(TimeSource.system.unixMilliseconds) - 7_200_000, 0)
         try server.run("XADD", "{test}:v1:purges", id.description, "k", "o", "v", "old", "n", "one")
         _ = await one.cluster.broadcastPurge(.url(url))
         try server.run("XTRIM", "{test}:v1:purges", "MAXLEN", "2")
@@ -323,7 +324,7 @@ import Testing
         let ledger = try Ledger(directory: folder.path, owners: [PurgeTables.owned])
         try ledger.write(.full) { database in
             var saved = try PurgeTables(database).position()
-            saved.id = StreamID(UInt64(SystemTime().wallClock) + 60_000, 0)
+            saved.id = StreamID(UInt64(TimeSource.system.unixMilliseconds) + 60_000, 0)
             try PurgeTables(database).setPosition(saved)
         }
         ledger.close()

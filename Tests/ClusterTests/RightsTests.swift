@@ -35,7 +35,7 @@ import Testing
     private func session(_ address: String) throws(RedisError) -> Session {
         guard let address = try? RedisAddress(address) else { throw .unavailable("no address") }
         let rights = ClusterKeys(name: "test").rights
-        return try Session(address, channel: nil, rights: rights, within: .seconds(10), SystemTime())
+        return try Session(address, channel: nil, rights: rights, within: .seconds(10), TimeSource.system)
     }
 
     @Test func theDocumentedRightsAreThoseThatAreTried() throws {

@@ -115,7 +115,7 @@ final class TestDisk: Sendable {
 extension PurgeFollower {
     /// A follower without a node around it.
     static func test(_ stream: any RedisCommands, _ disk: TestDisk, _ meter: ClusterMeter = ClusterMeter()) -> PurgeFollower {
-        let time = SystemTime()
+        let time = TimeSource.system
         let registry = NodeRegistry(name: "one", keys: ClusterKeys(name: "test"), timings: .patient, time: time)
         let thread = WorkThreads(count: 1, limit: 64, name: "test-disk")
         return PurgeFollower(.test(stream), registry, disk.ledger, thread, disk.handlers, time, meter, onGap: {})
@@ -125,7 +125,7 @@ extension PurgeFollower {
 extension PurgeStream {
     /// The stream of node `one`.
     static func test(_ commands: any RedisCommands) -> PurgeStream {
-        PurgeStream(commands, ClusterKeys(name: "test"), nodeName: "one", .patient, SystemTime())
+        PurgeStream(commands, ClusterKeys(name: "test"), nodeName: "one", .patient, TimeSource.system)
     }
 }
 

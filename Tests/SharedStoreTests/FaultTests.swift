@@ -108,11 +108,9 @@ import Testing
         defer { fixture.stop() }
         let rendition = try await stored(fixture)
         let time = Mutex(Duration.zero)
-        let store = try fixture.store(queue: nil) {
+        let store = try fixture.store(queue: nil, time: TimeSource(now: { time.withLock { $0 } })) {
             $0.suspension = .seconds(1)
             $0.longestSuspension = .seconds(2)
-        } now: {
-            time.withLock { $0 }
         }
         func error() async -> StoreError? { await storeError { _ = try await store.has(rendition) } }
 

@@ -111,10 +111,8 @@ import Testing
         let fixture = try StoreFixture()
         defer { fixture.stop() }
         // The clock stands still, so that the breaker stays open.
-        let store = try fixture.store {
+        let store = try fixture.store(time: TimeSource(now: { .zero })) {
             $0.outagesBeforeSuspension = 1
-        } now: {
-            .zero
         }
         func storeAndWait(_ seed: UInt64, within limit: Duration) async throws -> Bool {
             let rendition = try TestRendition(seed)

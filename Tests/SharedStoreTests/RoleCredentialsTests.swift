@@ -1,6 +1,7 @@
 import Foundation
 import HTTPClient
 import Synchronization
+import SystemIO
 import TestSupport
 import Testing
 
@@ -21,7 +22,7 @@ import Testing
     private func credentials(_ environment: [String: String], _ clock: Clock = Clock()) -> RoleCredentials {
         RoleCredentials(
             environment: ["AWS_EC2_METADATA_DISABLED": "true"].merging(environment) { $1 },
-            unixSeconds: { clock.now.withLock { $0 } })
+            time: TimeSource(unixSeconds: { clock.now.withLock { $0 } }))
     }
 
     /// The access key of the signature of a request that is sent now; nil for none.

@@ -171,7 +171,7 @@ import Testing
         defer { fixture.stop() }
         let old = try TestRendition(1)
         let removal = old.record.created + 3600
-        let (one, other) = (try fixture.store(), try fixture.store(queue: "other", unixSeconds: { removal }))
+        let (one, other) = (try fixture.store(), try fixture.store(queue: "other", time: TimeSource(unixSeconds: { removal })))
         try other.remove(old)
         #expect(await other.drain(within: .seconds(60)))
         // An upload that began before the removal ends.

@@ -29,8 +29,9 @@ import Testing
     }
 
     @Test func aTimerOfTheCallerEndsTheWait() async {
-        await AsyncSignal().wait(for: .seconds(3600)) { _, end in
-            Deadline(after: .zero, end)
-        }
+        let time = TimeSource(
+            unixNanoseconds: TimeSource.system.unixNanoseconds, monotonicNanoseconds: TimeSource.system.monotonicNanoseconds,
+            timers: { Deadline(after: .zero, $1) })
+        await AsyncSignal().wait(for: .seconds(3600), time)
     }
 }

@@ -4,14 +4,14 @@ package import SystemIO
 /// The circuit breaker in front of the server, with a clock and its listener. Any thread.
 package final class ClusterBreaker: Sendable {
     private let breaker: Mutex<CircuitBreaker>
-    private let time: any ClusterTime
+    private let time: TimeSource
     private let onChange: @Sendable (RedisError?) -> Void
 
     /// - Parameters:
     ///   - onChange: Called with the error that opened the breaker, and with nil after it has closed again.
     package init(
         limits: CircuitBreaker.Limits = CircuitBreaker.Limits(failures: 3, pause: .seconds(1), maxPause: .seconds(1)),
-        time: any ClusterTime, onChange: @escaping @Sendable (RedisError?) -> Void = { _ in }
+        time: TimeSource, onChange: @escaping @Sendable (RedisError?) -> Void = { _ in }
     ) {
         breaker = Mutex(CircuitBreaker(limits))
         self.time = time

@@ -1,4 +1,4 @@
-internal import SystemIO
+package import SystemIO
 
 /// Sends commands over a link behind a circuit breaker, and counts them.
 ///
@@ -7,9 +7,9 @@ package final class GuardedCommands: RedisCommands {
     private let link: RedisLink
     private let breaker: ClusterBreaker
     private let meter: ClusterMeter
-    private let time: any ClusterTime
+    private let time: TimeSource
 
-    package init(_ link: RedisLink, _ breaker: ClusterBreaker, _ meter: ClusterMeter, _ time: any ClusterTime) {
+    package init(_ link: RedisLink, _ breaker: ClusterBreaker, _ meter: ClusterMeter, _ time: TimeSource) {
         self.link = link
         self.breaker = breaker
         self.meter = meter

@@ -1,3 +1,5 @@
+package import SystemIO
+
 /// Sends commands to a server. The protocols above a connection know nothing else of it, so that a model of a server can take
 /// its place in tests.
 package protocol RedisCommands: Sendable {
@@ -14,7 +16,7 @@ extension RedisCommands {
     ///
     /// - Returns: As many replies as commands.
     package func run(
-        _ commands: [RedisCommand], within limit: Duration, _ time: any ClusterTime
+        _ commands: [RedisCommand], within limit: Duration, _ time: TimeSource
     ) async throws(RedisError) -> [RedisValue] {
         let end = time.now + limit
         var replies = try await replies(to: commands, within: limit)
@@ -34,7 +36,7 @@ extension RedisCommands {
 
     /// Runs one command.
     package func run(
-        _ command: RedisCommand, within limit: Duration, _ time: any ClusterTime
+        _ command: RedisCommand, within limit: Duration, _ time: TimeSource
     ) async throws(RedisError) -> RedisValue {
         try await run([command], within: limit, time)[0]
     }

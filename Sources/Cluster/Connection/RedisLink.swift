@@ -1,7 +1,7 @@
 internal import CLinux
 internal import Glibc
 internal import Synchronization
-internal import SystemIO
+package import SystemIO
 
 /// One connection, driven by a thread of its own that connects, writes, reads and reconnects.
 ///
@@ -49,7 +49,7 @@ package final class RedisLink: Sendable {
     private let name: String
     private let channel: String?
     private let rights: ServerRights?
-    private let time: any ClusterTime
+    private let time: TimeSource
     private let onEvent: @Sendable (Event) -> Void
     private let onMessage: @Sendable ([UInt8]) -> Void
     private let state = Mutex(State())
@@ -64,7 +64,7 @@ package final class RedisLink: Sendable {
     ///   - onMessage: Called with the payload of every message.
     package init(
         _ address: RedisAddress, name: String, channel: String? = nil, rights: ServerRights? = nil,
-        time: any ClusterTime = SystemTime(),
+        time: TimeSource = TimeSource.system,
         onEvent: @escaping @Sendable (Event) -> Void, onMessage: @escaping @Sendable ([UInt8]) -> Void = { _ in }
     ) {
         self.address = address

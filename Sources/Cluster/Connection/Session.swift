@@ -23,7 +23,7 @@ final class Session {
     /// Connects, logs in, checks the version of the server and rights, selects the database and subscribes. Blocks.
     init(
         _ address: RedisAddress, channel: String?, rights: ServerRights? = nil, within limit: Duration,
-        _ time: any ClusterTime
+        _ time: TimeSource
     ) throws(RedisError) {
         transport = try RedisTransport(address, within: limit)
         isSubscription = channel != nil
@@ -137,7 +137,7 @@ final class Session {
 
     // MARK: Start
 
-    private func greet(_ address: RedisAddress, _ channel: String?, until end: Duration, _ time: any ClusterTime)
+    private func greet(_ address: RedisAddress, _ channel: String?, until end: Duration, _ time: TimeSource)
         throws(RedisError)
     {
         var commands: [RedisCommand] = []
@@ -163,7 +163,7 @@ final class Session {
 
     /// Sends commands and waits for a reply to each. Ends at an error that the server sends before it closes the connection.
     private func exchange(
-        _ commands: [RedisCommand], until end: Duration, _ time: any ClusterTime
+        _ commands: [RedisCommand], until end: Duration, _ time: TimeSource
     ) throws(RedisError) -> [RedisValue] {
         var values: [RedisValue] = []
         output = commands.flatMap { CommandFormat.bytes($0) ?? [] }

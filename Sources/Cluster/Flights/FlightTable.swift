@@ -34,7 +34,7 @@ final class FlightTable: Sendable {
     private let nodeName: String
     private let history: PurgeHistory
     private let timings: ClusterTimings
-    private let time: any ClusterTime
+    private let time: TimeSource
     private let meter: ClusterMeter
     private let leases: LeaseTable
     private let isTakingPart: @Sendable () -> Bool
@@ -42,7 +42,7 @@ final class FlightTable: Sendable {
 
     init(
         _ commands: any RedisCommands, _ keys: ClusterKeys, nodeName: String, _ history: PurgeHistory,
-        _ timings: ClusterTimings, _ time: any ClusterTime, _ meter: ClusterMeter, leases: LeaseTable,
+        _ timings: ClusterTimings, _ time: TimeSource, _ meter: ClusterMeter, leases: LeaseTable,
         isTakingPart: @escaping @Sendable () -> Bool
     ) {
         self.commands = commands

@@ -1,4 +1,5 @@
 internal import Synchronization
+internal import SystemIO
 
 /// The leases that this node holds. It renews them, and ends their flights on the server.
 ///
@@ -15,7 +16,7 @@ final class LeaseTable: Sendable {
     private let keys: ClusterKeys
     private let history: PurgeHistory
     private let timings: ClusterTimings
-    private let time: any ClusterTime
+    private let time: TimeSource
     private let meter: ClusterMeter
     private let executor: (any TaskExecutor)?
     /// By the values of the leases.
@@ -23,7 +24,7 @@ final class LeaseTable: Sendable {
 
     init(
         _ commands: any RedisCommands, _ keys: ClusterKeys, _ history: PurgeHistory, _ timings: ClusterTimings,
-        _ time: any ClusterTime, _ meter: ClusterMeter, executor: (any TaskExecutor)?
+        _ time: TimeSource, _ meter: ClusterMeter, executor: (any TaskExecutor)?
     ) {
         self.commands = commands
         self.keys = keys

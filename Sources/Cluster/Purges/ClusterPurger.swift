@@ -9,12 +9,12 @@ final class ClusterPurger: Sendable {
     private let stream: PurgeStream
     private let registry: NodeRegistry
     private let timings: ClusterTimings
-    private let time: any ClusterTime
+    private let time: TimeSource
     private let waiters = Mutex<[StreamID: AsyncSignal]>([:])
 
     init(
         _ follower: PurgeFollower, _ stream: PurgeStream, _ registry: NodeRegistry, _ timings: ClusterTimings,
-        _ time: any ClusterTime
+        _ time: TimeSource
     ) {
         self.follower = follower
         self.stream = stream
@@ -82,7 +82,7 @@ final class ClusterPurger: Sendable {
             let none = PurgeCounts(purged: 0, bytes: 0)
             return ClusterPurgeReport(counts: none, nodes: registry.knownNodes.count, acknowledged: 0, id: name)
         }
-        let oldest = UInt64(max(0, time.wallClock - PurgeStream.acknowledgementTime.milliseconds))
+        let oldest = UInt64(max(0, time.unixMilliseconds - PurgeStream.acknowledgementTime.milliseconds))
         guard entry.id.milliseconds >= oldest else { return nil }
         _ = try await registry.liveNodes(stream.commands, within: timings.commandLimit)
         let nodes = registry.liveNodes
@@ -100,7 +100,7 @@ final class ClusterPurger: Sendable {
 
     /// Adds the purge to the stream; nil if the server cannot be reached or has lost the stream.
     private func add(_ scope: ClusterPurge) async -> StreamID? {
-        let purge = RecordedPurge(scope, time: time.wallClock)
+        let purge = RecordedPurge(scope, time: time.unixMilliseconds)
         guard let id = try? await stream.add([purge], to: follower.streamIdentity ?? "").ids.first else { return nil }
         follower.noteOwn(id, purge)
         return id

@@ -44,7 +44,7 @@ final class PurgeFollower: Sendable {
     private let ledger: Ledger
     private let disk: any BlockingWork
     private let handlers: PurgeHandlers
-    private let time: any ClusterTime
+    private let time: TimeSource
     private let meter: ClusterMeter
     private let onGap: @Sendable () -> Void
 
@@ -55,7 +55,7 @@ final class PurgeFollower: Sendable {
     ///   - onGap: Called if the stream does not reach back to the purges that this node has applied.
     init(
         _ stream: PurgeStream, _ registry: NodeRegistry, _ ledger: Ledger, _ disk: any BlockingWork, _ handlers: PurgeHandlers,
-        _ time: any ClusterTime, _ meter: ClusterMeter, onGap: @escaping @Sendable () -> Void
+        _ time: TimeSource, _ meter: ClusterMeter, onGap: @escaping @Sendable () -> Void
     ) {
         self.stream = stream
         self.registry = registry
@@ -118,7 +118,7 @@ final class PurgeFollower: Sendable {
     /// - Returns: What was removed, and the token of the purge.
     func applyAlone(_ scope: ClusterPurge) async -> (counts: PurgeCounts, token: String) {
         let token = RandomText.make()
-        let purge = RecordedPurge(scope, time: time.wallClock, token: token)
+        let purge = RecordedPurge(scope, time: time.unixMilliseconds, token: token)
         let counts = await handlers.purgeLocalCache(scope, nil) { try PurgeTables($0).addPending(purge) }
         if counts == nil {
             state.withLock { state in
@@ -245,7 +245,7 @@ final class PurgeFollower: Sendable {
             history.advance(to: entry.id)
             meter.update { metrics in
                 metrics.purgesApplied += 1
-                metrics.purgeLag = .milliseconds(max(0, time.wallClock - Int64(clamping: entry.id.milliseconds)))
+                metrics.purgeLag = .milliseconds(max(0, time.unixMilliseconds - Int64(clamping: entry.id.milliseconds)))
             }
             if let counts { durable.append((entry.id, counts)) }
         }

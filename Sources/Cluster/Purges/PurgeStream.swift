@@ -1,3 +1,5 @@
+internal import SystemIO
+
 /// The purge stream in Redis, by one connection: its commands, and what their replies mean. Any thread.
 struct PurgeStream: Sendable {
     /// A purge, and the entry that this node added for it.
@@ -14,11 +16,11 @@ struct PurgeStream: Sendable {
     private let keys: ClusterKeys
     private let nodeName: String
     private let timings: ClusterTimings
-    private let time: any ClusterTime
+    private let time: TimeSource
 
     init(
         _ commands: any RedisCommands, _ keys: ClusterKeys, nodeName: String, _ timings: ClusterTimings,
-        _ time: any ClusterTime
+        _ time: TimeSource
     ) {
         self.commands = commands
         self.keys = keys
@@ -165,7 +167,7 @@ struct PurgeStream: Sendable {
 
     /// Tells the nodes that wait for them that this node has applied these entries.
     func acknowledge(_ applied: some Sequence<(id: StreamID, counts: PurgeCounts)>) async throws(RedisError) {
-        let oldest = UInt64(max(0, time.wallClock - Self.acknowledgementTime.milliseconds))
+        let oldest = UInt64(max(0, time.unixMilliseconds - Self.acknowledgementTime.milliseconds))
         let acknowledgements = applied.filter { $0.id.milliseconds >= oldest }.flatMap { id, counts in
             let key = RedisArgument(keys.acknowledgements(id))
             return [

@@ -17,7 +17,7 @@ package struct SourceFile: Sendable {
     struct Origin: Sendable {
         let url: SourceURL
         let validators: Validators
-        /// By ``CacheClock/steadySeconds()``.
+        /// By ``TimeSource/steadySeconds``.
         let fetchedAt: Int64
     }
 

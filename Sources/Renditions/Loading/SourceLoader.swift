@@ -1,6 +1,7 @@
 internal import Cache
 package import Fetch
 internal import Sandbox
+internal import SystemIO
 internal import Tracing
 
 /// Fetches sources. Renditions that are produced at the same time from one source share its fetch and its bytes.
@@ -24,9 +25,9 @@ package struct SourceLoader: Sendable {
 
         /// - Parameters:
         ///   - lifetime: A backstop for one fetch, which has timeouts of its own.
-        ///   - runtime: Runs the fetches.
-        init(_ cache: Cache, lifetime: Duration, runtime: FlightRuntime) {
-            fetches = SingleFlight(queueTimeout: lifetime, lifetime: lifetime, runtime: runtime)
+        ///   - executor: Runs the fetches; nil for Swift's default.
+        init(_ cache: Cache, lifetime: Duration, time: TimeSource, executor: (any TaskExecutor)?) {
+            fetches = SingleFlight(queueTimeout: lifetime, lifetime: lifetime, time: time, executor: executor)
             shared = SharedSources(cache)
         }
 
@@ -46,14 +47,14 @@ package struct SourceLoader: Sendable {
     }
 
     private let cache: Cache
-    private let clock: CacheClock
+    private let clock: TimeSource
     private let rules: OriginRules
     private let state: State
     private let failures: FailureMemory
     private let fetch: Fetch
 
     init(
-        cache: Cache, clock: CacheClock, rules: OriginRules, state: State, failures: FailureMemory,
+        cache: Cache, clock: TimeSource, rules: OriginRules, state: State, failures: FailureMemory,
         fetch: @escaping Fetch
     ) {
         self.cache = cache
@@ -142,7 +143,7 @@ package struct SourceLoader: Sendable {
             arriving.complete(fetched)
             guard let digest = SourceDigest(bytes: fetched.sha256) else { throw .overloaded(cause: "no digest") }
             let source = LoadedSource(
-                fetched, digest: digest, of: key.url, epoch: epoch, at: clock.steadySeconds(), rules, arriving)
+                fetched, digest: digest, of: key.url, epoch: epoch, at: clock.steadySeconds, rules, arriving)
             if source.storage.isAllowed { state.shared.share(source) }
             return .loaded(source)
         }

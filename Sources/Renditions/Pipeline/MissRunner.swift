@@ -1,6 +1,7 @@
 internal import Cache
 internal import Fetch
 internal import Sandbox
+internal import SystemIO
 
 /// What the look-up of a request has found before its miss.
 struct EarlierLook: Sendable {
@@ -22,7 +23,7 @@ struct MissRunner: Sendable {
     let maxSourceBytes: Int
     let state: RenditionState
     let cache: Cache
-    let clock: CacheClock
+    let clock: TimeSource
     let loader: SourceLoader
     let producer: RenditionProducer
     let sharing: SharedRenditions?
@@ -158,7 +159,7 @@ struct MissRunner: Sendable {
             return RenditionResult(stored, .unstored(.unwanted), times: times)
         }
         let renewed = await cache.renew(
-            alias.key, validators: Validators(unmodified.validators), fetchedAt: clock.steadySeconds(),
+            alias.key, validators: Validators(unmodified.validators), fetchedAt: clock.steadySeconds,
             freshFor: stored.isOfIncompleteSource ? storage.freshForIncomplete : storage.freshFor,
             mustRevalidate: storage.mustRevalidate, epoch: epoch)
         if let renewed { return RenditionResult(renewed, .renewed, times: times) }

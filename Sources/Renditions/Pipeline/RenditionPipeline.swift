@@ -3,6 +3,7 @@ internal import Fetch
 package import Logging
 internal import Media
 internal import Sandbox
+package import SystemIO
 
 /// The core: from a request for a rendition to its finished file.
 ///
@@ -55,7 +56,7 @@ package struct RenditionPipeline: Sendable {
     ///   - tier: A store that several nodes share; nil for a node without one.
     ///   - coordinator: The other nodes; nil for a node that works alone. Without a tier, only purges are coordinated.
     package init(
-        _ policy: Policy, state: RenditionState, cache: Cache, clock: CacheClock = .system,
+        _ policy: Policy, state: RenditionState, cache: Cache, clock: TimeSource = .system,
         fetch: @escaping SourceLoader.Fetch, convert: @escaping Convert, tier: (any SharedTier)? = nil,
         coordinator: (any NodeCoordinator)? = nil, logger: Logger
     ) {

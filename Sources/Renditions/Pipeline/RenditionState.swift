@@ -2,6 +2,7 @@ package import Cache
 package import Cluster
 internal import Fetch
 internal import Synchronization
+package import SystemIO
 
 /// The mutable state of the core. It lives as long as the process. A reload replaces only the policy of the pipelines that use
 /// it, so requests before and after a reload share flights, failures and admission.
@@ -52,19 +53,20 @@ package final class RenditionState: Sendable {
     /// - Parameters:
     ///   - failureScope: See ``RenditionPipeline/Policy/failureScope``.
     package init(
-        _ limits: Limits, failureScope: String = "", cache: Cache, clock: CacheClock,
-        catchUp: CatchUpGate = CatchUpGate(isOpen: true), runtime: FlightRuntime = .system
+        _ limits: Limits, failureScope: String = "", cache: Cache, clock: TimeSource,
+        catchUp: CatchUpGate = CatchUpGate(isOpen: true), executor: (any TaskExecutor)? = nil
     ) {
         self.catchUp = catchUp
         self.failureScope = Mutex(failureScope)
         flights = SingleFlight(
             queueTimeout: limits.queueTimeout, waitTimeout: limits.waitTimeout, lifetime: limits.missLifetime,
-            runtime: runtime)
+            time: clock, executor: executor)
         uploadFlights = SingleFlight(
             queueTimeout: limits.queueTimeout, waitTimeout: limits.waitTimeout, lifetime: limits.missLifetime,
-            runtime: runtime)
-        objectFlights = SingleFlight(queueTimeout: limits.queueTimeout, lifetime: limits.missLifetime, runtime: runtime)
-        sources = SourceLoader.State(cache, lifetime: limits.fetchLifetime, runtime: runtime)
+            time: clock, executor: executor)
+        objectFlights = SingleFlight(
+            queueTimeout: limits.queueTimeout, lifetime: limits.missLifetime, time: clock, executor: executor)
+        sources = SourceLoader.State(cache, lifetime: limits.fetchLifetime, time: clock, executor: executor)
         failures = FailureMemory(cache, clock: clock)
         self.cache = cache
         missing = MissingSources(clock: clock)

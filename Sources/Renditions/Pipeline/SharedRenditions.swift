@@ -1,5 +1,6 @@
 internal import Cache
 internal import Fetch
+internal import SystemIO
 internal import Tracing
 
 /// The steps of a miss that involve other nodes: run on one node, load from the shared tier, share.
@@ -10,14 +11,14 @@ struct SharedRenditions: Sendable {
     private let admission: Admission
     private let failures: FailureMemory
     private let failureScope: String
-    private let clock: CacheClock
+    private let clock: TimeSource
 
     /// The number of findings of other nodes that are tried before this node runs the miss for itself.
     private static let maxFindings = 3
 
     init(
         cache: Cache, tier: any SharedTier, coordinator: (any NodeCoordinator)?, admission: Admission,
-        failures: FailureMemory, failureScope: String, clock: CacheClock
+        failures: FailureMemory, failureScope: String, clock: TimeSource
     ) {
         self.cache = cache
         self.tier = tier
@@ -62,7 +63,7 @@ struct SharedRenditions: Sendable {
                 failures.remember(
                     failure, of: failure.isOfSource ? nil : request.key, ofSourceAt: request.source.canonical,
                     since: epoch)
-                throw .remembered(failure.error, remaining: failure.remaining(at: clock.unixSeconds()))
+                throw .remembered(failure.error, remaining: failure.remaining(at: clock.unixSeconds))
             case .lead(let lease):
                 do throws(RenditionError) {
                     let result = try await work()
@@ -79,7 +80,7 @@ struct SharedRenditions: Sendable {
 
     /// Ends a lease after the work has failed, while the error is returned to the callers.
     private func end(_ lease: any FlightLease, _ error: RenditionError) {
-        let failure = SharedFailure(error, foundAt: clock.unixSeconds())
+        let failure = SharedFailure(error, foundAt: clock.unixSeconds)
         Task {
             if let failure { await lease.fail(failure) } else { await lease.release() }
         }

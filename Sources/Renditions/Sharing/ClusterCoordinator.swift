@@ -1,18 +1,19 @@
 package import Cache
 package import Cluster
 package import Fetch
+package import SystemIO
 
 /// The cooperation of nodes through ``Cluster``: leases, findings and purges in Redis or Valkey.
 package struct ClusterCoordinator: NodeCoordinator {
     private let cluster: Cluster
     /// Seconds that a finding is kept if the origin gives no lifetime.
     private let freshFor: Int64
-    private let clock: CacheClock
+    private let clock: TimeSource
 
     /// - Parameters:
     ///   - freshFor: Seconds that a finding is kept if the origin gives no lifetime: `cache.fresh_for`.
     ///   - clock: Gives the age of findings.
-    package init(_ cluster: Cluster, freshFor: Int64, clock: CacheClock) {
+    package init(_ cluster: Cluster, freshFor: Int64, clock: TimeSource) {
         self.cluster = cluster
         self.freshFor = freshFor
         self.clock = clock
@@ -52,9 +53,9 @@ private struct ClusterLease: FlightLease {
     private let failureScope: String
     /// Seconds that a finding is kept if the origin gives no lifetime.
     private let freshFor: Int64
-    private let clock: CacheClock
+    private let clock: TimeSource
 
-    init(_ lease: Lease, failureScope: String, freshFor: Int64, clock: CacheClock) {
+    init(_ lease: Lease, failureScope: String, freshFor: Int64, clock: TimeSource) {
         self.lease = lease
         self.failureScope = failureScope
         self.freshFor = freshFor
@@ -62,7 +63,7 @@ private struct ClusterLease: FlightLease {
     }
 
     func complete(_ finding: SharedFinding) async {
-        let seconds = (finding.freshFor ?? freshFor) - (clock.steadySeconds() - finding.fetchedAt)
+        let seconds = (finding.freshFor ?? freshFor) - (clock.steadySeconds - finding.fetchedAt)
         _ = await lease.complete(SharedRecord(finding, clock), lifetime: .seconds(max(0, seconds)))
     }
 
@@ -88,11 +89,11 @@ extension SharedFailure {
 
 extension SharedRecord {
     /// The record has the wall clock's time, because the nodes have that in common.
-    fileprivate init(_ finding: SharedFinding, _ clock: CacheClock) {
+    fileprivate init(_ finding: SharedFinding, _ clock: TimeSource) {
         self.init(
             outcome: .object(id: finding.object.description, fileExtension: finding.fileExtension),
             etag: finding.validators.etag, lastModified: finding.validators.lastModified,
-            fetchedAt: finding.fetchedAt + clock.unixSeconds() - clock.steadySeconds(), freshFor: finding.freshFor,
+            fetchedAt: finding.fetchedAt + clock.unixSeconds - clock.steadySeconds, freshFor: finding.freshFor,
             mustRevalidate: finding.mustRevalidate)
     }
 }
@@ -102,13 +103,13 @@ extension SharedFinding {
     private static let tolerance: Int64 = 60
 
     /// Nil for a record that names no object.
-    fileprivate init?(_ record: SharedRecord, _ clock: CacheClock) {
+    fileprivate init?(_ record: SharedRecord, _ clock: TimeSource) {
         guard case .object(let id, let fileExtension) = record.outcome, let object = ObjectID(hex: id) else { return nil }
-        let age = clock.unixSeconds() - record.fetchedAt
+        let age = clock.unixSeconds - record.fetchedAt
         self.init(
             object: object, fileExtension: fileExtension,
             validators: Validators(etag: record.etag, lastModified: record.lastModified),
-            fetchedAt: clock.steadySeconds() - (-Self.tolerance..<0 ~= age ? 0 : age), freshFor: record.freshFor,
+            fetchedAt: clock.steadySeconds - (-Self.tolerance..<0 ~= age ? 0 : age), freshFor: record.freshFor,
             mustRevalidate: record.mustRevalidate)
     }
 }

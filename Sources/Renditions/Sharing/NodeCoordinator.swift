@@ -53,7 +53,7 @@ package struct SharedFinding: Sendable, Equatable {
     package let object: ObjectID
     package let fileExtension: String
     package let validators: Validators
-    /// The time of the origin's response by ``CacheClock/steadySeconds()``.
+    /// The time of the origin's response by ``TimeSource/steadySeconds``.
     package let fetchedAt: Int64
     /// Seconds of freshness, if the origin limits them.
     package let freshFor: Int64?

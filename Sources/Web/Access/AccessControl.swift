@@ -3,7 +3,7 @@ internal import Fetch
 internal import HTTP
 internal import Renditions
 internal import Sandbox
-internal import SystemIO
+package import SystemIO
 
 /// The checks between parsing a request and processing it: signatures, source rules, loops and rates.
 package struct AccessControl: Sendable {
@@ -20,7 +20,7 @@ package struct AccessControl: Sendable {
     /// The sources that are available through mounts only.
     private let privateSources: [SourceScope]
 
-    package init(_ policy: WebPolicy, limits: ClientLimits, clock: CacheClock) {
+    package init(_ policy: WebPolicy, limits: ClientLimits, clock: TimeSource) {
         signatures = SignatureCheck(
             keys: policy.signingKeys, isRequired: policy.requiresSignature, mounts: Array(policy.mounts.values), clock: clock)
         sources = policy.sources
@@ -119,11 +119,11 @@ package struct SignatureCheck: Sendable {
     ///   - isRequired: Whether a request without a signature is refused. A wrong signature is refused in any case, if there are keys.
     ///   - mounts: All mounts. Where one requires signatures, requests for its sources need them too if they contain a URL, or name a
     ///     mount without a rule of its own.
-    package init(keys: SigningKeys, isRequired: Bool, mounts: [Mount] = [], clock: CacheClock) {
+    package init(keys: SigningKeys, isRequired: Bool, mounts: [Mount] = [], clock: TimeSource) {
         self.keys = keys
         self.isRequired = isRequired
         signedSources = mounts.flatMap(\.signedSources)
-        now = clock.unixSeconds
+        now = { clock.unixSeconds }
     }
 
     /// Checks that the credentials contain a valid signature, if one is required, and have not expired.

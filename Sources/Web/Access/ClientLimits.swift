@@ -3,7 +3,7 @@ package import CoreMetrics
 package import HTTP
 internal import Renditions
 internal import Synchronization
-internal import SystemIO
+package import SystemIO
 
 /// The limits on what clients and keys may cause. They live as long as the process; a reload changes the rates.
 ///
@@ -16,7 +16,7 @@ package final class ClientLimits: Sendable {
     let keys: KeyUsage
     private let countsBytes: Atomic<Bool>
 
-    package init(_ policy: WebPolicy, clock: CacheClock = .system, factory: any MetricsFactory) {
+    package init(_ policy: WebPolicy, clock: TimeSource = .system, factory: any MetricsFactory) {
         misses = RateLimiter(policy.rateLimit, clock: clock)
         uploads = RateLimiter(policy.uploadLimit, clock: clock)
         bytes = RateLimiter(policy.byteLimit, clock: clock)

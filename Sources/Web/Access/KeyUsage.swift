@@ -2,6 +2,7 @@ internal import Cache
 internal import CoreMetrics
 internal import Renditions
 internal import Synchronization
+internal import SystemIO
 internal import Telemetry
 
 /// Counts the requests of named keys, and limits the misses of keys that have a rate. Any thread.
@@ -15,7 +16,7 @@ final class KeyUsage: Sendable {
     private let buckets = Mutex<[String: UInt64]>([:])
     private let now: @Sendable () -> UInt64
 
-    init(clock: CacheClock, factory: any MetricsFactory) {
+    init(clock: TimeSource, factory: any MetricsFactory) {
         requests = LabelledCounter(Families.keyRequests, label: "key", factory: factory)
         misses = LabelledCounter(Families.keyMisses, label: "key", factory: factory)
         refusals = LabelledCounter(Families.keyRefusals, label: "key", factory: factory)

@@ -29,7 +29,7 @@ package final class RateLimiter: Sendable {
     /// - Parameters:
     ///   - limit: Nil if requests are not limited yet; ``setLimit(_:)`` sets it before the first one is counted.
     ///   - sets: A power of two. A set has four buckets, of about 130 bytes together.
-    package init(_ limit: RateLimit?, sets: Int = 16_384, clock: CacheClock = .system) {
+    package init(_ limit: RateLimit?, sets: Int = 16_384, clock: TimeSource = .system) {
         state = Mutex(State(rate: TokenBucket.Rate(limit ?? RateLimit(perMinute: 1, burst: 1))))
         capacity = sets * Self.ways
         setMask = sets - 1

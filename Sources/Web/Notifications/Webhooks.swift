@@ -7,7 +7,7 @@ package import Logging
 package import Prewarm
 internal import Renditions
 internal import Synchronization
-internal import SystemIO
+package import SystemIO
 package import Telemetry
 
 /// Sends documents to the URL of a `callback` (docs/api.md, webhooks): the final status of requests that do not wait, and the
@@ -49,9 +49,9 @@ package final class Webhooks: Sendable {
     /// The settings in effect, by which an attempt is signed.
     private final class Signer: Sendable {
         private let current: Mutex<Policy>
-        private let clock: CacheClock
+        private let clock: TimeSource
 
-        init(_ policy: Policy, _ clock: CacheClock) {
+        init(_ policy: Policy, _ clock: TimeSource) {
             current = Mutex(policy)
             self.clock = clock
         }
@@ -67,7 +67,7 @@ package final class Webhooks: Sendable {
         func fields(_ delivery: Delivery) -> [String]? {
             let policy = policy
             guard let key = policy.key, policy.allow.contains(where: { $0.matches(delivery.url) }) else { return nil }
-            let time = clock.unixSeconds()
+            let time = clock.unixSeconds
             let code = key.code(for: Array("\(time).".utf8) + delivery.document)
             return [
                 "Gifreel-Status: \(delivery.status)", "Gifreel-Timestamp: \(time)", "Gifreel-Signature: v1=\(Hex.encode(code))",
@@ -84,7 +84,7 @@ package final class Webhooks: Sendable {
 
     /// - Parameter meter: Counts attempts by their result.
     package init(
-        _ policy: Policy, limits: DeliveryLimits = Webhooks.limits, clock: CacheClock = .system, meter: LabelledCounter,
+        _ policy: Policy, limits: DeliveryLimits = Webhooks.limits, clock: TimeSource = .system, meter: LabelledCounter,
         logger: Logger, send: @escaping Send
     ) {
         let signer = Signer(policy, clock)

@@ -1,7 +1,7 @@
 package import Cache
 internal import DequeModule
 internal import Synchronization
-internal import SystemIO
+package import SystemIO
 
 /// The requests of this node that were answered with 202: those in progress, and those that ended within the last ten minutes.
 ///
@@ -69,7 +69,7 @@ package final class StatusRegistry: Sendable {
     private let now: @Sendable () -> UInt64
 
     /// - Parameter limit: The number of statuses; 0 answers no request with 202.
-    package init(limit: Int, timings: Timings = Timings(), clock: CacheClock = .system) {
+    package init(limit: Int, timings: Timings = Timings(), clock: TimeSource = .system) {
         self.timings = timings
         state = Mutex(State(limit: limit))
         now = clock.monotonicNanoseconds

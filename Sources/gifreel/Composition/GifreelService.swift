@@ -10,7 +10,7 @@ internal import Prewarm
 internal import Renditions
 package import Sandbox
 internal import Settings
-internal import SystemIO
+package import SystemIO
 internal import Telemetry
 internal import Web
 
@@ -49,7 +49,7 @@ package final class GifreelService: Sendable {
     /// - Throws: Errors whose description is a sentence that says what to change.
     package init(
         configuration: ServiceConfiguration, zygote: Zygote, libraries: LinkedLibraries = .present,
-        packages: LinkedPackages = .program, clock: CacheClock = .system, logger: Logger, accessLog: (any HTTPObserver)? = nil,
+        packages: LinkedPackages = .program, clock: TimeSource = .system, logger: Logger, accessLog: (any HTTPObserver)? = nil,
         droppedLogLines: @escaping @Sendable () -> [(log: String, lines: Int)] = { [] }
     ) throws {
         try libraries.check()

@@ -15,7 +15,7 @@ internal import Web
 /// It lives as long as the process; ``pipeline(_:logger:)`` gives the pipeline of one revision of the settings.
 final class RenditionCore: Sendable {
     let cache: Cache
-    let clock: CacheClock
+    let clock: TimeSource
     let fetcher: Fetcher
     let pool: WorkerPool
     let state: RenditionState
@@ -37,7 +37,7 @@ final class RenditionCore: Sendable {
     ///   - onPrewarm: Called on any thread when a list was added for all nodes.
     /// - Throws: Errors whose description says what to change.
     init(
-        _ configuration: ServiceConfiguration, zygote: Zygote, clock: CacheClock = .system, registry: PrometheusRegistry,
+        _ configuration: ServiceConfiguration, zygote: Zygote, clock: TimeSource = .system, registry: PrometheusRegistry,
         holdsPuts: Bool, logger: Logger, onPrewarm: @escaping @Sendable () -> Void = {}
     ) throws {
         self.clock = clock
@@ -55,7 +55,7 @@ final class RenditionCore: Sendable {
         }
         do {
             store = try configuration.store.map { [cache] settings in
-                try SharedStore(settings, ledger: cache.ledger, holdsPuts: holdsPuts) { event in
+                try SharedStore(settings, ledger: cache.ledger, time: clock, holdsPuts: holdsPuts) { event in
                     logger.log(level: event.isProblem ? .warning : .notice, "shared store", metadata: ["event": "\(event)"])
                 }
             }
@@ -75,7 +75,7 @@ final class RenditionCore: Sendable {
         var purges = Purges(cache: cache, state: state, tier: tier)
         cluster = configuration.cluster.map { [cache, state, store, purges] settings in
             Cluster(
-                settings, ledger: cache.ledger, handlers: PurgeHandlers(purges),
+                settings, ledger: cache.ledger, handlers: PurgeHandlers(purges), time: clock,
                 onEvent: { event in
                     logger.log(level: event.isProblem ? .warning : .notice, "cluster", metadata: ["event": "\(event)"])
                 },

@@ -1,6 +1,7 @@
 import Glibc
 import Synchronization
 import SystemIO
+import TestSupport
 import Testing
 
 @testable import Cache
@@ -18,7 +19,7 @@ extension CacheConfiguration {
 
 extension Cache {
     /// Opens a cache, which the test must close.
-    static func open(_ directory: TemporaryDirectory, clock: CacheClock = .system) throws -> Cache {
+    static func open(_ directory: TemporaryDirectory, clock: TimeSource = .system) throws -> Cache {
         try Cache(configuration: .test(directory), clock: clock)
     }
 
@@ -138,8 +139,8 @@ final class ManualClock: Sendable {
         setBackBy.add(amount, ordering: .relaxed)
     }
 
-    var cacheClock: CacheClock {
-        CacheClock(
+    var cacheClock: TimeSource {
+        TimeSource(
             unixSeconds: { self.now },
             monotonicNanoseconds: { UInt64(self.seconds.load(ordering: .relaxed)) * 1_000_000_000 })
     }

@@ -1,3 +1,4 @@
+import SystemIO
 import TestSupport
 
 @testable import Cluster
@@ -5,7 +6,7 @@ import TestSupport
 /// Runs tasks, timers and transports of simulated nodes on one thread, in an order that a seed decides.
 ///
 /// `@unchecked Sendable`: everything happens on the thread that calls ``step()``.
-final class Scheduler: ClusterTime, @unchecked Sendable {
+final class Scheduler: @unchecked Sendable {
     /// Runs the jobs of one node when the scheduler says so.
     final class Lane: TaskExecutor, @unchecked Sendable {
         fileprivate var jobs: [UnownedJob] = []
@@ -34,7 +35,13 @@ final class Scheduler: ClusterTime, @unchecked Sendable {
     }
 
     private(set) var now: Duration = .seconds(1000)
-    var wallClock: Int64 { now.milliseconds }
+    /// The clock and the timers of all nodes.
+    var time: TimeSource {
+        TimeSource(
+            unixNanoseconds: { Int64(self.now / .nanoseconds(1)) },
+            monotonicNanoseconds: { UInt64(self.now / .nanoseconds(1)) },
+            timers: { self.after($0, $1) })
+    }
     var numbers: SeededNumbers
     private var lanes: [Lane] = []
     private var timers: [WeakTimer] = []

@@ -101,7 +101,7 @@ final class SimulatedNode: @unchecked Sendable {
         core = ClusterNode(
             name: name, keys: ClusterKeys(name: "sim"), commands: BrokenCommands(base: links[0], missing: missing),
             stream: BrokenCommands(base: links[1], missing: missing), ledger: disk.ledger, disk: ImmediateWork(),
-            handlers: handlers, time: scheduler, meter: ClusterMeter(), executor: lane,
+            handlers: handlers, time: scheduler.time, meter: ClusterMeter(), executor: lane,
             onFailure: { url, record, isCurrent in
                 let epoch = disk.epoch
                 guard case .failure(let code, _) = record.outcome, let version = Int(code), isCurrent(),

@@ -199,7 +199,7 @@ final class SimulatedWorld: @unchecked Sendable {
     /// Encodes for a while: longer than a lease in some orders.
     private func work() async {
         let pause = AsyncSignal()
-        await pause.wait(for: .milliseconds(Int.random(in: 0...3500, using: &scheduler.numbers)), scheduler)
+        await pause.wait(for: .milliseconds(Int.random(in: 0...3500, using: &scheduler.numbers)), scheduler.time)
     }
 
     private func store(_ node: SimulatedNode, _ url: String, _ version: Int, _ epoch: Int) {

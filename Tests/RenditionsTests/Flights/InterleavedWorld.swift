@@ -210,7 +210,7 @@ final class InterleavedWorld: Sendable {
             RenditionState.Limits(
                 queueTimeout: .seconds(600), fetchLifetime: .seconds(600), missLifetime: .seconds(600), jobs: 1000,
                 bytes: 1 << 30),
-            cache: cache, clock: .system, runtime: FlightRuntime(executor: executor))
+            cache: cache, clock: .system, executor: executor)
         let pipeline = RenditionPipeline(
             RenditionPipeline.Policy(originRules: OriginRules(), maxSourceBytes: 1000), state: state, cache: cache,
             fetch: { [self] url, validators, arriving async throws(FetchError) in

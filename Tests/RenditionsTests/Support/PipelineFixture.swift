@@ -68,7 +68,7 @@ final class PipelineFixture: Sendable {
     ) throws {
         folder = URL(fileURLWithPath: "/dev/shm").appendingPathComponent("gifreel-pipeline-\(UUID().uuidString)")
         let script = Script()
-        let clock = CacheClock(
+        let clock = TimeSource(
             unixSeconds: { script.state.withLock { $0.seconds } },
             monotonicNanoseconds: { UInt64(script.state.withLock { $0.seconds }) * 1_000_000_000 })
         var configuration = CacheConfiguration()

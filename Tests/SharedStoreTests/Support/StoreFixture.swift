@@ -50,8 +50,8 @@ final class StoreFixture: Sendable {
 
     /// A store with a queue. Pauses are short, and the deadline of lookups is long, unless a test is about them.
     func store(
-        queue: String? = "queue", _ change: (inout SharedStoreConfiguration) throws -> Void = { _ in },
-        now: (@Sendable () -> Duration)? = nil, unixSeconds: (@Sendable () -> Int64)? = nil
+        queue: String? = "queue", time: TimeSource = .system,
+        _ change: (inout SharedStoreConfiguration) throws -> Void = { _ in }
     ) throws -> SharedStore {
         var configuration = SharedStoreConfiguration(bucket: try bucket())
         configuration.prefix = prefix
@@ -69,7 +69,7 @@ final class StoreFixture: Sendable {
             try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
             return try Ledger(directory: directory, owners: [OutboxTables.owned])
         }
-        let store = try SharedStore(configuration, ledger: ledger, now: now, unixSeconds: unixSeconds) { event in
+        let store = try SharedStore(configuration, ledger: ledger, time: time) { event in
             self.events.withLock { $0.append(event) }
         }
         open.withLock { $0.append(store) }

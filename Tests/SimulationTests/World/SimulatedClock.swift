@@ -1,5 +1,5 @@
-import Cache
 import Synchronization
+import SystemIO
 
 /// The clocks of a node: the scheduler's time, and a wall clock that may be set.
 final class SimulatedClock: Sendable {
@@ -11,10 +11,13 @@ final class SimulatedClock: Sendable {
         self.scheduler = scheduler
     }
 
-    var clock: CacheClock {
-        CacheClock(
-            unixSeconds: { [self] in 1_700_000_000 + Int64(scheduler.now / 1_000_000_000) + skew.withLock { $0 } },
-            monotonicNanoseconds: { [scheduler] in scheduler.now })
+    var clock: TimeSource {
+        TimeSource(
+            unixNanoseconds: { [self] in
+                1_700_000_000_000_000_000 + Int64(scheduler.now) + skew.withLock { $0 } * 1_000_000_000
+            },
+            monotonicNanoseconds: { [scheduler] in scheduler.now },
+            timers: { [scheduler] in scheduler.startTimer(after: $0, $1) })
     }
 
     /// Sets the wall clock up to an hour back or forward.

@@ -24,7 +24,7 @@ final class SimulatedNode: Sendable {
     private let scheduler: SimulatedScheduler
     private let purger: Purges
     private let origin: SimulatedOrigin
-    private let clock: CacheClock
+    private let clock: TimeSource
     private let current: Mutex<RenditionPipeline?>
     private let keeper: SimulatedThreads
     private let phase = Mutex(Phase.running)
@@ -39,7 +39,7 @@ final class SimulatedNode: Sendable {
 
     init(
         _ configuration: CacheConfiguration, _ scheduler: SimulatedScheduler, origin: SimulatedOrigin,
-        workers: SimulatedWorkers, clock: CacheClock
+        workers: SimulatedWorkers, clock: TimeSource
     ) throws {
         self.scheduler = scheduler
         self.origin = origin
@@ -53,7 +53,7 @@ final class SimulatedNode: Sendable {
             onStep: { _ in if scheduler.chance(0.5) { scheduler.pause() } })
         state = RenditionState(
             Self.limits(jobs: 12), cache: cache, clock: clock,
-            runtime: FlightRuntime(executor: scheduler) { scheduler.startTimer(after: $0, $1) })
+            executor: scheduler)
         purger = Purges(cache: cache, state: state, tier: nil)
         keeper = SimulatedThreads(scheduler, count: 1, limit: 1)
         current = Mutex(nil)

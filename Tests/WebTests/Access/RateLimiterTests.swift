@@ -2,6 +2,7 @@ import Cache
 import Renditions
 import Synchronization
 import SystemIO
+import TestSupport
 import Testing
 
 @testable import Web
@@ -10,8 +11,8 @@ import Testing
     private final class Seconds: Sendable {
         let value = Mutex<Double>(1000)
 
-        var clock: CacheClock {
-            CacheClock(unixSeconds: { 0 }, monotonicNanoseconds: { [self] in UInt64(value.withLock { $0 } * 1e9) })
+        var clock: TimeSource {
+            TimeSource(unixSeconds: { 0 }, monotonicNanoseconds: { [self] in UInt64(value.withLock { $0 } * 1e9) })
         }
 
         func pass(_ seconds: Double) { value.withLock { $0 += seconds } }

@@ -1,6 +1,8 @@
 import Cache
 import Fetch
 import Renditions
+import SystemIO
+import TestSupport
 import Testing
 
 @testable import Web
@@ -10,7 +12,7 @@ import Testing
     private static let other = "another-example-key-of-32-bytes-or-more"
 
     private func check(_ target: String, keys: [String] = [key], isRequired: Bool = true, at time: Int64 = 1_000) throws {
-        let clock = CacheClock(unixSeconds: { time }, monotonicNanoseconds: { 0 })
+        let clock = TimeSource(unixSeconds: { time }, monotonicNanoseconds: { 0 })
         let mounts = ["media": Mount(origin: try SourceURL("https://example.com/up"))]
         let asked = try RouteParser(mounts: mounts).parse(target, hasBody: target.hasPrefix("/mp4,post"))
         let credentials = try #require(asked.credentials)
@@ -111,7 +113,7 @@ import Testing
     @Test func anUploadIsSignedWithoutASource() throws {
         let asked = try RouteParser(mounts: [:]).parse(
             "/mp4,quality=80,sig=5npvdJMMoGP8G4UoZuNHoIgjaJx7CszaasvlT0V77OA", hasBody: true)
-        let clock = CacheClock(unixSeconds: { 0 }, monotonicNanoseconds: { 0 })
+        let clock = TimeSource(unixSeconds: { 0 }, monotonicNanoseconds: { 0 })
         let check = SignatureCheck(keys: SigningKeys([Self.key]), isRequired: true, clock: clock)
         try check.verify(try #require(asked.credentials), of: nil, mount: nil)
         #expect(throws: Problem.self) { try check.verify(Credentials(format: .mp4), of: nil, mount: nil) }

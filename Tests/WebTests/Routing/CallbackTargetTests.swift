@@ -1,6 +1,8 @@
 import Cache
 import Fetch
 import Renditions
+import SystemIO
+import TestSupport
 import Testing
 
 @testable import Web
@@ -50,7 +52,7 @@ import Testing
         let target = signed.replacing("https://hook.test/x", with: "https%3A%2F%2Fhook.test%2Fx")
         var asked = try parsed(target)
         let check = SignatureCheck(
-            keys: keys, isRequired: true, clock: CacheClock(unixSeconds: { 1 }, monotonicNanoseconds: { 0 }))
+            keys: keys, isRequired: true, clock: TimeSource(unixSeconds: { 1 }, monotonicNanoseconds: { 0 }))
         asked.key = try check.verify(try #require(asked.credentials), of: asked.source, mount: nil)
         let address = asked.withoutCallback(target, keys: keys)
         #expect(address == signer.target(format, [width], of: source, expires: 2_000_000_000))

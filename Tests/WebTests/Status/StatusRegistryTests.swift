@@ -12,8 +12,8 @@ struct StatusRegistryTests {
     private final class Seconds: Sendable {
         let value = Mutex(1000)
 
-        var clock: CacheClock {
-            CacheClock(
+        var clock: TimeSource {
+            TimeSource(
                 unixSeconds: { 0 }, monotonicNanoseconds: { [self] in UInt64(value.withLock { $0 }) * 1_000_000_000 })
         }
 

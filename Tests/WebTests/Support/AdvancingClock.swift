@@ -1,5 +1,5 @@
-import Cache
 import Synchronization
+import SystemIO
 
 /// The system's clocks, as if more time had passed.
 final class AdvancingClock: Sendable {
@@ -8,21 +8,19 @@ final class AdvancingClock: Sendable {
     /// The seconds by which it is fast.
     var seconds: Int64 { advance.withLock { $0 } }
 
-    var clock: CacheClock {
-        CacheClock(
-            unixSeconds: { [self] in CacheClock.system.unixSeconds() + seconds },
-            monotonicNanoseconds: { [self] in
-                CacheClock.system.monotonicNanoseconds() + UInt64(seconds) * 1_000_000_000
-            })
+    var clock: TimeSource {
+        TimeSource(
+            unixNanoseconds: { [self] in TimeSource.system.unixNanoseconds() + seconds * 1_000_000_000 },
+            monotonicNanoseconds: { [self] in TimeSource.system.monotonicNanoseconds() + UInt64(seconds) * 1_000_000_000 })
     }
 
     func pass(_ seconds: Int64) { advance.withLock { $0 += seconds } }
 }
 
-extension CacheClock {
+extension TimeSource {
     /// A clock that stands still, so that the seconds left of a lifetime do not change during a test.
-    static var stopped: CacheClock {
-        let (seconds, nanoseconds) = (CacheClock.system.unixSeconds(), CacheClock.system.monotonicNanoseconds())
-        return CacheClock(unixSeconds: { seconds }, monotonicNanoseconds: { nanoseconds })
+    static var stopped: TimeSource {
+        let (time, monotonic) = (TimeSource.system.unixNanoseconds(), TimeSource.system.monotonicNanoseconds())
+        return TimeSource(unixNanoseconds: { time }, monotonicNanoseconds: { monotonic })
     }
 }

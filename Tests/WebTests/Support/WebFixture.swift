@@ -43,9 +43,9 @@ final class WebFixture: Sendable {
         var timings = StatusRegistry.Timings()
         var webhooks = Webhooks.Policy()
         var webhookLimits = Webhooks.limits
-        var clock = CacheClock.system
+        var clock = TimeSource.system
         /// Tells how old sources are.
-        var cacheClock = CacheClock.system
+        var cacheClock = TimeSource.system
         /// The bytes of the disk that stay free; the cache stores nothing if there are fewer.
         var minFreeBytes: Int64 = 0
         /// The other nodes, for purges.
