@@ -15,7 +15,7 @@ enum AVIFOutput: OutputMaker {
         let quantizer = try AV1Tools.search.quantizer(
             try QualityTrial(transcoder, Decoder.self, bytes, summary, content),
             first: tools.quantizer(quality: options.quality)
-        ) { AVIFSettings(tools, quantizer: $0) }
+        ) { AVIFSettings(tools.forTrial, quantizer: $0) }
         var streams = PictureStreams(hasAlpha: hasAlpha, descriptor: descriptor, payload: AV1Stream.withoutDelimiters)
         let source = try streams.encode(
             start: options.time.start, frames: summary.delays.count, threads: transcoder.threads, meter, hasTwoPasses: false

@@ -23,7 +23,7 @@ enum MP4Output: OutputMaker {
             let quantizer = try AV1Tools.search.quantizer(
                 try QualityTrial(transcoder, decoder, bytes, summary, content),
                 first: tools.quantizer(quality: transcoder.options.quality)
-            ) { AV1Settings(tools, quantizer: $0) }
+            ) { AV1Settings(tools.forTrial, quantizer: $0) }
             let settings = AV1Settings(tools, quantizer: quantizer)
             return try attempt(transcoder, decoder, bytes, summary, settings, to: descriptor, progress)
         }
