@@ -74,6 +74,8 @@ final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     ///   - queueTimeout: The longest time that a caller waits for a worker.
     ///   - waitTimeout: The longest time that a caller waits in all, if its wait is bounded; nil for no limit.
     ///   - lifetime: A backstop for the whole work, which has timeouts of its own.
+    ///   - time: Provides the timers for these limits.
+    ///   - executor: Runs the work; nil for Swift's default.
     init(
         queueTimeout: Duration, waitTimeout: Duration? = nil, lifetime: Duration, time: TimeSource = .system,
         executor: (any TaskExecutor)? = nil

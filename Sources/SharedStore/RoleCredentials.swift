@@ -36,7 +36,7 @@ package final class RoleCredentials: RenewedKeys, Equatable {
 
     /// - Parameters:
     ///   - environment: The variables of Amazon's programs. Empty ones count as unset.
-    ///   - time: Its wall clock is compared with the expiry of keys.
+    ///   - time: Provides the wall clock that the expiry of keys is compared with.
     package init(environment: [String: String], time: TimeSource = .system) {
         sources = CredentialSources(environment.filter { !$0.value.isEmpty })
         self.time = time

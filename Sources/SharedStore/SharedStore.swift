@@ -34,7 +34,7 @@ package final class SharedStore: Sendable {
     ///
     /// - Parameters:
     ///   - ledger: Opened with ``OutboxTables/owned``; nil for a store that is only read and pruned.
-    ///   - time: Its wall clock is compared with the times of renditions, its other one is that of the circuit breaker.
+    ///   - time: The circuit breaker uses its monotonic clock. Its wall clock is compared with the times of renditions.
     ///   - holdsPuts: Whether renditions that a former process queued are sent only after ``releasePuts()``.
     ///   - report: Called for each change of state that deserves a line in the log, on any thread. Must not block.
     /// - Throws: ``StoreConfigurationError`` for a setting that cannot work; ``StoreError`` if the outbox cannot be used or the machine

@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// The clocks and timers that the server reads time from. Tests replace them.
+/// The clocks and timers of the server. Tests replace them. Any thread.
 ///
 /// ```swift
 /// let time = TimeSource.system

@@ -23,7 +23,7 @@ package final class Waiters: Sendable {
     /// Suspends until the condition holds, for at most `limit`, or until the task is cancelled.
     ///
     /// - Parameters:
-    ///   - time: Has the timer of the limit.
+    ///   - time: Provides the timer for the limit.
     ///   - isMet: The condition. Not called again once it held.
     package func wait(
         within limit: Duration? = nil, by time: TimeSource = .system, until isMet: () -> Bool
@@ -90,7 +90,7 @@ package final class AsyncSignal: Sendable {
 
     /// Suspends until a signal, for at most `limit`, or until the task is cancelled.
     ///
-    /// - Parameter time: Has the timer of the limit.
+    /// - Parameter time: Provides the timer for the limit.
     package func wait(for limit: Duration, _ time: TimeSource = .system) async {
         await waiters.wait(within: limit, by: time) { isSignalled.exchange(false, ordering: .acquiringAndReleasing) }
     }

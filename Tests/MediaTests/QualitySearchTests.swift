@@ -65,7 +65,7 @@ import Testing
             let tools = AV1Tools(
                 PictureContent(isDrawing: false), AV1Tools.Work(frames: frames, pixels: 96 * 64 * frames, changedPixels: 1000))
             // Far from the quantizer that fits, so that the search has to correct it.
-            let quantizer = try AV1Tools.search.quantizer(trial, first: 45) { AV1Settings(tools, quantizer: $0) }
+            let quantizer = try AV1Tools.search.quantizer(trial, first: 45) { AV1Settings(tools.forTrial, quantizer: $0) }
             return (
                 target, try trial.quality(AV1Settings(tools, quantizer: 45)),
                 try trial.quality(AV1Settings(tools, quantizer: quantizer))

@@ -52,6 +52,7 @@ package final class RenditionState: Sendable {
 
     /// - Parameters:
     ///   - failureScope: See ``RenditionPipeline/Policy/failureScope``.
+    ///   - executor: Runs the work of flights; nil for Swift's default.
     package init(
         _ limits: Limits, failureScope: String = "", cache: Cache, clock: TimeSource,
         catchUp: CatchUpGate = CatchUpGate(isOpen: true), executor: (any TaskExecutor)? = nil

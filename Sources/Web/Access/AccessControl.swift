@@ -1,4 +1,3 @@
-package import Cache
 internal import Fetch
 internal import HTTP
 internal import Renditions

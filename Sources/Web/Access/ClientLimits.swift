@@ -1,4 +1,3 @@
-package import Cache
 package import CoreMetrics
 package import HTTP
 internal import Renditions

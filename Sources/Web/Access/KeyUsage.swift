@@ -1,4 +1,3 @@
-internal import Cache
 internal import CoreMetrics
 internal import Renditions
 internal import Synchronization

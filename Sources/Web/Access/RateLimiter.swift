@@ -1,4 +1,3 @@
-package import Cache
 internal import Renditions
 internal import Synchronization
 package import SystemIO

@@ -1,4 +1,3 @@
-package import Cache
 internal import Digests
 package import Fetch
 internal import Foundation

@@ -1,4 +1,3 @@
-package import Cache
 internal import DequeModule
 internal import Synchronization
 package import SystemIO

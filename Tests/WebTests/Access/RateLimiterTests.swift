@@ -1,4 +1,3 @@
-import Cache
 import Renditions
 import Synchronization
 import SystemIO

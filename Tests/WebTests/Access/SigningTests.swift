@@ -1,4 +1,3 @@
-import Cache
 import Fetch
 import Renditions
 import SystemIO

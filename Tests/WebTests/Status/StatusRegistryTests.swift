@@ -1,4 +1,3 @@
-import Cache
 import Synchronization
 import SystemIO
 import TestSupport
