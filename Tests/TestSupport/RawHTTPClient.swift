@@ -4,6 +4,8 @@ internal import Glibc
 package struct RawHTTPClient: ~Copyable {
     package struct Failure: Error {
         package let what: String
+        /// Whether the server neither sent anything nor ended the connection in time.
+        package var isSilence = false
     }
 
     private let socket: Int32
@@ -132,7 +134,8 @@ package struct RawHTTPClient: ~Copyable {
         var chunk = [UInt8](repeating: 0, count: 65536)
         let count = recv(socket, &chunk, chunk.count, 0)
         wasClosed = count == 0
-        guard count > 0 else { throw Failure(what: count == 0 ? "the server closed the connection" : "recv") }
+        if count == 0 { throw Failure(what: "the server closed the connection") }
+        if count < 0 { throw Failure(what: "recv", isSilence: errno == EAGAIN) }
         buffer += chunk[..<count]
     }
 }
