@@ -30,6 +30,19 @@ struct CorpusTests {
         #expect(try ShownPictures(gif.bytes) == ShownPictures(source))
     }
 
+    /// Larger ones take too long. The encoder's settings depend on the bytes of a source, so decoded samples may differ a little.
+    @Test(.enabled(if: !files("real").isEmpty)) func aSmallRealFileBecomesTheSameMP4FromOtherFormats() throws {
+        var count = 0
+        for file in Self.files("real") {
+            let gif = [UInt8](try Data(contentsOf: file))
+            let summary = try Composing.summary(gif)
+            if summary.width * summary.height * summary.delays.count > 50_000 { continue }
+            try EquivalentSources(gif).expectEqualVideos(file.lastPathComponent, tolerance: 1)
+            count += 1
+        }
+        #expect(count > 0)
+    }
+
     @Test(.enabled(if: !files("pygif").isEmpty)) func everyFileOfThePublicSuiteIsReadOrRefused() throws {
         for file in Self.files("pygif") {
             do {
