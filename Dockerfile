@@ -5,7 +5,7 @@
 FROM swift:6.3-bookworm AS build
 RUN apt-get update \
     && apt-get install -y --no-install-recommends \
-        libavcodec-dev libavformat-dev libavutil-dev libswscale-dev libx264-dev libwebp-dev libaom-dev libvpx-dev libpng-dev \
+        libavcodec-dev libavformat-dev libavutil-dev libswscale-dev libx264-dev libwebp-dev libaom-dev libvpx-dev libpng-dev libjpeg-dev \
         libgif-dev liblcms2-dev libcurl4-openssl-dev libhiredis-dev libssl-dev libsqlite3-dev zlib1g-dev \
         dpkg-dev make nasm pkg-config python3 \
     && rm -rf /var/lib/apt/lists/*
@@ -31,7 +31,7 @@ RUN mkdir -p /out/licences \
             if [ -f "$text" ]; then cp "$text" "/out/licences/$(basename "$package")-$(basename "$text")"; fi; \
         done; \
     done \
-    && for package in libavcodec libaom libvpx libwebp libpng liblcms2; do \
+    && for package in libavcodec libaom libvpx libwebp libpng libjpeg liblcms2; do \
         cp "/usr/share/doc/$package-dev/copyright" "/out/licences/$package-copyright"; \
     done
 

@@ -37,6 +37,7 @@ let package = Package(
     targets: [
         // C libraries, each with a module map and a shim for what Swift cannot import.
         .systemLibrary(name: "CGIF"),
+        .systemLibrary(name: "CJPEG"),
         .systemLibrary(name: "CPNG"),
         .systemLibrary(name: "CLCMS"),
         .systemLibrary(name: "CWebP"),
@@ -69,7 +70,7 @@ let package = Package(
 
         // The leaves, which do not import one another.
         .target(
-            name: "Media", dependencies: ["CGIF", "CPNG", "CLCMS", "CWebP", "CAV", "SystemIO"],
+            name: "Media", dependencies: ["CGIF", "CJPEG", "CPNG", "CLCMS", "CWebP", "CAV", "SystemIO"],
             swiftSettings: strict + libavHeaders, linkerSettings: libavArchives),
         .target(
             name: "Fetch", dependencies: ["HTTPClient", "CCurl", "CZlib", "Digests", "CLinux", "SystemIO"],

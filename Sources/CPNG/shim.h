@@ -116,6 +116,91 @@ static inline int gifreel_png_is_complete(const gifreel_png *reader) {
     return is_interlaced ? png_get_current_pass_number(reader->png) >= 7 : reader->rows == reader->height;
 }
 
+/// A file that an encoder has written. The caller frees its bytes, also after an error.
+typedef struct {
+    uint8_t *bytes;
+    size_t count;
+    size_t capacity;
+    int status;
+} gifreel_png_file;
+
+static inline void gifreel_png_write(png_structp png, png_bytep bytes, size_t count) {
+    gifreel_png_file *file = (gifreel_png_file *)png_get_io_ptr(png);
+    if (count > file->capacity - file->count) {
+        size_t capacity = 2 * file->capacity + count + 4096;
+        uint8_t *larger = (uint8_t *)realloc(file->bytes, capacity);
+        if (larger == NULL) {
+            file->status = gifreel_png_no_memory;
+            png_longjmp(png, 1);
+        }
+        file->bytes = larger;
+        file->capacity = capacity;
+    }
+    memcpy(file->bytes + file->count, bytes, count);
+    file->count += count;
+}
+
+static inline void gifreel_png_write_failed(png_structp png, png_const_charp message) {
+    (void)message;
+    png_longjmp(png, 1);
+}
+
+/// Writes a picture whose rows have `stride` bytes. `colors` are words of R, G, B, A in memory order for PNG_COLOR_TYPE_PALETTE, else null.
+static inline int gifreel_png_encode(
+    const void *rows, size_t stride, uint32_t width, uint32_t height, int color_type, const uint32_t *colors, int count,
+    gifreel_png_file *file
+) {
+    memset(file, 0, sizeof *file);
+    file->status = gifreel_png_broken;
+    png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, file, gifreel_png_write_failed, gifreel_png_ignore);
+    if (png == NULL) return gifreel_png_no_memory;
+    png_infop info = png_create_info_struct(png);
+    if (info == NULL || setjmp(png_jmpbuf(png))) {
+        png_destroy_write_struct(&png, &info);
+        return info == NULL ? gifreel_png_no_memory : file->status;
+    }
+    png_set_write_fn(png, file, gifreel_png_write, NULL);
+    png_set_user_limits(png, width, height);
+    png_set_compression_level(png, 9);
+    int depth = colors == NULL || count > 16 ? 8 : count > 4 ? 4 : count > 2 ? 2 : 1;
+    png_set_IHDR(png, info, width, height, depth, color_type, PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
+    if (colors != NULL) {
+        png_color entries[PNG_MAX_PALETTE_LENGTH];
+        png_byte alphas[PNG_MAX_PALETTE_LENGTH];
+        int opaque_from = 0;
+        for (int index = 0; index < count; index += 1) {
+            const uint8_t *color = (const uint8_t *)(colors + index);
+            entries[index] = (png_color){color[0], color[1], color[2]};
+            alphas[index] = color[3];
+            if (color[3] != 255) opaque_from = index + 1;
+        }
+        png_set_PLTE(png, info, entries, count);
+        if (opaque_from > 0) png_set_tRNS(png, info, alphas, opaque_from, NULL);
+    }
+    // Filters make paletted pictures larger.
+    png_set_filter(png, PNG_FILTER_TYPE_BASE, colors != NULL ? PNG_FILTER_NONE : PNG_ALL_FILTERS);
+    png_write_info(png, info);
+    if (color_type == PNG_COLOR_TYPE_RGB) png_set_filler(png, 0, PNG_FILLER_AFTER);
+    png_set_packing(png);
+    for (uint32_t y = 0; y < height; y += 1) png_write_row(png, (png_const_bytep)rows + y * stride);
+    png_write_end(png, NULL);
+    png_destroy_write_struct(&png, &info);
+    return gifreel_png_fine;
+}
+
+/// Encodes words of R, G, B, A in memory order, straight alpha. Without `has_alpha`, the alpha is left out.
+static inline int gifreel_png_encode_words(
+    const uint32_t *words, uint32_t width, uint32_t height, int has_alpha, gifreel_png_file *file) {
+    int type = has_alpha ? PNG_COLOR_TYPE_RGB_ALPHA : PNG_COLOR_TYPE_RGB;
+    return gifreel_png_encode(words, (size_t)width * 4, width, height, type, NULL, 0, file);
+}
+
+/// Encodes one index per byte, of 1 to 256 colours: words of R, G, B, A in memory order.
+static inline int gifreel_png_encode_indices(
+    const uint8_t *indices, uint32_t width, uint32_t height, const uint32_t *colors, int count, gifreel_png_file *file) {
+    return gifreel_png_encode(indices, width, width, height, PNG_COLOR_TYPE_PALETTE, colors, count, file);
+}
+
 /// The CRC-32 of bytes, continued from that of the bytes before.
 static inline uint32_t gifreel_crc32(uint32_t before, const void *bytes, size_t count) {
     return (uint32_t)crc32_z(before, (const Bytef *)bytes, count);

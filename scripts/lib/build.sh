@@ -8,6 +8,6 @@ fi
 # The archives are those of the packages from which scripts/libav has built.
 if [ -z "${BUILD_LIBRARIES:-}" ] && [ -e .libav/made ]; then
     BUILD_LIBRARIES=$(dpkg-query -W -f '${source:Package}=${source:Version}\n' \
-        libavcodec-dev libaom-dev libvpx-dev libwebp-dev libpng-dev liblcms2-dev 2>/dev/null | sort -u | paste -sd , -)
+        libavcodec-dev libaom-dev libvpx-dev libwebp-dev libpng-dev libjpeg-dev liblcms2-dev 2>/dev/null | sort -u | paste -sd , -)
 fi
 export BUILD_REVISION="${BUILD_REVISION:-}" BUILD_LIBRARIES="${BUILD_LIBRARIES:-}"

@@ -24,7 +24,7 @@ from urllib.parse import quote
 # The licences of the Debian sources whose code can be in the program (scripts/libav).
 LICENCES = {
     "ffmpeg": "GPL-2.0-or-later", "aom": "BSD-2-Clause", "libvpx": "BSD-3-Clause", "libwebp": "BSD-3-Clause",
-    "libpng1.6": "libpng-2.0", "lcms2": "MIT"}
+    "libpng1.6": "libpng-2.0", "libjpeg-turbo": "IJG AND BSD-3-Clause", "lcms2": "MIT"}
 RUNTIME = " with runtime library exception"
 OWN = "GPL-3.0-or-later"
 

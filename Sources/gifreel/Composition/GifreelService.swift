@@ -1,4 +1,4 @@
-package import Cache
+internal import Cache
 internal import Cluster
 internal import Fetch
 internal import Foundation

@@ -13,8 +13,6 @@ struct WebPFrameEncoder: ~Copyable {
         let blends: Bool
     }
 
-    /// The longest side that libwebp encodes.
-    private static let longestSide = 16_383
     /// Pixels that are encoded with the efforts 75 and 25; the rest of a longer animation has 0.
     private static let efforts: [(pixels: Int, effort: Float)] = [(16 << 20, 75), (160 << 20, 25), (.max, 0)]
     /// With loss, an unchanged block of this side is transparent.
@@ -40,9 +38,7 @@ struct WebPFrameEncoder: ~Copyable {
 
     /// - Parameter quality: The option, 1…100; nil encodes without loss.
     init(width: Int, height: Int, quality: Int?) throws(TranscodeError) {
-        guard max(width, height) <= Self.longestSide else {
-            throw .tooLarge(.side, value: max(width, height), maximum: Self.longestSide)
-        }
+        try WebPCoding.check(width: width, height: height)
         let shown = try HeapBuffer<UInt32>(count: width * height)
         let words = try HeapBuffer<UInt32>(count: width * height)
         self.width = width
@@ -93,7 +89,7 @@ struct WebPFrameEncoder: ~Copyable {
     mutating func clearPixel() throws(TranscodeError) -> [UInt8] {
         best.size = 0
         words.base[0] = 0
-        try check(gifreel_webp_encode(words.base, 1, 1, -1, 0, &best))
+        try WebPCoding.check(gifreel_webp_encode(words.base, 1, 1, -1, 0, &best))
         return try withChunks { Array($0) }
     }
 
@@ -136,18 +132,10 @@ struct WebPFrameEncoder: ~Copyable {
         if quality >= 0, status == VP8_ENC_ERROR_PARTITION0_OVERFLOW || status == VP8_ENC_ERROR_PARTITION_OVERFLOW {
             return false
         }
-        try check(status)
+        try WebPCoding.check(status)
         guard best.size == 0 || other.size < best.size else { return false }
         swap(&best, &other)
         return true
-    }
-
-    private func check(_ status: WebPEncodingError) throws(TranscodeError) {
-        switch status {
-        case VP8_ENC_OK: return
-        case VP8_ENC_ERROR_OUT_OF_MEMORY, VP8_ENC_ERROR_BITSTREAM_OUT_OF_MEMORY, VP8_ENC_ERROR_BAD_WRITE: throw .outOfMemory
-        default: throw .failed(.encode, code: Int32(status.rawValue))
-        }
     }
 
     // MARK: Pixels
@@ -172,7 +160,7 @@ struct WebPFrameEncoder: ~Copyable {
     private func load(_ picture: UnsafePointer<UInt32>, _ area: Rectangle) {
         for y in 0..<area.height {
             let (source, target) = (picture + (area.y + y) * width + area.x, words.base + y * area.width)
-            for x in 0..<area.width { target[x] = Self.swapped(source[x]) }
+            for x in 0..<area.width { target[x] = WebPCoding.swapped(source[x]) }
         }
     }
 
@@ -189,15 +177,9 @@ struct WebPFrameEncoder: ~Copyable {
                 }
                 for y in rows {
                     let (start, target) = ((area.y + y) * width + area.x, words.base + y * area.width)
-                    for x in columns { target[x] = isChanged ? Self.swapped(picture[start + x]) : 0 }
+                    for x in columns { target[x] = isChanged ? WebPCoding.swapped(picture[start + x]) : 0 }
                 }
             }
         }
-    }
-
-    /// R, G, B, A as B, G, R, A.
-    @inline(__always)
-    private static func swapped(_ word: UInt32) -> UInt32 {
-        word & 0xff00_ff00 | word >> 16 & 0xff | (word & 0xff) << 16
     }
 }

@@ -30,21 +30,10 @@ struct PicturePalette {
         return slot
     }
 
-    /// Writes the picture's indices, and the palette in libav's format: 256 native words of A, R, G, B.
-    func write(
-        _ picture: borrowing StillPicture, indices: UnsafeMutablePointer<UInt8>, stride: Int,
-        colors target: UnsafeMutablePointer<UInt8>
-    ) {
-        for y in 0..<picture.height {
-            let words = picture.words + y * picture.width
-            let row = indices + y * stride
-            for x in 0..<picture.width { row[x] = UInt8(truncatingIfNeeded: table[slot(of: words[x])]) }
-        }
-        let entries = UnsafeMutableRawPointer(target)
-        for index in 0..<256 {
-            let word = index < colors.count ? colors[index] : 0xff00_0000
-            let native = word & 0xff00_ff00 | (word & 0xff) << 16 | word >> 16 & 0xff
-            entries.storeBytes(of: native, toByteOffset: index * 4, as: UInt32.self)
+    /// Writes the index of each pixel's colour.
+    func index(_ picture: borrowing StillPicture, into indices: UnsafeMutablePointer<UInt8>) {
+        for position in 0..<picture.width * picture.height {
+            indices[position] = UInt8(truncatingIfNeeded: table[slot(of: picture.words[position])])
         }
     }
 }

@@ -1,161 +1,127 @@
-internal import CAV
+internal import CJPEG
+internal import CPNG
+internal import CWebP
+internal import Glibc
 
-/// Encodes one picture as JPEG, PNG or WebP by libavcodec. Not thread-safe.
-struct PosterEncoder: ~Copyable {
+/// Encodes one picture as JPEG by libjpeg, as PNG by libpng or as WebP by libwebp.
+enum PosterEncoder {
     /// The version that becomes part of an object's name. Change it with anything that changes the output bytes.
-    static let version = "poster-4"
+    static let version = "poster-5"
 
-    private let context: UnsafeMutablePointer<AVCodecContext>
-    private let frame: UnsafeMutablePointer<AVFrame>
-    private let packet: UnsafeMutablePointer<AVPacket>
-
-    /// - Throws: ``TranscodeError/encoderMissing(_:)``, `outOfMemory`.
-    private init(_ poster: PosterCodec, _ output: OutputFormat) throws(TranscodeError) {
-        guard let codec = avcodec_find_encoder_by_name(poster.encoder) else { throw .encoderMissing(output) }
-        var context = avcodec_alloc_context3(codec)
-        var frame = av_frame_alloc()
-        var packet = av_packet_alloc()
-        guard let madeContext = context, let madeFrame = frame, let madePacket = packet else {
-            av_packet_free(&packet)
-            av_frame_free(&frame)
-            avcodec_free_context(&context)
-            throw .outOfMemory
-        }
-        self.context = madeContext
-        self.frame = madeFrame
-        self.packet = madePacket
-    }
-
-    deinit {
-        var context: UnsafeMutablePointer<AVCodecContext>? = context
-        var frame: UnsafeMutablePointer<AVFrame>? = frame
-        var packet: UnsafeMutablePointer<AVPacket>? = packet
-        av_packet_free(&packet)
-        av_frame_free(&frame)
-        avcodec_free_context(&context)
-    }
+    /// From this quality on, chroma has the full resolution in a JPEG.
+    private static let fullChromaQuality = 90
+    /// A JPEG from this many bytes on is also encoded progressively, which makes most larger ones smaller and most smaller ones larger.
+    private static let progressiveBytes = 6 << 10
 
     /// Encodes the picture, and calls `body` with the bytes of the file.
     ///
-    /// - Parameters:
-    ///   - output: The format that an error names.
-    ///   - quality: 1…100; ignored for PNG.
+    /// - Parameter quality: 1…100; ignored for PNG.
     static func encode(
-        _ picture: borrowing StillPicture, by codec: PosterCodec, as output: OutputFormat, quality: Int,
+        _ picture: borrowing StillPicture, by codec: PosterCodec, quality: Int,
         _ body: (UnsafeRawBufferPointer) throws(TranscodeError) -> Void
     ) throws(TranscodeError) {
-        let encoder = try PosterEncoder(codec, output)
         switch codec {
-        case .jpeg: try encoder.prepareJPEG(picture, quality: quality)
-        case .png: try encoder.preparePNG(picture)
-        case .webp: try encoder.prepareWebP(picture, quality: quality)
+        case .jpeg: try encodeJPEG(picture, quality: quality, body)
+        case .png: try encodePNG(picture, body)
+        case .webp: try encodeWebP(picture, quality: quality, body)
         }
-        try encoder.run(body)
     }
 
-    // MARK: Formats
-
-    private func prepareJPEG(_ picture: borrowing StillPicture, quality: Int) throws(TranscodeError) {
-        let tables = JPEGTables(quality: quality)
-        let isSubsampled = quality < JPEGTables.fullChromaQuality
-        describe(picture, isSubsampled ? AV_PIX_FMT_YUVJ420P : AV_PIX_FMT_YUVJ444P)
-        context.pointee.color_range = AVCOL_RANGE_JPEG
-        // Square pixels; with them stated, the encoder writes the JFIF header.
-        context.pointee.sample_aspect_ratio = AVRational(num: 1, den: 1)
-        // The tables are used unscaled.
-        context.pointee.flags |= AV_CODEC_FLAG_QSCALE
-        context.pointee.global_quality = JPEGTables.unitScale * FF_QP2LAMBDA
-        context.pointee.intra_matrix = try Self.copy(tables.luma)
-        context.pointee.chroma_intra_matrix = try Self.copy(tables.chroma)
-        av_opt_set(context.pointee.priv_data, "huffman", "optimal", 0)
-        try open()
-        frame.pointee.color_range = AVCOL_RANGE_JPEG
-        frame.pointee.quality = context.pointee.global_quality
-        guard let luma = frame.pointee.data.0, let cb = frame.pointee.data.1, let cr = frame.pointee.data.2 else {
-            throw .outOfMemory
+    private static func encodeJPEG(
+        _ picture: borrowing StillPicture, quality: Int, _ body: (UnsafeRawBufferPointer) throws(TranscodeError) -> Void
+    ) throws(TranscodeError) {
+        var files: [UnsafeRawBufferPointer] = []
+        defer { for file in files { free(UnsafeMutableRawPointer(mutating: file.baseAddress)) } }
+        for isProgressive in [false, true] {
+            if isProgressive && files[0].count < progressiveBytes { break }
+            var bytes: UnsafeMutablePointer<UInt8>?
+            var count: UInt = 0
+            let status = gifreel_jpeg_encode(
+                picture.words, UInt32(picture.width), UInt32(picture.height), Int32(PosterQuality.jpeg(quality)),
+                quality < fullChromaQuality ? 1 : 0, isProgressive ? 1 : 0, &bytes, &count)
+            files.append(UnsafeRawBufferPointer(start: bytes, count: Int(count)))
+            if Int(status) == gifreel_jpeg_no_memory { throw .outOfMemory }
+            guard Int(status) == gifreel_jpeg_fine else { throw .failed(.encode, code: status) }
         }
-        JPEGPlanes(
-            luma: luma, cb: cb, cr: cr, lumaStride: Int(frame.pointee.linesize.0), cbStride: Int(frame.pointee.linesize.1),
-            crStride: Int(frame.pointee.linesize.2)
-        ).fill(from: picture, isSubsampled: isSubsampled)
+        guard let smallest = files.min(by: { $0.count < $1.count }) else { return }
+        try body(smallest)
     }
 
-    private func preparePNG(_ picture: borrowing StillPicture) throws(TranscodeError) {
-        context.pointee.compression_level = 9
+    private static func encodePNG(
+        _ picture: borrowing StillPicture, _ body: (UnsafeRawBufferPointer) throws(TranscodeError) -> Void
+    ) throws(TranscodeError) {
+        var file = gifreel_png_file()
+        defer { free(file.bytes) }
+        let (width, height) = (UInt32(picture.width), UInt32(picture.height))
+        let status: Int32
         if let palette = PicturePalette(picture) {
-            // Filters make paletted pictures larger.
-            describe(picture, AV_PIX_FMT_PAL8)
-            try open()
-            guard let indices = frame.pointee.data.0, let colors = frame.pointee.data.1 else { throw .outOfMemory }
-            palette.write(picture, indices: indices, stride: Int(frame.pointee.linesize.0), colors: colors)
-            return
+            let indices = try HeapBuffer<UInt8>(count: picture.width * picture.height)
+            palette.index(picture, into: indices.base)
+            status = gifreel_png_encode_indices(
+                indices.base, width, height, palette.colors, Int32(palette.colors.count), &file)
+        } else {
+            status = gifreel_png_encode_words(picture.words, width, height, picture.hasTransparency ? 1 : 0, &file)
         }
-        let hasTransparency = picture.hasTransparency
-        describe(picture, hasTransparency ? AV_PIX_FMT_RGBA : AV_PIX_FMT_RGB24)
-        av_opt_set(context.pointee.priv_data, "pred", "mixed", 0)
-        try open()
-        fillPacked(picture, bytesPerPixel: hasTransparency ? 4 : 3, isBlueFirst: false)
+        if Int(status) == gifreel_png_no_memory { throw .outOfMemory }
+        guard Int(status) == gifreel_png_fine else { throw .failed(.encode, code: status) }
+        try body(UnsafeRawBufferPointer(start: file.bytes, count: file.count))
     }
 
-    private func prepareWebP(_ picture: borrowing StillPicture, quality: Int) throws(TranscodeError) {
-        describe(picture, AV_PIX_FMT_BGRA)
-        av_opt_set_double(context.pointee.priv_data, "quality", Double(PosterQuality.webp(quality)), 0)
-        try open()
-        fillPacked(picture, bytesPerPixel: 4, isBlueFirst: true)
+    private static func encodeWebP(
+        _ picture: borrowing StillPicture, quality: Int, _ body: (UnsafeRawBufferPointer) throws(TranscodeError) -> Void
+    ) throws(TranscodeError) {
+        try WebPCoding.check(width: picture.width, height: picture.height)
+        let count = picture.width * picture.height
+        let words = try HeapBuffer<UInt32>(count: count)
+        for index in 0..<count { words.base[index] = WebPCoding.swapped(picture.words[index]) }
+        var writer = WebPMemoryWriter()
+        WebPMemoryWriterInit(&writer)
+        defer { WebPMemoryWriterClear(&writer) }
+        let (width, height) = (Int32(picture.width), Int32(picture.height))
+        try WebPCoding.check(
+            gifreel_webp_encode(words.base, width, height, Float(PosterQuality.webp(quality)), 0, &writer))
+        try body(UnsafeRawBufferPointer(start: writer.mem, count: writer.size))
     }
+}
 
-    private func fillPacked(_ picture: borrowing StillPicture, bytesPerPixel: Int, isBlueFirst: Bool) {
-        guard let data = frame.pointee.data.0 else { return }
-        for y in 0..<picture.height {
-            let source = picture.words + y * picture.width
-            let row = data + y * Int(frame.pointee.linesize.0)
-            for x in 0..<picture.width {
-                let word = source[x]
-                let pixel = row + x * bytesPerPixel
-                pixel[isBlueFirst ? 2 : 0] = UInt8(truncatingIfNeeded: word)
-                pixel[1] = UInt8(truncatingIfNeeded: word >> 8)
-                pixel[isBlueFirst ? 0 : 2] = UInt8(truncatingIfNeeded: word >> 16)
-                if bytesPerPixel == 4 { pixel[3] = UInt8(truncatingIfNeeded: word >> 24) }
-            }
+/// What still and animated WebPs have in common.
+enum WebPCoding {
+    /// The longest side (RFC 9649 §2.7.1).
+    private static let longestSide = 16_383
+
+    static func check(width: Int, height: Int) throws(TranscodeError) {
+        guard max(width, height) <= longestSide else {
+            throw .tooLarge(.side, value: max(width, height), maximum: longestSide)
         }
     }
 
-    // MARK: libavcodec
-
-    private func describe(_ picture: borrowing StillPicture, _ format: AVPixelFormat) {
-        context.pointee.width = Int32(picture.width)
-        context.pointee.height = Int32(picture.height)
-        context.pointee.pix_fmt = format
-        context.pointee.time_base = AVRational(num: 1, den: 1)
-        context.pointee.thread_count = 1
-        // Leaves the encoder's name and version out of the file.
-        context.pointee.flags |= AV_CODEC_FLAG_BITEXACT
+    static func check(_ status: WebPEncodingError) throws(TranscodeError) {
+        switch status {
+        case VP8_ENC_OK: return
+        case VP8_ENC_ERROR_OUT_OF_MEMORY, VP8_ENC_ERROR_BITSTREAM_OUT_OF_MEMORY, VP8_ENC_ERROR_BAD_WRITE: throw .outOfMemory
+        default: throw .failed(.encode, code: Int32(status.rawValue))
+        }
     }
 
-    /// Opens the encoder, and allocates the frame.
-    private func open() throws(TranscodeError) {
-        let opened = avcodec_open2(context, nil, nil)
-        guard opened >= 0 else { throw .library(.openEncoder, code: opened) }
-        frame.pointee.format = context.pointee.pix_fmt.rawValue
-        frame.pointee.width = context.pointee.width
-        frame.pointee.height = context.pointee.height
-        frame.pointee.pts = 0
-        guard av_frame_get_buffer(frame, 0) >= 0 else { throw .outOfMemory }
+    /// R, G, B, A as B, G, R, A, which libwebp takes.
+    @inline(__always)
+    static func swapped(_ word: UInt32) -> UInt32 {
+        word & 0xff00_ff00 | word >> 16 & 0xff | (word & 0xff) << 16
     }
+}
 
-    private func run(_ body: (UnsafeRawBufferPointer) throws(TranscodeError) -> Void) throws(TranscodeError) {
-        var status = avcodec_send_frame(context, frame)
-        if status >= 0 { status = avcodec_send_frame(context, nil) }
-        if status >= 0 { status = avcodec_receive_packet(context, packet) }
-        guard status >= 0 else { throw .library(.encode, code: status) }
-        try body(UnsafeRawBufferPointer(start: packet.pointee.data, count: Int(packet.pointee.size)))
-    }
+/// Maps the option `quality`, 1…100, to the encoders' qualities: two straight lines that meet at the default, which looks as good as
+/// the video's.
+enum PosterQuality {
+    /// JPEG's quality on the scale of the Independent JPEG Group: 60 ↦ 79, 1 ↦ 10, 100 ↦ 98.
+    static func jpeg(_ quality: Int) -> Int { line(quality, lowest: 10, middle: 79, highest: 98) }
 
-    /// A table in memory that the encoder's context frees.
-    private static func copy(_ table: [UInt16]) throws(TranscodeError) -> UnsafeMutablePointer<UInt16> {
-        guard let memory = av_malloc(table.count * MemoryLayout<UInt16>.stride) else { throw .outOfMemory }
-        let target = memory.assumingMemoryBound(to: UInt16.self)
-        for (index, value) in table.enumerated() { target[index] = value }
-        return target
+    /// WebP's quality: 60 ↦ 80, 1 ↦ 5, 100 ↦ 100.
+    static func webp(_ quality: Int) -> Int { line(quality, lowest: 5, middle: 80, highest: 100) }
+
+    private static func line(_ quality: Int, lowest: Int, middle: Int, highest: Int) -> Int {
+        quality <= 60
+            ? lowest + (middle - lowest) * (quality - 1) / 59
+            : middle + (highest - middle) * (quality - 60) / 40
     }
 }

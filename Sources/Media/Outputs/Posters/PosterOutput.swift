@@ -28,7 +28,7 @@ extension PosterMaker {
             try StillPicture(canvas, geometry, background: codec.hasAlpha ? nil : options.background)
         }
         var length = 0
-        try PosterEncoder.encode(picture, by: codec, as: transcoder.output, quality: options.quality) {
+        try PosterEncoder.encode(picture, by: codec, quality: options.quality) {
             file throws(TranscodeError) in
             try FileOutput.write(file, to: descriptor)
             length = file.count
@@ -45,15 +45,6 @@ enum PosterCodec {
     case jpeg
     case png
     case webp
-
-    /// The encoder's name in libavcodec.
-    var encoder: String {
-        switch self {
-        case .jpeg: "mjpeg"
-        case .png: "png"
-        case .webp: "libwebp"
-        }
-    }
 
     /// Whether transparent pixels stay transparent.
     var hasAlpha: Bool { self != .jpeg }
