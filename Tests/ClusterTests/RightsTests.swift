@@ -51,8 +51,8 @@ import Testing
         defer { server.stop() }
         #expect(try session(address).server.contains(/\ [0-9]+\./))
         for name in Set(names + ["~{test}:*", "&{test}:*"]).sorted() {
-            try server.run(["ACL", "SETUSER", "gifreel", "reset"])
-            try server.run(try rights(without: [name]))
+            _ = try server.run(["ACL", "SETUSER", "gifreel", "reset"])
+            _ = try server.run(try rights(without: [name]))
             let error = #expect(throws: RedisError.self) { try session(address) }
             #expect(error?.description == "the user lacks rights in the server: \(name)")
         }
@@ -133,7 +133,7 @@ import Testing
         let server = try await RedisServer(options: ["--maxclients", "1"])
         defer { server.stop() }
         let first = try session(server.unixAddress)
-        try withExtendedLifetime(first) {
+        withExtendedLifetime(first) {
             let error = #expect(throws: RedisError.self) { try session(server.unixAddress) }
             #expect(error?.description.contains("ERR max number of clients reached") == true)
         }

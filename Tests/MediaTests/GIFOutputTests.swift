@@ -217,10 +217,15 @@ import Testing
             for share in [0, 3] {
                 let free = indices.map { _ in UInt8(share > 0 && Int.random(in: 0..<share, using: &numbers) == 0 ? 1 : 0) }
                 var compressor = try GIFCompressor(pixels: count)
-                compressor.compress(
-                    GIFCompressor.Pixels(
-                        indices: indices, mayBeTransparent: free, count: count, transparent: share > 0 ? 0 : nil),
-                    minimumCodeSize: max(2, bits))
+                indices.withUnsafeBufferPointer { indices in
+                    free.withUnsafeBufferPointer { free in
+                        guard let indices = indices.baseAddress, let free = free.baseAddress else { return }
+                        compressor.compress(
+                            GIFCompressor.Pixels(
+                                indices: indices, mayBeTransparent: free, count: count, transparent: share > 0 ? 0 : nil),
+                            minimumCodeSize: max(2, bits))
+                    }
+                }
                 let decoded = try decode(Array(compressor.bytes), count: count)
                 for index in indices.indices where decoded[index] != indices[index] {
                     if free[index] == 0 || decoded[index] != 0 { Issue.record("\(bits) \(count) \(run) \(index)") }

@@ -20,6 +20,14 @@ package final class ChildProcess: Sendable {
     private let process: Process
     private let folder: URL
 
+    /// The path of a program in `.tools` of the project, in `PATH` or in the directories of system programs; nil if it is not installed.
+    package static func find(_ program: String) -> URL? {
+        let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+        let path = ProcessInfo.processInfo.environment["PATH"] ?? ""
+        let folders = [root.path + "/.tools/bin"] + path.split(separator: ":").map(String.init) + ["/usr/sbin", "/sbin"]
+        return folders.map { URL(filePath: $0 + "/" + program) }.first { FileManager.default.isExecutableFile(atPath: $0.path) }
+    }
+
     /// Starts a program.
     ///
     /// - Parameters:

@@ -6,12 +6,7 @@ internal import Synchronization
 package final class NginxServer: Sendable {
     package static let isAvailable = executable != nil
 
-    /// Debian's nginx is not in the path of everyone.
-    private static let executable: String? = {
-        let path = ProcessInfo.processInfo.environment["PATH"] ?? ""
-        let folders = path.split(separator: ":").map(String.init) + ["/usr/sbin", "/sbin"]
-        return folders.map { $0 + "/nginx" }.first { FileManager.default.isExecutableFile(atPath: $0) }
-    }()
+    private static let executable = ChildProcess.find("nginx")
 
     /// The error for a server that is not installed or ended at its start.
     package struct StartFailure: Error, CustomStringConvertible {
@@ -62,7 +57,7 @@ package final class NginxServer: Sendable {
         guard let executable else { throw StartFailure(description: "nginx is not installed") }
         let (configuration, identifier) = (folder.path + "/nginx.conf", folder.path + "/pid")
         try Data(text(port: port, folder: folder.path, identifier: identifier).utf8).write(to: URL(filePath: configuration))
-        let child = try ChildProcess(URL(filePath: executable), ["-e", "stderr", "-c", configuration])
+        let child = try ChildProcess(executable, ["-e", "stderr", "-c", configuration])
         // nginx writes the file when it listens. Another program may answer at the port.
         try await waitUntil("nginx listens: \(child.log)") {
             guard child.isRunning else { throw StartFailure(description: "nginx ended: \(child.log)") }

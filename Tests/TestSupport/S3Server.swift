@@ -29,12 +29,7 @@ package final class S3Server: Sendable {
 
         /// The program; nil if it is not installed.
         fileprivate var executable: URL? {
-            let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-                .deletingLastPathComponent()
-            let path = ProcessInfo.processInfo.environment["PATH"] ?? ""
-            let folders = [root.appendingPathComponent(".tools/bin").path] + path.split(separator: ":").map(String.init)
-            return folders.map { URL(fileURLWithPath: $0).appendingPathComponent(program) }
-                .first { FileManager.default.isExecutableFile(atPath: $0.path) }
+            ChildProcess.find(program)
         }
 
         package var isInstalled: Bool { executable != nil }

@@ -7,37 +7,23 @@ import asyncio
 import contextlib
 import multiprocessing
 import os
-import pathlib
-import shutil
 import signal
 import socket
 import subprocess
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+import lab
+import nginx
+
 ACCESS_KEY, SECRET_KEY, BUCKET = "gifreel-check", "gifreel-check-secret", "gifreel"
-TOKEN = "check-cluster"
-
-
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
-
-
-def program(name, *, hint):
-    """The path of a program; ends the script with a hint if it is missing."""
-    found = shutil.which(name, path=f"{ROOT}/.tools/bin:{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
-    if not found:
-        raise SystemExit(f"{name} is missing: {hint}")
-    return found
+TOKEN = lab.TOKEN
 
 
 class Part:
     """A process that listens on a port."""
 
     def __init__(self, name, folder, port=None):
-        self.name, self.folder, self.port = name, folder, port or free_port()
+        self.name, self.folder, self.port = name, folder, port or nginx.free_port()
         self.process = None
 
     def command(self):
@@ -86,7 +72,7 @@ class Redis(Part):
         self.primary = None
 
     def command(self):
-        redis = program("redis-server", hint="scripts/setup --tests installs it")
+        redis = lab.program("redis-server", "scripts/setup --tests installs it")
         follows = ["--replicaof", f"127.0.0.1 {self.primary}"] if self.primary else []
         return [
             redis, "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "yes", "--dir", self.folder, *follows]
@@ -113,7 +99,7 @@ class ObjectStore(Part):
 
     def __init__(self, name, folder):
         super().__init__(name, folder)
-        self.juicefs = program("juicefs", hint="scripts/setup --tests installs it")
+        self.juicefs = lab.program("juicefs", "scripts/setup --tests installs it")
         self.metadata = f"sqlite3://{folder}/objects.db"
         subprocess.run(
             [self.juicefs, "format", "--storage", "file", "--bucket", f"{folder}/objects/", self.metadata, "check"],
@@ -167,29 +153,20 @@ class Balancer(Part):
 
     def __init__(self, name, folder, nodes):
         super().__init__(name, folder)
-        site = (ROOT / "config/nginx/cluster.conf").read_text()
+        site = (lab.ROOT / "config/nginx/cluster.conf").read_text()
         for number, node in enumerate(nodes, 1):
             site = site.replace(f"server node-{number}:8080", f"server 127.0.0.1:{node.port}")
         site = site.replace("listen 8080;", f"listen 127.0.0.1:{self.port};")
         self.configuration = f"{folder}/nginx.conf"
         self.requests = f"{folder}/nginx.requests"
-        temporary = "\n".join(
-            f"{kind}_temp_path {folder}/{kind};" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
-        user = "user root;" if os.getuid() == 0 else ""
         with open(self.configuration, "w") as file:
-            file.write(f"""
-                daemon off; worker_processes 1; pid {folder}/nginx.pid; {user}
-                error_log {folder}/nginx.errors;
-                events {{ worker_connections 1024; }}
-                http {{
-                    log_format upstreams '$request_method $status $upstream_addr $upstream_status $request_uri';
-                    access_log {self.requests} upstreams;
-                    {temporary}
-                    {site}
-                }}""")
+            file.write(nginx.configuration(folder, f"""
+                log_format upstreams '$request_method $status $upstream_addr $upstream_status $request_uri';
+                access_log {self.requests} upstreams;
+                {site}""", "worker_processes 1; events { worker_connections 1024; }"))
 
     def command(self):
-        return [program("nginx", hint="apt-get install nginx-light"), "-c", self.configuration]
+        return [nginx.program(), "-c", self.configuration]
 
     def retried(self):
         """Requests that nginx sent to more than one node."""

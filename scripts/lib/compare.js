@@ -55,7 +55,7 @@ async function videoPixels(video, width, height) {
     const frame = new VideoFrame(video);
     const { matrix, primaries, transfer, fullRange } = frame.colorSpace;
     const tags = `${frame.format} ${matrix} ${primaries} ${transfer} ${fullRange ? "full" : "limited"}`;
-    if (tags !== "I420 bt709 bt709 bt709 limited") throw new Error(`the video is ${tags}`);
+    if (tags !== "I420 bt709 bt709 iec61966-2-1 limited") throw new Error(`the video is ${tags}`);
     const bytes = new Uint8Array(frame.allocationSize());
     const [lumas, cbs, crs] = await frame.copyTo(bytes);
     frame.close();

@@ -1,153 +1,171 @@
-"""The parts of scripts/soak, check-cache and check-cluster: GIFs, an origin, a server, clients. Standard library only."""
-import collections
+"""What the checks have in common: the executable, origins and servers on loopback, clients, measurements. Standard library only.
+
+    with tempfile.TemporaryDirectory() as folder, lab.Server(lab.find_gifreel(None), folder) as server:
+        path, body = server.upload(gifs.noise(64, 64, 10))
+        print(processes.cpu(server.pid), server.metrics()["gifreel_cache_objects"])
+
+Every wait has a deadline.
+"""
+import contextlib
 import http.client
 import http.server
 import json
+import mimetypes
 import os
-import random
-import socketserver
-import struct
+import pathlib
+import resource
+import shutil
 import subprocess
 import threading
 import time
 
-TOKEN = "operations"
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+TOKEN = "token-of-the-checks"
+TYPES = {".mp4": "video/mp4", ".webm": "video/webm", ".avif": "image/avif", ".awebp": "image/webp", ".webp": "image/webp"}
 
 
-def gif(number, frames=6, side=64, width=None):
-    """An animation of moving coloured bars, different for each number. LZW without compression (GIF89a, appendix F)."""
-    width = width or side
-    rng = random.Random(number)
-    out = [b"GIF89a", struct.pack("<HHBBB", width, side, 0xA2, 0, 0)]
-    out += [bytes(rng.randrange(256) for _ in range(3)) for _ in range(8)]
-    out.append(b"\x21\xff\x0bNETSCAPE2.0\x03\x01\x00\x00\x00")
-    for frame in range(frames):
-        rows = [bytes((x // 8 + y // 16 + frame + number) % 8 for x in range(width)) for y in range(side)]
-        out.append(b"\x21\xf9\x04\x00" + struct.pack("<H", 4 + rng.randrange(8)) + b"\x00\x00")
-        out.append(b"\x2c" + struct.pack("<HHHHB", 0, 0, width, side, 0))
-        out.append(_lzw(b"".join(rows)))
-    return b"".join(out) + b"\x3b"
+class Missing(SystemExit):
+    """Ends a script whose program is missing; its message says how to install it."""
 
 
-def _lzw(pixels):
-    """Codes of four bits: a clear code (8) precedes the point at which the table would need five."""
-    codes = []
-    for start in range(0, len(pixels), 6):
-        codes += [8, *pixels[start:start + 6]]
-    codes.append(9)
-    packed = bytes(codes[i] | (codes[i + 1] if i + 1 < len(codes) else 0) << 4 for i in range(0, len(codes), 2))
-    blocks = [packed[i:i + 255] for i in range(0, len(packed), 255)]
-    return b"\x03" + b"".join(bytes([len(block)]) + block for block in blocks) + b"\x00"
+def find_gifreel(given=None):
+    """The absolute path of the executable that the command line names, or of the newest build."""
+    built = [ROOT / ".build" / configuration / "gifreel" for configuration in ("release", "debug")]
+    found = [pathlib.Path(given)] if given else sorted(filter(pathlib.Path.exists, built), key=os.path.getmtime)
+    if not found or not os.access(found[-1], os.X_OK):
+        raise SystemExit("gifreel is not built: run scripts/run, or name an executable.")
+    return str(found[-1].resolve())
 
 
-class Origin:
-    """Serves `/ok/N.gif`, `/changing/N.gif`, whose width is its version, and faults: `/missing/`, `/error/`, `/html/`, `/broken/`,
-    `/cut/`, `/slow/`."""
+def program(name, hint):
+    """The path of a program of the system or of .tools; raises `Missing` with a hint."""
+    found = shutil.which(name, path=f"{ROOT}/.tools/bin:{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
+    if not found:
+        raise Missing(f"{name} is missing: {hint}")
+    return found
 
-    def __init__(self):
-        lab = self
-        self.gifs = {}
-        self.counts = {}
-        # Of `/changing/N.gif`, by its number.
-        self.versions = collections.defaultdict(int)
-        self.lock = threading.Lock()
 
-        class Handler(http.server.BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
+def wait_for(condition, limit, what="a condition"):
+    """Waits until a condition holds, and returns the seconds that it took."""
+    began = time.monotonic()
+    while not condition():
+        if time.monotonic() - began > limit:
+            raise SystemExit(f"{what} did not hold within {limit} s")
+        time.sleep(0.02)
+    return time.monotonic() - began
 
-            def do_GET(self):
-                lab.answer(self)
 
-            def log_message(self, *_):
-                pass
+class Request(http.server.BaseHTTPRequestHandler):
+    """A request to an origin. The function given to `start` answers it with `reply`."""
 
-        class Listener(socketserver.ThreadingMixIn, http.server.HTTPServer):
-            daemon_threads = True
-            request_queue_size = 256
+    protocol_version = "HTTP/1.1"
 
-        self.server = Listener(("127.0.0.1", 0), Handler)
-        self.port = self.server.server_address[1]
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+    def do_GET(self):
+        self.server.answer(self)
 
-    def url(self, path):
-        return f"http://127.0.0.1:{self.port}{path}"
+    def reply(self, body, status=200, **fields):
+        """Sends a response, or the range that is asked for; with `_` for the hyphen in names of fields. The body None is 404. The client may
+        have disconnected meanwhile."""
+        if body is None:
+            status, body = 404, b"nothing"
+        wanted = self.headers.get("Range", "")
+        if status == 200 and wanted.startswith("bytes="):
+            first, _, last = wanted[6:].partition("-")
+            start, end = int(first or 0), min(int(last or len(body)), len(body) - 1)
+            fields["Content_Range"] = f"bytes {start}-{end}/{len(body)}"
+            status, body = 206, body[start : end + 1]
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            self.send_response(status)
+            for name, value in {"Content_Type": "image/gif", "Content_Length": len(body), "Accept_Ranges": "bytes", **fields}.items():
+                self.send_header(name.replace("_", "-"), str(value))
+            self.end_headers()
+            self.wfile.write(body)
 
-    def body(self, number):
-        with self.lock:
-            if number not in self.gifs:
-                if len(self.gifs) > 2000:
-                    self.gifs.clear()
-                self.gifs[number] = gif(number)
-            return self.gifs[number]
+    def log_message(self, *_):
+        pass
 
-    def answer(self, request):
-        kind, name = request.path.strip("/").split("/")[:2]
-        number = int(name.split(".")[0])
-        with self.lock:
-            self.counts[request.path] = self.counts.get(request.path, 0) + 1
-        if kind == "missing":
-            return self.send(request, 404, b"no")
-        if kind == "error":
-            return self.send(request, 500, b"no")
-        if kind == "html":
-            return self.send(request, 200, b"<!doctype html><p>no")
-        if kind == "changing":
-            return self.send(request, 200, gif(number, 2, 16, width=width_of(self.versions[number])))
-        body = self.body(number)
-        if kind == "broken":
-            return self.send(request, 200, body[:60])  # before its first picture
-        if kind == "cut":
-            request.send_response(200)
-            request.send_header("Content-Length", str(len(body)))
-            request.end_headers()
-            request.wfile.write(body[: len(body) // 2])
-            request.close_connection = True
-            return None
-        if kind == "slow":
-            time.sleep(0.5)
-        return self.send(request, 200, body)
 
-    @staticmethod
-    def send(request, status, body):
-        try:
-            request.send_response(status)
-            request.send_header("Content-Length", str(len(body)))
-            request.send_header("Content-Type", "image/gif")
-            request.end_headers()
-            request.wfile.write(body)
-        except OSError:
-            pass  # The client has left.
+class _Listener(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 1024
+
+
+def start(answer):
+    """Starts an HTTP server on a free port of loopback that calls `answer` with each `Request`."""
+    server = _Listener(("127.0.0.1", 0), Request)
+    server.answer = answer
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server
+
+
+@contextlib.contextmanager
+def serving(answer):
+    """An HTTP server as `start` makes it, for the block. Yields its address."""
+    server = start(answer)
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def files_of(folder):
+    """Answers requests with the files of a folder."""
+
+    def answer(request):
+        path = os.path.join(folder, request.path.partition("?")[0].lstrip("/"))
+        extension = os.path.splitext(path)[1]
+        kind = TYPES.get(extension) or mimetypes.types_map.get(extension, "application/octet-stream")
+        request.reply(pathlib.Path(path).read_bytes() if os.path.isfile(path) else None, Content_Type=kind)
+
+    return answer
 
 
 class Server:
-    """A `gifreel serve` on a free port of 127.0.0.1 that may fetch from there."""
+    """A `gifreel serve` on a free port of 127.0.0.1 that may fetch from there. Its settings are named as in config/gifreel.yaml, with
+    `__` for the dot. As a context manager it ends with the block."""
 
-    def __init__(self, gifreel, folder, **settings):
-        self.folder = folder
-        port_file = os.path.join(folder, "port")
-        if os.path.exists(port_file):
-            os.unlink(port_file)
+    def __init__(self, gifreel, folder, descriptors=None, output=subprocess.DEVNULL, **settings):
+        self.folder = str(folder)
+        port_file = pathlib.Path(self.folder) / "port"
+        port_file.unlink(missing_ok=True)
         values = {
-            "server.port": 0, "server.port_file": port_file, "cache.dir": os.path.join(folder, "cache"),
-            "cache.min_free_bytes": "0B", "sources.allow_private": "127.0.0.1", "sources.ports": "1-65535", "admin.token": TOKEN, "log.level": "warning",
+            "server.port": 0, "server.port_file": port_file, "cache.dir": f"{folder}/cache", "cache.min_free_bytes": "0B",
+            "sources.allow_private": "127.0.0.1", "sources.ports": "1-65535", "admin.token": TOKEN, "log.level": "warning",
             # All clients of a check have one address.
             "server.max_connections_per_client": 1_000_000,
         }
         values.update({name.replace("__", "."): value for name, value in settings.items()})
         arguments = [part for name, value in values.items() for part in ("--set", f"{name}={value}")]
+
+        def limit():
+            if descriptors:
+                resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
+
         began = time.monotonic()
-        with open(os.path.join(folder, "log"), "ab") as log:
-            self.process = subprocess.Popen([gifreel, "serve", *arguments], stdout=subprocess.DEVNULL, stderr=log)
-        deadline = began + 60
-        while not os.path.exists(port_file) or not open(port_file).read().strip():
-            if self.process.poll() is not None or time.monotonic() > deadline:
-                raise SystemExit("The server does not start:\n" + open(os.path.join(folder, "log")).read()[-2000:])
+        with open(f"{folder}/log", "ab") as log:
+            self.process = subprocess.Popen([gifreel, "serve", *arguments], stdout=output, stderr=log, preexec_fn=limit)
+        self.pid = self.process.pid
+        while not port_file.exists() or not port_file.read_text().strip():
+            if self.process.poll() is not None or time.monotonic() > began + 60:
+                self.process.kill()
+                raise SystemExit("The server does not start:\n" + pathlib.Path(f"{folder}/log").read_text()[-2000:])
             time.sleep(0.001)
-        self.port = int(open(port_file).read())
+        self.port = int(port_file.read_text())
         while self.ask("/readyz").status != 200:
             time.sleep(0.001)
         # Seconds from the exec to the first answer of /readyz.
         self.start_time = time.monotonic() - began
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.stop()
+
+    def url(self, target=""):
+        return f"http://127.0.0.1:{self.port}{target}"
 
     def ask(self, target, method="GET", headers=None, body=None, timeout=60):
         client = Client(self.port, timeout)
@@ -159,6 +177,13 @@ class Server:
     def admin(self, method, target, body=None):
         answer = self.ask(target, method, {"Authorization": f"Bearer {TOKEN}"}, body)
         return answer.status, json.loads(answer.body)
+
+    def upload(self, gif):
+        """Converts a GIF. Returns the path of its MP4 and its bytes."""
+        answer = self.ask("/mp4", "POST", body=gif, timeout=120)
+        if answer.status != 200:
+            raise SystemExit(f"An upload was answered with {answer.status}: {answer.body[:200]}")
+        return answer.headers["content-location"], answer.body
 
     def statistics(self):
         return self.admin("GET", "/cache")[1]
@@ -175,7 +200,10 @@ class Server:
     def stop(self):
         """The exit code after SIGTERM."""
         self.process.terminate()
-        return self.process.wait(60)
+        try:
+            return self.process.wait(60)
+        finally:
+            self.process.kill()
 
     def kill(self):
         self.process.kill()
@@ -202,38 +230,6 @@ class Client:
         self.connection.close()
 
 
-def width_of(version):
-    """The width of `/changing/N.gif`: even, so that its MP4 has it as well."""
-    return 16 + 2 * version
-
-
-def version_of(body):
-    """The version of `/changing/N.gif` from which an MP4 was made: by the width in `tkhd`."""
-    start = body.index(b"tkhd") + 4
-    return (struct.unpack(">I", body[start + 76:start + 80])[0] // 65536 - 16) // 2
-
-
-def is_whole_mp4(body):
-    """Whether the top-level boxes are those of a finished file and fill it exactly."""
-    names, position = [], 0
-    while position + 8 <= len(body):
-        size, name = struct.unpack(">I4s", body[position:position + 8])
-        if size < 8:
-            return False
-        names.append(name)
-        position += size
-    return position == len(body) and names[:1] == [b"ftyp"] and b"moov" in names and b"mdat" in names
-
-
 def percentile(values, share):
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(len(ordered) * share))] if ordered else float("nan")
-
-
-def find_gifreel(given):
-    """The executable named on the command line, or the release that scripts/run builds."""
-    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    for path in [given] if given else [root + "/.build/release/gifreel", root + "/.build/debug/gifreel"]:
-        if os.access(path, os.X_OK):
-            return path
-    raise SystemExit("gifreel is not built. Run scripts/run, or name an executable with --gifreel.")

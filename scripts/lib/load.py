@@ -7,7 +7,8 @@ import socket
 import subprocess
 import threading
 
-import service
+import gifs
+import lab
 
 Hits = collections.namedtuple("Hits", "count rate p99 failed")
 UNITS = {"us": 1e-3, "ms": 1, "s": 1e3}
@@ -17,7 +18,7 @@ def hits(url, seconds=3, connections=64, threads=2, headers=()):
     """Requests without pause on persistent connections. The 99th percentile is in milliseconds."""
     fields = [word for header in headers for word in ("-H", header)]
     command = [
-        service.program("wrk"), f"-t{threads}", f"-c{connections}", f"-d{seconds}", "--timeout", "30", "--latency", *fields, url]
+        lab.program("wrk", "apt-get install wrk"), f"-t{threads}", f"-c{connections}", f"-d{seconds}", "--timeout", "30", "--latency", *fields, url]
     text = subprocess.run(command, capture_output=True, text=True, timeout=seconds + 60).stdout
     count, took = re.search(r"(\d+) requests in ([\d.]+)s", text).groups()
     value, unit = re.search(r"99%\s+([\d.]+)(us|ms|s)", text).groups()
@@ -30,7 +31,7 @@ def hits(url, seconds=3, connections=64, threads=2, headers=()):
 def raise_descriptor_limit(wanted):
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard < wanted:
-        raise service.Missing(f"{wanted} open files are needed; `ulimit -Hn` is {hard}.")
+        raise lab.Missing(f"{wanted} open files are needed; `ulimit -Hn` is {hard}.")
     resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
@@ -93,7 +94,7 @@ class Encodes:
         self.stopped = False
         self.threads = [threading.Thread(target=self.run, args=(number,), daemon=True) for number in range(at_once)]
         # Generated in advance, so that their generation does not distort the measurement.
-        self.gifs = [[service.noise_gif(480, 360, 12, seed=1000 * number + turn) for turn in range(4)] for number in range(at_once)]
+        self.gifs = [[gifs.noise(480, 360, 12, seed=1000 * number + turn) for turn in range(4)] for number in range(at_once)]
         for thread in self.threads:
             thread.start()
 

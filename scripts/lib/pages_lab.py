@@ -1,31 +1,22 @@
-"""The parts of scripts/checks/pages: GIFs, an origin, a server, tabs and the actions of a visitor."""
+"""The parts of scripts/checks/pages and scripts/checks/script: GIFs, a server, tabs and the actions of a visitor."""
 import base64
 import contextlib
-import http.server
 import json
-import os
 import random
-import subprocess
 import tempfile
-import threading
-import time
 
+import chromium
 import gifs
+import lab
 
 SIZES = {"phone": (390, 844), "desktop": (1280, 900)}
-LOOP = b"\x21\xff\x0bNETSCAPE2.0\x03\x01"
 
 
 def square(loops, frames=4, delay=10, width=320, height=180):
     """A GIF with a square that moves; `loops` is its count, None for none. Only its first frame has a red area."""
-    images = [gifs.image(0, 0, width, height, gifs.fill(width, height, 2), delay)]
-    for at in range(1, frames):
-        images.append(gifs.image(0, 0, width, height, gifs.fill(width, height, 3 + at % 2), delay))
-    head = gifs.head(width, height)
-    head = head[: head.index(LOOP)]
-    if loops is not None:
-        head += LOOP + loops.to_bytes(2, "little") + b"\x00"
-    return head + b"".join(images) + b";"
+    colors = [2, *(3 + at % 2 for at in range(1, frames))]
+    return gifs.head(width, height, loop=loops) + b"".join(
+        gifs.image(0, 0, width, height, gifs.fill(width, height, color), delay) for color in colors) + b";"
 
 
 def noise(frames, width, height):
@@ -36,67 +27,11 @@ def noise(frames, width, height):
     return gifs.head(width, height) + b"".join(pictures[at % 6] for at in range(frames)) + b";"
 
 
-class Origin(http.server.BaseHTTPRequestHandler):
-    """Serves the GIFs of the checks. /slow.gif waits until the checks are over."""
-
-    files = {}
-    over = threading.Event()
-
-    def do_GET(self):
-        path = self.path.partition("?")[0]
-        if path == "/slow.gif":
-            self.over.wait(60)
-        # The server under test may have disconnected meanwhile.
-        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            self.answer(self.files.get(path))
-
-    def answer(self, body):
-        if body is None:
-            self.send_error(404)
-            return
-        self.send_response(200)
-        self.send_header("Content-Type", "image/gif")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_):
-        pass
-
-
 @contextlib.contextmanager
-def origin(files):
-    Origin.files = files
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Origin)
-    server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
-        Origin.over.set()
-        server.shutdown()
-        server.server_close()
-
-
-@contextlib.contextmanager
-def gifreel(path, *settings):
+def gifreel(path, **settings):
     """Starts a server with its own cache and yields its address."""
-    with tempfile.TemporaryDirectory(prefix="gifreel-pages-") as folder:
-        port_file = os.path.join(folder, "port")
-        given = [
-            "server.port=0", f"server.port_file={port_file}", f"cache.dir={folder}/cache", "cache.min_free_bytes=0",
-            "sources.allow_private=127.0.0.1", "sources.ports=1-65535", "log.level=error", *settings]
-        command = [path, "serve", *(word for each in given for word in ("--set", each))]
-        process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL)
-        try:
-            deadline = time.monotonic() + 30
-            while not os.path.exists(port_file) and process.poll() is None and time.monotonic() < deadline:
-                time.sleep(0.02)
-            with open(port_file) as file:
-                yield f"http://127.0.0.1:{int(file.read())}"
-        finally:
-            process.terminate()
-            process.wait(30)
+    with tempfile.TemporaryDirectory(prefix="gifreel-pages-") as folder, lab.Server(path, folder, log__level="error", **settings) as server:
+        yield server.url()
 
 
 class Checks:
@@ -109,6 +44,13 @@ class Checks:
 
     def wants(self, word):
         return not self.only or word == self.only
+
+    def attempt(self, name, check, *arguments):
+        """Runs a function of checks; a page that fails or does not get on is one that fails."""
+        try:
+            check(self, *arguments)
+        except (TimeoutError, chromium.Failed) as error:
+            self.check(f"{name}: to its end", False, error)
 
     def check(self, what, holds, detail=""):
         self.passed += bool(holds)

@@ -34,11 +34,13 @@ def run(view, expression, timeout=240):
     raise Failed("the page does not end")
 
 
-def watch_video(view, url, case):
-    """What a video shows when it is sought, and at its seam."""
+def watch_video(view, url, case, page=None):
+    """What a video shows when it is sought, at its seam, and over the colour of a page, if one is given."""
     link, starts = json.dumps(url), json.dumps(case.starts)
     found = run(view, f"watchVideo({link}, {starts})")
     found["seam"] = run(view, f"watchVideoSeam({link}, {starts}, {case.end})", 120)
+    if page:
+        found["over"] = _watch_shots(view, page, case)["over"]
     return found
 
 
@@ -49,27 +51,27 @@ def watch_image(view, url, page, case):
     # An image cannot be sought: its seam is waited for.
     if case.end <= 12:
         found["seam"] = _watch_shots(view, page, case)
+        found["over"] = found["seam"]["over"]
     return found
 
 
 def _watch_shots(view, page, case):
     view.goto(page)
     begun = time.monotonic()
-    numbers, late = [], []
-    deadline = begun + case.end * 3 + 60
-    while len(late) < SHOTS or (len(case.delays) > 1 and len(set(late)) < 2):
+    numbers, late, over = [], [], 0.0
+    plays = case.loop + 1
+    deadline = begun + case.end * (plays + 2) + 60
+    # A screenshot can take a second and meet the same picture again, so this counts screenshots and not seconds.
+    while len(late) < SHOTS or (case.loop == 0 and len(case.delays) > 1 and len(set(late)) < 2):
         if time.monotonic() > deadline:
             break
-        numbers.append(_number(view.screenshot()))
-        if time.monotonic() - begun > case.end:
+        width, _, rows = png.read(view.screenshot())
+        numbers.append(player_cases.number(lambda x, y: rows[y][x * 3 + 1]))
+        over = max(over, player_cases.ground_error(lambda x, y: rows[y][x * 3 : x * 3 + 3]))
+        if time.monotonic() - begun > plays * case.end + (1 if case.loop else 0):
             late.append(numbers[-1])
+    last = len(case.delays) - 1
     return {
-        "reads": len(numbers), "unreadable": numbers.count(None),
-        "stands": len(case.delays) > 1 and len(set(late)) < 2, "gaps": [],
+        "reads": len(numbers), "unreadable": numbers.count(None), "over": over if case.isTransparent else None, "gaps": [],
+        "stands": case.loop == 0 and last > 0 and len(set(late)) < 2, "continues": case.loop > 0 and set(late) != {last},
     }
-
-
-def _number(picture):
-    width, _, rows = png.read(picture)
-    channels = len(rows[0]) // width
-    return player_cases.number(lambda x, y: rows[y][x * channels + 1])

@@ -11,6 +11,8 @@ import gifs
 COLUMNS, ROWS, SIDE = 5, 3, 16
 WIDTH, HEIGHT = COLUMNS * SIDE, ROWS * SIDE
 WHITE, BLACK, GROUND, NOTHING = 1, 0, 5, 7
+# The colour of the page on which browsers show images and transparent videos.
+PAGE = (20, 160, 90)
 
 
 @dataclasses.dataclass
@@ -21,6 +23,8 @@ class Case:
     # Hundredths of a second, at least two: players agree on these.
     delays: tuple
     isTransparent: bool = False
+    # The loop count of the GIF: 0 is endless, 1 plays it twice.
+    loop: int = 0
 
     @property
     def starts(self):
@@ -38,7 +42,7 @@ class Case:
             squares += [ground] * (COLUMNS * ROWS - len(squares))
             pixels = [squares[y // SIDE * COLUMNS + x // SIDE] for y in range(HEIGHT) for x in range(WIDTH)]
             images.append(gifs.image(0, 0, WIDTH, HEIGHT, pixels, delay, 2, NOTHING if self.isTransparent else None))
-        return gifs.head(WIDTH, HEIGHT) + b"".join(images) + b";"
+        return gifs.head(WIDTH, HEIGHT, loop=self.loop) + b"".join(images) + b";"
 
 
 def cases():
@@ -50,6 +54,7 @@ def cases():
         Case("long", (20, 65535, 30)),
         Case("many", (4,) * 250),
         Case("alpha", (30, 21, 42, 27, 15, 60), isTransparent=True),
+        Case("twice", (30, 21, 42, 27), isTransparent=True, loop=1),
     ]
 
 
@@ -66,6 +71,12 @@ def number(sample):
     if bits[:2] != [True, False]:
         return None
     return sum(bit << 7 - at for at, bit in enumerate(bits[2:]))
+
+
+def ground_error(sample):
+    """How far the squares without a meaning are from the page's colour, of 255 in the mean. `sample` gives the colour at a pixel."""
+    squares = [(square % COLUMNS * SIDE + 8, square // COLUMNS * SIDE + 8) for square in range(10, COLUMNS * ROWS)]
+    return sum(abs(part - wanted) for at in squares for part, wanted in zip(sample(*at), PAGE)) / (3 * len(squares))
 
 
 def plane_number(plane, stride, step=1):

@@ -1,6 +1,8 @@
 """Readings from /proc."""
 import os
 
+TICKS = os.sysconf("SC_CLK_TCK")
+
 
 def descriptors(pid):
     """Open descriptors without those of stored renditions, which the cache holds open for later hits in bounded tables."""
@@ -16,18 +18,44 @@ def descriptors(pid):
     return count
 
 
+def family(pid):
+    """A process and its descendants."""
+    found = [pid]
+    for each in found:
+        try:
+            for task in os.listdir(f"/proc/{each}/task"):
+                with open(f"/proc/{each}/task/{task}/children") as file:
+                    found += map(int, file.read().split())
+        except OSError:
+            pass  # Ended meanwhile.
+    return found
+
+
+def _fields(pid):
+    """The fields of proc_pid_stat(5) from the third on; none if the process has ended."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()
+    except OSError:
+        return None
+
+
+def cpu(*pids):
+    """Seconds of processor time of processes so far, without that of their children."""
+    return sum(int(fields[11]) + int(fields[12]) for fields in map(_fields, pids) if fields) / TICKS
+
+
 def session_cpu(session):
     """The processor time in seconds of the processes in a session, with those that have ended and were waited for."""
-    ticks = 0
-    for name in os.listdir("/proc"):
-        if not name.isdigit():
-            continue
-        try:
-            with open(f"/proc/{name}/stat") as file:
-                fields = file.read().rpartition(")")[2].split()
-        except OSError:
-            continue  # Ended meanwhile.
-        if int(fields[3]) == session:
-            # utime, stime, cutime and cstime of proc_pid_stat(5).
-            ticks += sum(map(int, fields[11:15]))
-    return ticks / os.sysconf("SC_CLK_TCK")
+    found = [_fields(name) for name in os.listdir("/proc") if name.isdigit()]
+    # utime, stime, cutime and cstime.
+    return sum(sum(map(int, fields[11:15])) for fields in found if fields and int(fields[3]) == session) / TICKS
+
+
+def memory(pid, name, file="status"):
+    """A line of /proc/PID/status, or of another file there, in bytes; 0 if it is missing or the process has ended."""
+    try:
+        with open(f"/proc/{pid}/{file}") as lines:
+            return next((int(line.split()[1]) << 10 for line in lines if line.startswith(name + ":")), 0)
+    except OSError:
+        return 0
