@@ -166,13 +166,13 @@ let package = Package(
         // Tests mirror the targets.
         .systemLibrary(name: "CWebPEncoder", path: "Tests/CWebPEncoder"),
         .target(
-            name: "TestSupport", dependencies: ["SystemIO", "CLinux", "CWebPEncoder"], path: "Tests/TestSupport",
+            name: "TestSupport", dependencies: ["SystemIO", "CLinux", "CWebPEncoder", "CZlib"], path: "Tests/TestSupport",
             swiftSettings: strict),
         .testTarget(name: "StructureTests", swiftSettings: strict),
         .testTarget(name: "TestSupportTests", dependencies: ["TestSupport"], swiftSettings: strict),
         .testTarget(name: "SystemIOTests", dependencies: ["SystemIO", "TestSupport"], swiftSettings: strict),
         .testTarget(
-            name: "MediaTests", dependencies: ["Media", "SystemIO", "TestSupport", "CZlib"],
+            name: "MediaTests", dependencies: ["Media", "SystemIO", "TestSupport"],
             exclude: ["Fuzzing/Corpus", "Fuzzing/gif.dict", "Fuzzing/apng.dict", "Fuzzing/webp.dict", "Fuzzing/clip.dict"],
             swiftSettings: strict),
         .testTarget(name: "SandboxTests", dependencies: ["Sandbox", "CLinux", "TestSupport"], swiftSettings: strict),
@@ -207,7 +207,7 @@ let package = Package(
                 "TestSupport", .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),
-        // Failing and simulated disks.
+        // Failing and simulated disks, and kernels without Landlock.
         .target(name: "CSystemCalls", path: "Tests/CSystemCalls"),
         // The core and the cache on a simulated disk, clock and scheduler.
         .testTarget(
@@ -239,7 +239,7 @@ let package = Package(
             name: "ApplicationTests",
             dependencies: [
                 "gifreel", "Renditions", "Web", "Prewarm", "Cache", "Fetch", "HTTP", "Media", "Telemetry", "Sandbox",
-                "HTTPClient",
+                "HTTPClient", "CSystemCalls",
                 "Digests", "SystemIO", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
             ],

@@ -211,8 +211,10 @@ package struct APNGBuilder: Sendable {
     }
 
     package static func crc32(_ bytes: [UInt8]) -> UInt32 {
-        ~bytes.reduce(UInt32.max) { crc, byte in
-            (0..<8).reduce(crc ^ UInt32(byte)) { crc, _ in crc >> 1 ^ (crc & 1 == 1 ? 0xedb8_8320 : 0) }
-        }
+        ~bytes.reduce(UInt32.max) { crc, byte in crc >> 8 ^ remainders[Int(crc & 255) ^ Int(byte)] }
+    }
+
+    private static let remainders: [UInt32] = (0..<256).map { byte in
+        (0..<8).reduce(byte) { crc, _ in crc >> 1 ^ (crc & 1 == 1 ? 0xedb8_8320 : 0) }
     }
 }

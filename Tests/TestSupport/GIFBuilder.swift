@@ -71,6 +71,19 @@ package struct GIFBuilder: Sendable {
         bytes += Self.blocks(codes, isTerminated: frame.isTerminated)
     }
 
+    /// Appends an image without a graphic control extension, whose codes and their size are given.
+    package mutating func addCoded(
+        x: Int = 0, y: Int = 0, width: Int, height: Int, minimumCodeSize: UInt8 = 2, _ codes: [UInt8]
+    ) {
+        bytes += [0x2c] + Self.word(x) + Self.word(y) + Self.word(width) + Self.word(height) + [0, minimumCodeSize]
+        bytes += Self.blocks(codes, isTerminated: true)
+    }
+
+    /// Appends a graphic control extension with only a delay, in hundredths of a second.
+    package mutating func addDelay(_ delay: Int) {
+        bytes += [0x21, 0xf9, 4, 0] + Self.word(delay) + [0, 0]
+    }
+
     /// Appends a whole-canvas image of one colour.
     package mutating func add(color: UInt8, delay: Int? = 10) {
         add(Frame(width: width, height: height, color: color)) { $0.delay = delay }

@@ -43,9 +43,10 @@ package final class GifreelProcess: Sendable {
             ] + settings
         let process = Process()
         process.executableURL = Self.executable
+        // A server refuses variables of its own prefix that set no setting, such as those of the tests.
+        let inherited = ProcessInfo.processInfo.environment.filter { !$0.key.hasPrefix("GIFREEL_TEST_") }
         // No test asks an address outside of this machine for keys.
-        process.environment = ProcessInfo.processInfo.environment.merging(["AWS_EC2_METADATA_DISABLED": "true"]) { $1 }
-            .merging(environment) { $1 }
+        process.environment = inherited.merging(["AWS_EC2_METADATA_DISABLED": "true"]) { $1 }.merging(environment) { $1 }
         process.arguments = ["serve"] + (configuration.map { ["--config", $0] } ?? []) + all.flatMap { ["--set", $0] }
         let logHandle = try FileHandle(forWritingTo: log)
         // Foundation keeps it open after the end of the process.
@@ -119,8 +120,11 @@ package final class GifreelProcess: Sendable {
     }
 
     /// A value of `/proc/PID/status` in bytes, such as `VmHWM`, the peak of resident memory.
-    package func memory(_ name: String) throws -> Int {
-        let text = try String(contentsOfFile: "/proc/\(identifier)/status", encoding: .utf8)
+    package func memory(_ name: String) throws -> Int { try Self.memory(name, of: identifier) }
+
+    /// Such a value of any process.
+    package static func memory(_ name: String, of process: Int32) throws -> Int {
+        let text = try String(contentsOfFile: "/proc/\(process)/status", encoding: .utf8)
         guard let line = text.split(separator: "\n").first(where: { $0.hasPrefix(name + ":") }),
             let kilobytes = line.split(whereSeparator: { $0 == " " || $0 == "\t" }).dropFirst().first.flatMap({ Int($0) })
         else { throw NoSuchLine(name: name) }

@@ -38,21 +38,30 @@ package enum LZWEncoder {
         return writer.finish()
     }
 
-    private struct BitWriter {
-        private var bytes: [UInt8] = []
-        private var accumulator = 0
-        private var count = 0
-
-        mutating func write(_ code: Int, _ size: Int) {
-            accumulator |= code << count
-            count += size
-            while count >= 8 {
-                bytes.append(UInt8(accumulator & 255))
-                accumulator >>= 8
-                count -= 8
+    /// The code stream of `count` zeros in the fewest bytes: each code stands for a string one longer than the last.
+    package static func zeros(_ count: Int, minimumCodeSize: Int = 2) -> [UInt8] {
+        var writer = BitWriter()
+        let clear = 1 << minimumCodeSize
+        var (size, next) = (minimumCodeSize + 1, clear + 2)
+        var (left, length) = (count, 0)
+        writer.write(clear, size)
+        while left > 0 {
+            if length == 0 {
+                writer.write(0, size)
+                (left, length) = (left - 1, 1)
+                continue
+            }
+            length += 1
+            writer.write(next, size)
+            left -= length
+            next += 1
+            if next == 1 << size && size < 12 { size += 1 }
+            if next >= 4095 {
+                writer.write(clear, size)
+                (size, next, length) = (minimumCodeSize + 1, clear + 2, 0)
             }
         }
-
-        func finish() -> [UInt8] { count > 0 ? bytes + [UInt8(accumulator & 255)] : bytes }
+        writer.write(clear + 1, size)
+        return writer.finish()
     }
 }

@@ -48,14 +48,16 @@ package func blockUntil(
 
 /// Runs `work` on one thread per index, all at the same time, and returns the results in the order of the indices.
 ///
-/// - Throws: The first error of `work`, or ``WaitTimedOut`` if a thread does not end within two minutes.
+/// - Throws: The first error of `work`, or ``WaitTimedOut`` if a thread does not end within the limit.
 @available(*, noasync)
-package func atOnce<Value: Sendable>(_ count: Int, _ work: @escaping @Sendable (Int) throws -> Value) throws -> [Value] {
+package func atOnce<Value: Sendable>(
+    _ count: Int, within limit: Duration = .seconds(120), _ work: @escaping @Sendable (Int) throws -> Value
+) throws -> [Value] {
     let results = AtOnceResults<Value>(count)
     for index in 0..<count {
         Thread { results.set(index, Result { try work(index) }) }.start()
     }
-    try blockUntil("\(results.missing) of \(count) threads end", within: .seconds(120)) { results.missing == 0 }
+    try blockUntil("\(results.missing) of \(count) threads end", within: limit) { results.missing == 0 }
     return try results.all.map { try $0.get() }
 }
 

@@ -62,7 +62,29 @@ package struct WebPBuilder: Sendable {
 
     /// Appends a chunk.
     package mutating func append(_ type: String, _ data: [UInt8]) {
-        chunks += Array(type.utf8) + Self.number(data.count, 4) + data + [UInt8](repeating: 0, count: data.count % 2)
+        chunks += Self.chunk(type, data)
+    }
+
+    /// A chunk.
+    ///
+    /// - Parameter length: What it claims; nil for its length.
+    package static func chunk(_ type: String, _ data: [UInt8], length: Int? = nil) -> [UInt8] {
+        Array(type.utf8) + number(length ?? data.count, 4) + data + [UInt8](repeating: 0, count: data.count % 2)
+    }
+
+    /// The chunk `VP8L` of a picture of one colour, whose pixels need no bits.
+    package static func plain(width: Int, height: Int, word: UInt32) -> [UInt8] {
+        var writer = BitWriter()
+        func write(_ fields: [(value: Int, bits: Int)]) {
+            for field in fields { writer.write(field.value, field.bits) }
+        }
+        // The signature, the sides, alpha, the version, and neither transforms, nor a cache, nor groups of codes.
+        write([(0x2f, 8), (width - 1, 14), (height - 1, 14), (1, 1), (0, 3), (0, 1), (0, 1), (0, 1)])
+        // Codes of one symbol of eight bits: green, red, blue and alpha.
+        for shift: UInt32 in [8, 0, 16, 24] { write([(1, 1), (0, 1), (1, 1), (Int(word >> shift & 255), 8)]) }
+        // The code of distances, with a symbol of one bit.
+        write([(1, 1), (0, 1), (0, 1), (0, 1)])
+        return chunk("VP8L", writer.finish())
     }
 
     package func finish() -> [UInt8] { Self.file(chunks) }
@@ -70,7 +92,8 @@ package struct WebPBuilder: Sendable {
     /// A file of one picture.
     package static func still(_ frame: Frame) -> [UInt8] { file(pictureChunks(frame)) }
 
-    private static func file(_ chunks: [UInt8]) -> [UInt8] {
+    /// A file of these chunks.
+    package static func file(_ chunks: [UInt8]) -> [UInt8] {
         Array("RIFF".utf8) + number(chunks.count + 4, 4) + Array("WEBP".utf8) + chunks
     }
 

@@ -9,53 +9,36 @@ import zlib
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 
 
-def chunk(kind, data, flaw=0):
-    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data) ^ flaw)
+def chunk(kind, data):
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
 
 def header(width, height, depth=8, kind=6):
     return chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, depth, kind, 0, 0, 0))
 
 
-def control(sequence, width, height, x=0, y=0, delay=(1, 10), operations=(0, 0), flaw=0):
-    return chunk(b"fcTL", struct.pack(">IIIIIHHBB", sequence, width, height, x, y, *delay, *operations), flaw)
+def control(sequence, width, height, x=0, y=0, delay=(1, 10), operations=(0, 0)):
+    return chunk(b"fcTL", struct.pack(">IIIIIHHBB", sequence, width, height, x, y, *delay, *operations))
 
 
-def pixels(width, height, bits=32):
-    return zlib.compress((b"\0" * (1 + (width * bits + 7) // 8)) * height, 9)
+def animation(frames):
+    return chunk(b"acTL", struct.pack(">II", frames, 0))
 
 
-def animation(frames, plays=0):
-    return chunk(b"acTL", struct.pack(">II", frames, plays))
+def riff(body):
+    return b"RIFF" + struct.pack("<I", len(body) + 4) + b"WEBP" + body
 
 
-def apng(width, height, frames, size=None, depth=8, kind=6, head=b"", claimed=None, end=True, flaw=0):
-    """Blank frames; `size` is that of all frames but the first."""
-    bits = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}[kind] * depth
-    out = [SIGNATURE, header(width, height, depth, kind), head, animation(claimed or frames)]
-    out += [control(0, width, height), chunk(b"IDAT", pixels(width, height, bits))]
-    small = size or (width, height)
-    data = pixels(*small, bits)
-    for index in range(1, frames):
-        sequence = 2 * index - 1
-        out += [control(sequence, *small), chunk(b"fdAT", struct.pack(">I", sequence + 1) + data, flaw)]
-    return b"".join(out) + (chunk(b"IEND", b"") if end else b"")
-
-
-def riff(body, length=None):
-    return b"RIFF" + struct.pack("<I", len(body) + 4 if length is None else length) + b"WEBP" + body
-
-
-def box(kind, data, length=None):
-    return kind + struct.pack("<I", len(data) if length is None else length) + data + b"\0" * (len(data) & 1)
+def box(kind, data):
+    return kind + struct.pack("<I", len(data)) + data + b"\0" * (len(data) & 1)
 
 
 def number(value, count):
     return struct.pack("<I", value)[:count]
 
 
-def canvas(width, height, flags=0x12):
-    return box(b"VP8X", bytes([flags, 0, 0, 0]) + number(width - 1, 3) + number(height - 1, 3))
+def canvas(width, height):
+    return box(b"VP8X", bytes([0x12, 0, 0, 0]) + number(width - 1, 3) + number(height - 1, 3))
 
 
 def two_colors(width, height, pixels):
@@ -87,8 +70,8 @@ def frame(width, height, picture, x=0, y=0, delay=100, flags=0):
 LOOP = box(b"ANIM", b"\0\0\0\0\0\0")
 
 
-def webp(width, height, *frames, flags=0x12):
-    return riff(canvas(width, height, flags) + LOOP + b"".join(frames))
+def webp(width, height, *frames):
+    return riff(canvas(width, height) + LOOP + b"".join(frames))
 
 
 def apng_of(width, height, images, kind=6, depth=8, head=b"", apart=False):
