@@ -1,4 +1,4 @@
-#include "hidden_landlock.h"
+#include "csystemcalls.h"
 
 #include <errno.h>
 #include <linux/filter.h>

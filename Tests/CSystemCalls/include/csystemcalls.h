@@ -48,4 +48,8 @@ void csystemcalls_begin(const char *root, csystemcalls_before before, csystemcal
 /// Calls no hooks any more.
 void csystemcalls_end(void);
 
+/// Lets landlock_create_ruleset(2) fail with ENOSYS from now on, as in a kernel without Landlock: in the calling thread and in the
+/// processes that it starts. Returns 0, or -1 with errno.
+int csystemcalls_hide_landlock(void);
+
 #endif
