@@ -22,9 +22,7 @@ import sys
 import tempfile
 import time
 
-# Debian's name comes first; $CHROMIUM names another executable.
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-MISSING = "Chromium is not installed. On Debian: apt-get install chromium. Elsewhere: set CHROMIUM to its path."
+import lab
 
 FLAGS = (
     "--headless=new", "--remote-debugging-pipe", "--disable-gpu", "--mute-audio", "--hide-scrollbars", "--no-first-run",
@@ -37,27 +35,20 @@ FLAGS = (
 )
 
 
-class Missing(Exception):
-    """The error for a missing browser; its text names the package."""
-
-
 class Failed(Exception):
     """The error for a refused command or an exception in a page."""
 
 
 def find():
-    """The browser's path, or None."""
-    chosen = os.environ.get("CHROMIUM")
-    if chosen:
-        return shutil.which(chosen)
-    return next((path for path in map(shutil.which, NAMES) if path), None)
+    """The browser's path, or None. Debian's name comes first; $CHROMIUM names another executable."""
+    return lab.browser("CHROMIUM", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
 def launch(flags=()):
-    """Starts a browser; raises `Missing` if there is none."""
+    """Starts a browser; raises `lab.Missing` if there is none."""
     path = find()
     if not path:
-        raise Missing(MISSING)
+        raise lab.Missing("Chromium is missing: apt-get install chromium, or set CHROMIUM to its path")
     return Browser(path, flags)
 
 

@@ -18,17 +18,12 @@ import subprocess
 import tempfile
 import time
 
-# Debian's name first; $FIREFOX names any other.
-NAMES = ("firefox-esr", "firefox")
-MISSING = "Firefox is not installed. On Debian: apt-get install firefox-esr. Elsewhere: set FIREFOX to its path."
+import lab
+
 PREFERENCES = {
     "marionette.port": 0, "media.autoplay.default": 0, "browser.shell.checkDefaultBrowser": False,
     "datareporting.policy.dataSubmissionEnabled": False, "app.update.enabled": False, "layers.acceleration.disabled": True,
 }
-
-
-class Missing(Exception):
-    """There is no browser; the text says what to install."""
 
 
 class Failed(Exception):
@@ -36,18 +31,15 @@ class Failed(Exception):
 
 
 def find():
-    """The browser's path, or None."""
-    chosen = os.environ.get("FIREFOX")
-    if chosen:
-        return shutil.which(chosen)
-    return next((path for path in map(shutil.which, NAMES) if path), None)
+    """The browser's path, or None. Debian's name comes first; $FIREFOX names another executable."""
+    return lab.browser("FIREFOX", "firefox-esr", "firefox")
 
 
 def launch():
-    """Starts a browser; raises `Missing` where there is none."""
+    """Starts a browser; raises `lab.Missing` if there is none."""
     path = find()
     if not path:
-        raise Missing(MISSING)
+        raise lab.Missing("Firefox is missing: apt-get install firefox-esr, or set FIREFOX to its path")
     return Browser(path)
 
 

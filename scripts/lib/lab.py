@@ -45,6 +45,12 @@ def program(name, hint):
     return found
 
 
+def browser(variable, *names):
+    """The path of the browser that an environment variable or one of some names finds; None if it is not installed."""
+    chosen = os.environ.get(variable)
+    return shutil.which(chosen) if chosen else next((path for path in map(shutil.which, names) if path), None)
+
+
 def wait_for(condition, limit, what="a condition"):
     """Waits until a condition holds, and returns the seconds that it took."""
     began = time.monotonic()
