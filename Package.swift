@@ -106,7 +106,11 @@ let package = Package(
 
         // The table of settings, their reader and the documents generated from it.
         .target(
-            name: "Settings", dependencies: ["SystemIO", .product(name: "Yams", package: "Yams")], swiftSettings: strict),
+            name: "Settings",
+            dependencies: [
+                "HTTP", "Cache", "Cluster", "Fetch", "Media", "Sandbox", "SystemIO", .product(name: "Yams", package: "Yams"),
+            ],
+            swiftSettings: strict),
 
         // HTML pages: tags, and the replacement of GIF images by videos.
         .target(name: "Markup", swiftSettings: strict),
@@ -199,7 +203,8 @@ let package = Package(
         .testTarget(
             name: "DocumentationTests", dependencies: ["TestSupport", .product(name: "Yams", package: "Yams")],
             swiftSettings: strict),
-        .testTarget(name: "SettingsTests", dependencies: ["Settings", "TestSupport"], swiftSettings: strict),
+        .testTarget(
+            name: "SettingsTests", dependencies: ["Settings", "HTTP", "Cache", "Fetch", "TestSupport"], swiftSettings: strict),
         .testTarget(
             name: "RenditionsTests",
             dependencies: [

@@ -36,7 +36,7 @@ package final class Cache: Sendable {
     /// - Parameters:
     ///   - owners: The other owners of tables in its database.
     ///   - report: Receives events that an operator should know, on any thread; it must not block.
-    /// - Throws: ``CacheError/invalidSetting(name:reason:)``, ``CacheError/directoryInUse(path:holder:)``,
+    /// - Throws: ``CacheError/directoryInUse(path:holder:)``,
     ///   ``CacheError/directoryUnusable(path:cause:)``, ``CacheError/ledgerUnusable(path:cause:)``, ``CacheError/noThread``.
     package convenience init(
         configuration: CacheConfiguration, owners: [Ledger.Tables] = [], clock: TimeSource = .system,

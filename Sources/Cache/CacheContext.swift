@@ -25,7 +25,6 @@ final class CacheContext: Sendable {
         report: @escaping @Sendable (CacheEvent) -> Void,
         onStep: (@Sendable (Step) -> Void)?
     ) throws(CacheError) {
-        try configuration.validate()
         let housekeeping = RepeatingThread(interval: configuration.housekeepingInterval)
         store = try Store(
             path: configuration.directory, owners: owners, clock: clock, report: report, onFailure: { housekeeping.wake() })

@@ -3,8 +3,6 @@ package import SystemIO
 
 /// An error of the cache.
 package enum CacheError: Error, Sendable, CustomStringConvertible {
-    /// A setting of ``CacheConfiguration`` is out of range.
-    case invalidSetting(name: String, reason: String)
     /// Another server uses the directory.
     case directoryInUse(path: String, holder: String)
     /// The directory cannot be created, opened or used.
@@ -26,8 +24,6 @@ package enum CacheError: Error, Sendable, CustomStringConvertible {
 
     package var description: String {
         switch self {
-        case .invalidSetting(let name, let reason):
-            "cache.\(name) \(reason)"
         case .directoryInUse(let path, let holder):
             "the cache directory \(path) is in use by another server (\(holder)); give each server a directory of its own"
         case .directoryUnusable(let path, let cause):

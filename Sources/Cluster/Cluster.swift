@@ -32,18 +32,16 @@ package final class Cluster: Sendable {
     ///   - onFailure: Called when a node has found that a source fails, on any thread, which it must not block.
     ///   - onFollow: Called each time this node joins or rejoins the cluster, after it has applied the purges that it missed. On any
     ///     thread, which it must not block.
-    ///   - onAlone: Called when this node has not taken part for ``ClusterConfiguration/aloneLimit``, and again each time that this has
+    ///   - onAlone: Called when this node has not taken part for ``ClusterTimings/aloneLimit``, and again each time that this has
     ///     passed. On any thread, which it must not block.
     ///   - onPrewarm: Called when entries of a prewarm list were added; ``SharedPrewarm/claim(_:)`` then finds them.
     package init(
-        _ configuration: ClusterConfiguration, ledger: Ledger, handlers: PurgeHandlers,
-        timings: ClusterTimings = ClusterTimings(), time: TimeSource = .system,
+        _ configuration: ClusterConfiguration, ledger: Ledger, handlers: PurgeHandlers, time: TimeSource = .system,
         onEvent: @escaping @Sendable (ClusterEvent) -> Void, onFailure: @escaping FailureHandler = { _, _, _ in },
         onFollow: @escaping @Sendable () -> Void = {}, onAlone: @escaping @Sendable () -> Void = {},
         onPrewarm: @escaping @Sendable () -> Void = {}
     ) {
-        var timings = timings
-        timings.aloneLimit = configuration.aloneLimit
+        let timings = configuration.timings
         let meter = ClusterMeter()
         let keys = ClusterKeys(name: configuration.name)
         let reporter = StateReporter(server: configuration.address.description, onChange: onEvent)
@@ -102,7 +100,7 @@ package final class Cluster: Sendable {
                 if error == nil { onFollow() }
             },
             onAlone: {
-                reporter.report(.doubting(after: configuration.aloneLimit))
+                reporter.report(.doubting(after: timings.aloneLimit))
                 onAlone()
             },
             onRefusal: { [streamLink] in streamLink.drop($0) }, onGap: { reporter.report(.revalidating) })

@@ -7,8 +7,7 @@ package struct ClusterConfiguration: Sendable {
     package let name: String
     /// The node's name, which need not be unique.
     package let node: String
-    /// The time without the cluster after which aliases are doubted.
-    package var aloneLimit: Duration = .seconds(600)
+    package let timings: ClusterTimings
 
     /// A setting that cannot be used. The description is a sentence without the setting's name.
     package struct Invalid: Error, Sendable, Equatable, CustomStringConvertible {
@@ -21,7 +20,10 @@ package struct ClusterConfiguration: Sendable {
     ///   - address: See ``RedisAddress``.
     ///   - name: 1 to 64 characters of letters, digits, `.`, `_` and `-`.
     ///   - node: The same; nil for the host's name.
-    package init(address: String, name: String, node: String?) throws(Invalid) {
+    package init(
+        address: String, name: String, node: String?, timings: ClusterTimings = ClusterTimings()
+    ) throws(Invalid) {
+        self.timings = timings
         do throws(RedisAddress.Invalid) {
             self.address = try RedisAddress(address)
         } catch {

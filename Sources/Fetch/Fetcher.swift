@@ -1,21 +1,6 @@
 internal import HTTPClient
 package import SystemIO
 
-/// The reason why a fetcher could not be started.
-package enum FetcherSetupError: Error, Equatable, Sendable, CustomStringConvertible {
-    /// A setting cannot work.
-    case configuration(FetchConfigurationError)
-    /// The machine ran out of descriptors, memory or threads.
-    case exhausted(FetchError)
-
-    package var description: String {
-        switch self {
-        case .configuration(let error): error.description
-        case .exhausted(let error): error.description
-        }
-    }
-}
-
 /// An HTTP client that fetches GIFs.
 ///
 /// One dedicated thread drives all transfers; callers only wait. Every connection, even after a redirect, is checked against
@@ -28,19 +13,14 @@ package final class Fetcher: Sendable {
 
     /// Starts the thread.
     ///
-    /// - Throws: ``FetcherSetupError`` if a setting cannot work or the machine has no thread or memory left.
-    package init(configuration: FetchConfiguration = FetchConfiguration()) throws(FetcherSetupError) {
-        do throws(FetchConfigurationError) {
-            try configuration.validate()
-        } catch {
-            throw .configuration(error)
-        }
+    /// - Throws: ``FetchError`` if the machine has no descriptor, thread or memory left.
+    package init(configuration: FetchConfiguration = FetchConfiguration()) throws(FetchError) {
         let context = FetchContext(configuration)
         self.context = context
         do throws(HTTPError) {
             client = try HTTPClient(name: "fetch", limits: context.settings.limits)
         } catch {
-            throw .exhausted(FetchError(error, configuration, refusal: nil))
+            throw FetchError(error, configuration, refusal: nil)
         }
     }
 
@@ -100,10 +80,7 @@ package final class Fetcher: Sendable {
     /// settings it started with. Queued fetches stay queued if the queue becomes shorter.
     ///
     /// Any thread.
-    ///
-    /// - Throws: ``FetchConfigurationError`` if a setting cannot work; the previous configuration then stays in effect.
-    package func reconfigure(_ configuration: FetchConfiguration) throws(FetchConfigurationError) {
-        try configuration.validate()
+    package func reconfigure(_ configuration: FetchConfiguration) {
         context.replaceSettings(configuration)
         client.setLimits(context.settings.limits)
     }

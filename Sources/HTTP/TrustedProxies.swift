@@ -1,33 +1,13 @@
 internal import SystemIO
 
-/// The fields in which proxies report the client and its scheme.
-///
-/// A proxy writes one kind and passes on the other as the client has sent it, so only the kind that the proxies write can be
-/// believed.
-package enum ForwardedField: Sendable {
-    /// `X-Forwarded-For` and `X-Forwarded-Proto`.
-    case xForwardedFor
-    /// `Forwarded` (RFC 7239).
-    case forwarded
-}
-
 /// The proxies whose fields about the client are trusted.
 struct TrustedProxies: Sendable {
     private let proxies: ClientList
     private let field: ForwardedField
 
-    /// No proxies.
-    init() {
-        proxies = ClientList()
-        field = .xForwardedFor
-    }
-
-    /// Parses the setting (see ``ClientList``).
-    ///
     /// - Parameter field: The fields that the proxies write.
-    /// - Throws: The first entry that is malformed.
-    init(_ entries: [String], _ field: ForwardedField) throws(ClientList.Malformed) {
-        proxies = try ClientList(parsing: entries)
+    init(_ proxies: ClientList = ClientList(), _ field: ForwardedField = .xForwardedFor) {
+        self.proxies = proxies
         self.field = field
     }
 

@@ -15,11 +15,11 @@ package struct Converter: Sendable {
     private let cache: Cache
     private let pool: WorkerPool
     private let limits: MediaLimits
-    private let allowance: WorkerJob.Allowance
+    private let allowance: WorkerAllowance
     private let meter: WorkMeter
 
     package init(
-        cache: Cache, pool: WorkerPool, limits: MediaLimits, allowance: WorkerJob.Allowance, meter: WorkMeter
+        cache: Cache, pool: WorkerPool, limits: MediaLimits, allowance: WorkerAllowance, meter: WorkMeter
     ) {
         self.cache = cache
         self.pool = pool

@@ -25,7 +25,7 @@ package indirect enum RenditionError: Error, Sendable, Equatable {
     /// The source could not be fetched.
     case fetchFailed(FetchError)
     /// The conversion failed in a worker that ran under `allowance`.
-    case conversionFailed(SandboxError, allowance: WorkerJob.Allowance)
+    case conversionFailed(SandboxError, allowance: WorkerAllowance)
     /// The facts of the GIF could not be written or read.
     case factsUnusable(cause: String)
 

@@ -112,7 +112,7 @@ package struct SharedFailure: Sendable, Equatable {
             }
         }
 
-        private init?(_ error: SandboxError, _ allowance: WorkerJob.Allowance) {
+        private init?(_ error: SandboxError, _ allowance: WorkerAllowance) {
             let limits = [allowance.cpu, allowance.memory, allowance.output, allowance.wall]
             let (code, numbers): (Code, [Int])
             switch error {
@@ -146,7 +146,7 @@ package struct SharedFailure: Sendable, Equatable {
             guard numbers.count >= 4, numbers.allSatisfy({ $0 >= 0 }),
                 let error = sandboxError(Array(numbers.dropFirst(4)))
             else { return nil }
-            let allowance = WorkerJob.Allowance(cpu: numbers[0], memory: numbers[1], output: numbers[2], wall: numbers[3])
+            let allowance = WorkerAllowance(cpu: numbers[0], memory: numbers[1], output: numbers[2], wall: numbers[3])
             return .conversionFailed(error, allowance: allowance)
         }
 

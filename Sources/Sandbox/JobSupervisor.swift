@@ -105,7 +105,7 @@ package struct JobSupervisor: Sendable {
     }
 
     /// The error that the end of a worker process stands for; nil for a normal end.
-    private static func failure(_ exit: WorkerExit, _ allowance: WorkerJob.Allowance) -> SandboxError? {
+    private static func failure(_ exit: WorkerExit, _ allowance: WorkerAllowance) -> SandboxError? {
         switch (exit.code, exit.signal) {
         case (0, _): nil
         case (WorkerExit.notForked, _): .unavailable(SystemError("fork", code: EAGAIN))

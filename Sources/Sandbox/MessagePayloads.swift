@@ -4,7 +4,7 @@ package import Media
 /// A job for a worker process, and the resources it may use.
 package struct WorkerJob: Sendable, Equatable {
     package var transcoder: Transcoder
-    package var allowance: Allowance
+    package var allowance: WorkerAllowance
     /// The number of processes and threads of the user, those of other processes included, beyond which the worker cannot start
     /// another thread; 0 for no limit.
     var taskLimit = 0
@@ -13,40 +13,7 @@ package struct WorkerJob: Sendable, Equatable {
     /// A fault that a test injects. Release builds ignore it.
     package var fault: WorkerFault?
 
-    /// The resources of one job.
-    package struct Allowance: Sendable, Equatable {
-        /// Seconds of processor time.
-        package var cpu: Int
-        /// Bytes of memory in addition to those that a worker inherits.
-        package var memory: Int
-        /// Bytes of the output.
-        package var output: Int
-        /// Seconds of wall-clock time.
-        package var wall: Int
-
-        /// The defaults are those of the settings `limits.cpu` and `limits.memory`. The wall-clock limit is twice the processor
-        /// time, because workers share processors.
-        package init(cpu: Int = 30, memory: Int = 512 << 20, output: Int = 256 << 20, wall: Int? = nil) {
-            self.cpu = cpu
-            self.memory = memory
-            self.output = output
-            self.wall = wall ?? 2 * cpu
-        }
-
-        /// The allowance of a conversion that is expected to cost `cost` times as much as one to H.264, and to need `memory` times the
-        /// limit of others.
-        package func times(_ cost: Int, memory share: Double = 1) -> Allowance {
-            var scaled = self
-            // The setting is at most 2⁴⁰, so that no bit is lost.
-            scaled.memory = Int(Double(memory) * share)
-            // Each setting is at most a day, so that neither product overflows.
-            scaled.cpu *= cost
-            scaled.wall *= cost
-            return scaled
-        }
-    }
-
-    package init(transcoder: Transcoder, allowance: Allowance = Allowance(), fault: WorkerFault? = nil) {
+    package init(transcoder: Transcoder, allowance: WorkerAllowance = WorkerAllowance(), fault: WorkerFault? = nil) {
         self.transcoder = transcoder
         self.allowance = allowance
         self.fault = fault

@@ -222,7 +222,7 @@ package struct WorkerPoolConfiguration: Sendable, Equatable {
     /// Encoder threads of a job that runs alone; any other job has one.
     package var threadsAlone: Int
 
-    package init(workers: Int, queue: Int = 64, threadsAlone: Int) {
+    package init(workers: Int, queue: Int, threadsAlone: Int) {
         self.workers = workers
         self.queue = queue
         self.threadsAlone = threadsAlone

@@ -1,3 +1,6 @@
+internal import Fetch
+internal import Media
+
 /// A number of bytes.
 package struct ByteCount: Sendable, Hashable, Comparable {
     package var bytes: Int
@@ -69,6 +72,68 @@ package struct PortRange: Sendable, Equatable, UnrangedScalar, SettingValue {
     package var settingText: String {
         ports.count == 1 ? "\(ports.lowerBound)" : "\(ports.lowerBound)-\(ports.upperBound)"
     }
+}
+
+// Numbers of a configuration as the quantities that they are written as. Each has the range that its row in the table gives.
+
+extension FixedWidthInteger {
+    var byteCount: ByteCount {
+        get { ByteCount(bytes: Int(self)) }
+        set { self = Self(newValue.bytes) }
+    }
+
+    var wholeSeconds: Duration {
+        get { .seconds(Int64(self)) }
+        set { self = Self(newValue.components.seconds) }
+    }
+
+    /// A time in hundredths of a second.
+    var centiseconds: Duration {
+        get { .milliseconds(10) * Int(self) }
+        set { self = Self(newValue / .milliseconds(10)) }
+    }
+}
+
+extension UInt32? {
+    /// The permission bits of a file.
+    var permissionBits: PermissionBits? {
+        get { map(PermissionBits.init) }
+        set { self = newValue?.bits }
+    }
+}
+
+extension PortSet {
+    var list: [PortRange] {
+        get { ranges.map(PortRange.init) }
+        set { ranges = newValue.map(\.ports) }
+    }
+}
+
+extension SourceFormats {
+    var list: [SourceFormat] {
+        get { SourceFormat.allCases.filter(contains) }
+        set { self = SourceFormats(newValue) }
+    }
+}
+
+/// Permission bits of a file from 0 to 0777, in octal.
+package struct PermissionBits: Sendable, Equatable, UnrangedScalar, SettingValue {
+    package typealias Scalar = PermissionBits
+    package static let kind = Setting.Kind.text
+    package static let expectation = "an octal number from 0 to 0777"
+
+    let bits: UInt32
+
+    init(_ bits: UInt32) {
+        self.bits = bits
+    }
+
+    package init?(settingText text: String) {
+        guard let bits = UInt32(text, radix: 8), bits <= 0o777, text.first != "+" else { return nil }
+        self.bits = bits
+    }
+
+    package var settingText: String { "0" + String(bits, radix: 8) }
 }
 
 /// A unit of a quantity and how many of the smallest unit it has.

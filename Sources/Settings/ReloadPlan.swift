@@ -14,8 +14,8 @@ package struct ReloadPlan: Equatable, Sendable {
     package init(from current: Settings, to new: Settings) {
         settings = new
         for setting in Setting.all {
-            let before = Self.values(of: setting, in: current)
-            let after = Self.values(of: setting, in: new)
+            let before = setting.values(in: current)
+            let after = setting.values(in: new)
             let names = Set(before.keys).union(after.keys).filter { before[$0] != after[$0] }
             switch setting.effect {
             case .live: changed += names
@@ -26,10 +26,5 @@ package struct ReloadPlan: Equatable, Sendable {
         }
         changed.sort()
         waiting.sort()
-    }
-
-    private static func values(of setting: Setting, in settings: Settings) -> [String: [String]] {
-        let pairs = setting.names(in: settings).map { ($0.name, setting.texts(settings, chosenName: $0.chosenName)) }
-        return Dictionary(uniqueKeysWithValues: pairs)
     }
 }

@@ -198,6 +198,12 @@ package struct Setting: Sendable {
         copy(source, &target)
     }
 
+    /// The values in `settings` by full name: one, or one per member of the setting's family.
+    func values(in settings: Settings) -> [String: [String]] {
+        let pairs = names(in: settings).map { ($0.name, texts(settings, chosenName: $0.chosenName)) }
+        return Dictionary(uniqueKeysWithValues: pairs)
+    }
+
     /// The setting's full names in `settings`: one, or one per member of its family.
     package func names(in settings: Settings) -> [(name: String, chosenName: String)] {
         guard hasChosenName else { return [(name, "")] }

@@ -1,3 +1,7 @@
+package import Fetch
+package import HTTP
+package import Media
+
 /// A single value as it is written in files, environment variables and flags.
 package protocol SettingScalar: Equatable, Sendable {
     static var kind: Setting.Kind { get }
@@ -125,7 +129,44 @@ package struct OptionPair: UnrangedScalar, SettingValue {
     package var settingText: String { "\(name)=\(value)" }
 }
 
-extension Settings.Server.ForwardedField: SettingValue {
+/// A value that its type parses.
+package protocol SettingPattern: UnrangedScalar, CustomStringConvertible {
+    init?(_ text: String)
+}
+
+extension SettingPattern {
+    package static var kind: Setting.Kind { .text }
+    package init?(settingText text: String) { self.init(text) }
+    package var settingText: String { description }
+}
+
+extension SourcePattern: SettingPattern {
+    package static var expectation: String { "a pattern such as *.example.com/media/" }
+}
+
+extension AddressException: SettingPattern {
+    package static var expectation: String { "an address, network or host" }
+}
+
+extension TranslationPrefix: SettingPattern {
+    package static var expectation: String { "an IPv6 prefix of 32, 40, 48, 56, 64 or 96 bits" }
+}
+
+extension ClientPattern: SettingPattern {
+    package static var expectation: String { "an address, a network or unix" }
+}
+
+extension SourceFormat: UnrangedScalar {
+    package static var kind: Setting.Kind { .choice(allCases.map(\.name)) }
+    package static var expectation: String { "one of " + allCases.map(\.name).joined(separator: ", ") }
+    package init?(settingText text: String) {
+        guard let format = Self.allCases.first(where: { $0.name == text }) else { return nil }
+        self = format
+    }
+    package var settingText: String { name }
+}
+
+extension ForwardedField: SettingChoice, SettingValue {
     package typealias Scalar = Self
 }
 

@@ -1,11 +1,25 @@
+package import Cache
+package import Cluster
+package import Fetch
+package import HTTP
+package import Media
+package import Sandbox
+
 /// The value of every setting. `Settings()` holds the defaults.
 ///
-/// This is a plain value: it knows no other target, and holds patterns, addresses and URLs as text. The composition root
-/// maps it to the configuration of each target. ``Setting/all`` has one row per property, with its meaning and its range.
-package struct Settings: Sendable, Equatable {
+/// A setting that is a property of a target's configuration is that property, so that its default is written in one place: in that
+/// configuration. The others, and those that become something else when the server is composed, such as a mount, are properties of the
+/// groups below. ``Setting/all`` has one row per setting, with its meaning, its range and the property that holds it.
+package struct Settings: Sendable {
+    package var http = HTTPServerConfiguration()
+    package var cache = CacheConfiguration()
+    package var fetch = FetchConfiguration()
+    package var limits = MediaLimits()
+    /// Only ``WorkerAllowance/cpu`` and ``WorkerAllowance/memory`` are settings.
+    package var allowance = WorkerAllowance()
+
     package var server = Server()
-    package var cache = Cache()
-    package var sources = Sources()
+    package var lifetimes = Lifetimes()
     package var signing = Signing()
     package var options = Options()
     /// Options by the name of their preset.
@@ -13,7 +27,6 @@ package struct Settings: Sendable, Equatable {
     package var rateLimit = RateLimit()
     package var transcode = Transcode()
     package var sandbox = Sandbox()
-    package var limits = Limits()
     /// Origins by the name of their mount.
     package var mounts: [String: Mount] = [:]
     package var store = Store()
@@ -31,40 +44,15 @@ package struct Settings: Sendable, Equatable {
 
     package init() {}
 
-    package struct Server: Sendable, Equatable {
-        package var host: String? = "127.0.0.1"
-        package var port = 8080
+    package struct Server: Sendable {
         package var portFile: String?
-        package var unixPath: String?
-        package var unixMode: String?
-        package var unixGroup: String?
-        package var threads: Int?
-        package var maxConnections = 8192
-        package var maxConnectionsPerClient = 256
-        package var headTimeout = Duration.seconds(10)
-        package var idleTimeout = Duration.seconds(75)
-        package var bodyTimeout = Duration.seconds(300)
-        package var responseTimeout = Duration.seconds(300)
         package var shutdownDelay = Duration.zero
-        package var drainTimeout = Duration.seconds(20)
-        package var trustedProxies: [String] = []
-        package var forwardedField = ForwardedField.xForwardedFor
         package var allowOrigin: String? = "*"
         package var publicURL: String?
-
-        /// The fields in which the trusted proxies report the client.
-        package enum ForwardedField: String, SettingChoice {
-            case xForwardedFor = "x-forwarded-for"
-            case forwarded
-        }
     }
 
-    package struct Cache: Sendable, Equatable {
-        package var dir = "var/cache"
-        package var maxBytes = ByteCount.gibibytes(10)
-        package var minFreeBytes = ByteCount.gibibytes(1)
-        package var freshFor = Duration.seconds(86_400)
-        package var staleFor = Duration.seconds(7 * 86_400)
+    /// How long sources and responses are fresh, beyond ``CacheConfiguration/freshFor``.
+    package struct Lifetimes: Sendable {
         package var goneGrace = Duration.seconds(600)
         package var obeyOrigin = true
         package var minFreshFor = Duration.seconds(60)
@@ -73,31 +61,17 @@ package struct Settings: Sendable, Equatable {
         package var cdnMaxAge: Duration?
     }
 
-    package struct Sources: Sendable, Equatable {
-        package var allow = ["*"]
-        package var allowPrivate: [String] = []
-        package var nat64Prefixes: [String] = []
-        package var ports = [80, 443, 8080, 8443].map { PortRange($0...$0) }
-        package var maxBytes = ByteCount.mebibytes(20)
-        package var connectTimeout = Duration.seconds(3)
-        package var timeout = Duration.seconds(10)
-        package var stallTimeout = Duration.seconds(10)
-        package var maxRedirects = 5
-        package var concurrency = 64
-        package var requireSignature: Bool?
-        package var loopName = "gifreel"
-        package var formats = Mount.Source.allCases
-    }
-
-    package struct Signing: Sendable, Equatable {
+    package struct Signing: Sendable {
         package var keys: [String] = []
         /// Keys by their names.
         package var named: [String: Key] = [:]
+        /// Nil requires signatures if there is a key.
+        package var isRequired: Bool?
 
         /// A key with a name, and the limits of its requests.
-        package struct Key: Sendable, Equatable {
+        package struct Key: Sendable {
             package var secret: String?
-            package var hosts: [String] = []
+            package var hosts: [SourcePattern] = []
             package var missesPerMinute = 0
             package var burst = 30
 
@@ -105,7 +79,7 @@ package struct Settings: Sendable, Equatable {
         }
     }
 
-    package struct Options: Sendable, Equatable {
+    package struct Options: Sendable {
         package var allow = Allow.any
 
         /// The options that unsigned requests may have.
@@ -115,7 +89,7 @@ package struct Settings: Sendable, Equatable {
         }
     }
 
-    package struct RateLimit: Sendable, Equatable {
+    package struct RateLimit: Sendable {
         package var missesPerMinute = 0
         package var burst = 30
         package var uploadsPerMinute = 0
@@ -123,7 +97,7 @@ package struct Settings: Sendable, Equatable {
         package var bytesPerMinute: ByteCount?
     }
 
-    package struct Transcode: Sendable, Equatable {
+    package struct Transcode: Sendable {
         package var workers: Int?
         package var queue = 64
         package var queueTimeout = Duration.seconds(20)
@@ -131,23 +105,11 @@ package struct Settings: Sendable, Equatable {
         package var queueBytes = ByteCount.gibibytes(1)
     }
 
-    package struct Sandbox: Sendable, Equatable {
+    package struct Sandbox: Sendable {
         package var require = true
     }
 
-    package struct Limits: Sendable, Equatable {
-        package var side = 4096
-        package var canvasPixels = 8_300_000
-        package var totalPixels = 1_000_000_000
-        package var pixelsPerByte = 1000
-        package var frames = 5000
-        package var duration = Duration.seconds(86_400)
-        package var clipDuration = Duration.seconds(60)
-        package var cpu = Duration.seconds(30)
-        package var memory = ByteCount.mebibytes(512)
-    }
-
-    package struct Renditions: Sendable, Equatable {
+    package struct Renditions: Sendable {
         package var av1 = AV1.onRequest
         package var av1After = 20
         package var undither = Undither.never
@@ -167,10 +129,10 @@ package struct Settings: Sendable, Equatable {
         }
     }
 
-    package struct Mount: Sendable, Equatable {
+    package struct Mount: Sendable {
         package var origin: String?
         package var allow: [String] = []
-        package var sources = [Source.gif]
+        package var sources = [SourceFormat.gif]
         package var negotiate = false
         package var onMiss = OnMiss.wait
         package var onError = OnError.problem
@@ -194,17 +156,6 @@ package struct Settings: Sendable, Equatable {
             package init() {}
         }
 
-        /// A format of sources.
-        package enum Source: String, SettingChoice {
-            case gif
-            case apng
-            case webp
-            case avif
-            case mp4
-            case mov
-            case webm
-        }
-
         /// What a mount that negotiates answers while a rendition is being produced.
         package enum OnMiss: String, SettingChoice {
             case wait
@@ -226,10 +177,10 @@ package struct Settings: Sendable, Equatable {
         }
     }
 
-    package struct Store: Sendable, Equatable {
+    package struct Store: Sendable {
         package var s3 = S3()
 
-        package struct S3: Sendable, Equatable {
+        package struct S3: Sendable {
             package var endpoint: String?
             package var bucket: String?
             package var region = "us-east-1"
@@ -244,27 +195,27 @@ package struct Settings: Sendable, Equatable {
         }
     }
 
-    package struct Cluster: Sendable, Equatable {
+    package struct Cluster: Sendable {
         package var redis: String?
         package var name = "gifreel"
         package var node: String?
         package var catchUp: Duration = .seconds(30)
-        package var alone: Duration = .seconds(600)
+        package var timings = ClusterTimings()
     }
 
-    package struct Pages: Sendable, Equatable {
+    package struct Pages: Sendable {
         package var home = true
     }
 
-    package struct Admin: Sendable, Equatable {
+    package struct Admin: Sendable {
         package var token: String?
     }
 
-    package struct Purge: Sendable, Equatable {
+    package struct Purge: Sendable {
         /// Requests that tell CDNs about purges, by their names.
         package var hooks: [String: Hook] = [:]
 
-        package struct Hook: Sendable, Equatable {
+        package struct Hook: Sendable {
             package var url: String?
             package var method = Method.post
             package var headers: [String] = []
@@ -290,32 +241,34 @@ package struct Settings: Sendable, Equatable {
         }
     }
 
-    package struct Prewarm: Sendable, Equatable {
+    package struct Prewarm: Sendable {
         package var concurrency: Int?
         package var maxURLs = 50_000
     }
 
-    package struct Async: Sendable, Equatable {
+    package struct Async: Sendable {
         package var maxStatuses = 4096
     }
 
-    package struct Webhooks: Sendable, Equatable {
-        package var allow: [String] = []
+    package struct Webhooks: Sendable {
+        package var allow: [SourcePattern] = []
         package var key: String?
     }
 
-    package struct Metrics: Sendable, Equatable {
-        package var allow = ["127.0.0.0/8", "::1", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7", "unix"]
+    package struct Metrics: Sendable {
+        package var allow = ClientList(
+            ["127.0.0.0/8", "::1", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7", "unix"]
+                .compactMap(ClientPattern.init))
     }
 
-    package struct Tracing: Sendable, Equatable {
+    package struct Tracing: Sendable {
         package var endpoint: String?
         package var headers: [String] = []
         package var sample = 100
         package var queue = 2048
     }
 
-    package struct Log: Sendable, Equatable {
+    package struct Log: Sendable {
         package var level = Level.info
         package var format = Format.text
         package var client = false
@@ -331,30 +284,37 @@ package struct Settings: Sendable, Equatable {
     }
 }
 
+extension Settings: Equatable {
+    /// Whether every setting has the same value in both.
+    package static func == (left: Settings, right: Settings) -> Bool {
+        Setting.all.allSatisfy { $0.values(in: left) == $0.values(in: right) }
+    }
+}
+
 extension Settings {
     /// Checks combinations of settings. The range of each single value is checked when it is read.
     ///
     /// - Throws: ``SettingsError`` for the first combination that cannot work.
     package func validate() throws(SettingsError) {
-        if server.host == nil && server.unixPath == nil {
+        if http.host == nil && http.unixPath == nil {
             throw SettingsError("server.host is empty and server.unix_path is not set; set one of them to listen on.")
         }
-        if let path = server.unixPath, path.utf8.count > 107 {
+        if let path = http.unixPath, path.utf8.count > 107 {
             throw SettingsError("server.unix_path has \(path.utf8.count) bytes; a Unix socket's path has at most 107.")
         }
-        if let mode = server.unixMode, UInt32(mode, radix: 8).map({ $0 > 0o777 }) ?? true {
-            throw SettingsError("server.unix_mode is “\(mode)”; it must be an octal number from 0 to 0777.")
-        }
-        if cache.minFreshFor > cache.maxFreshFor {
+        if lifetimes.minFreshFor > lifetimes.maxFreshFor {
             throw SettingsError(
-                "cache.min_fresh_for (\(cache.minFreshFor.settingText)) is longer than cache.max_fresh_for "
-                    + "(\(cache.maxFreshFor.settingText)); it must not be.")
+                "cache.min_fresh_for (\(lifetimes.minFreshFor.settingText)) is longer than cache.max_fresh_for "
+                    + "(\(lifetimes.maxFreshFor.settingText)); it must not be.")
         }
-        if sources.formats.isEmpty {
+        if limits.formats.isEmpty {
             throw SettingsError("sources.formats is empty; it must name at least one format.")
         }
-        if sources.ports.isEmpty {
+        if fetch.ports.ranges.isEmpty {
             throw SettingsError("sources.ports is empty; it must name at least one port.")
+        }
+        if !FetchConfiguration.isLoopName(fetch.loopName) {
+            throw .wrongValue("sources.loop_name", fetch.loopName, "one word of printable ASCII without comma and semicolon")
         }
         for (name, key) in signing.named.sorted(by: { $0.key < $1.key }) where key.secret == nil {
             throw SettingsError("signing.keys.\(name).secret is missing; a key needs a secret.")
@@ -363,7 +323,7 @@ extension Settings {
             throw SettingsError(
                 "webhooks.allow names receivers but webhooks.key is not set; set a key or remove webhooks.allow.")
         }
-        try requireKeys("sources.require_signature", sources.requireSignature)
+        try requireKeys("sources.require_signature", signing.isRequired)
         for (name, mount) in mounts.sorted(by: { $0.key < $1.key }) {
             if mount.origin == nil { throw SettingsError("mounts.\(name).origin is missing; a mount needs an origin.") }
             try requireKeys("mounts.\(name).require_signature", mount.requireSignature)

@@ -1,3 +1,10 @@
+internal import Cache
+internal import Cluster
+internal import Fetch
+internal import HTTP
+internal import Media
+internal import Sandbox
+
 extension Setting {
     /// Every setting. The reader, `config/gifreel.yaml`, `docs/configuration.md`, the manual page and the reload plan derive
     /// from these rows.
@@ -12,57 +19,57 @@ extension Setting {
 
     private static let server = [
         Setting(
-            "server.host", \.server.host, .restart,
+            "server.host", \.http.host, .restart,
             "Address or host name to listen on. 0.0.0.0 or :: listens on all addresses; empty listens on unix_path only."),
         Setting(
-            "server.port", \.server.port, in: 0...65535, .restart,
+            "server.port", \.http.port, in: 0...65535, .restart,
             "TCP port to listen on. 0 selects a free port, which the first log line and port_file report."),
         Setting(
             "server.port_file", \.server.portFile, .restart, example: "var/port",
             "File that the server writes its TCP port to once it listens."),
         Setting(
-            "server.unix_path", \.server.unixPath, .restart, example: "var/gifreel.sock",
+            "server.unix_path", \.http.unixPath, .restart, example: "var/gifreel.sock",
             "Path of a Unix socket to listen on in addition to TCP; at most 107 bytes."),
         Setting(
-            "server.unix_mode", \.server.unixMode, .restart, whenUnset: "0777 less the umask", example: "0660",
+            "server.unix_mode", \.http.unixMode.permissionBits, .restart, whenUnset: "0777 less the umask", example: "0660",
             "Permission bits of unix_path, in octal. Connecting needs write permission."),
         Setting(
-            "server.unix_group", \.server.unixGroup, .restart, whenUnset: "the group of the process", example: "www-data",
+            "server.unix_group", \.http.unixGroup, .restart, whenUnset: "the group of the process", example: "www-data",
             "Group of unix_path, by name or number."),
         Setting(
-            "server.threads", \.server.threads, in: 1...256, .restart, whenUnset: "one per processor", example: "2",
+            "server.threads", \.http.threads, in: 1...256, .restart, whenUnset: "one per processor", example: "2",
             "Number of I/O threads."),
         Setting(
-            "server.max_connections", \.server.maxConnections, in: 1...1_000_000, unit: "connections", .restart,
+            "server.max_connections", \.http.maxConnections, in: 1...1_000_000, unit: "connections", .restart,
             "Connections open at the same time. At the limit the server closes idle ones, then stops accepting."),
         Setting(
-            "server.max_connections_per_client", \.server.maxConnectionsPerClient, in: 1...1_000_000, unit: "connections",
+            "server.max_connections_per_client", \.http.maxConnectionsPerClient, in: 1...1_000_000, unit: "connections",
             .restart,
             "Connections that one client (an IPv4 address or IPv6 /64) may have open. Trusted proxies have no such limit."),
         Setting(
-            "server.head_timeout", \.server.headTimeout, in: millisecond...day, .restart,
+            "server.head_timeout", \.http.headTimeout, in: millisecond...day, .restart,
             "Time within which the head of a request must arrive."),
         Setting(
-            "server.idle_timeout", \.server.idleTimeout, in: millisecond...day, .restart,
+            "server.idle_timeout", \.http.idleTimeout, in: millisecond...day, .restart,
             "Time after which an idle connection between two requests is closed."),
         Setting(
-            "server.body_timeout", \.server.bodyTimeout, in: millisecond...day, .restart,
+            "server.body_timeout", \.http.bodyTimeout, in: millisecond...day, .restart,
             "Time within which the whole body of an upload must arrive."),
         Setting(
-            "server.response_timeout", \.server.responseTimeout, in: millisecond...day, .restart,
+            "server.response_timeout", \.http.responseTimeout, in: millisecond...day, .restart,
             "Time within which a client must receive a response, plus a second per 16 KiB. A slower client is disconnected."),
         Setting(
             "server.shutdown_delay", \.server.shutdownDelay, in: .zero...day, .live,
             "Time after SIGTERM during which /readyz is 503 and connections are still accepted, before draining starts."),
         Setting(
-            "server.drain_timeout", \.server.drainTimeout, in: .zero...day, .restart,
+            "server.drain_timeout", \.http.drainTimeout, in: .zero...day, .restart,
             "Time that requests in progress have to finish after SIGTERM."),
         Setting(
-            "server.trusted_proxies", \.server.trustedProxies, .restart, example: "10.0.0.0/8",
+            "server.trusted_proxies", \.http.trustedProxies.patterns, .restart, example: "10.0.0.0/8",
             "Addresses, networks or unix (the Unix socket) of proxies that report clients in the field that forwarded_field names."
         ),
         Setting(
-            "server.forwarded_field", \.server.forwardedField, .restart,
+            "server.forwarded_field", \.http.forwardedField, .restart,
             "Field that the trusted proxies write, the only one that is read. x-forwarded-for includes X-Forwarded-Proto."),
         Setting(
             "server.allow_origin", \.server.allowOrigin, .live,
@@ -75,37 +82,37 @@ extension Setting {
 
     private static let cache = [
         Setting(
-            "cache.dir", \.cache.dir, .restart,
+            "cache.dir", \.cache.directory, .restart,
             "Directory of the cache. Each server needs its own directory."),
         Setting(
-            "cache.max_bytes", \.cache.maxBytes, in: .mebibytes(1) ... .tebibytes(1 << 20), .restart,
+            "cache.max_bytes", \.cache.maxBytes.byteCount, in: .mebibytes(1) ... .tebibytes(1 << 20), .restart,
             "Size of the cache. Renditions that are not requested are evicted first."),
         Setting(
-            "cache.min_free_bytes", \.cache.minFreeBytes, in: .zero ... .tebibytes(1 << 20), .restart,
+            "cache.min_free_bytes", \.cache.minFreeBytes.byteCount, in: .zero ... .tebibytes(1 << 20), .restart,
             "Free space to leave on the file system. Below it, renditions are evicted and new ones are not stored."),
         Setting(
-            "cache.fresh_for", \.cache.freshFor, inWholeSeconds: .zero...decade, .restart,
+            "cache.fresh_for", \.cache.freshFor.wholeSeconds, inWholeSeconds: .zero...decade, .restart,
             "Time after which the server asks the origin again whether a source has changed."),
         Setting(
-            "cache.stale_for", \.cache.staleFor, inWholeSeconds: .zero...decade, .restart,
+            "cache.stale_for", \.cache.staleFor.wholeSeconds, inWholeSeconds: .zero...decade, .restart,
             "Time after that in which a stale rendition may be served while the origin is asked or does not respond."),
         Setting(
-            "cache.gone_grace", \.cache.goneGrace, inWholeSeconds: .zero...decade, .live,
+            "cache.gone_grace", \.lifetimes.goneGrace, inWholeSeconds: .zero...decade, .live,
             "Time after the first 404 of an origin in which stale renditions of the source are still served."),
         Setting(
-            "cache.obey_origin", \.cache.obeyOrigin, .live,
+            "cache.obey_origin", \.lifetimes.obeyOrigin, .live,
             "Whether Cache-Control and Expires of the origin override fresh_for, within the two limits below."),
         Setting(
-            "cache.min_fresh_for", \.cache.minFreshFor, inWholeSeconds: .zero...decade, .live,
+            "cache.min_fresh_for", \.lifetimes.minFreshFor, inWholeSeconds: .zero...decade, .live,
             "Lower limit for the lifetime that an origin sets."),
         Setting(
-            "cache.max_fresh_for", \.cache.maxFreshFor, inWholeSeconds: .zero...decade, .live,
+            "cache.max_fresh_for", \.lifetimes.maxFreshFor, inWholeSeconds: .zero...decade, .live,
             "Upper limit for the lifetime that an origin sets."),
         Setting(
-            "cache.max_age", \.cache.maxAge, inWholeSeconds: .zero...decade, .live,
+            "cache.max_age", \.lifetimes.maxAge, inWholeSeconds: .zero...decade, .live,
             "max-age of Cache-Control in responses; shorter where the source is fresh for less."),
         Setting(
-            "cache.cdn_max_age", \.cache.cdnMaxAge, inWholeSeconds: .zero...decade, .live, whenUnset: "no fields for CDNs",
+            "cache.cdn_max_age", \.lifetimes.cdnMaxAge, inWholeSeconds: .zero...decade, .live, whenUnset: "no fields for CDNs",
             example: "7d",
             "max-age of CDN-Cache-Control. With it, responses also have Cache-Tag and Surrogate-Key, by which a CDN purges a source."
         ),
@@ -113,45 +120,45 @@ extension Setting {
 
     private static let sources = [
         Setting(
-            "sources.allow", \.sources.allow, .live,
+            "sources.allow", \.fetch.allow, .live,
             "Patterns of the sources that may be fetched, such as *.example.com or https://cdn.example.com/gifs/."),
         Setting(
-            "sources.allow_private", \.sources.allowPrivate, .live, example: "127.0.0.1, 10.0.0.0/8",
+            "sources.allow_private", \.fetch.allowPrivate, .live, example: "127.0.0.1, 10.0.0.0/8",
             "Addresses, networks or hosts that may be fetched from although they are private, at the ports below."),
         Setting(
-            "sources.nat64_prefixes", \.sources.nat64Prefixes, .live, example: "64:ff9b::/96",
+            "sources.nat64_prefixes", \.fetch.translationPrefixes, .live, example: "64:ff9b::/96",
             "NAT64 prefixes of this network (RFC 6052). The server checks the IPv4 address inside an address with one of them."),
         Setting(
-            "sources.ports", \.sources.ports, .live,
+            "sources.ports", \.fetch.ports.list, .live,
             "Ports, or ranges of ports such as 8000-8999, that may be connected to."),
         Setting(
-            "sources.max_bytes", \.sources.maxBytes, in: .bytes(64) ... .gibibytes(2), .live,
+            "sources.max_bytes", \.fetch.maxBytes.byteCount, in: .bytes(64) ... .gibibytes(2), .live,
             "Size of the largest source, fetched or uploaded."),
         Setting(
-            "sources.formats", \.sources.formats, .live,
+            "sources.formats", \.limits.formats.list, .live,
             "Formats of the sources that are converted: gif, apng, webp, avif (image sequences) and the videos mp4, mov and webm."
         ),
         Setting(
-            "sources.connect_timeout", \.sources.connectTimeout, in: millisecond...day, .live,
+            "sources.connect_timeout", \.fetch.connectTimeout, in: millisecond...day, .live,
             "Time for the DNS lookup, the connection and the TLS handshake together."),
         Setting(
-            "sources.timeout", \.sources.timeout, in: millisecond...day, .live,
+            "sources.timeout", \.fetch.timeout, in: millisecond...day, .live,
             "Time for a whole fetch, redirects included."),
         Setting(
-            "sources.stall_timeout", \.sources.stallTimeout, in: millisecond...day, .live,
+            "sources.stall_timeout", \.fetch.stallTimeout, in: millisecond...day, .live,
             "Time for which a response may be slower than 1000 bytes per second."),
         Setting(
-            "sources.max_redirects", \.sources.maxRedirects, in: 0...50, .live,
+            "sources.max_redirects", \.fetch.maxRedirects, in: 0...50, .live,
             "Redirects that a fetch follows. Each target is checked like the first URL."),
         Setting(
-            "sources.concurrency", \.sources.concurrency, in: 1...4096, unit: "fetches", .live,
+            "sources.concurrency", \.fetch.concurrency, in: 1...4096, unit: "fetches", .live,
             "Fetches that run at the same time."),
         Setting(
-            "sources.require_signature", \.sources.requireSignature, .live,
+            "sources.require_signature", \.signing.isRequired, .live,
             whenUnset: "true if signing.keys holds a key", example: "true",
             "Whether requests must be signed. false accepts unsigned requests while clients are changed over."),
         Setting(
-            "sources.loop_name", \.sources.loopName, .live,
+            "sources.loop_name", \.fetch.loopName, .live,
             "Name of this server in CDN-Loop. Requests that carry it are loops and are refused."),
     ]
 
@@ -250,16 +257,16 @@ extension Setting {
             "limits.frames", \.limits.frames, in: 1...1_000_000, unit: "frames", .live,
             "Number of frames."),
         Setting(
-            "limits.duration", \.limits.duration, in: .milliseconds(10)...decade, .live,
+            "limits.duration", \.limits.duration.centiseconds, in: .milliseconds(10)...decade, .live,
             "Sum of all delays. Many GIFs end with a delay of 655.35 s, which means that the animation stops there."),
         Setting(
-            "limits.clip_duration", \.limits.clipDuration, in: .milliseconds(10)...day, .live,
+            "limits.clip_duration", \.limits.clipDuration.centiseconds, in: .milliseconds(10)...day, .live,
             "Duration of a source that is a video: an MP4, QuickTime file or WebM."),
         Setting(
-            "limits.cpu", \.limits.cpu, inWholeSeconds: .seconds(1)...day, .live,
+            "limits.cpu", \.allowance.cpu.wholeSeconds, inWholeSeconds: .seconds(1)...day, .live,
             "Processor time of one conversion; one to AV1, AVIF, awebp or WebM may use three times as much."),
         Setting(
-            "limits.memory", \.limits.memory, in: .mebibytes(64) ... .tebibytes(1), .live,
+            "limits.memory", \.allowance.memory.byteCount, in: .mebibytes(64) ... .tebibytes(1), .live,
             "Memory of one conversion; one to WebM or awebp may use one and a half times as much."),
     ]
 
@@ -394,7 +401,7 @@ extension Setting {
             "cluster.catch_up", \.cluster.catchUp, in: .zero...hour, .restart,
             "Time after a start in which /readyz is 503 until this node has applied the purges that it missed."),
         Setting(
-            "cluster.alone", \.cluster.alone, in: .seconds(1)...decade, .restart,
+            "cluster.alone", \.cluster.timings.aloneLimit, in: .seconds(1)...decade, .restart,
             "Time without the server after which the origin is asked again before a rendition is used, if it answers."),
     ]
 
@@ -459,7 +466,7 @@ extension Setting {
 
     private static let metrics = [
         Setting(
-            "metrics.allow", \.metrics.allow, .live,
+            "metrics.allow", \.metrics.allow.patterns, .live,
             "Addresses, networks or unix (the Unix socket) that may read /metrics without the admin token.")
     ]
 
@@ -488,7 +495,7 @@ extension Setting {
             "log.format", \.log.format, .restart,
             "Format of the log."),
         Setting(
-            "log.client", \.log.client, .restart,
+            "log.client", \.http.recordsClientFields, .restart,
             "Whether the access log has Referer and User-Agent of requests."),
     ]
 }

@@ -37,17 +37,15 @@ package final class SharedStore: Sendable {
     ///   - time: The circuit breaker uses its monotonic clock. Its wall clock is compared with the times of renditions.
     ///   - holdsPuts: Whether renditions that a former process queued are sent only after ``releasePuts()``.
     ///   - report: Called for each change of state that deserves a line in the log, on any thread. Must not block.
-    /// - Throws: ``StoreConfigurationError`` for a setting that cannot work; ``StoreError`` if the outbox cannot be used or the machine
-    ///   lacks a resource.
+    /// - Throws: ``StoreError`` if the outbox cannot be used or the machine lacks a resource.
     package init(
         _ configuration: SharedStoreConfiguration, ledger: Ledger? = nil, time: TimeSource = .system,
         holdsPuts: Bool = false,
         report: @escaping @Sendable (StoreEvent) -> Void
     ) throws {
-        try configuration.validate()
         self.configuration = configuration
         self.time = time
-        keys = try KeySpace(prefix: configuration.prefix)
+        keys = configuration.keys
         let settings = configuration.outbox
         let outbox = try ledger.map { ledger in
             try Outbox(

@@ -96,3 +96,9 @@ package final class Semaphore: Sendable {
         sem_post(handle)
     }
 }
+
+/// The machine's processors.
+package enum Processors {
+    /// The number of processors online, at least one.
+    package static var available: Int { max(1, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN)))) }
+}

@@ -75,7 +75,7 @@ package final class WebHandler: HTTPHandler {
         case draining
     }
 
-    package let crossOrigin: CrossOrigin
+    private let crossOrigin: CrossOrigin
     private let parser: RouteParser
     private let access: AccessControl
     private let hits: HitResponder
@@ -147,6 +147,11 @@ package final class WebHandler: HTTPHandler {
         if let hit = hits.response(to: request) { return .now(hit) }
         if request.method == .options { return .now(crossOrigin.preflight(allow: methods(of: request.target))) }
         return route(request)
+    }
+
+    /// A problem document, as for errors of the handler.
+    package func response(to error: HTTPProtocolError) -> HTTPResponse {
+        crossOrigin.applied(to: ProblemDocument.response(Problem(error.status, error.code, error.sentence)))
     }
 
     /// The response to a client that has received too many bytes. Routes of operators stay open to it, and so do requests whose

@@ -1,3 +1,4 @@
+package import Cache
 package import Fetch
 package import HTTP
 package import Renditions
@@ -22,35 +23,46 @@ package struct WebPolicy: Sendable {
     package var uploadLimit: RateLimit?
     /// Bytes of responses per client; nil for no limit.
     package var byteLimit: RateLimit?
-    /// The rules for source URLs. By default they allow all hosts with public addresses and the usual ports.
-    package var sources = FetchConfiguration().sourcePolicy
+    /// The rules for source URLs.
+    package var sources: SourcePolicy
     /// This service's name in `CDN-Loop`.
-    package var loopName = "gifreel"
+    package var loopName: String
     /// The token of admin requests; nil disables the admin interface.
     package var adminToken: String?
     /// Clients that may read `/metrics` without the admin token.
     package var metricsReaders = ClientList()
     /// Seconds of `max-age` in `Cache-Control`.
-    package var maxAge = 86_400
+    package var maxAge: Int
     /// Seconds of `max-age` in `CDN-Cache-Control`; nil sends no fields for CDNs.
     package var cdnMaxAge: Int?
     /// Seconds of `stale-while-revalidate` and `stale-if-error` in `Cache-Control`.
-    package var staleFor: Int64 = 7 * 86_400
+    package var staleFor: Int64
     /// `Access-Control-Allow-Origin`; nil sends none.
-    package var allowOrigin: String? = "*"
+    package var allowOrigin: String?
     /// The address at which clients reach the server, without a trailing slash; nil uses that of the request.
     package var publicURL: String?
     /// Whether `/` serves the home page.
-    package var hasHomePage = true
+    package var hasHomePage = false
     /// Renditions in AV1 that are not requested by name, the videos of player pages and the image sequences of negotiation, are
     /// produced in the background after this number of responses with what the client gets instead; nil produces none in the
     /// background.
     package var av1After: Int?
     /// The size limit of an uploaded GIF, in bytes.
-    package var maxUploadBytes = 20 << 20
+    package var maxUploadBytes: Int
 
-    package init(version: String) {
+    /// A policy without mounts, keys and limits.
+    ///
+    /// - Parameters:
+    ///   - fetch: The rules and the size limit of fetched sources, which are those of uploads and of URLs in requests too.
+    ///   - cache: How long stale renditions are served.
+    ///   - maxAge: Seconds of `max-age`.
+    package init(version: String, fetch: FetchConfiguration, cache: CacheConfiguration, maxAge: Int) {
         self.version = version
+        self.maxAge = maxAge
+        sources = fetch.sourcePolicy
+        loopName = fetch.loopName
+        maxUploadBytes = fetch.maxBytes
+        staleFor = cache.staleFor
     }
 }
 

@@ -1,3 +1,6 @@
+import HTTP
+import Fetch
+import Cache
 import Foundation
 import Glibc
 import Logging
@@ -32,12 +35,12 @@ extension OperationsTests {
                 ])
                 directory = FileManager.default.temporaryDirectory.appendingPathComponent("gifreel-\(UUID().uuidString)")
                 var settings = Settings()
-                settings.server.port = 0
-                settings.cache.dir = directory.path
-                settings.cache.minFreeBytes = .zero
+                settings.http.port = 0
+                settings.cache.directory = directory.path
+                settings.cache.minFreeBytes = 0
                 settings.transcode.workers = 2
-                settings.sources.allowPrivate = ["127.0.0.1"]
-                settings.sources.ports = [try #require(PortRange(settingText: "1-65535"))]
+                settings.fetch.allowPrivate = [try #require(AddressException("127.0.0.1"))]
+                settings.fetch.ports = PortSet([1...65_535])
                 settings.mounts["m"] = Settings.Mount()
                 settings.mounts["m"]?.origin = origin.url("/m/")
                 base = settings
@@ -199,7 +202,7 @@ extension OperationsTests {
                 base.signing.named["m"] = Settings.Signing.Key()
                 base.signing.named["m"]?.secret = "a secret"
                 base.signing.named["m"]?.missesPerMinute = 5
-                base.sources.requireSignature = false
+                base.signing.isRequired = false
             }
             if setting.name.hasPrefix("purge.hooks.*.") {
                 base.purge.hooks["m"] = Settings.Purge.Hook()
@@ -243,7 +246,7 @@ extension OperationsTests {
             let target = "/mp4/http://localhost:\(server.origin.port)/a.gif"
             var settings = server.base
             for (name, status) in [("localhost", 200), ("other.test", 403)] {
-                settings.sources.allowPrivate = [name]
+                settings.fetch.allowPrivate = [try #require(AddressException(name))]
                 try server.apply(settings)
                 for _ in 0..<3 { #expect(try server.get(target).status == status) }
             }

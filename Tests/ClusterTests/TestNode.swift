@@ -25,7 +25,7 @@ final class TestNode: Sendable {
             folder ?? FileManager.default.temporaryDirectory.appendingPathComponent("gifreel-node-\(UUID().uuidString)")
         ownsFolder = folder == nil
         try FileManager.default.createDirectory(at: self.folder, withIntermediateDirectories: true)
-        let configuration = try ClusterConfiguration(address: address, name: "test", node: name)
+        let configuration = try ClusterConfiguration(address: address, name: "test", node: name, timings: timings)
         let (record, disk) = (TestNodeRecord(), try TestDisk(self.folder.path, volatile: volatile))
         self.record = record
         self.disk = disk
@@ -36,7 +36,7 @@ final class TestNode: Sendable {
                     record.add(scope, time)
                     return disk.commit(place, scope) ? PurgeCounts(purged: 1, bytes: 100) : nil
                 }, revalidateEverything: { record.revalidated($0) }, record: { disk.commit($0, nil) }),
-            timings: timings, onEvent: { record.add($0) }, onPrewarm: { record.signalled() })
+            onEvent: { record.add($0) }, onPrewarm: { record.signalled() })
         cluster.start { record.addLate($0) }
     }
 

@@ -3,7 +3,7 @@ import Testing
 @testable import Sandbox
 
 @Suite("The allowance of a job grows with its expected cost") struct AllowanceTests {
-    private let allowance = WorkerJob.Allowance(cpu: 30, memory: 512 << 20, output: 256 << 20, wall: 45)
+    private let allowance = WorkerAllowance(cpu: 30, memory: 512 << 20, output: 256 << 20, wall: 45)
 
     @Test func aCostMultipliesProcessorAndWallClockTime() {
         let scaled = allowance.times(3)
@@ -26,7 +26,7 @@ import Testing
 
     @Test func theLongestSettingsDoNotOverflow() {
         let day = 86_400
-        let scaled = WorkerJob.Allowance(cpu: day).times(100)
+        let scaled = WorkerAllowance(cpu: day).times(100)
         #expect(scaled.cpu == 100 * day && scaled.wall == 200 * day)
     }
 }

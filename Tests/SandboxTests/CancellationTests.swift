@@ -11,7 +11,7 @@ import Testing
 extension SerialTests {
     @Suite("Cancelled jobs end, and jobs survive the loss of their zygote", .timeLimit(.minutes(10))) struct CancellationTests {
         private func pool(_ zygote: Zygote, workers: Int = 1) -> WorkerPool {
-            WorkerPool(zygote: zygote, configuration: WorkerPoolConfiguration(workers: workers, threadsAlone: 1))
+            WorkerPool(zygote: zygote, configuration: WorkerPoolConfiguration(workers: workers, queue: 64, threadsAlone: 1))
         }
 
         private func run(_ pool: WorkerPool, _ gif: [UInt8], fault: WorkerFault? = nil) async throws -> SandboxError? {

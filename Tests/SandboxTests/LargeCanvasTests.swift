@@ -31,7 +31,7 @@ extension SerialTests {
             let input = try SandboxFixture.input(Self.gif)
             let job = WorkerJob(
                 transcoder: transcoder,
-                allowance: WorkerJob.Allowance(cpu: 120).times(output.cost(options), memory: output.traits.memory))
+                allowance: WorkerAllowance(cpu: 120).times(output.cost(options), memory: output.traits.memory))
             let result = try JobSupervisor(zygote: zygote).run(job, input: input, output: try SandboxFixture.output()).result
             #expect(result.frames > 0 && result.sourceWidth == 3840, "\(output)")
         }

@@ -41,7 +41,7 @@ enum SandboxFixture {
     static func job(cpu: Int = 30, memory: Int = 512 << 20, output: Int = 1 << 30, wall: Int? = nil) -> WorkerJob {
         WorkerJob(
             transcoder: Transcoder(limits: MediaLimits(totalPixels: 1 << 40)),
-            allowance: WorkerJob.Allowance(cpu: cpu, memory: memory, output: output, wall: wall))
+            allowance: WorkerAllowance(cpu: cpu, memory: memory, output: output, wall: wall))
     }
 
     /// A small GIF that keeps an encoder busy for many seconds: a dot that blinks on a large canvas.

@@ -43,7 +43,7 @@ import Testing
                     side: number(), canvasPixels: number(), totalPixels: number(), pixelsPerByte: number(), frames: number(),
                     duration: number(), clipDuration: number(), formats: SourceFormats(rawValue: UInt16(byte()))),
                 threads: number()),
-            allowance: WorkerJob.Allowance(cpu: number(), memory: number(), output: number(), wall: number()),
+            allowance: WorkerAllowance(cpu: number(), memory: number(), output: number(), wall: number()),
             fault: Bool.random(using: &numbers) ? WorkerFault.allCases.randomElement(using: &numbers) : nil)
         job.taskLimit = number()
         return job

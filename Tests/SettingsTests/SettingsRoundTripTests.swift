@@ -1,3 +1,4 @@
+import Fetch
 import TestSupport
 import Testing
 
@@ -28,6 +29,13 @@ import Testing
             switch setting.name {
             case "server.unix_mode": return ["0660", "777", "0"].randomElement(using: &numbers)
             case "sources.ports": return ["80", "8000-8999", "1-65535,7"].randomElement(using: &numbers)
+            case "sources.nat64_prefixes":
+                return ["64:ff9b::/96", "64:ff9b:1::/48,64:ff9b::/96"].randomElement(using: &numbers)
+            case "server.trusted_proxies", "metrics.allow", "sources.allow_private":
+                return ["10.0.0.0/8", "::1,10.0.0.1", "127.0.0.1"].randomElement(using: &numbers)
+            case "sources.allow", "webhooks.allow", "signing.keys.*.hosts":
+                return ["*", "*.a.test/x/,https://b.test", "a.test:81/b*"].randomElement(using: &numbers)
+            case "sources.loop_name": return ["a", "b-c", "{a}"].randomElement(using: &numbers)
             default: break
             }
             let items = (0..<(setting.shape == .list ? 3 : 1)).compactMap { _ in Self.texts.randomElement(using: &numbers) }
@@ -77,7 +85,9 @@ import Testing
             "signing.keys.blog.misses_per_minute=5",
         ]
         let settings = try SettingsReader.read(file: nil, environment: [:], flags: flags).settings
-        #expect(settings.signing.keys == ["plain"] && settings.signing.named["blog"]?.hosts == ["a.test", "b.test"])
+        #expect(
+            settings.signing.keys == ["plain"]
+                && settings.signing.named["blog"]?.hosts.map(\.description) == ["a.test", "b.test"])
         #expect(settings.lines.contains("signing.keys.blog.secret: ***"))
         let directory = try ScratchDirectory()
         let list = try directory.write(
@@ -150,7 +160,7 @@ import Testing
         for mode in ["1000", "8", "rw", "-1"] {
             #expect(
                 message(["server.unix_mode=\(mode)"])
-                    == "server.unix_mode is “\(mode)”; it must be an octal number from 0 to 0777.")
+                    == "server.unix_mode (--set) is “\(mode)”; it must be an octal number from 0 to 0777.")
         }
     }
 

@@ -19,8 +19,10 @@ import Testing
 
     private func store(_ origin: LoopbackOrigin) throws -> SharedStore {
         let endpoint = try S3Endpoint(url: "http://127.0.0.1:\(origin.port)", region: "us-east-1", usesPathStyle: true)
-        return try SharedStore(
-            SharedStoreConfiguration(bucket: S3Bucket(endpoint: endpoint, name: "b", keys: .none)), report: { _ in })
+        let configuration = try SharedStoreConfiguration(
+            bucket: S3Bucket(endpoint: endpoint, name: "b", keys: .none), prefix: "", timeout: .seconds(10),
+            lookupTimeout: .milliseconds(250), outbox: OutboxConfiguration(directory: "outbox", maxBytes: 1 << 30))
+        return try SharedStore(configuration, report: { _ in })
     }
 
     private func answer(_ status: String, _ fields: [String] = [], code: String, _ more: String = "") -> LoopbackAnswer {

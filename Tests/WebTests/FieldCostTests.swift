@@ -43,7 +43,8 @@ import Testing
         async throws
     {
         let gif = GIFBuilder.animation(frames: 2)
-        let proxies = try TrustedProxies(["10.0.0.0/8", "1.2.3.4"], field)
+        let entries = try ["10.0.0.0/8", "1.2.3.4"].map { try #require(ClientPattern($0)) }
+        let proxies = TrustedProxies(ClientList(entries), field)
         try await WebFixture.run(["/a.gif": { _ in .ok(gif) }]) {
             $0.policy.adminToken = "secret"
             var mount = Mount(origin: try SourceURL("http://a.test/"))

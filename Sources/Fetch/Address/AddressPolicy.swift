@@ -92,7 +92,9 @@ package struct AddressException: Hashable, Sendable, CustomStringConvertible {
 }
 
 /// A prefix that the NAT64 of this network translates: its addresses carry an IPv4 address (RFC 6052).
-package struct TranslationPrefix: Hashable, Sendable {
+package struct TranslationPrefix: Hashable, Sendable, CustomStringConvertible {
+    /// The prefix as it was written.
+    package let description: String
     private let range: AddressRange
 
     /// Parses an IPv6 block of one of the lengths in RFC 6052 section 2.2: 32, 40, 48, 56, 64 or 96.
@@ -100,6 +102,7 @@ package struct TranslationPrefix: Hashable, Sendable {
         guard let range = AddressRange(text), case .v6 = range.base, Self.lengths.contains(range.prefixLength) else {
             return nil
         }
+        description = text
         self.range = range
     }
 

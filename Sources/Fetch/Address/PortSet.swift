@@ -1,6 +1,6 @@
 /// A set of TCP ports, given as single ports and ranges.
 package struct PortSet: Hashable, Sendable, ExpressibleByArrayLiteral {
-    private var ranges: [ClosedRange<Int>]
+    package var ranges: [ClosedRange<Int>]
 
     package init(_ ranges: [ClosedRange<Int>]) {
         self.ranges = ranges
@@ -8,11 +8,6 @@ package struct PortSet: Hashable, Sendable, ExpressibleByArrayLiteral {
 
     package init(arrayLiteral ports: Int...) {
         ranges = ports.map { $0...$0 }
-    }
-
-    /// Whether the set is not empty and holds only numbers from 1 to 65535.
-    package var isValid: Bool {
-        !ranges.isEmpty && ranges.allSatisfy { (1...65_535).contains($0.lowerBound) && $0.upperBound <= 65_535 }
     }
 
     package func contains(_ port: Int) -> Bool {

@@ -1,6 +1,6 @@
 /// The reasons for which the engine itself refuses a request, before or without the handler.
 ///
-/// Each has a status, a stable code for problem documents and a public sentence. ``HTTPServerConfiguration/errorResponse`` creates
+/// Each has a status, a stable code for problem documents and a public sentence. ``HTTPHandler/response(to:)`` creates
 /// the response.
 package enum HTTPProtocolError: Error, Sendable, Hashable, CaseIterable {
     case malformedRequestLine, malformedTarget, malformedField, bareLineFeed

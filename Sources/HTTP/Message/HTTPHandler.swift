@@ -5,6 +5,18 @@ package protocol HTTPHandler: Sendable {
     /// Called on loop threads, for several connections at the same time. It must not block: work that waits belongs in
     /// ``HTTPReply/later(_:)``. The request is a view of the read buffer and ends with the call.
     func respond(to request: borrowing HTTPRequest) -> HTTPReply
+
+    /// Creates the response to a request that the server itself refuses. Its status becomes that of the error.
+    ///
+    /// Called on loop threads; must not block.
+    func response(to error: HTTPProtocolError) -> HTTPResponse
+}
+
+extension HTTPHandler {
+    /// The error's sentence as text.
+    package func response(to error: HTTPProtocolError) -> HTTPResponse {
+        HTTPResponse(status: error.status, contentType: "text/plain; charset=utf-8", text: error.sentence + "\n")
+    }
 }
 
 /// A handler's decision about a request.

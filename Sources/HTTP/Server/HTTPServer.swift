@@ -28,11 +28,8 @@ package final class HTTPServer: Sendable {
     /// A server that does not listen yet.
     ///
     /// - Parameter observer: Receives finished requests. Without an observer nothing is recorded.
-    /// - Throws: ``HTTPServerError/invalidSetting(name:problem:)``.
-    package init(
-        configuration: HTTPServerConfiguration, handler: any HTTPHandler, observer: (any HTTPObserver)? = nil
-    ) throws(HTTPServerError) {
-        settings = try LoopSettings(configuration, handler: handler)
+    package init(configuration: HTTPServerConfiguration, handler: any HTTPHandler, observer: (any HTTPObserver)? = nil) {
+        settings = LoopSettings(configuration, handler: handler)
         self.configuration = configuration
         self.observer = observer
     }
@@ -79,24 +76,25 @@ package final class HTTPServer: Sendable {
 
     /// The listeners of each loop: a TCP socket of its own, and Unix or inherited sockets that all loops share.
     private func listen() throws(HTTPServerError) -> [[Listener]] {
+        let threads = configuration.threads ?? Processors.available
         if configuration.usesSocketActivation {
             let inherited = try Listener.inherited(SocketActivation().descriptors)
             if !inherited.isEmpty {
                 state.withLock { $0.endpoints = inherited.map(\.endpoint) }
-                return Array(repeating: inherited, count: configuration.threads)
+                return Array(repeating: inherited, count: threads)
             }
         }
         var shared: [Listener] = []
         var own: [Listener] = []
-        if !configuration.host.isEmpty {
-            own = try Listener.tcp(host: configuration.host, port: configuration.port, count: configuration.threads)
+        if let host = configuration.host {
+            own = try Listener.tcp(host: host, port: configuration.port, count: threads)
         }
         if let path = configuration.unixPath {
             let listener = try Listener.unix(path: path, mode: configuration.unixMode, group: configuration.unixGroup)
             shared.append(listener)
         }
         state.withLock { $0.endpoints = (own.prefix(1) + shared).map(\.endpoint) }
-        return (0..<configuration.threads).map { index in own.isEmpty ? shared : [own[index]] + shared }
+        return (0..<threads).map { index in own.isEmpty ? shared : [own[index]] + shared }
     }
 
     private func startLog() throws(SystemError) -> AccessLog? {
@@ -204,5 +202,14 @@ private final class Countdown: Sendable {
     func wait() async {
         let wait = Task { await waiters.wait { count.load(ordering: .acquiring) <= 0 } }
         await wait.value
+    }
+}
+
+extension HTTPServerConfiguration {
+    /// Resolves ``host`` and listens there for a moment, on a free port. Blocks while a name server is asked.
+    ///
+    /// - Throws: ``HTTPServerError`` if the host is unknown or no address of this machine.
+    package func checkHost() throws(HTTPServerError) {
+        if let host { _ = try Listener.tcp(host: host, port: 0, count: 1) }
     }
 }

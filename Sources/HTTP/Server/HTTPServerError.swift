@@ -4,8 +4,6 @@ package import SystemIO
 
 /// The reason why the server could not start.
 package enum HTTPServerError: Error, Sendable, Equatable, CustomStringConvertible {
-    /// A setting is out of range. `problem` continues a sentence that starts with the setting's name.
-    case invalidSetting(name: String, problem: String)
     /// The host is neither an address nor a name that resolves to an address.
     case unknownHost(String)
     /// The group of the Unix socket's path is neither a number nor the name of a group.
@@ -27,7 +25,6 @@ package enum HTTPServerError: Error, Sendable, Equatable, CustomStringConvertibl
 
     package var description: String {
         switch self {
-        case .invalidSetting(let name, let problem): "server.\(name) \(problem)."
         case .unknownHost(let host): "The host \(host) cannot be resolved to an address."
         case .unknownGroup(let group): "The group \(group) does not exist."
         case .addressInUse(let endpoint): "Another process already listens on \(endpoint)."

@@ -4,7 +4,6 @@ internal import SystemIO
 /// What all loops of a server share: the handler, and the settings in the units that a loop uses.
 struct LoopSettings: Sendable {
     let handler: any HTTPHandler
-    let errorResponse: @Sendable (HTTPProtocolError) -> HTTPResponse
     let recordsClientFields: Bool
     let proxies: TrustedProxies
     let parser: RequestHeadParser
@@ -27,12 +26,10 @@ struct LoopSettings: Sendable {
     /// See ``PeerProbe``.
     let looksUpLocalPeers: Bool
 
-    init(_ configuration: HTTPServerConfiguration, handler: any HTTPHandler) throws(HTTPServerError) {
-        try configuration.validate()
+    init(_ configuration: HTTPServerConfiguration, handler: any HTTPHandler) {
         self.handler = handler
-        errorResponse = configuration.errorResponse
         recordsClientFields = configuration.recordsClientFields
-        proxies = try configuration.parseTrustedProxies()
+        proxies = TrustedProxies(configuration.trustedProxies, configuration.forwardedField)
         var limits = HeadLimits()
         limits.head = configuration.maxHeadBytes
         limits.target = configuration.maxTargetBytes

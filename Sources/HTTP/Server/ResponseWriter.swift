@@ -38,7 +38,7 @@ final class ResponseWriter {
         "Access-Control-Expose-Headers",
     ]
 
-    private let errorResponse: @Sendable (HTTPProtocolError) -> HTTPResponse
+    private let handler: any HTTPHandler
     private let clock: LoopClock
     private let recorder: ExchangeRecorder?
     private let output = OutputBuffer(capacity: 64 * 1024)
@@ -46,7 +46,7 @@ final class ResponseWriter {
     private var boundaries = RequestIDGenerator()
 
     init(settings: LoopSettings, clock: LoopClock, recorder: ExchangeRecorder?) {
-        errorResponse = settings.errorResponse
+        handler = settings.handler
         self.clock = clock
         self.recorder = recorder
     }
@@ -96,7 +96,7 @@ final class ResponseWriter {
 
     /// The response to a request that the engine refuses.
     func response(to error: HTTPProtocolError) -> HTTPResponse {
-        var response = errorResponse(error)
+        var response = handler.response(to: error)
         response.status = error.status
         return response
     }

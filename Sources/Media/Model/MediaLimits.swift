@@ -21,8 +21,7 @@ package struct MediaLimits: Sendable, Equatable {
     /// The formats that are taken.
     package var formats: SourceFormats
 
-    /// The defaults are 4096, 8.3 M, 1 G, 1000, 5000, one day, one minute, and all formats. The duration is that long because many
-    /// GIFs end with a delay of 65,535 hundredths, which means “stop here”.
+    /// The duration is one day by default because many GIFs end with a delay of 65,535 hundredths, which means “stop here”.
     package init(
         side: Int = 4096, canvasPixels: Int = 8_300_000, totalPixels: Int = 1_000_000_000,
         pixelsPerByte: Int = 1000, frames: Int = 5000, duration: Int = 8_640_000,

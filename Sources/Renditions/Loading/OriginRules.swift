@@ -10,16 +10,16 @@ package struct OriginRules: Sendable, Equatable {
     /// Seconds: the upper bound of a lifetime that an origin gives.
     package var longest: Int64
     /// Seconds for which a source without a lifetime is fresh.
-    package var defaultLifetime: Int64 = 86_400
+    package var defaultLifetime: Int64
     /// The same by the prefix of the canonical URL, for mounts with a lifetime of their own. The origin's
     /// lifetime takes precedence.
     package var freshFor: [String: Int64] = [:]
 
-    /// The defaults: one minute, because each renewal is a request, and thirty days, because the origin may be wrong.
-    package init(isObeyed: Bool = true, shortest: Int64 = 60, longest: Int64 = 30 * 86_400) {
+    package init(isObeyed: Bool, shortest: Int64, longest: Int64, defaultLifetime: Int64) {
         self.isObeyed = isObeyed
         self.shortest = shortest
         self.longest = longest
+        self.defaultLifetime = defaultLifetime
     }
 
     /// The longest time in seconds for which a source that breaks off is fresh: its upload may still be going on. As long as the

@@ -30,7 +30,7 @@ package struct RenditionPipeline: Sendable {
         package var objectCatchUpLimit: Duration
 
         package init(
-            originRules: OriginRules, goneGrace: Duration = .seconds(600), maxSourceBytes: Int, failureScope: String = "",
+            originRules: OriginRules, goneGrace: Duration, maxSourceBytes: Int, failureScope: String = "",
             defaults: RenditionDefaults = RenditionDefaults(), objectCatchUpLimit: Duration = .zero
         ) {
             self.originRules = originRules

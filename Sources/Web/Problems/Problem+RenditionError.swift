@@ -1,6 +1,7 @@
 internal import Cache
 internal import Fetch
 internal import Media
+package import Prewarm
 package import Renditions
 internal import Sandbox
 
@@ -94,7 +95,7 @@ extension Problem {
         self.init(status, code, error.description)
     }
 
-    private init(_ error: SandboxError, limit: WorkerJob.Allowance) {
+    private init(_ error: SandboxError, limit: WorkerAllowance) {
         switch error {
         case .rejected(.outOfMemory):
             self.init(
@@ -152,4 +153,12 @@ extension Problem {
 
     /// The number of SIGKILL.
     private static let kill: Int32 = 9
+}
+
+extension PrewarmFailure {
+    /// Code and sentence of an error, the same as those of an HTTP response.
+    package init(_ error: RenditionError) {
+        let problem = Problem(error)
+        self.init(code: problem.code, detail: problem.detail)
+    }
 }

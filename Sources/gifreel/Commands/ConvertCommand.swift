@@ -72,13 +72,13 @@ struct ConvertCommand: ParsableCommand {
         } catch {
             throw Self.failure(error.path, "file_failed", "The directory cannot be created: \(error.reason).")
         }
-        let processors = HTTPServerConfiguration().threads
+        let processors = Processors.available
         let workers = min(processors, plan.files.count)
         let job = WorkerJob(
             transcoder: Transcoder(
                 output: output, options: rendition.options,
                 threads: max(1, processors / max(1, workers))),
-            allowance: WorkerJob.Allowance().times(rendition.cost, memory: rendition.memory))
+            allowance: WorkerAllowance().times(rendition.cost, memory: rendition.memory))
         let supervisor = JobSupervisor(zygote: zygote)
         let bar = directory == nil && isatty(STDERR_FILENO) == 1 ? FrameBar() : nil
         let conversions = plan.files.map {

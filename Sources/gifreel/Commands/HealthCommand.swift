@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import Fetch
 internal import Foundation
+internal import HTTP
 internal import HTTPClient
 internal import Prewarm
 internal import Settings
@@ -84,13 +85,12 @@ private struct HealthAddress: CustomStringConvertible {
 
     /// - Throws: ``SettingsError`` if the server selects a free port and writes it to no file.
     init(_ settings: Settings) throws(SettingsError) {
-        let server = settings.server
-        if let path = server.unixPath {
+        if let path = settings.http.unixPath {
             url = "http://localhost"
             unixPath = path
             return
         }
-        url = "http://\(Self.host(server.host ?? "")):\(try Self.port(server))"
+        url = "http://\(Self.host(settings.http.host ?? "")):\(try Self.port(settings))"
     }
 
     var description: String { unixPath ?? url }
@@ -104,9 +104,9 @@ private struct HealthAddress: CustomStringConvertible {
         }
     }
 
-    private static func port(_ server: Settings.Server) throws(SettingsError) -> Int {
-        if server.port != 0 { return server.port }
-        guard let path = server.portFile else {
+    private static func port(_ settings: Settings) throws(SettingsError) -> Int {
+        if settings.http.port != 0 { return settings.http.port }
+        guard let path = settings.server.portFile else {
             throw SettingsError("server.port is 0; set server.port_file, so that the port can be found.")
         }
         let text = (try? Files.read(path)).map { String(decoding: $0, as: UTF8.self) } ?? ""

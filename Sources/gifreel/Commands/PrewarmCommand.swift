@@ -8,6 +8,7 @@ internal import Renditions
 internal import Sandbox
 internal import Settings
 internal import SystemIO
+internal import Web
 
 /// `gifreel prewarm`: makes the renditions of lists of sources, in a cache directory or by a running server.
 struct PrewarmCommand: ParsableCommand {
@@ -111,7 +112,7 @@ struct PrewarmCommand: ParsableCommand {
     }
 
     /// The value of `--concurrency`, or the number of processors.
-    private var parallelism: Int { concurrency ?? ProcessInfo.processInfo.activeProcessorCount }
+    private var parallelism: Int { concurrency ?? Processors.available }
 
     /// The signals that stop a run.
     private static let stopSignals = [SIGINT, SIGTERM]

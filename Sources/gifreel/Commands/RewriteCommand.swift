@@ -86,12 +86,12 @@ struct RewriteCommand: ParsableCommand {
                 file: configurationFile, environment: ProcessInfo.processInfo.environment, flags: settings
             ).settings
             let configuration = try ServiceConfiguration(values)
-            guard let server = server ?? configuration.publicURL else {
+            guard let server = server ?? configuration.web.publicURL else {
                 throw SettingsError("Give --server, or set server.public_url.")
             }
             let videos = try PageVideos(
                 server: server, asksForFacts: facts, patterns: configuration.fetch.allow, options: options,
-                mounts: configuration.mounts, keys: configuration.signingKeys, presets: configuration.defaults.presets,
+                mounts: configuration.web.mounts, keys: configuration.web.signingKeys, presets: configuration.defaults.presets,
                 expires: try expires.map(SignCommand.time))
             let extensions = try formats.flatMap(\.fileExtensions)
             for file in files.isEmpty ? ["-"] : files {

@@ -10,13 +10,13 @@ struct ConfiguredMounts {
     /// By name.
     private(set) var mounts: [String: Mount] = [:]
     /// The sources that may be fetched through a mount, without being in `sources.allow`.
-    private(set) var patterns: [SourcePattern] = []
+    private var patterns: [SourcePattern] = []
     /// The fields of requests to origins.
-    private(set) var originFields: [OriginFields] = []
+    private var originFields: [OriginFields] = []
     /// The buckets of `s3://` origins, by name.
-    private(set) var buckets: [String: BucketAccess] = [:]
+    private var buckets: [String: BucketAccess] = [:]
     /// The directories of `file://` origins, which end with a slash.
-    private(set) var directories: Set<String> = []
+    private var directories: Set<String> = []
     /// Seconds for which sources are fresh, by the beginning of their URLs.
     private(set) var freshFor: [String: Int64] = [:]
     private let store: Settings.Store.S3
@@ -42,9 +42,7 @@ struct ConfiguredMounts {
         // Looking at a file costs next to nothing.
         mount.freshFor = settings.freshFor?.components.seconds ?? (mount.directory == nil ? nil : Self.freshForOfFiles)
         mount.maxAge = settings.maxAge.map { Int($0.components.seconds) }
-        mount.sources = SourceFormat.allCases.filter { format in
-            settings.sources.contains { $0.rawValue == format.name }
-        }
+        mount.sources = SourceFormat.allCases.filter(settings.sources.contains)
         guard !mount.sources.isEmpty else {
             throw SettingsError("mounts.\(name).sources is empty; it must name gif, apng, webp, avif, mp4, mov or webm.")
         }
@@ -64,6 +62,15 @@ struct ConfiguredMounts {
             patterns += mount.patterns
         }
         if let seconds = mount.freshFor { freshFor[mount.base] = seconds }
+    }
+
+    /// Adds the sources of the mounts, and how they are fetched.
+    func add(to fetch: inout FetchConfiguration) {
+        fetch.allow += patterns
+        fetch.originFields = originFields
+        fetch.signedSources = mounts.values.flatMap(\.signedSources)
+        fetch.buckets = buckets
+        fetch.directories = directories
     }
 
     /// Adds the fields of requests to the origin of a mount.

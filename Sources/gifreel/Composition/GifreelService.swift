@@ -110,15 +110,10 @@ package final class GifreelService: Sendable {
                 sharing: { await core.sharingStatus() })
             zygote.onLoss { logger.error("lost the zygote process", metadata: ["cause": "\($0)"]) }
             let current = CurrentRevision(ServiceRevision(configuration, core, web, logger: logger))
-            var http = configuration.http
-            http.errorResponse = { [current] error in
-                current.value.handler.crossOrigin.applied(
-                    to: ProblemDocument.response(Problem(error.status, error.code, error.sentence)))
-            }
-            let requestMeter = RequestMeter(mounts: configuration.mounts.keys, factory: registry)
+            let requestMeter = RequestMeter(mounts: configuration.web.mounts.keys, factory: registry)
             let gate = accessLog.map { AccessLogGate($0, isOpen: configuration.logLevel <= .info) }
-            server = try HTTPServer(
-                configuration: http, handler: current,
+            server = HTTPServer(
+                configuration: configuration.http, handler: current,
                 observer: ObserverList([requestMeter, limits] + (gate.map { [$0] } ?? [])))
             let readings = StateReadings(
                 outdatedPackages: outdatedPackages, core: core, server: server, prewarm: prewarm, background: background,
@@ -205,10 +200,10 @@ package final class GifreelService: Sendable {
         statuses.setLimit(configuration.maxStatuses)
         limits.apply(configuration.web)
         hooks.setHooks(configuration.purgeHooks)
-        try webhookSender.reconfigure(configuration.webhookSender)
+        webhookSender.reconfigure(configuration.webhookSender)
         webhooks.apply(configuration.webhooks)
         accessLog?.set(isOpen: configuration.logLevel <= .info)
-        requestMeter.setMounts(configuration.mounts.keys)
+        requestMeter.setMounts(configuration.web.mounts.keys)
         // A cached source may have been fetched from an address that is not allowed any more, which only its origin's next fetch
         // shows.
         let isNarrower = !Set(current.value.configuration.fetch.allowPrivate).isSubset(of: configuration.fetch.allowPrivate)
@@ -226,7 +221,7 @@ package final class GifreelService: Sendable {
     private static let hookDrainTimeout: Duration = .seconds(3)
 
     private func open(_ revision: ServiceRevision) {
-        if revision.configuration.signingKeys.hasShortKey {
+        if revision.configuration.web.signingKeys.hasShortKey {
             revision.logger.warning("a signing key has fewer than 32 bytes and may be guessed")
         }
         if core.state.catchUp.isOpen { revision.handler.becomeReady() }

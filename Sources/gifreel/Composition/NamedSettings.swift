@@ -13,12 +13,9 @@ extension SigningKeys {
             guard name.utf8.allSatisfy(Route.isNameByte) else {
                 throw SettingsError("signing.keys.\(name) cannot be used: a key's name consists of a-z, 0-9, - and _.")
             }
-            let sources = try SettingParser.list(
-                key.hosts, "signing.keys.\(name).hosts", "a pattern such as *.example.com/media/"
-            ) { SourcePattern($0) }
             named.append(
                 SigningKey(
-                    secret: key.secret ?? "", name: name, sources: sources,
+                    secret: key.secret ?? "", name: name, sources: key.hosts,
                     rate: RateLimit(key.missesPerMinute, burst: key.burst)))
         }
         self.init(settings.keys, named: named)

@@ -139,7 +139,7 @@ final class RenditionCore: Sendable {
 
     /// Applies another configuration to the engines. Work in progress ends under the old one.
     func apply(_ configuration: ServiceConfiguration) throws {
-        try fetcher.reconfigure(configuration.fetch)
+        fetcher.reconfigure(configuration.fetch)
         state.apply(configuration.renditionLimits(pool: pool.configuration), failureScope: configuration.failureScope)
     }
 

@@ -14,11 +14,12 @@ package import Web
 /// The configuration of each target, made from the settings, which hold the defaults.
 package struct ServiceConfiguration: Sendable {
     package var http: HTTPServerConfiguration
+    package var web: WebPolicy
     package var cache: CacheConfiguration
     package var fetch: FetchConfiguration
     package var pool: WorkerPoolConfiguration
     package var limits: MediaLimits
-    package var allowance: WorkerJob.Allowance
+    package var allowance: WorkerAllowance
     /// Time that a conversion may wait for a worker before the request gets 503.
     package var queueTimeout: Duration
     /// Time that a request may wait for its rendition in all before it gets 503.
@@ -31,57 +32,27 @@ package struct ServiceConfiguration: Sendable {
     package var goneGrace: Duration
     /// The options of renditions that requests leave out.
     package var defaults: RenditionDefaults
-    /// The options of requests without a signature.
-    package var options: OptionPolicy
     /// Whether the server refuses to start on a kernel that cannot confine the workers.
     package var requiresSandbox: Bool
-    /// Seconds of `max-age` in `Cache-Control`.
-    package var maxAge: Int
-    /// Seconds of `max-age` in `CDN-Cache-Control`; nil sends no fields for CDNs.
-    package var cdnMaxAge: Int?
     /// Time after SIGTERM in which `/readyz` is 503 and requests are still answered, before draining begins.
     package var shutdownDelay: Duration
-    /// `Access-Control-Allow-Origin`; nil sends none.
-    package var allowOrigin: String?
     /// The file that receives the TCP port once the server listens.
     package var portFile: String?
-    /// The URL at which clients reach the server, without a slash at its end; nil takes the Host of each request.
-    package var publicURL: String?
-    /// Whether `/` serves the home page.
-    package var hasHomePage: Bool
     /// Statuses of requests that do not wait.
     package var maxStatuses: Int
     package var webhooks: Webhooks.Policy
-    /// Origins by the name of their mount.
-    package var mounts: [String: Mount]
-    /// The keys that sign requests; empty turns signing off.
-    package var signingKeys: SigningKeys
-    /// Whether a request without a signature is refused.
-    package var requiresSignature: Bool
-    /// Misses per client; nil for no limit.
-    package var rateLimit: RateLimit?
-    /// Uploads per client; nil for no limit.
-    package var uploadLimit: RateLimit?
-    /// Bytes of responses per client; nil for no limit.
-    package var byteLimit: RateLimit?
     /// Requests that tell CDNs about purges.
     package var purgeHooks: [PurgeHook]
     /// The time for which a stop waits for queued writes to the shared store.
     package var storeDrainTimeout: Duration
-    /// The token of admin requests; nil turns them off.
-    package var adminToken: String?
     /// The limits of prewarm jobs.
     package var prewarm: PrewarmQueue.Limits
-    /// See ``Web/WebPolicy/av1After``.
-    package var av1After: Int?
     /// The shared store; nil without one.
     package var store: SharedStoreConfiguration?
     /// The part of this node in a cluster; nil if it works alone.
     package var cluster: ClusterConfiguration?
     /// Time after a start that this node waits for the purges that it missed.
     package var catchUpLimit: Duration
-    /// Clients that may read `/metrics` without the admin token.
-    package var metricsReaders: ClientList
     /// Where traces are sent; nil exports none.
     package var tracing: TracingConfiguration?
     package var logLevel: Logger.Level

@@ -42,4 +42,8 @@ final class CurrentRevision: HTTPHandler {
         // Only the handler is retained: every event loop changes the revision's reference count otherwise.
         current.withLock { $0.handler }.respond(to: request)
     }
+
+    func response(to error: HTTPProtocolError) -> HTTPResponse {
+        current.withLock { $0.handler }.response(to: error)
+    }
 }

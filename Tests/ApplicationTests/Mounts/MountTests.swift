@@ -213,7 +213,7 @@ import Testing
 
 @Suite("Freshness settings of mounts") struct MountTimeTests {
     @Test func theNearestMountsTimeHoldsWhereTheOriginSaysNothing() throws {
-        var rules = OriginRules()
+        var rules = OriginRules(isObeyed: true, shortest: 60, longest: 30 * 86_400, defaultLifetime: 86_400)
         rules.freshFor = ["https://a.test/up/": 300, "https://a.test/up/x/": 700]
         let freshFor = { (url: String, said: String) in
             rules.permission(for: try SourceURL(url), CacheDirectives(said)).freshFor

@@ -56,7 +56,7 @@ import Testing
     }
 
     private func expectClient(_ client: String, of fields: [String], from peer: String, _ field: ForwardedField) throws {
-        let proxies = try TrustedProxies(["10.0.0.0/8"], field)
+        let proxies = try trustedProxies(["10.0.0.0/8"], field)
         try withHead((fields.isEmpty ? ["X: y"] : fields).joined(separator: "\r\n")) { head in
             #expect(proxies.origin(peer: IPAddress(peer), head: head).client?.description == client)
         }
@@ -65,7 +65,7 @@ import Testing
     /// A client that no trusted proxy names must not have the rights of the proxy or of a Unix socket.
     @Test(arguments: [ForwardedField.xForwardedFor, .forwarded], ["10.0.0.1", "unix"])
     func unknownClientIsOnNoList(field: ForwardedField, peer: String) throws {
-        let proxies = try TrustedProxies(["10.0.0.0/8", "unix"], field)
+        let proxies = try trustedProxies(["10.0.0.0/8", "unix"], field)
         let list = try #require(ClientList(["10.0.0.0/8", "127.0.0.0/8", "::1", "fc00::/7", "unix"]))
         try withHead("X-Forwarded-For: unknown", "Forwarded: for=unknown") { head in
             #expect(!list.contains(proxies.origin(peer: IPAddress(peer), head: head).client))
@@ -104,7 +104,7 @@ import Testing
     }
 
     private func expectScheme(_ scheme: HTTPScheme, of fields: [String], from peer: String, _ field: ForwardedField) throws {
-        let proxies = try TrustedProxies(["10.0.0.0/8"], field)
+        let proxies = try trustedProxies(["10.0.0.0/8"], field)
         try withHead((fields.isEmpty ? ["X: y"] : fields).joined(separator: "\r\n")) { head in
             let origin = proxies.origin(peer: IPAddress(peer), head: head)
             let found = withUnsafePointer(to: head) { HTTPRequest(head: $0, generatedID: 1, origin: origin).scheme }
@@ -114,8 +114,8 @@ import Testing
 
     @Test func unixSocketIsTrustedIfListed() throws {
         try withHead("X-Forwarded-For: 1.2.3.4") { head in
-            let trusting = try TrustedProxies(["unix"], .xForwardedFor)
-            let other = try TrustedProxies(["10.0.0.0/8"], .xForwardedFor)
+            let trusting = try trustedProxies(["unix"], .xForwardedFor)
+            let other = try trustedProxies(["10.0.0.0/8"], .xForwardedFor)
             #expect(trusting.origin(peer: nil, head: head).client?.description == "1.2.3.4")
             #expect(other.origin(peer: nil, head: head).client == nil)
         }
@@ -145,15 +145,23 @@ import Testing
         let list = try #require(ClientList(["::ffff:10.0.0.1", "::ffff:192.168.0.0/112"]))
         #expect(list.contains(IPAddress("10.0.0.1")) && !list.contains(IPAddress("10.0.0.2")))
         #expect(list.contains(IPAddress("192.168.3.4")) && !list.contains(IPAddress("192.169.0.1")))
-        let proxies = try TrustedProxies(["::ffff:10.0.0.0/104"], .xForwardedFor)
+        let proxies = try trustedProxies(["::ffff:10.0.0.0/104"], .xForwardedFor)
         try withHead("X-Forwarded-For: 6.6.6.6, 1.2.3.4, 10.0.0.2") { head in
             #expect(proxies.origin(peer: IPAddress("10.0.0.1"), head: head).client?.description == "1.2.3.4")
         }
     }
+}
 
-    @Test func malformedEntryIsNamed() {
-        #expect { try TrustedProxies(["10.0.0.0/8", "proxy.example"], .forwarded) } throws: { error in
-            (error as? ClientList.Malformed)?.entry == "proxy.example"
-        }
+/// The proxies of these entries.
+func trustedProxies(_ entries: [String], _ field: ForwardedField) throws -> TrustedProxies {
+    TrustedProxies(try #require(ClientList(entries)), field)
+}
+
+extension ClientList {
+    /// Nil if an entry is malformed.
+    init?(_ entries: [String]) {
+        let patterns = entries.compactMap(ClientPattern.init)
+        guard patterns.count == entries.count else { return nil }
+        self.init(patterns)
     }
 }

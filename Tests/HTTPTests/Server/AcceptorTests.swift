@@ -175,7 +175,7 @@ import Testing
     }
 
     @Test func trustedProxiesAndUnixSocketsHaveNone() throws {
-        let limit = ConnectionLimit(100, perClient: 1, proxies: try TrustedProxies(["10.0.0.0/8"], .xForwardedFor))
+        let limit = ConnectionLimit(100, perClient: 1, proxies: try trustedProxies(["10.0.0.0/8"], .xForwardedFor))
         for peer in [try address("10.1.2.3"), nil] { #expect(limit.client(of: peer) == nil) }
         #expect(limit.client(of: try address("11.0.0.1")) != nil)
     }

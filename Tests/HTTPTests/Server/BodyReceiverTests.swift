@@ -35,7 +35,7 @@ import Testing
 
         init(_ change: (inout HTTPServerConfiguration) -> Void = { _ in }) throws {
             pair = try SocketPair(sendBuffer: 1 << 20)
-            let (settings, clock) = (try loopSettings(change), LoopClock())
+            let (settings, clock) = (loopSettings(change), LoopClock())
             receiver = BodyReceiver(
                 settings: settings, clock: clock, timeouts: ConnectionTimeouts(settings: settings, clock: clock),
                 input: InputBuffer(capacity: 4096))

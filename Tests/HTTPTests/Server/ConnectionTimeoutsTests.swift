@@ -7,8 +7,8 @@ import Testing
 
     private let clock = LoopClock()
 
-    private func timeouts(_ change: (inout HTTPServerConfiguration) -> Void = { _ in }) throws -> ConnectionTimeouts {
-        let settings = try loopSettings {
+    private func timeouts(_ change: (inout HTTPServerConfiguration) -> Void = { _ in }) -> ConnectionTimeouts {
+        let settings = loopSettings {
             $0.headTimeout = .seconds(3)
             $0.idleTimeout = .seconds(5)
             $0.bodyRateWindow = .seconds(2)
@@ -32,7 +32,7 @@ import Testing
 
     @Test func everyWaitHasItsDeadline() throws {
         let connection = try SocketPair().connection
-        let timeouts = try timeouts()
+        let timeouts = timeouts()
         timeouts.becomeIdle(connection)
         #expect(connection.deadline == clock.now + 5 * Self.second)
         #expect(connection.idleSince == clock.now && !connection.isWithinHead)
@@ -46,7 +46,7 @@ import Testing
 
     @Test func silentConnectionIsClosedAndIncompleteHeadTimesOut() throws {
         let connection = try SocketPair().connection
-        let timeouts = try timeouts()
+        let timeouts = timeouts()
         #expect(timeouts.judge(connection) == .close)
         // A CR may begin an empty line.
         connection.unread = [13]
@@ -59,7 +59,7 @@ import Testing
     @Test(arguments: [(200, true), (199, false), (100_000, true), (0, false)])
     func bodyMustArriveAtTheMinimumRate(count: Int, continues: Bool) throws {
         let connection = try SocketPair().connection
-        let timeouts = try timeouts()
+        let timeouts = timeouts()
         receive(connection, count: 1000)
         timeouts.watchReceiving(connection)
         #expect(connection.deadline == clock.now + 2 * Self.second)
@@ -74,7 +74,7 @@ import Testing
 
     @Test func wholeBodyHasADeadlineAtAnyRate() throws {
         let connection = try SocketPair().connection
-        let timeouts = try timeouts()
+        let timeouts = timeouts()
         receive(connection, count: 0, until: clock.now + Self.second)
         timeouts.watchReceiving(connection)
         #expect(connection.deadline == clock.now + Self.second)
@@ -84,7 +84,7 @@ import Testing
 
     @Test func withoutAMinimumRateNoWindowIsMeasured() throws {
         let connection = try SocketPair().connection
-        let timeouts = try timeouts { $0.minBodyRate = 0 }
+        let timeouts = timeouts { $0.minBodyRate = 0 }
         receive(connection, count: 0)
         timeouts.watchReceiving(connection)
         #expect(connection.deadline == .max)
@@ -93,7 +93,7 @@ import Testing
 
     @Test func clientThatAcceptsTooFewBytesIsReset() throws {
         let pair = try SocketPair(sendBuffer: 1 << 20)
-        let timeouts = try timeouts()
+        let timeouts = timeouts()
         pair.connection.phase = .sending
         pair.connection.sentBytes = 0
         timeouts.watchSending(pair.connection)
@@ -110,7 +110,7 @@ import Testing
 
     @Test func clientAtTheMinimumRateIsResetAfterTheTimeOfAResponse() throws {
         let pair = try SocketPair(sendBuffer: 1 << 20)
-        let timeouts = try timeouts { $0.responseTimeout = .seconds(5) }
+        let timeouts = timeouts { $0.responseTimeout = .seconds(5) }
         pair.connection.phase = .sending
         pair.connection.exchange.timeToSend = 5 * Self.second
         timeouts.watchSending(pair.connection)
@@ -128,7 +128,7 @@ import Testing
 
     @Test func bytesThatArriveProlongTheTimeOfAResponse() throws {
         let pair = try SocketPair(sendBuffer: 1 << 20)
-        let timeouts = try timeouts { $0.responseTimeout = .seconds(5) }
+        let timeouts = timeouts { $0.responseTimeout = .seconds(5) }
         pair.connection.phase = .sending
         pair.connection.exchange.timeToSend = 5 * Self.second
         timeouts.watchSending(pair.connection)
@@ -143,7 +143,7 @@ import Testing
 
     @Test func timeInWhichAStreamedBodyIsProducedDoesNotCount() throws {
         let pair = try SocketPair(sendBuffer: 1 << 20)
-        let timeouts = try timeouts { $0.responseTimeout = .seconds(5) }
+        let timeouts = timeouts { $0.responseTimeout = .seconds(5) }
         pair.connection.phase = .sending
         pair.connection.exchange.timeToSend = 5 * Self.second
         timeouts.watchSending(pair.connection)
@@ -157,7 +157,7 @@ import Testing
 
     @Test func bytesBeforeTheWindowDoNotCountForItsRate() throws {
         let pair = try SocketPair(sendBuffer: 1 << 20)
-        let timeouts = try timeouts()
+        let timeouts = timeouts()
         pair.connection.phase = .sending
         pair.connection.sentBytes = 500
         timeouts.watchSending(pair.connection)
@@ -171,7 +171,7 @@ import Testing
 
     @Test func bytesThatTheClientHasNotAcknowledgedDoNotCount() throws {
         let pair = try SocketPair(sendBuffer: 1 << 20)
-        let timeouts = try timeouts()
+        let timeouts = timeouts()
         pair.connection.phase = .sending
         timeouts.watchSending(pair.connection)
         pair.connection.outgoing = [Segment([UInt8](repeating: 1, count: 10_000))]
@@ -183,7 +183,7 @@ import Testing
 
     @Test func clientOfAStreamedBodyIsNotProbed() throws {
         let pair = try SocketPair()
-        let timeouts = try timeouts()
+        let timeouts = timeouts()
         pair.connection.phase = .streaming
         pair.connection.exchange.allowsInterim = true
         #expect(!timeouts.hasLeft(pair.connection))
@@ -195,7 +195,7 @@ import Testing
 
     @Test func phasesThatOnlyReadAreClosed() throws {
         let connection = try SocketPair().connection
-        let timeouts = try timeouts()
+        let timeouts = timeouts()
         for (phase, verdict) in [
             (Connection.Phase.discarding, ConnectionTimeouts.Verdict.close), (.lingering, .close), (.staged, .continue),
             (.closed, .continue),
@@ -207,7 +207,7 @@ import Testing
 
     @Test func halfClosedClientIsProbedAtDoublingIntervals() throws {
         let pair = try SocketPair()
-        let timeouts = try timeouts()
+        let timeouts = timeouts()
         pair.connection.phase = .waiting
         pair.connection.exchange.allowsInterim = true
         #expect(!timeouts.hasLeft(pair.connection))
@@ -223,7 +223,7 @@ import Testing
 
     @Test func fullSendBufferIsNoSignThatTheClientHasLeft() throws {
         let pair = try SocketPair(sendBuffer: 1)
-        let timeouts = try timeouts()
+        let timeouts = timeouts()
         pair.connection.outgoing = [Segment([UInt8](repeating: 1, count: 1 << 20))]
         #expect(pair.connection.sendOutgoing() == .blocked)
         pair.connection.outgoing = []
@@ -239,7 +239,7 @@ import Testing
 
     @Test func clientOfHTTP10IsNotProbed() throws {
         let pair = try SocketPair()
-        let timeouts = try timeouts()
+        let timeouts = timeouts()
         pair.connection.phase = .waiting
         #expect(!timeouts.hasLeft(pair.connection))
         #expect(timeouts.judge(pair.connection) == .continue)

@@ -160,6 +160,6 @@ import Testing
             async let second: Void = server.drain()
             _ = await (first, second)
         }
-        await (try HTTPServer(configuration: HTTPServerConfiguration(), handler: StubHandler())).drain()
+        await HTTPServer(configuration: HTTPServerConfiguration(), handler: StubHandler()).drain()
     }
 }

@@ -6,7 +6,7 @@ import Testing
 @Suite("Input is read before a connection that has ended is closed") struct LingeringTests {
     @Test func hangUpAfterTheLastResponseLeavesNoInputUnread() throws {
         let driver = ConnectionDriver(
-            settings: try loopSettings(), mailbox: try LoopMailbox(), connections: ConnectionTable(), clock: LoopClock(),
+            settings: loopSettings(), mailbox: try LoopMailbox(), connections: ConnectionTable(), clock: LoopClock(),
             log: nil)
         let pair = try SocketPair(sendBuffer: 1 << 20)
         driver.start(pair.connection)
@@ -28,7 +28,7 @@ import Testing
 
     @Test func hangUpBeforeTheLastResponseClosesTheConnection() throws {
         let driver = ConnectionDriver(
-            settings: try loopSettings(), mailbox: try LoopMailbox(), connections: ConnectionTable(), clock: LoopClock(),
+            settings: loopSettings(), mailbox: try LoopMailbox(), connections: ConnectionTable(), clock: LoopClock(),
             log: nil)
         let pair = try SocketPair()
         driver.start(pair.connection)

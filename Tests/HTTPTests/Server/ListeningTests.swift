@@ -38,7 +38,7 @@ import Testing
     @Test func serverListensOnAUnixSocket() async throws {
         let path = "/tmp/http-tests-\(getpid())-\(UInt32.random(in: .min ... .max)).sock"
         let configure: (inout HTTPServerConfiguration) -> Void = { configuration in
-            configuration.host = ""
+            configuration.host = nil
             configuration.unixPath = path
         }
         try await withServer(configure: configure) { server, _ in
@@ -54,7 +54,7 @@ import Testing
             }
             var configuration = HTTPServerConfiguration()
             configure(&configuration)
-            let second = try HTTPServer(configuration: configuration, handler: StubHandler())
+            let second = HTTPServer(configuration: configuration, handler: StubHandler())
             #expect(throws: HTTPServerError.addressInUse("unix:\(path)")) { try second.start() }
         }
         #expect(access(path, F_OK) != 0)
@@ -114,10 +114,10 @@ import Testing
             #expect(answer == 200)
         }
         var configuration = HTTPServerConfiguration()
-        configuration.host = ""
+        configuration.host = nil
         configuration.unixPath = path
         configuration.unixGroup = "no such group"
-        let server = try HTTPServer(configuration: configuration, handler: StubHandler())
+        let server = HTTPServer(configuration: configuration, handler: StubHandler())
         #expect(throws: HTTPServerError.unknownGroup("no such group")) { try server.start() }
     }
 
@@ -126,7 +126,7 @@ import Testing
             func start(_ change: (inout HTTPServerConfiguration) -> Void) throws {
                 var configuration = HTTPServerConfiguration()
                 change(&configuration)
-                let server = try HTTPServer(configuration: configuration, handler: StubHandler())
+                let server = HTTPServer(configuration: configuration, handler: StubHandler())
                 try server.start()
             }
             #expect(throws: HTTPServerError.addressInUse("127.0.0.1:\(port)")) { try start { $0.port = port } }
@@ -220,9 +220,10 @@ import Testing
     }
 
     @Test func trustedProxyHasNoLimitOfItsOwn() async throws {
+        let proxies = try #require(ClientList(["127.0.0.1"]))
         let configure: (inout HTTPServerConfiguration) -> Void = { configuration in
             configuration.maxConnectionsPerClient = 1
-            configuration.trustedProxies = ["127.0.0.1"]
+            configuration.trustedProxies = proxies
         }
         try await withServer(configure: configure) { _, port in
             try await onThread {
@@ -257,23 +258,5 @@ import Testing
     func socketsThatSystemdPassesAreAdopted(environment: [String: String], count: Int) {
         let activation = SocketActivation(environment: { environment[$0] }, process: 7)
         #expect(activation.descriptors == 3..<Int32(3 + count))
-    }
-
-    private static let wrongSettings: [(String, @Sendable (inout HTTPServerConfiguration) -> Void)] = [
-        ("port", { $0.port = 65536 }), ("threads", { $0.threads = 0 }), ("max_connections", { $0.maxConnections = 0 }),
-        ("head_timeout", { $0.headTimeout = .zero }), ("max_head_bytes", { $0.maxHeadBytes = 10 }),
-        ("max_target_bytes", { $0.maxTargetBytes = 1 << 20 }), ("trusted_proxies", { $0.trustedProxies = ["x"] }),
-        ("min_body_rate", { $0.minBodyRate = -1 }), ("host", { $0.host = "" }), ("unix_path", { $0.unixPath = "" }),
-        ("unix_mode", { $0.unixMode = 0o1777 }), ("body_timeout", { $0.bodyTimeout = .zero }),
-    ]
-
-    @Test(arguments: wrongSettings)
-    func invalidSettingIsNamed(name: String, change: @Sendable (inout HTTPServerConfiguration) -> Void) {
-        var configuration = HTTPServerConfiguration()
-        change(&configuration)
-        #expect { try configuration.validate() } throws: { error in
-            guard case .invalidSetting(name, let problem) = error as? HTTPServerError else { return false }
-            return !problem.isEmpty && "\(error)" == "server.\(name) \(problem)."
-        }
     }
 }

@@ -32,7 +32,7 @@ import Testing
         let connection = pair.connection
         connection.exchange = Exchange(started: 1, generatedID: 7, closes: closes)
         connection.hasPipelined = isPipelined
-        let writer = ResponseWriter(settings: try loopSettings(), clock: LoopClock(), recorder: nil)
+        let writer = ResponseWriter(settings: loopSettings(), clock: LoopClock(), recorder: nil)
         var progress = SendProgress.blocked
         try withHead(field, method: method) { head in
             switch writer.write(connection, response, head) {

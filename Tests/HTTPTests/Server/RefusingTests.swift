@@ -56,12 +56,10 @@ import Testing
     }
 
     @Test func serviceProvidesTheBodyOfARefusal() async throws {
-        let configure: (inout HTTPServerConfiguration) -> Void = { configuration in
-            configuration.errorResponse = { error in
-                HTTPResponse(status: 200, contentType: "application/problem+json", text: "{\"code\":\"\(error.code)\"}")
-            }
+        let handler = RefusingHandler { error in
+            HTTPResponse(status: 200, contentType: "application/problem+json", text: "{\"code\":\"\(error.code)\"}")
         }
-        try await withServer(configure: configure) { _, port in
+        try await withServer(handler) { _, port in
             let answer = try await onThread { try RawClient(port: port).request("GET / HTTP/1.1\r\n\r\n") }
             #expect(answer.status == 400)
             #expect(answer["Content-Type"] == "application/problem+json")

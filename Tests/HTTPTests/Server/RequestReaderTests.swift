@@ -36,7 +36,7 @@ import Testing
     }
 
     private func seen(_ pieces: [ArraySlice<UInt8>]) throws -> (seen: Seen, unread: [UInt8]) {
-        let reader = try reader(loopSettings())
+        let reader = reader(loopSettings())
         let pair = try SocketPair()
         var seen = Seen()
         for piece in pieces where pair.connection.phase == .reading {
@@ -101,7 +101,7 @@ import Testing
 
     @Test(arguments: [["\r\n"], ["\r\n\r\n"], ["\r", "\n"], ["\r\n\r", "\n"], ["\r", "\n", "\r"]])
     func emptyLinesAfterARequestLeaveTheConnectionIdle(pieces: [String]) throws {
-        let settings = try loopSettings()
+        let settings = loopSettings()
         let timeouts = ConnectionTimeouts(settings: settings, clock: LoopClock())
         let reader = RequestReader(parser: settings.parser, timeouts: timeouts, input: InputBuffer(capacity: 64 * 1024))
         let pair = try SocketPair()
@@ -123,7 +123,7 @@ import Testing
     }
 
     @Test func emptyLinesUseUpTheTurn() throws {
-        let reader = try reader(loopSettings())
+        let reader = reader(loopSettings())
         let pair = try SocketPair()
         var seen = Seen()
         try pair.send(Array(String(repeating: "\r\n", count: 1000).utf8))
@@ -133,7 +133,7 @@ import Testing
     }
 
     @Test func requestsBeyondTheBudgetStayUnread() throws {
-        let settings = try loopSettings()
+        let settings = loopSettings()
         let reader = reader(settings)
         let pair = try SocketPair()
         let request = Array("GET / HTTP/1.1\r\nHost: h\r\n\r\n".utf8)
@@ -155,7 +155,7 @@ import Testing
     }
 
     @Test func readAheadKeepsTheBytesOfEachConnectionApart() throws {
-        let reader = try reader(loopSettings())
+        let reader = reader(loopSettings())
         let pairs = try (0..<8).map { _ in try SocketPair() }
         for (index, pair) in pairs.enumerated() {
             try pair.send(Array("GET /\(index) HTTP/1.1\r\nHost: h\r\n\r\n".utf8))
@@ -178,7 +178,7 @@ import Testing
     }
 
     @Test func readAheadEndsWithTheClient() throws {
-        let reader = try reader(loopSettings())
+        let reader = reader(loopSettings())
         let pair = try SocketPair()
         #expect(reader.readAhead(pair.connection))
         pair.finishSending()

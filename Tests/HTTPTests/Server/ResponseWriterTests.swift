@@ -11,9 +11,9 @@ import Testing
         let writer: ResponseWriter
         var connection: Connection { pair.connection }
 
-        init(_ change: (inout HTTPServerConfiguration) -> Void = { _ in }) throws {
+        init(_ handler: any HTTPHandler = StubHandler()) throws {
             pair = try SocketPair(sendBuffer: 1 << 20)
-            writer = ResponseWriter(settings: try loopSettings(change), clock: LoopClock(), recorder: nil)
+            writer = ResponseWriter(settings: loopSettings(handler: handler), clock: LoopClock(), recorder: nil)
             connection.exchange = Exchange(started: 1, generatedID: 7)
         }
 
@@ -101,12 +101,11 @@ import Testing
 
     @Test(arguments: ["If-Match: \"x\"", "Range: bytes=10-"])
     func refusedSelectionHasTheCacheFieldsOfTheError(field: String) throws {
-        let test = try Fixture { configuration in
-            configuration.errorResponse = { error in
+        let test = try Fixture(
+            RefusingHandler { error in
                 HTTPResponse(
                     status: error.status, headers: ["Cache-Control": "no-store", "Access-Control-Allow-Origin": "*"])
-            }
-        }
+            })
         let response = HTTPResponse(
             Self.resource,
             headers: [
@@ -167,7 +166,7 @@ import Testing
     }
 
     @Test func stagedResponsesAreSentInOrderAndNotToClosedConnections() throws {
-        let settings = try loopSettings()
+        let settings = loopSettings()
         let writer = ResponseWriter(settings: settings, clock: LoopClock(), recorder: nil)
         let pairs = try (0..<4).map { _ in try SocketPair(sendBuffer: 1 << 20) }
         for (index, pair) in pairs.enumerated() {
@@ -197,7 +196,7 @@ import Testing
     }
 
     @Test func manyStagedResponsesFillTheStage() throws {
-        let writer = ResponseWriter(settings: try loopSettings(), clock: LoopClock(), recorder: nil)
+        let writer = ResponseWriter(settings: loopSettings(), clock: LoopClock(), recorder: nil)
         let response = HTTPResponse(status: 200, contentType: "text/plain", text: String(repeating: "x", count: 4000))
         var pairs: [SocketPair] = []
         while !writer.isStageFull {

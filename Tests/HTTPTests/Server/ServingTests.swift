@@ -212,7 +212,8 @@ import Testing
             let text = try await onThread { try RawClient(port: port).request(request).text }
             #expect(text == "GET h 127.0.0.1 i")
         }
-        try await withServer(configure: { $0.trustedProxies = ["127.0.0.0/8"] }) { _, port in
+        let proxies = try #require(ClientList(["127.0.0.0/8"]))
+        try await withServer(configure: { $0.trustedProxies = proxies }) { _, port in
             let text = try await onThread { try RawClient(port: port).request(request).text }
             #expect(text == "GET h 1.2.3.4 i")
         }

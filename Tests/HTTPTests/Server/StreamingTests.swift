@@ -116,7 +116,7 @@ import Testing
 
     @Test func aBodyThatStartsWhileTheSocketIsFullHasADeadline() throws {
         let driver = ConnectionDriver(
-            settings: try loopSettings(handler: stream { _ in }), mailbox: try LoopMailbox(), connections: ConnectionTable(),
+            settings: loopSettings(handler: stream { _ in }), mailbox: try LoopMailbox(), connections: ConnectionTable(),
             clock: LoopClock(), log: nil)
         let pair = try SocketPair()
         try pair.send(Self.request.utf8)

@@ -58,9 +58,9 @@ final class SocketPair {
 /// The settings of a loop without a server.
 func loopSettings(
     handler: any HTTPHandler = StubHandler(), _ change: (inout HTTPServerConfiguration) -> Void = { _ in }
-) throws -> LoopSettings {
+) -> LoopSettings {
     var configuration = HTTPServerConfiguration()
     configuration.port = 0
     change(&configuration)
-    return try LoopSettings(configuration, handler: handler)
+    return LoopSettings(configuration, handler: handler)
 }

@@ -17,7 +17,7 @@ func withServer(
     configuration.threads = 2
     configuration.usesSocketActivation = false
     configure(&configuration)
-    let server = try HTTPServer(configuration: configuration, handler: handler, observer: observer)
+    let server = HTTPServer(configuration: configuration, handler: handler, observer: observer)
     try server.start()
     do {
         try await body(server, server.port ?? 0)
@@ -37,6 +37,18 @@ struct ClosureHandler: HTTPHandler {
     }
 
     func respond(to request: borrowing HTTPRequest) -> HTTPReply { body(request) }
+}
+
+/// A handler with responses of its own to requests that the server refuses.
+struct RefusingHandler: HTTPHandler {
+    let refuse: @Sendable (HTTPProtocolError) -> HTTPResponse
+
+    init(_ refuse: @escaping @Sendable (HTTPProtocolError) -> HTTPResponse) {
+        self.refuse = refuse
+    }
+
+    func respond(to request: borrowing HTTPRequest) -> HTTPReply { StubHandler().respond(to: request) }
+    func response(to error: HTTPProtocolError) -> HTTPResponse { refuse(error) }
 }
 
 /// Serves `/file` (a representation) and `/echo` (the request as text), and 404 for the rest.

@@ -11,7 +11,7 @@ import Testing
 
 @Suite("Failures are remembered as long as their cause lasts", .timeLimit(.minutes(10))) struct FailureTests {
     private let gif: [UInt8] = Array("GIF89a".utf8)
-    private static let allowance = WorkerJob.Allowance()
+    private static let allowance = WorkerAllowance()
 
     @Test func aFailureOfTheSourceConcernsAllItsRenditions() async throws {
         try await PipelineFixture.run { world async throws in
@@ -104,7 +104,7 @@ import Testing
 }
 
 @Suite("Errors tell how long they last and whether to try again") struct RenditionErrorTests {
-    private static let allowance = WorkerJob.Allowance()
+    private static let allowance = WorkerAllowance()
     private static func conversion(_ error: SandboxError) -> RenditionError { .conversionFailed(error, allowance: allowance) }
 
     @Test(

@@ -6,7 +6,7 @@ import Testing
 @testable import Renditions
 
 @Suite("A failure that nodes share") struct SharedFailureTests {
-    private static let allowance = WorkerJob.Allowance(cpu: 7, memory: 100 << 20, output: 9 << 20, wall: 15)
+    private static let allowance = WorkerAllowance(cpu: 7, memory: 100 << 20, output: 9 << 20, wall: 15)
 
     private static let fetchErrors: [FetchError] = [
         .notFound, .gone, .notAnAnimation(looksLike: .jxl), .tooLarge(limit: 1000, declared: nil),

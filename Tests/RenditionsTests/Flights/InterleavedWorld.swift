@@ -212,7 +212,8 @@ final class InterleavedWorld: Sendable {
                 bytes: 1 << 30),
             cache: cache, clock: .system, executor: executor)
         let pipeline = RenditionPipeline(
-            RenditionPipeline.Policy(originRules: OriginRules(), maxSourceBytes: 1000), state: state, cache: cache,
+            RenditionPipeline.Policy(originRules: .lasting(), goneGrace: .seconds(600), maxSourceBytes: 1000), state: state,
+            cache: cache,
             fetch: { [self] url, validators, arriving async throws(FetchError) in
                 try await fetch(url, validators, arriving)
             },
@@ -288,7 +289,7 @@ extension RenditionError {
     /// A conversion that failed because of the version of its GIF.
     fileprivate static func workerFailure(version: UInt8) -> RenditionError {
         .conversionFailed(
-            .rejected(.tooLarge(.frames, value: Int(version), maximum: 0)), allowance: WorkerJob.Allowance())
+            .rejected(.tooLarge(.frames, value: Int(version), maximum: 0)), allowance: WorkerAllowance())
     }
 
     /// The version of the GIF that failed.

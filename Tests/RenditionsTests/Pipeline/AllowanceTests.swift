@@ -33,7 +33,7 @@ import Testing
     @Test func theSourceInsteadOfARememberedFailureIsAnotherMiss() async throws {
         try await PipelineFixture.run { world async throws in
             world.answer("/a.gif", .content(gif, CacheDirectives("no-store")))
-            let failure = RenditionError.conversionFailed(.cpuLimitExceeded, allowance: WorkerJob.Allowance())
+            let failure = RenditionError.conversionFailed(.cpuLimitExceeded, allowance: WorkerAllowance())
             world.failConversions(failure)
             let misses = Misses(limit: 2)
             let request = try world.request("/a.gif", allowance: misses.allowance)

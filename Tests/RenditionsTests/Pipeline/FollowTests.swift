@@ -198,7 +198,7 @@ import Testing
     @Test func theAlternativeAnswersIfTheRenditionIsKnownToFail() async throws {
         try await PipelineFixture.run { world async throws in
             world.answer("/a.gif", .content(gif))
-            world.failConversions(.conversionFailed(.cpuLimitExceeded, allowance: WorkerJob.Allowance()))
+            world.failConversions(.conversionFailed(.cpuLimitExceeded, allowance: WorkerAllowance()))
             let request = try world.request("/a.gif", alternative: Rendition(format: .original))
             #expect(try await bytes(try source(await world.pipeline.findOrFollow(request))) == gif)
             try await waitUntil("the failure") { world.renditionState.rememberedFailures == 1 }

@@ -20,7 +20,7 @@ import Testing
     }
 
     @Test func theLifetimeOfTheConfigurationIsNotExceeded() async throws {
-        var rules = OriginRules()
+        var rules = OriginRules.lasting()
         rules.defaultLifetime = 100
         try await PipelineFixture.run(rules: rules) { fixture in
             fixture.answer("/a.gif", .content(half))

@@ -235,7 +235,7 @@ import Testing
     }
 
     @Test func aLifetimeThatAConfirmationDoesNotRepeatIsKept() async throws {
-        try await PipelineFixture.run(rules: OriginRules()) { world async throws in
+        try await PipelineFixture.run(rules: .lasting()) { world async throws in
             world.answer("/a.gif", .content(gif, etag: "\"1\"", CacheDirectives("max-age=500")))
             _ = try await world.find("/a.gif")
             world.answer("/a.gif", .content(gif, etag: "\"1\""))
@@ -251,7 +251,7 @@ import Testing
 
     /// The lifetime was stored under other settings.
     @Test func aStoredLifetimeIsIgnoredWhereTheOriginIsNotObeyed() async throws {
-        try await PipelineFixture.run(rules: OriginRules(isObeyed: false)) { world async throws in
+        try await PipelineFixture.run(rules: .lasting(isObeyed: false)) { world async throws in
             world.answer("/a.gif", .content(gif, etag: "\"1\""))
             let first = try await world.find("/a.gif")
             var alias = try #require(first.rendition.alias)

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Rules about the freshness of sources") struct OriginRulesTests {
     private let url: SourceURL
-    private let rules = OriginRules(shortest: 60, longest: 1000)
+    private let rules = OriginRules.lasting(60...1000)
 
     init() throws {
         url = try SourceURL("https://a.test/cat.gif")
@@ -25,7 +25,7 @@ import Testing
     @Test(arguments: ["no-store", "private", "private, max-age=500", "max-age=500, NO-STORE"])
     func sourcesThatForbidSharedCachesAreNotStored(_ text: String) {
         #expect(!rules.permission(for: url, CacheDirectives(text)).isAllowed)
-        let disobeying = OriginRules(isObeyed: false, shortest: 60, longest: 1000)
+        let disobeying = OriginRules.lasting(60...1000, isObeyed: false)
         #expect(disobeying.permission(for: url, CacheDirectives(text)) == StoragePermission())
     }
 
@@ -44,7 +44,7 @@ import Testing
         ])
     func whatForbidsToUseStaleResponsesIsKept(_ text: String, _ expected: Bool) {
         #expect(rules.permission(for: url, CacheDirectives(text)).mustRevalidate == expected)
-        let disobeying = OriginRules(isObeyed: false)
+        let disobeying = OriginRules.lasting(isObeyed: false)
         #expect(!disobeying.permission(for: url, CacheDirectives(text)).mustRevalidate)
         for known in [known(freshFor: nil, mustRevalidate: true), known(freshFor: 200)] {
             let renewed = rules.permission(for: url, CacheDirectives(text), renewing: known)

@@ -53,7 +53,7 @@ final class PipelineFixture: Sendable {
 
     /// Runs `body` with a pipeline, and removes its files.
     static func run(
-        jobs: Int = 64, rules: OriginRules = OriginRules(), gates: Gates = Gates(), tier: (any SharedTier)? = nil,
+        jobs: Int = 64, rules: OriginRules = .lasting(), gates: Gates = Gates(), tier: (any SharedTier)? = nil,
         coordinator: (any NodeCoordinator)? = nil, threads: CacheThreads = .system,
         _ body: (PipelineFixture) async throws -> Void
     ) async throws {
@@ -84,7 +84,8 @@ final class PipelineFixture: Sendable {
                 bytes: 1 << 30),
             cache: cache, clock: clock)
         pipeline = RenditionPipeline(
-            RenditionPipeline.Policy(originRules: rules, maxSourceBytes: 1000), state: renditionState, cache: cache,
+            RenditionPipeline.Policy(originRules: rules, goneGrace: .seconds(600), maxSourceBytes: 1000), state: renditionState,
+            cache: cache,
             clock: clock,
             fetch: { url, validators, arriving async throws(FetchError) in
                 try await script.fetch(url, validators, arriving, gates.fetch)
@@ -233,5 +234,13 @@ final class PipelineFixture: Sendable {
             return Converter.Conversion(
                 file: file, report: WorkerReport(result: result, queued: .zero, ran: .zero, cpuMicroseconds: 0, peakBytes: 0))
         }
+    }
+}
+
+extension OriginRules {
+    /// Rules with bounds of lifetimes, in seconds.
+    static func lasting(_ bounds: ClosedRange<Int64> = 60...30 * 86_400, isObeyed: Bool = true) -> OriginRules {
+        OriginRules(
+            isObeyed: isObeyed, shortest: bounds.lowerBound, longest: bounds.upperBound, defaultLifetime: 86_400)
     }
 }

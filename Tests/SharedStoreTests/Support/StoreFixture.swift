@@ -53,17 +53,15 @@ final class StoreFixture: Sendable {
         queue: String? = "queue", time: TimeSource = .system,
         _ change: (inout SharedStoreConfiguration) throws -> Void = { _ in }
     ) throws -> SharedStore {
-        var configuration = SharedStoreConfiguration(bucket: try bucket())
-        configuration.prefix = prefix
-        configuration.lookupTimeout = .seconds(20)
-        configuration.timeout = .seconds(20)
+        let directory = folder.appendingPathComponent(queue ?? "none").path
+        var configuration = try SharedStoreConfiguration(
+            bucket: bucket(), prefix: prefix, timeout: .seconds(20), lookupTimeout: .seconds(20),
+            outbox: OutboxConfiguration(directory: "\(directory)/outbox", maxBytes: 1 << 30))
         configuration.suspension = .milliseconds(20)
         configuration.longestSuspension = .milliseconds(50)
         configuration.fileExtensions = ["mp4", "png"]
         configuration.outbox.pause = .milliseconds(10)
         configuration.outbox.longestPause = .milliseconds(50)
-        let directory = folder.appendingPathComponent(queue ?? "none").path
-        configuration.outbox.directory = "\(directory)/outbox"
         try change(&configuration)
         let ledger = try queue.map { _ in
             try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)

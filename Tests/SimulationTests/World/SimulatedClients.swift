@@ -212,7 +212,9 @@ final class SimulatedClients: Sendable {
         let longest = scheduler.chance(0.5) ? Limits.longest : 60
         note("reload, longest \(longest)")
         node.reload(
-            jobs: scheduler.number(1...16), rules: OriginRules(isObeyed: scheduler.chance(0.8), shortest: 10, longest: longest))
+            jobs: scheduler.number(1...16),
+            rules: OriginRules(
+                isObeyed: scheduler.chance(0.8), shortest: 10, longest: longest, defaultLifetime: 86_400))
     }
 
     // MARK: Responses

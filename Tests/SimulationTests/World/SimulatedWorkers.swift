@@ -39,7 +39,7 @@ final class SimulatedWorkers: Sendable {
     ) async throws(RenditionError) -> Converter.Conversion {
         let number = ledger.nextConversion()
         flight.markQueued()
-        guard await acquire() else { throw .conversionFailed(.cancelled, allowance: WorkerJob.Allowance()) }
+        guard await acquire() else { throw .conversionFailed(.cancelled, allowance: WorkerAllowance()) }
         defer { release() }
         flight.turn.begin()
         await takeTime()
@@ -51,7 +51,7 @@ final class SimulatedWorkers: Sendable {
         try await fail()
         let result = RenditionContents(source: contents, conversion: number, text: rendition.canonicalText).bytes
         let file = try await write(result, into: cache)
-        if hasCrashed() { throw .conversionFailed(.killed(.simulated), allowance: WorkerJob.Allowance()) }
+        if hasCrashed() { throw .conversionFailed(.killed(.simulated), allowance: WorkerAllowance()) }
         return Converter.Conversion(file: file, report: .simulated(bytes: result.count))
     }
 
@@ -59,7 +59,7 @@ final class SimulatedWorkers: Sendable {
         guard scheduler.chance(failureRate) else { return }
         let error: SandboxError = scheduler.element(of: [.crashed(.simulated), .killed(.simulated), .wallClockTimeout])
         if error == .wallClockTimeout { await scheduler.wait(for: .seconds(60)) }
-        throw .conversionFailed(error, allowance: WorkerJob.Allowance())
+        throw .conversionFailed(error, allowance: WorkerAllowance())
     }
 
     /// Writes a file of the cache or, if the disk is full, a file in memory, as `Converter` does.
@@ -76,7 +76,7 @@ final class SimulatedWorkers: Sendable {
             } catch let error as SystemError where error.code == ENOSPC {
                 continue
             } catch let error as SystemError {
-                throw .conversionFailed(.unavailable(error), allowance: WorkerJob.Allowance())
+                throw .conversionFailed(.unavailable(error), allowance: WorkerAllowance())
             } catch {
                 throw .storageFailed(cause: "\(error)")
             }
@@ -130,7 +130,7 @@ extension RenditionError {
     /// A conversion that failed because of the version of its source.
     fileprivate static func refused(version: UInt32) -> RenditionError {
         .conversionFailed(
-            .rejected(.tooLarge(.frames, value: Int(version), maximum: 0)), allowance: WorkerJob.Allowance())
+            .rejected(.tooLarge(.frames, value: Int(version), maximum: 0)), allowance: WorkerAllowance())
     }
 
     /// The version of the source that failed; nil if the failure is not that of a version.

@@ -248,7 +248,7 @@ import Testing
     @Test func metricsNeedATokenUnlessTheClientIsListed() async throws {
         let allow: (inout WebFixture.Settings) throws -> Void = {
             $0.policy.adminToken = "secret"
-            $0.policy.metricsReaders = try #require(ClientList(["127.0.0.0/8"]))
+            $0.policy.metricsReaders = ClientList([try #require(ClientPattern("127.0.0.0/8"))])
         }
         try await WebFixture.run(paths, allow) { web async throws in
             _ = try await web.request("GET", web.target("png", "/c.gif"))

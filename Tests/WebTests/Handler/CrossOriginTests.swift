@@ -56,7 +56,7 @@ import Testing
     @Test func metricsThatAnAddressOpensAreNotForScripts() async throws {
         try await WebFixture.run([:]) {
             $0.policy.adminToken = "secret"
-            $0.policy.metricsReaders = try #require(ClientList(["127.0.0.0/8"]))
+            $0.policy.metricsReaders = ClientList([try #require(ClientPattern("127.0.0.0/8"))])
         } _: { web async throws in
             for (headers, allowed) in [
                 ([], nil), (["Authorization: Bearer wrong"], nil), (["Authorization: Bearer secret"], "*"),

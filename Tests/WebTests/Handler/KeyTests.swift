@@ -39,7 +39,7 @@ import Testing
         let configure: (inout WebFixture.Settings) throws -> Void = {
             $0.policy.signingKeys = SigningKeys(["a plain key of 32 bytes, or of more"], named: [blog])
             $0.policy.requiresSignature = true
-            $0.policy.metricsReaders = try #require(ClientList(["127.0.0.1"]))
+            $0.policy.metricsReaders = ClientList([try #require(ClientPattern("127.0.0.1"))])
         }
         try await WebFixture.run(paths, configure) { web async throws in
             let target = try signed(blog, web.origin.url("/a.gif"))

@@ -233,7 +233,7 @@ import Testing
         http.port = 0
         http.threads = 1
         http.usesSocketActivation = false
-        let server = try HTTPServer(configuration: http, handler: cdn)
+        let server = HTTPServer(configuration: http, handler: cdn)
         try server.start()
         let port = try #require(server.port)
         let body = #"{"tags":{tags}}"#

@@ -48,7 +48,7 @@ import Testing
         isCaused: Bool = true
     ) -> Row {
         Row(
-            .conversionFailed(error, allowance: WorkerJob.Allowance(cpu: 7, memory: 300 << 20)), status, code, detail,
+            .conversionFailed(error, allowance: WorkerAllowance(cpu: 7, memory: 300 << 20)), status, code, detail,
             retryAfter: retryAfter, cacheStatus: isCaused ? miss : nil)
     }
 

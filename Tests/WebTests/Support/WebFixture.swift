@@ -22,7 +22,7 @@ import Testing
 final class WebFixture: Sendable {
     /// The values that tests change.
     struct Settings {
-        var policy = WebPolicy(version: "1.2.3")
+        var policy = WebFixture.policy
         /// Whether the server has started.
         var isReady = true
         /// The sources that the policy allows; nil for all.
@@ -58,7 +58,16 @@ final class WebFixture: Sendable {
         /// Gets documents with spans; nil for no tracing.
         var traces: Traces?
         /// The proxies whose fields are believed.
-        var trustedProxies: [String] = []
+        var trustedProxies = ClientList()
+    }
+
+    /// A policy without limits, with a home page and for pages of any origin.
+    private static var policy: WebPolicy {
+        var policy = WebPolicy(
+            version: "1.2.3", fetch: FetchConfiguration(), cache: CacheConfiguration(), maxAge: 86_400)
+        policy.allowOrigin = "*"
+        policy.hasHomePage = true
+        return policy
     }
 
     /// A collector, and the share of requests that are traced.
@@ -132,7 +141,8 @@ final class WebFixture: Sendable {
         let meter = WorkMeter(factory: registry) { Problem($0).code }
         let pipeline = RenditionPipeline(
             RenditionPipeline.Policy(
-                originRules: OriginRules(), maxSourceBytes: fetch.maxBytes,
+                originRules: OriginRules(isObeyed: true, shortest: 60, longest: 30 * 86_400, defaultLifetime: 86_400),
+                goneGrace: .seconds(600), maxSourceBytes: fetch.maxBytes,
                 defaults: RenditionDefaults(undither: settings.undither, presets: settings.policy.presets)), state: state,
             cache: cache, clock: settings.cacheClock,
             fetch: { [fetcher] url, validators, arriving async throws(FetchError) in
@@ -192,11 +202,7 @@ final class WebFixture: Sendable {
         http.threads = 1
         http.usesSocketActivation = false
         http.trustedProxies = settings.trustedProxies
-        http.errorResponse = { [handler] error in
-            handler.crossOrigin.applied(
-                to: ProblemDocument.response(Problem(error.status, error.code, error.sentence)))
-        }
-        server = try HTTPServer(
+        server = HTTPServer(
             configuration: http, handler: handler,
             observer: ObserverList([RequestMeter(mounts: policy.mounts.keys, factory: registry), limits]))
         try server.start()
@@ -259,14 +265,14 @@ final class WebFixture: Sendable {
         do throws(TranscodeError) {
             result = try outcome.get()
         } catch {
-            throw .conversionFailed(.rejected(error), allowance: WorkerJob.Allowance())
+            throw .conversionFailed(.rejected(error), allowance: WorkerAllowance())
         }
         let codecs: String?
         do throws(OutputFlaw) {
             let claim = OutputClaim(Transcoder(output: output, options: rendition.options), result)
             codecs = try OutputInspection.inspect(file.descriptor, as: claim, limit: 1 << 30)
         } catch {
-            throw .conversionFailed(.invalidOutput(error), allowance: WorkerJob.Allowance())
+            throw .conversionFailed(.invalidOutput(error), allowance: WorkerAllowance())
         }
         if output == .facts {
             result.bytes = try FactsFile.write(result, of: source.digest, bytes: source.count, to: file.descriptor)

@@ -1,3 +1,4 @@
+import HTTP
 import HTTPClient
 import Synchronization
 import Telemetry
@@ -27,7 +28,7 @@ import Testing
     }
 
     private func run(
-        share: Double = 1, trusting proxies: [String] = [], _ body: (WebFixture, Collected) async throws -> Void
+        share: Double = 1, trusting proxies: ClientList = ClientList(), _ body: (WebFixture, Collected) async throws -> Void
     ) async throws {
         let collected = Collected()
         try await WebFixture.run(["/a.gif": { _ in .ok(Self.gif) }]) {
@@ -39,7 +40,7 @@ import Testing
     }
 
     @Test func theStepsOfAMissAreSpansBelowItsRequest() async throws {
-        try await run(share: 0, trusting: ["127.0.0.1"]) { web, collected in
+        try await run(share: 0, trusting: ClientList([try #require(ClientPattern("127.0.0.1"))])) { web, collected in
             let header = "traceparent: 00-\(Self.trace)-\(Self.caller)-01"
             let response = try await web.request(
                 "GET", web.target("mp4", "/a.gif"), headers: [header, "X-Request-Id: call-7"])
@@ -107,7 +108,7 @@ import Testing
     }
 
     @Test func aRequestThatIsNotSampledIsNotRecorded() async throws {
-        try await run(trusting: ["127.0.0.1"]) { web, collected in
+        try await run(trusting: ClientList([try #require(ClientPattern("127.0.0.1"))])) { web, collected in
             let header = "traceparent: 00-\(Self.trace)-\(Self.caller)-00"
             #expect(try await web.request("GET", web.target("mp4", "/a.gif"), headers: [header]).status == 200)
             let sent = try #require(web.origin.requests.last?.headers["traceparent"].flatMap { TraceParent($0) })
