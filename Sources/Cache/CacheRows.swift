@@ -64,7 +64,7 @@ struct CacheState: Sendable, Equatable {
 }
 
 extension ObjectRecord {
-    /// What the object takes of the disk: the blocks of its file, an inode and its row.
+    /// The disk space of the object: the blocks of its file, an inode and its row.
     var space: Int64 { (length + 4095) / 4096 * 4096 + 512 + Int64(facts.count) }
 }
 

@@ -9,7 +9,7 @@ extension CacheTables {
         var bytes: Int64 = 0
         /// The removed objects; nil for many.
         var objects: Set<ObjectID>? = []
-        /// Whether ``continuePurge()`` has to follow.
+        /// Whether ``continuePurge()`` must be called next.
         var isPartial = false
 
         mutating func add(_ part: Purged) {
@@ -200,6 +200,6 @@ extension CacheTables {
         ("url >= ? AND url < CAST(? AS TEXT)", [prefix, Array(prefix.utf8) + [0xff]])
     }
 
-    /// From this number on, the ids of purged objects are not listed.
+    /// The ids of purged objects are listed only below this number.
     private static var manyObjects: Int { 4096 }
 }

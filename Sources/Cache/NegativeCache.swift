@@ -1,7 +1,7 @@
 internal import Synchronization
 package import SystemIO
 
-/// Failures that are remembered for a while, so that a source that fails is not requested again for every client.
+/// Failures that are remembered for a while, so that a failing source is not requested again for every client.
 ///
 /// In memory, bounded, and purgeable. Any thread. A call holds a lock for one access of a dictionary, a purge for a scan.
 package final class NegativeCache<Failure: Sendable>: Sendable {

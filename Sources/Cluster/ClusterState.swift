@@ -29,7 +29,7 @@ package struct ClusterState: Sendable, Equatable {
 package enum ClusterEvent: Sendable, Equatable, CustomStringConvertible {
     /// The node shares its work from now on.
     case shared(server: String)
-    /// The node works by itself from now on.
+    /// The node works alone from now on.
     case alone(server: String, RedisError)
     /// The server refuses the subscription to messages of other nodes.
     case deaf(server: String, RedisError)

@@ -145,12 +145,12 @@ package final class SharedPrewarm: Sendable {
         case conflict
     }
 
-    /// Adds a list for all nodes, unless more than `limit` entries would be unfinished then. Where this throws, no entry of the list is
-    /// worked on any more.
+    /// Adds a list for all nodes, unless more than `limit` entries would be unfinished then. If this throws, no node processes an
+    /// entry of the list.
     ///
     /// - Parameters:
     ///   - id: The list's id, which no other list has.
-    ///   - payloads: Its entries, which only the caller reads.
+    ///   - payloads: Its entries, which the cluster does not interpret.
     ///   - request: The request that adds the list, if it may be repeated.
     ///   - callback: Where the end of the list is reported, by one node: see ``Ticket/isReport``.
     package func add(

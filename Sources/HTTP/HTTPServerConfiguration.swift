@@ -36,7 +36,7 @@ package struct HTTPServerConfiguration: Sendable {
     package var maxDiscardedBytes = 64 * 1024
     /// Bytes of a body, whatever its sink allows; more gets 413.
     package var maxBodyBytes = 64 * 1024 * 1024
-    /// Time for the whole body of a request that a sink receives, from the head on; a longer transfer gets 408.
+    /// Time for the whole body of a request that a sink receives, measured from the head; a longer transfer gets 408.
     package var bodyTimeout = Duration.seconds(300)
     /// Time within which a client must receive a whole response, plus a second per ``responseBytesPerSecond``; a slower client is
     /// reset. The time in which a streamed body is produced does not count.

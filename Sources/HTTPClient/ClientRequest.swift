@@ -49,7 +49,7 @@ package struct ClientRequest: Sendable {
     package var certificateAuthorities: String?
     /// Whether HTTP/2 may be used if TLS negotiates it.
     package var allowsHTTP2 = true
-    /// Whether the server is asked whether it wants the body (`Expect: 100-continue`).
+    /// Whether to wait for the server to accept the body (`Expect: 100-continue`).
     package var expectsContinue = false
     package var bufferSize = 64 << 10
     /// A Unix socket that is connected to in place of the URL's host and port.

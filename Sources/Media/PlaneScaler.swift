@@ -4,7 +4,7 @@ internal import CAV
 ///
 /// Edge samples are repeated beyond the edges. Not thread-safe.
 struct PlaneScaler: ~Copyable {
-    /// The largest reduction of one step. From 43 on, libswscale rounds the weights of a filter so that even areas change by one level.
+    /// The largest reduction of one step. At 43 and above, libswscale rounds the weights of a filter so that even areas change by one level.
     private static let largestReduction = 32
 
     /// In order. There are several for a large reduction.

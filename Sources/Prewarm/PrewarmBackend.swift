@@ -58,7 +58,7 @@ package struct LocalBackend: PrewarmBackend {
     }
 }
 
-/// Hands out the indices from 0 on, each once.
+/// Hands out each index once, starting at 0.
 private final class EntryCounter: Sendable {
     private let next = Atomic(0)
 

@@ -174,7 +174,7 @@ package struct PrewarmReport: Codable {
     var bytes: Int
     var saved: Int
     var errors: [Failure]
-    /// Outcomes in the order of their arrival, from the requested one on; nil if none was requested.
+    /// Outcomes in the order of their arrival, starting at the requested one; nil if none was requested.
     var results: [Result]?
 
     /// The most failures in ``errors``.

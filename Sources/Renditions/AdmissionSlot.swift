@@ -12,7 +12,7 @@ package final class AdmissionSlot: Sendable {
     private let client: ClientNetwork?
     /// The origin of a fetch that has not ended.
     private let origin: Mutex<Admission.Origin?>
-    /// Memory of other slots, of sources that this job uses as well.
+    /// Memory that other slots hold, for sources that this job shares.
     private let joined = Mutex<[AdmittedMemory]>([])
     private let kept = Mutex<(any AnyObject & Sendable)?>(nil)
 

@@ -34,7 +34,7 @@ package struct MissAllowance: Sendable {
         if let seconds = take(true) { throw .rateLimited(retryAfter: seconds) }
     }
 
-    /// Counts a miss without which the request is answered as well.
+    /// Counts a miss that the response does not depend on.
     ///
     /// - Returns: Whether the miss may go on.
     package func useIfAvailable() -> Bool { take(false) == nil }

@@ -11,7 +11,7 @@ package struct SharedFailure: Sendable, Equatable {
     package let error: RenditionError
     /// When it was found, in seconds since 1970.
     package let foundAt: Int64
-    /// Seconds for which it is remembered, from then on.
+    /// Seconds for which it is remembered after that.
     package let lifetime: Int64
 
     private static let maxLifetime: Int64 = 600

@@ -6,8 +6,8 @@ internal import SystemIO
 /// Renditions with their records, as objects of a bucket. Each function is one attempt, without retries.
 ///
 /// The record travels as the object's metadata. Some servers drop metadata without saying so, and long facts exceed its limit; for
-/// these there is a second object with the record next to the first one. Whether the server keeps metadata is found out by the first
-/// upload of the process.
+/// these there is a second object with the record next to the first one. The first upload of the
+/// process determines whether the server keeps metadata.
 final class RecordedObjects: Sendable {
     private let client: S3Client
     private let keys: KeySpace

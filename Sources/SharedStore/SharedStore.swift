@@ -140,7 +140,7 @@ package final class SharedStore: Sendable {
     /// - Parameters:
     ///   - file: Open for reading and writing; it is emptied first, and its content is undefined after an error or a miss.
     ///   - maxLength: The largest rendition to accept, in bytes.
-    ///   - limit: The deadline in all, from now on; nil for ``SharedStoreConfiguration/lookupTimeout``.
+    ///   - limit: The time until the deadline, including retries; nil for ``SharedStoreConfiguration/lookupTimeout``.
     /// - Returns: What is known of the rendition; nil if the store does not have it.
     package func fetch(
         _ name: RenditionName, into file: SharedDescriptor, maxLength: Int, within limit: Duration? = nil

@@ -14,7 +14,7 @@ package final class Deadline: Sendable {
     private static let queue = DispatchQueue(label: "deadlines")
 
     /// - Parameters:
-    ///   - delay: The minimum time from now on, by the monotonic clock.
+    ///   - delay: The minimum time from now, by the monotonic clock.
     ///   - action: Runs once, on a thread of the system; must not block. Released after it ran or was cancelled.
     package init(after delay: Duration, _ action: @escaping @Sendable () -> Void) {
         timer = DispatchSource.makeTimerSource(queue: Self.queue)

@@ -132,7 +132,7 @@ struct PrewarmController: Sendable {
         }
     }
 
-    /// Handles `GET` and `DELETE /prewarm/{id}`. The query's `from` requests the outcomes of entries from that index on.
+    /// Handles `GET` and `DELETE /prewarm/{id}`. The query's `from` is the index of the first entry whose outcome is returned.
     private func report(_ method: HTTPMethod, _ id: String, _ query: [QueryItem]) throws(Problem) -> HTTPReply {
         var first: Int?
         for item in query {

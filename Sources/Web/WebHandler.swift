@@ -128,13 +128,13 @@ package final class WebHandler: HTTPHandler {
             threads: dependencies.threads)
     }
 
-    /// Has `/readyz` report 200, unless the handler drains. Any thread.
+    /// Makes `/readyz` return 200, unless the handler is draining. Any thread.
     package func becomeReady() {
         _ = readiness.compareExchange(
             expected: Readiness.starting.rawValue, desired: Readiness.ready.rawValue, ordering: .relaxed)
     }
 
-    /// Has `/readyz` report 503 from now on. Any thread.
+    /// Makes `/readyz` return 503 from now on. Any thread.
     package func drain() {
         readiness.store(Readiness.draining.rawValue, ordering: .relaxed)
     }

@@ -134,7 +134,7 @@ final class RedisTransport {
         throw failure
     }
 
-    /// The least time for an attempt to connect: a round trip around the world.
+    /// The shortest time allowed for a connection attempt: a round trip around the world.
     private static let leastAttempt: Duration = .milliseconds(300)
 
     /// The end of the attempt to connect to the first of some addresses: its share of the time that is left, and no less than a round

@@ -1,4 +1,4 @@
-/// What one node found out about a source's rendition, for all nodes.
+/// What one node knows about a rendition of a source, for all nodes.
 package struct SharedRecord: Sendable, Equatable {
     package enum Outcome: Sendable, Equatable {
         /// The rendition's id as text, and its file's extension.

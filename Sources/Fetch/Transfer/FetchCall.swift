@@ -111,7 +111,7 @@ final class FetchCall: HTTPCall {
             if decoder == nil {
                 try take(bytes)
             } else {
-                // What is received is limited as well as what becomes of it.
+                // Both the received and the decoded bytes are limited.
                 let limit = settings.configuration.maxBytes
                 guard bodyBytes <= limit else { throw .tooLarge(limit: limit, declared: nil) }
                 try decoder?.decode(bytes) { piece throws(FetchError) in try take(piece) }

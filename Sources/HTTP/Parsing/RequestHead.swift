@@ -19,11 +19,11 @@ struct RequestHead {
     var methodRange = 0..<0
     /// The range of the request target; of an absolute-form, the part after the authority (RFC 9112 section 3.2.2).
     var target = 0..<0
-    /// The range of the authority: of an absolute-form, else of the `Host` field. Empty if HTTP/1.0 sent neither.
+    /// The range of the authority in an absolute-form target, otherwise in the `Host` field. Empty if an HTTP/1.0 request has neither.
     var authority = 0..<0
     /// Whether the target was an absolute-form without a path, which means `/`, or `*` with OPTIONS.
     var hasEmptyPath = false
-    /// 0 for HTTP/1.0, else 1.
+    /// 0 for HTTP/1.0, otherwise 1.
     var minorVersion: UInt8 = 1
     var framing = BodyFraming.none
     /// Whether the client allows another request on the connection (RFC 9112 section 9.3).

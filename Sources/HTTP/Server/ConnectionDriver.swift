@@ -58,7 +58,7 @@ final class ConnectionDriver {
     /// Hands finished requests to the access log.
     func flushLog() { recorder?.flush() }
 
-    /// Ends each connection with its next response from now on.
+    /// From now on, closes each connection after its next response.
     func startDraining() {
         sendStaged()
         isDraining = true

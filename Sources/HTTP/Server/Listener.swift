@@ -128,7 +128,7 @@ final class Listener: Sendable {
 
 /// The listening sockets that systemd opened for this process (sd_listen_fds(3)).
 struct SocketActivation {
-    /// The descriptors passed, from 3 on.
+    /// The descriptors passed, starting at 3.
     let descriptors: Range<Int32>
 
     /// Reads the environment: `LISTEN_FDS` applies only if `LISTEN_PID` is this process.

@@ -90,7 +90,7 @@ struct FarMotion: ~Copyable {
     private struct RowTable {
         private static let bits = 12
         private(set) var rows: [Row] = []
-        /// Indices into the rows plus 1, at the first free place from that of the hash on; 0 for a free one.
+        /// Indices into the rows plus 1, each in the first free slot at or after its hash; 0 for a free slot.
         private var places = [UInt16](repeating: 0, count: 1 << bits)
 
         private func place(_ hash: UInt64) -> Int { Int(truncatingIfNeeded: hash &>> UInt64(64 - Self.bits)) }

@@ -4,7 +4,7 @@ internal import CAV
 package enum TranscodeError: Error, Equatable, Sendable {
     /// The file has no format that can be decoded.
     case notAnAnimation
-    /// The file is a picture of a format that has animations as well.
+    /// The file is a still picture in a format that also has animations.
     case still(SourceFormat)
     /// The file ends before its first frame is complete.
     case incomplete(SourceFormat)

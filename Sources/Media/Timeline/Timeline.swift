@@ -7,7 +7,7 @@ struct Timeline: Sendable, Equatable {
     /// Units after which an unchanged picture becomes another sample.
     ///
     /// MP4 has 32 bits for the duration of a sample and for the distance between its decoding and its composition time
-    /// (ISO/IEC 14496-12 §8.6.1), and libavformat takes 31. A frame lasts at most this many units as well, so no sample lasts
+    /// (ISO/IEC 14496-12 §8.6.1), and libavformat takes 31. A frame lasts at most this many units, so no sample lasts
     /// more than 2²⁸, and no sample is shown 2³⁰ units before or after it is decoded: x264 reorders by at most three samples here.
     static let longestSample = 1 << 27
     /// The units per second of sources whose exact times do not fit, from the finest.

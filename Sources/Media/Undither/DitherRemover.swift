@@ -37,14 +37,14 @@ final class DitherRemover {
     /// Prepares for bands of a part of the plane.
     func begin(width: Int) { columns = Self.columns(width) }
 
-    /// A row of samples, from the first in the picture on; `row` counts from the first of the band, and the border is around it.
+    /// A row of samples, starting at the first in the picture; `row` counts from the first of the band, and the border is around it.
     func sampleRow(_ row: Int) -> UnsafeMutablePointer<Int16> { samples.base + (row + Self.cell) * stride + Self.cell }
 
     func removedRow(_ row: Int) -> UnsafePointer<Int16> {
         UnsafePointer(removed.base + (row + Self.cell) * stride + Self.cell)
     }
 
-    /// The cells of a row, from the first in the picture on.
+    /// The cells of a row, starting at the first in the picture.
     func reachRow(_ row: Int) -> UnsafeMutablePointer<Int32> { reach.base + (row + 1) * (columns + 2) + 1 }
 
     func clearReach(row: Int) { (reachRow(row) - 1).update(repeating: 0, count: columns + 2) }
@@ -82,8 +82,8 @@ final class DitherRemover {
         let fixed: UnsafePointer<SIMD8<Int16>>
         let weights: UnsafePointer<SIMD8<Int16>>
 
-        /// The part of a row of coefficients that is dither, weighted: all up to the threshold, then less and less, and nothing from
-        /// three times the threshold on.
+        /// The part of a row of coefficients that is dither, weighted: all up to the threshold, then less and less, and nothing beyond
+        /// three times the threshold.
         @inline(__always)
         func dither(_ row: SIMD8<Int16>, _ index: Int, _ levels: SIMD8<Int16>) -> SIMD8<Int16> {
             let threshold = ((perReach[index] &* levels) &>> 7).atLeast(fixed[index])

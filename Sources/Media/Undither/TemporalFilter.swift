@@ -2,7 +2,7 @@
 ///
 /// Where a film moves, its dither differs from picture to picture and the film itself does not, so the mean comes closer to the film. In
 /// textures, where the spatial filter finds little dither, the mean is taken of the pictures with their dither; elsewhere, of the output of
-/// that filter. A block of a neighbour counts less the more it differs, and not at all from a bound on. Where a pattern stands still, or
+/// that filter. A block of a neighbour counts less the more it differs, and not at all beyond a bound. Where a pattern stands still, or
 /// nothing matches, the block stays as the spatial filter made it. Only luma changes, by at most what the palette explains. Not
 /// thread-safe.
 final class TemporalFilter {

@@ -65,7 +65,7 @@ package struct RenditionPresets: Sendable, Equatable {
         }
     }
 
-    /// Checks the options, each alone and all together, for every format, and defines a preset by them.
+    /// Checks the options, each alone and all together, for every format, and defines a preset with them.
     private mutating func define(_ name: String, as new: [Option]) throws(RenditionError) {
         guard Set(new.map(\.name)).count == new.count else {
             let twice = new.indices.first { index in new[..<index].contains { $0.name == new[index].name } }

@@ -86,7 +86,7 @@ struct MissRunner: Sendable {
         return result
     }
 
-    /// Runs the steps of a miss from the fetch on.
+    /// Runs the steps of a miss, starting with the fetch.
     private func runLocally(
         _ request: RenditionRequest, _ stored: CachedRendition?, _ slot: AdmissionSlot, _ flight: Flight
     ) async throws(RenditionError) -> RenditionResult {

@@ -48,7 +48,7 @@ package protocol FlightLease: Sendable {
     func release() async
 }
 
-/// What a node has found out about a rendition of a source.
+/// What a node knows about a rendition of a source.
 package struct SharedFinding: Sendable, Equatable {
     package let object: ObjectID
     package let fileExtension: String

@@ -12,7 +12,7 @@ package struct S3Tier: SharedTier {
 
     /// The longest time that a lease waits for the store, in addition to an upload at 1 MiB/s: other nodes wait for the lease.
     private static let saveLimit: Duration = .seconds(2)
-    /// The least time for a rendition that only the store has.
+    /// The shortest time allowed for a rendition that only the store has.
     private static let onlySourceLimit: Duration = .seconds(2)
     /// The longest time that a purge waits for the store.
     private static let removalLimit: Duration = .seconds(2)

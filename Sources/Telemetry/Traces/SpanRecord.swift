@@ -2,7 +2,7 @@ internal import Tracing
 
 /// What a span has recorded.
 struct SpanRecord: Sendable {
-    /// The events and the links of one span, each; further ones are counted only.
+    /// The maximum number of events, and of links, per span; the rest are only counted.
     static let maxItems = 16
 
     var name: String

@@ -2,7 +2,7 @@
 package enum SiteFile: String, Sendable, CaseIterable {
     /// The script that pages of any origin include to play their GIF images as videos (docs/pages.md).
     case script = "gifreel.js"
-    /// The animation that the home page offers to visitors who have none at hand.
+    /// The sample animation on the home page.
     case sample = "sample.gif"
     /// The icon that browsers ask for when a tab shows a response that is no page.
     case icon = "favicon.ico"

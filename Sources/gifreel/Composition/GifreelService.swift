@@ -191,7 +191,7 @@ package final class GifreelService: Sendable {
         server.ping(action)
     }
 
-    /// Answers requests according to other settings from now on. Requests in progress end under the old ones.
+    /// Applies other settings to all requests from now on. Requests in progress keep the old ones.
     ///
     /// - Parameter configuration: Made from ``ReloadPlan/settings``, so settings that need a restart have their old value.
     package func reload(_ configuration: ServiceConfiguration, logger: Logger) throws {

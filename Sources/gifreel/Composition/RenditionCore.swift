@@ -165,7 +165,7 @@ final class RenditionCore: Sendable {
 }
 
 extension ServiceConfiguration {
-    /// Identifies what else than its bytes decides whether a source fails: the version and the limits.
+    /// Identifies what, apart from its bytes, decides whether a source fails: the version and the limits.
     fileprivate var failureScope: String {
         "\(Gifreel.version) \(fetch.maxBytes) \(fetch.maxRedirects) \(limits) \(allowance)"
     }

@@ -36,7 +36,7 @@ package struct TracingConfiguration: Sendable {
     }
 }
 
-/// The tracer of requests, and what sends its spans.
+/// The tracer of requests, and the exporter of its spans.
 struct TraceExport: Sendable {
     let tracer: OTLPTracer
     private let exporter: SpanExporter?

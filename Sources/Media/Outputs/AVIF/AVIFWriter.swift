@@ -92,7 +92,7 @@ struct AVIFWriter {
             AVIFBoxes.full("ispe", number(width, 4), number(height, 4)), AVIFBoxes.full("pixi", [3, 8, 8, 8]),
             configuration(color), colors,
         ]
-        // Positions of the properties from 1 on.
+        // Positions of the properties, starting at 1.
         let essential: UInt8 = 0x80
         var associations: [UInt8] = number(1, 2)
         associations += [4, 1, 2, essential | 3, 4]

@@ -20,7 +20,7 @@ package struct APNGReader: AnimationDecoder, ~Copyable {
     private var sequence = 0
     /// The type of the chunks with the current frame's pixels; nil once they were read.
     private var dataType: UInt32?
-    /// Whether the first `IDAT` chunk was reached. The pixels of further ones belong to the same picture.
+    /// Whether the first `IDAT` chunk was reached. Later `IDAT` chunks continue the same picture.
     private var hasData = false
     private var framesBegun = 0
     /// Frames whose pixels were decoded or skipped.

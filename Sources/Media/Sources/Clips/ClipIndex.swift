@@ -82,7 +82,7 @@ struct ClipIndex: Sendable {
         return kept
     }
 
-    /// How long the last frame is shown, in units of the track; 0 if nothing says it.
+    /// How long the last frame is shown, in units of the track; 0 if unknown.
     private func lastDuration(
         _ container: ClipContainer, _ stream: UnsafeMutablePointer<AVStream>, _ ofPacket: Int64
     ) -> Int64 {
