@@ -5,8 +5,8 @@ if [ -z "${BUILD_REVISION:-}" ] && revision=$(git rev-parse --short=12 HEAD 2>/d
     if [ -n "$(git status --porcelain 2>/dev/null)" ]; then revision=$revision-dirty; fi
     BUILD_REVISION=$revision
 fi
-# The archives are those of the packages from which scripts/libav has built.
-if [ -z "${BUILD_LIBRARIES:-}" ] && [ -e .libav/made ]; then
+# The archives are those of the packages from which scripts/libav has built, or builds now ($builds_libav).
+if [ -z "${BUILD_LIBRARIES:-}" ] && { [ -n "${builds_libav:-}" ] || [ -e .libav/made ]; }; then
     BUILD_LIBRARIES=$(dpkg-query -W -f '${source:Package}=${source:Version}\n' \
         libavcodec-dev libaom-dev libvpx-dev libwebp-dev libpng-dev libjpeg-dev liblcms2-dev 2>/dev/null | sort -u | paste -sd , -)
 fi
