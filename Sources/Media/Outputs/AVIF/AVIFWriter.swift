@@ -69,9 +69,11 @@ struct AVIFWriter {
     /// The first picture as an item, with its alpha as an auxiliary one.
     private func meta(_ planes: [Plane], _ offset: Int) -> [UInt8] {
         let number = AVIFBoxes.number
-        let places = planes.flatMap { plane in
-            number(plane.number, 2) + number(0, 2) + number(1, 2) + number(offset + plane.packets[0].lowerBound, 4)
-                + number(plane.packets[0].count, 4)
+        var places: [UInt8] = []
+        for plane in planes {
+            places += number(plane.number, 2) + number(0, 2) + number(1, 2)
+            places += number(offset + plane.packets[0].lowerBound, 4)
+            places += number(plane.packets[0].count, 4)
         }
         let entries = planes.flatMap { plane in
             AVIFBoxes.full(
