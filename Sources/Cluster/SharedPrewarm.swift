@@ -57,7 +57,7 @@ package final class SharedPrewarm: Sendable {
     /// How long single outcomes are kept after the last one, for a client that polls.
     private static let resultTime: Duration = .seconds(3600)
 
-    /// Counts an entry once, when its first node finishes it. The last entry of a list with a callback leaves one that has it reported.
+    /// Counts an entry once, when its first node finishes it. The last entry of a list with a callback adds an entry that has the list reported.
     /// Keys: stream, list, errors, results. Arguments: group, entry, error, largest number of errors, lifetime in ms, result, its lifetime
     /// in ms, list, then each counter with the number to add; none for a report.
     private static let finish = RedisScript(

@@ -8,7 +8,7 @@ struct ForeignContent {
     private static let integrationPoints: [String: Set<String>] = [
         "svg": ["foreignobject", "desc", "title"], "math": ["mi", "mo", "mn", "ms", "mtext"],
     ]
-    /// Start tags that end foreign content (section 13.2.6.5): pages that leave an `svg` open go on with one of them.
+    /// Start tags that end foreign content (section 13.2.6.5): pages that leave an `svg` open continue with one of them.
     private static let breakouts: Set = [
         "b", "big", "blockquote", "body", "br", "center", "code", "dd", "div", "dl", "dt", "em", "embed", "h1", "h2", "h3",
         "h4",

@@ -90,7 +90,11 @@ extension FixedWidthInteger {
     /// A time in hundredths of a second.
     var centiseconds: Duration {
         get { .milliseconds(10) * Int(self) }
-        set { self = Self(newValue / .milliseconds(10)) }
+        set {
+            // In whole numbers: a division of durations is a Double, which can lose one.
+            let (seconds, attoseconds) = newValue.components
+            self = Self(seconds * 100 + attoseconds / 10_000_000_000_000_000)
+        }
     }
 }
 

@@ -43,6 +43,17 @@ import Testing
         #expect(setting.set(texts, chosenName: "m", in: &settings) == nil)
     }
 
+    /// As floating-point numbers, some of these lose a hundredth of a second.
+    @Test func longTimesAreExact() throws {
+        let setting = try #require(Setting.all.first { $0.name == "limits.duration" })
+        for text in ["4986s", "9971s", "3650d", "315359999990ms", "10ms"] {
+            var settings = Settings()
+            #expect(setting.set([text], in: &settings) == nil)
+            let written = setting.text(settings)
+            #expect(Duration(settingText: written) == Duration(settingText: text))
+        }
+    }
+
     @Test(arguments: Setting.all) func aRowIsDocumented(_ setting: Setting) {
         #expect(setting.summary.hasSuffix(".") && setting.summary.count <= 140, "\(setting.summary)")
         #expect(!setting.texts(Settings()).isEmpty || setting.whenUnset != nil || setting.example != nil || setting.isSecret)

@@ -14,7 +14,7 @@ enum FlightScripts {
         return value
         """)
 
-    /// Replaces a record that is no longer valid by a lease. Arguments: the record, the lease, its time in ms. Returns 1 or 0.
+    /// Replaces a record that is no longer valid with a lease. Arguments: the record, the lease, its time in ms. Returns 1 or 0.
     static let replace = RedisScript(
         .integer,
         """

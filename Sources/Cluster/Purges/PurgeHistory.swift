@@ -64,7 +64,7 @@ package final class PurgeHistory: Sendable {
         state.withLock { Self.cover(of: sourceURL, $0) }
     }
 
-    /// Whether a result may be used that began when all purges up to `start` were applied.
+    /// Whether a result may be used whose work began after all purges up to `start` were applied.
     func isValid(since start: StreamID, sourceURL: String, object: String?) -> Bool {
         state.withLock { state in
             let covers = max(Self.cover(of: sourceURL, state), object.flatMap { state.objects[$0] } ?? .zero)

@@ -23,7 +23,7 @@ final class SampleSource<Decoder: AnimationDecoder & ~Copyable> {
     private let undither: VideoUndither?
     /// Pictures that look like the one that was completed last.
     private var completed: ArraySlice<Picture> = []
-    /// A picture that waits for the next one that looks different: its dither is taken out with the help of that.
+    /// A picture that waits for the next one that looks different: that picture helps to remove its dither.
     private var waiting: Picture?
     private let converter: Converter
     private var timeline: Timeline

@@ -8,8 +8,11 @@ internal import SystemIO
 /// It holds up no caller: what does not fit into the queue because the collector is slow is dropped and counted. Any thread; lives as
 /// long as the process.
 package final class SpanExporter: Sendable {
-    package static var limits: DeliveryLimits {
-        var limits = DeliveryLimits(items: 2048, attempts: 5, backoff: Backoff(first: .seconds(1), longest: .seconds(30)))
+    /// The limits of the delivery.
+    ///
+    /// - Parameter items: Spans that may wait.
+    package static func limits(items: Int) -> DeliveryLimits {
+        var limits = DeliveryLimits(items: items, attempts: 5, backoff: Backoff(first: .seconds(1), longest: .seconds(30)))
         limits.batch = 512
         limits.interval = .seconds(1)
         return limits
@@ -26,7 +29,7 @@ package final class SpanExporter: Sendable {
 
     /// - Parameter meter: Counts spans by their result.
     package init(
-        _ resource: TraceResource, limits: DeliveryLimits = SpanExporter.limits, meter: LabelledCounter, logger: Logger,
+        _ resource: TraceResource, limits: DeliveryLimits, meter: LabelledCounter, logger: Logger,
         send: @escaping Send
     ) {
         self.meter = meter

@@ -135,7 +135,7 @@ package struct Mount: Sendable, Equatable {
 package struct MountAddress: Sendable, Equatable {
     /// The path to which the name of a format is appended, such as `/media/x/a`; see ``MountPath/stem``.
     var stem: String
-    /// Whether the stem is the path of the source. Otherwise `.gif` makes it that.
+    /// Whether the stem is the path of the source. Otherwise the path has `.gif` after it.
     var isSourcePath = false
     /// Parameters that are sent to the origin, as the client wrote them.
     var forwarded: [String] = []

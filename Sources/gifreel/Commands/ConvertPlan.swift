@@ -15,7 +15,7 @@ struct ConvertPlan {
         let description: String
     }
 
-    /// Plans one conversion. Where `output` is a directory, the result goes into it under the input's name.
+    /// Plans one conversion. If `output` is a directory, the result goes into it under the input's name.
     ///
     /// - Parameter fileExtension: The extension of a result without a name of its own.
     init(input: String, output: String, fileExtension: String) throws(Mistake) {

@@ -23,7 +23,7 @@ struct DescriptorBudget: Equatable {
     /// - Parameters:
     ///   - limit: The limit of the process.
     ///   - connections: `server.max_connections`.
-    ///   - openRenditions: The entries of each table if there are descriptors enough.
+    ///   - openRenditions: The entries of each table if there are enough descriptors.
     ///   - conversions: Conversions that run or wait.
     init(limit: Int, connections: Int, openRenditions: Int, conversions: Int) {
         self.limit = limit

@@ -143,7 +143,7 @@ final class RenditionCore: Sendable {
         state.apply(configuration.renditionLimits(pool: pool.configuration), failureScope: configuration.failureScope)
     }
 
-    /// Waits until the writes to the shared store are sent, so that a node may go with its disk. Does not wait while the circuit
+    /// Waits until the writes to the shared store are sent, so that the node and its disk can be removed. Does not wait while the circuit
     /// breaker is open. Writes that are left stay in the queue on disk, and no more are sent.
     ///
     /// - Returns: The number of writes that are left.

@@ -54,10 +54,9 @@ struct TraceExport: Sendable {
             (tracer, exporter) = (OTLPTracer(nil, share: 0), nil)
             return
         }
-        var limits = SpanExporter.limits
-        limits.items = configuration.queue
         let exporter = SpanExporter(
-            TraceResource(service: "gifreel", version: Gifreel.version, node: configuration.node), limits: limits,
+            TraceResource(service: "gifreel", version: Gifreel.version, node: configuration.node),
+            limits: SpanExporter.limits(items: configuration.queue),
             meter: LabelledCounter(Families.traceSpans, label: "result", values: SpanExporter.results, factory: registry),
             logger: logger
         ) { document in

@@ -26,7 +26,7 @@ final class Collector: Sendable {
         _ body: (Collector, SpanExporter) async throws -> Void
     ) async throws {
         let collector = Collector(answer)
-        var limits = SpanExporter.limits
+        var limits = SpanExporter.limits(items: 2048)
         limits.interval = .milliseconds(1)
         limits.backoff = Backoff(first: .milliseconds(1), longest: .milliseconds(1))
         configure(&limits)

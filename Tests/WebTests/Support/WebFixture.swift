@@ -232,7 +232,7 @@ final class WebFixture: Sendable {
         _ traces: Traces?, _ registry: PrometheusRegistry, _ logger: Logger
     ) -> OTLPTracer {
         guard let traces else { return OTLPTracer(nil, share: 0) }
-        var limits = SpanExporter.limits
+        var limits = SpanExporter.limits(items: 2048)
         limits.interval = .milliseconds(1)
         let exporter = SpanExporter(
             TraceResource(service: "gifreel", version: "1.2.3", node: "node-1"), limits: limits,

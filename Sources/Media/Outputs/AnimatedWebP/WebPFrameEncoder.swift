@@ -2,8 +2,8 @@ internal import CWebP
 
 /// Encodes the pictures of an animation by libwebp: of each, the rectangle that differs from the picture before. Not thread-safe.
 ///
-/// A rectangle either replaces the canvas or is blended over it, with transparent pixels where nothing changes. Whichever has fewer
-/// bytes is taken. With a quality, so is whichever has fewer bytes with and without loss.
+/// A rectangle either replaces the canvas or is blended over it, with transparent pixels where nothing changes. The smaller one is
+/// used. If a quality is given, both are encoded with and without loss.
 struct WebPFrameEncoder: ~Copyable {
     /// A rectangle of a picture.
     struct Frame {

@@ -157,7 +157,7 @@ package struct APNGReader: AnimationDecoder, ~Copyable {
         ending = .brokenOff
     }
 
-    /// Whether the frame lies on the canvas, and is all of it if the pixels are those of the PNG itself.
+    /// Whether the frame lies within the canvas, and covers it if its pixels are those of the PNG itself.
     private func fits(_ control: APNGControl) -> Bool {
         let rectangle = control.rectangle
         guard rectangle.width > 0, rectangle.height > 0, rectangle.maxX <= header.width, rectangle.maxY <= header.height else {

@@ -24,8 +24,8 @@ struct PNGHeader {
         guard width > 0, height > 0, width < 1 << 31, height < 1 << 31 else { return nil }
     }
 
-    /// Keeps a chunk with the palette (§11.2.2) or the transparent colours (§11.3.1.1). As in browsers, the first one of its type counts,
-    /// one of another length or with a wrong checksum is ignored, and so are transparent colours before the palette.
+    /// Keeps a chunk with the palette (§11.2.2) or the transparent colours (§11.3.1.1). As in browsers, only the first chunk of a type
+    /// counts; a chunk of another length or with a wrong checksum is ignored, and so are transparent colours before the palette.
     mutating func keep(_ chunk: PNGChunk) {
         guard chunk.isSound else { return }
         let length = chunk.data.count
