@@ -13,10 +13,9 @@ internal import SystemIO
 internal import Web
 
 extension ServiceConfiguration {
-    /// Maps the settings to the configuration of each target.
+    /// Composes the configuration of each target from the settings.
     ///
-    /// - Throws: ``SettingsError`` for the first pattern, address, URL or name that is wrong, or for a configuration that a
-    ///   target refuses.
+    /// - Throws: ``SettingsError`` for the first URL, key or name that cannot be used, or for an encoder that is missing.
     package init(_ settings: Settings) throws(SettingsError) {
         let mounts = try ConfiguredMounts(settings.mounts, store: settings.store.s3)
 

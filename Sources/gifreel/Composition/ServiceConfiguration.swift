@@ -11,7 +11,7 @@ package import Settings
 package import SharedStore
 package import Web
 
-/// The configuration of each target, made from the settings, which hold the defaults.
+/// The configuration of each target, composed from the settings.
 package struct ServiceConfiguration: Sendable {
     package var http: HTTPServerConfiguration
     package var web: WebPolicy
