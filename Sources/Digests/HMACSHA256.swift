@@ -28,7 +28,7 @@ package struct HMACSHA256: Sendable {
         }
     }
 
-    /// Whether `code` is the code of `message`. Runs in constant time.
+    /// Whether `code` is the code of `message`. Compares in constant time.
     package func isValid(_ code: some Sequence<UInt8>, for message: some Sequence<UInt8>) -> Bool {
         ConstantTime.areEqual(Array(code), self.code(for: message))
     }

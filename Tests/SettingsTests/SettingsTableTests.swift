@@ -34,6 +34,42 @@ import Testing
         #expect(plan.changed + plan.waiting == [setting.name.replacing("*", with: "m")])
     }
 
+    /// Properties with other names than their settings.
+    private static let renamed = [
+        "cache.dir": "directory", "sources.nat64_prefixes": "translation_prefixes", "sources.require_signature": "is_required",
+        "log.client": "records_client_fields", "cluster.alone": "alone_limit",
+    ]
+
+    /// Two rows that were exchanged would each set a property of their own.
+    @Test(arguments: Setting.all.filter { !$0.hasChosenName }) func aRowSetsThePropertyOfItsName(_ setting: Setting) throws {
+        var settings = Settings()
+        let before = properties(settings)
+        #expect(setting.set([sample(setting)], in: &settings) == nil)
+        let changed = zip(before, properties(settings)).filter { $0.value != $1.value }.map(\.0.name)
+        let name = String(try #require(setting.name.split(separator: ".").last))
+        #expect(changed == [Self.renamed[setting.name] ?? name])
+    }
+
+    /// The names of all properties as settings write them, with their values by reflection.
+    private func properties(_ value: Any, depth: Int = 0) -> [(name: String, value: String)] {
+        Mirror(reflecting: value).children.flatMap { child -> [(name: String, value: String)] in
+            let isGroup = depth == 0 || child.value is Settings.Store.S3 || child.label == "timings"
+            guard isGroup, !Mirror(reflecting: child.value).children.isEmpty else {
+                return [(snakeCase(child.label ?? ""), String(reflecting: child.value))]
+            }
+            return properties(child.value, depth: depth + 1)
+        }
+    }
+
+    private func snakeCase(_ name: String) -> String {
+        var result = ""
+        for (index, character) in zip(name.indices, name) {
+            if character.isUppercase, index > name.startIndex, !name[name.index(before: index)].isUppercase { result += "_" }
+            result += character.lowercased()
+        }
+        return result
+    }
+
     @Test(arguments: Setting.all) func aDefaultIsWithinItsRange(_ setting: Setting) {
         var settings = Settings()
         settings.mounts["m"] = Settings.Mount()

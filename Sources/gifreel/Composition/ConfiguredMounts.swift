@@ -36,9 +36,10 @@ struct ConfiguredMounts {
             throw SettingsError("mounts.\(name) cannot be used: a mount's name consists of a-z, 0-9, - and _.")
         }
         var mount = try mountOrigin(of: settings, "mounts.\(name)")
-        mount.allow = try SettingParser.list(
-            settings.allow, "mounts.\(name).allow", "a path below the origin, such as avatars/"
-        ) { [mount] path in path.hasPrefix("/") || mount.pattern(path) == nil ? nil : path }
+        if let wrong = settings.allow.first(where: { $0.hasPrefix("/") || mount.pattern($0) == nil }) {
+            throw .wrongValue("mounts.\(name).allow", wrong, "a path below the origin, such as avatars/")
+        }
+        mount.allow = settings.allow
         // Looking at a file costs next to nothing.
         mount.freshFor = settings.freshFor?.components.seconds ?? (mount.directory == nil ? nil : Self.freshForOfFiles)
         mount.maxAge = settings.maxAge.map { Int($0.components.seconds) }

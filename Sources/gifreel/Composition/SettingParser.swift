@@ -20,21 +20,4 @@ enum SettingParser {
         guard url.query == nil else { throw .wrongValue(name, text, "a URL without a query") }
         return url
     }
-
-    /// Reads a list of texts, all of one form.
-    ///
-    /// - Parameters:
-    ///   - name: The name of the setting.
-    ///   - expectation: Completes the sentence “it must be …”.
-    ///   - read: Returns nil for a text of another form.
-    static func list<Item>(
-        _ texts: [String], _ name: String, _ expectation: String, _ read: (String) -> Item?
-    ) throws(SettingsError) -> [Item] {
-        var items: [Item] = []
-        for text in texts {
-            guard let item = read(text) else { throw .wrongValue(name, text, expectation) }
-            items.append(item)
-        }
-        return items
-    }
 }
