@@ -1,0 +1,58 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// The files of `config/` that other programs read, checked by these programs.
+@Suite("The shipped files are valid to the programs that read them") struct ShippedFileTests {
+    static let nginx = ChildProcess.find("nginx")
+
+    /// A directory with a certificate, in which a site finds all files that it names.
+    private func folder() throws -> URL {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("gifreel-site-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        let openssl = try #require(ChildProcess.find("openssl"))
+        let made = try ChildProcess(
+            openssl,
+            [
+                "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj",
+                "/CN=localhost",
+                "-keyout", "\(folder.path)/key.pem", "-out", "\(folder.path)/cert.pem",
+            ]
+        ).finish()
+        try #require(made.code == 0, "\(made.log)")
+        return folder
+    }
+
+    /// Debian 12 has nginx 1.22 and Debian 13 has 1.26, which differ in how they want HTTP/2 to be written.
+    @Test(.enabled(if: nginx != nil), arguments: ["gifreel.conf", "cluster.conf"])
+    func nginxReads(_ name: String) throws {
+        let folder = try folder()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let site = try Document("config/nginx/\(name)").text
+            .replacingOccurrences(of: "/etc/ssl/certs/gifreel.pem", with: "\(folder.path)/cert.pem")
+            .replacingOccurrences(of: "/etc/ssl/private/gifreel.key", with: "\(folder.path)/key.pem")
+            .replacingOccurrences(of: "/var/cache/nginx", with: folder.path)
+            .replacingOccurrences(of: "server node-", with: "server 127.0.0.")
+        let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map { "\($0)_temp_path \(folder.path)/\($0);" }
+        let configuration = folder.appendingPathComponent("nginx.conf")
+        try Data(site.utf8).write(to: folder.appendingPathComponent("site.conf"))
+        try Data(
+            """
+            pid \(folder.path)/pid;
+            events {}
+            http { access_log off; \(temporary.joined(separator: " ")) include \(folder.path)/site.conf; }
+            """.utf8
+        ).write(to: configuration)
+        let checked = try ChildProcess(try #require(Self.nginx), ["-t", "-e", "stderr", "-c", configuration.path]).finish()
+        #expect(checked.code == 0, "\(checked.log)")
+    }
+
+    /// A reload whose file the server refuses is to fail for `systemctl` as well.
+    @Test func aReloadChecksTheSettingsFirst() throws {
+        let unit = try Document("config/systemd/gifreel.service").text
+        let reloads = unit.split(separator: "\n").filter { $0.hasPrefix("ExecReload=") }
+        #expect(reloads.count == 2)
+        #expect(reloads.first?.contains("serve --check") == true)
+        #expect(reloads.last?.contains("-HUP $MAINPID") == true)
+    }
+}
