@@ -90,6 +90,28 @@ struct ShownPictures: Equatable {
         #expect(try ShownPictures(try convert(apng).bytes) == ShownPictures(apng))
     }
 
+    /// A translucent pixel that does not change, in a block with others that do, is not blended a second time.
+    @Test(arguments: [nil, 60, 20] as [Int?]) func translucentPixelsAreBlendedOnce(_ quality: Int?) throws {
+        var numbers = SeededNumbers(seed: 11)
+        func noise() -> [UInt32] { (0..<48 * 48).map { _ in UInt32.random(in: 0...0xff_ffff, using: &numbers) } }
+        var words = noise()
+        for index in words.indices { words[index] |= [0x64, 0xff, 0, 0x80][(index + index / 48) % 4] << 24 }
+        for index in words.indices where words[index] >> 24 == 0 { words[index] = 0 }
+        var builder = WebPBuilder(width: 48, height: 48)
+        for _ in 0..<4 {
+            builder.add(WebPBuilder.Frame(width: 48, height: 48, words: words)) { $0.blends = false }
+            // Opaque pixels change.
+            for (index, word) in noise().enumerated() where words[index] >= 0xff00_0000 && index % 5 == 0 {
+                words[index] = 0xff00_0000 | word
+            }
+        }
+        let source = builder.finish()
+        let webp = try convert(source) { $0.chosenQuality = quality }
+        let (made, expected) = (try Animation.compose(webp.bytes).canvases, try Animation.compose(source).canvases)
+        #expect(made.count == expected.count)
+        for (picture, other) in zip(made, expected) { #expect(picture.map { $0 >> 24 } == other.map { $0 >> 24 }) }
+    }
+
     @Test(
         "It plays as often as the GIF does",
         arguments: [

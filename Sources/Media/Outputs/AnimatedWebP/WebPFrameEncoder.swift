@@ -164,7 +164,8 @@ struct WebPFrameEncoder: ~Copyable {
         }
     }
 
-    /// Writes the changed blocks of a rectangle to the words for libwebp; the others become transparent.
+    /// Writes the changed blocks of a rectangle to the words for libwebp; the others become transparent, and so do translucent pixels,
+    /// which do not change where a rectangle is blended: drawn again, they would add up.
     private func loadChanges(_ picture: UnsafePointer<UInt32>, _ area: Rectangle, block: Int) {
         for top in stride(from: 0, to: area.height, by: block) {
             for left in stride(from: 0, to: area.width, by: block) {
@@ -177,7 +178,10 @@ struct WebPFrameEncoder: ~Copyable {
                 }
                 for y in rows {
                     let (start, target) = ((area.y + y) * width + area.x, words.base + y * area.width)
-                    for x in columns { target[x] = isChanged ? WebPCoding.swapped(picture[start + x]) : 0 }
+                    for x in columns {
+                        let isDrawn = isChanged && picture[start + x] >= PixelFormat.opaque
+                        target[x] = isDrawn ? WebPCoding.swapped(picture[start + x]) : 0
+                    }
                 }
             }
         }
