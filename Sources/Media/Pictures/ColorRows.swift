@@ -43,7 +43,7 @@ struct ColorRows {
             place.loadUnaligned(fromByteOffset: 16, as: UInt64.self), place.loadUnaligned(fromByteOffset: 24, as: UInt64.self)
         )
         if pairs.0 & pairs.1 & pairs.2 & pairs.3 & Self.opaque == Self.opaque { return drawOpaque(place, target) }
-        if blend == .over && (pairs.0 | pairs.1 | pairs.2 | pairs.3) & Self.opaque == 0 { return false }
+        if blend != .replace && (pairs.0 | pairs.1 | pairs.2 | pairs.3) & Self.opaque == 0 { return false }
         var hasChanged = false
         for number in 0..<Self.group where drawPixel(source[number], target + number) { hasChanged = true }
         return hasChanged

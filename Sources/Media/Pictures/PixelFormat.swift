@@ -45,12 +45,16 @@ package enum PixelFormat: Sendable {
             blue: UInt8(truncatingIfNeeded: word >> 16))
         switch (self, alpha) {
         case (_, 255): return pack(color)
-        case (_, 0): return blend == .over ? old : clear
+        case (_, 0): return blend == .replace ? clear : old
         case (.yuv, _):
             // A frame that replaces the canvas shows the background through its translucent pixels.
-            return Self.mix(pack(color), blend == .over ? old : clear, alpha)
+            return Self.mix(pack(color), blend == .replace ? clear : old, alpha)
         case (.rgba, _):
-            return blend == .over ? Self.over(word, old) : word
+            switch blend {
+            case .replace: return word
+            case .over: return Self.over(word, old)
+            case .overDown: return Self.overDown(word, old)
+            }
         }
     }
 
@@ -101,6 +105,21 @@ package enum PixelFormat: Sendable {
         for shift in stride(from: UInt32(0), to: 24, by: 8) {
             let sum = (new >> shift & 255) * alpha * 255 + (old >> shift & 255) * rest
             word |= ((sum + total / 2) / total) << shift
+        }
+        return word
+    }
+
+    /// A translucent pixel over another as `BlendPixelNonPremult` of libwebp computes it. Chromium calls that for pixels over others only.
+    private static func overDown(_ new: UInt32, _ old: UInt32) -> UInt32 {
+        if old >> 24 == 0 { return new }
+        let alpha = new >> 24
+        let rest = ((old >> 24) * (256 - alpha)) >> 8
+        let total = alpha + rest
+        let scale = (1 << 24) / total
+        var word = total << 24
+        for shift in stride(from: UInt32(0), to: 24, by: 8) {
+            let sum = (new >> shift & 255) * alpha + (old >> shift & 255) * rest
+            word |= ((sum * scale) >> 24) << shift
         }
         return word
     }

@@ -84,7 +84,7 @@ package struct WebPReader: AnimationDecoder, ~Copyable {
                 x: Int(iterator.x_offset), y: Int(iterator.y_offset), width: Int(iterator.width), height: Int(iterator.height)),
             delay: max(0, Int(iterator.duration)),
             disposal: iterator.dispose_method == WEBP_MUX_DISPOSE_BACKGROUND ? .clear : .keep,
-            blend: iterator.blend_method == WEBP_MUX_BLEND ? .over : .replace, hasAlpha: iterator.has_alpha != 0)
+            blend: iterator.blend_method == WEBP_MUX_BLEND ? .overDown : .replace, hasAlpha: iterator.has_alpha != 0)
         data = UnsafeRawBufferPointer(start: start, count: iterator.fragment.size)
         return true
     }

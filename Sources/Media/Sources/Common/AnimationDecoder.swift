@@ -93,6 +93,8 @@ package struct AnimationFrame: Sendable, Equatable {
     package enum Blend: Sendable {
         /// The frame is composited over the canvas.
         case over
+        /// The same in the integers of libwebp's decoder of animations, which round down: Chromium shows a WebP so.
+        case overDown
         /// The frame replaces the canvas.
         case replace
     }
