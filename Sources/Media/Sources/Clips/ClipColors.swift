@@ -34,6 +34,9 @@ struct ClipColors: ~Copyable {
         static let first = Sampling(shift: 1, even: (0, 4, 0), odd: (0, 2, 2))
         static let between = Sampling(shift: 1, even: (1, 3, 0), odd: (0, 3, 1))
         static let second = Sampling(shift: 1, even: (2, 2, 0), odd: (0, 4, 0))
+
+        /// The weights for a last pixel that has a sample of its own, because the number of pixels is odd.
+        var last: (Int32, Int32, Int32) { even.0 == 1 ? (0, 4, 0) : even }
     }
 
     /// A linear conversion with 16 fractional bits. Chroma is in sixteenths.
@@ -60,7 +63,8 @@ struct ClipColors: ~Copyable {
         let isRGB = gifreel_is_rgb(description) != 0
         let matrix = try Self.matrix(frame, depth: depth, isRGB: isRGB, source)
         let numbers = try HeapBuffer<Int32>(count: 4 * (Int(frame.width) + 2 * Self.margin))
-        let (left, top) = Self.position(frame.chroma_location)
+        // Browsers and libavif take the middle in an AVIF, whatever it states.
+        let (left, top) = Self.position(source == .avif ? AVCHROMA_LOC_CENTER : frame.chroma_location)
         format = pixels
         width = Int(frame.width)
         height = Int(frame.height)
@@ -252,8 +256,8 @@ struct ClipColors: ~Copyable {
             target[2 &* x &+ 1] = odd.0 &* before &+ odd.1 &* at &+ odd.2 &* after
         }
         if width & 1 == 1 {
-            let x = count - 1
-            target[width - 1] = even.0 &* samples[x - 1] &+ even.1 &* samples[x] &+ even.2 &* samples[x + 1]
+            let (x, last) = (count - 1, columns.last)
+            target[width - 1] = last.0 &* samples[x - 1] &+ last.1 &* samples[x] &+ last.2 &* samples[x + 1]
         }
     }
 
