@@ -118,6 +118,19 @@ import Testing
         #expect(facts.result.duration * 5 == facts.result.timescale)
     }
 
+    /// Browsers would show the pictures of such an image for a tenth of a second each.
+    @Test(arguments: [OutputFormat.gif, .awebp, .avif], ["60", "120"]) func imagesOfFastClipsLastAsLongAsTheClip(
+        _ format: OutputFormat, _ rate: String
+    ) throws {
+        let clip = try Made("", "mp4", "-c:v libx264 -pix_fmt yuv420p", rate: rate).bytes(seconds: "0.2")
+        let image = try Converted(clip, as: format) { _ in }
+        #expect(image.result.duration * 5 == image.result.timescale)
+        let summary = try Animation.compose(image.bytes).summary
+        #expect(summary.delays.allSatisfy { $0 * 1000 > 10 * summary.timescale } && summary.delays.count > 8)
+        let fast = try Converted(clip, as: format) { $0.time.speed = 4000 }
+        #expect(fast.result.duration * 20 == fast.result.timescale)
+    }
+
     /// A clip with the matrix of a turn in its track's header (ISO/IEC 14496-12 §8.3.2).
     ///
     /// - Parameter angle: Of the camera, against the clock: 90, 180 or 270 degrees.

@@ -12,7 +12,7 @@ struct SampleThreadTests {
         var times: [Int] = []
         var pictures: [[UInt8]] = []
         var frames = 0
-        var elapsed = 0
+        var end = 0
         var error: TranscodeError?
     }
 
@@ -56,7 +56,7 @@ struct SampleThreadTests {
                 outcome.error = error
             }
             thread?.stop()
-            if limit == .max { (outcome.frames, outcome.elapsed) = (source.frames, source.elapsed) }
+            if limit == .max { (outcome.frames, outcome.end) = (source.frames, source.end) }
             return outcome
         }
     }

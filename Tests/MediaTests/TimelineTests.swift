@@ -8,14 +8,14 @@ struct TimelineTests {
     /// Where frames with these delays come to lie.
     private func times(_ delays: [Int], _ options: TimeOptions) -> [Int?] {
         var timeline = Timeline(options)
-        var clock = FrameClock()
-        return delays.map { delay in
-            let shown = clock.advance(by: delay)
-            guard let span = timeline.place(time: shown.start, duration: shown.duration), let time = timeline.admit(span) else {
-                return nil
-            }
-            return time
-        }
+        return delays.map { delay in timeline.advance(by: delay).flatMap { timeline.admit($0) } }
+    }
+
+    /// The length of the part, for frames of this duration in all.
+    private func length(of duration: Int, _ options: TimeOptions) -> Int {
+        var timeline = Timeline(options)
+        _ = timeline.advance(by: duration)
+        return timeline.length
     }
 
     @Test(arguments: [
@@ -23,8 +23,8 @@ struct TimelineTests {
         (1250, 500, 4),
     ])
     func everySpeedHasUnitsInWhichTimesAreWhole(_ speed: Int, _ timescale: Int, _ units: Int) {
-        let timeline = Timeline(TimeOptions(speed: speed))
-        #expect(timeline.timescale == timescale && timeline.length(of: 7) == 7 * units)
+        let options = TimeOptions(speed: speed)
+        #expect(Timeline(options).timescale == timescale && length(of: 7, options) == 7 * units)
     }
 
     @Test func framesDroppedAreThoseThatComeTooSoon() {
@@ -52,9 +52,9 @@ struct TimelineTests {
         #expect(times(delays, TimeOptions(start: 10, end: 30)) == [nil, 0, nil, nil])
         #expect(times(delays, TimeOptions(end: 31)) == [0, 10, 30, nil])
         #expect(times(delays, TimeOptions(start: 100)) == [nil, nil, nil, nil])
-        #expect(Timeline(TimeOptions(start: 15, end: 60)).length(of: 100) == 45)
-        #expect(Timeline(TimeOptions(start: 15, end: 600)).length(of: 100) == 85)
-        #expect(Timeline(TimeOptions(start: 101)).length(of: 100) <= 0)
+        #expect(length(of: 100, TimeOptions(start: 15, end: 60)) == 45)
+        #expect(length(of: 100, TimeOptions(start: 15, end: 600)) == 85)
+        #expect(length(of: 100, TimeOptions(start: 101)) <= 0)
     }
 
     @Test func aRateJustBelowThatOfTheFramesDropsFewOfThem() {
@@ -113,9 +113,9 @@ struct TimelineTests {
     private func samples(of count: Int, every distance: Double, _ timeline: Timeline) -> Int {
         var timeline = timeline
         var samples = 0
+        func time(_ index: Int) -> Int { Int((Double(index) * distance).rounded()) }
         for index in 0..<count {
-            let span = timeline.place(time: Int((Double(index) * distance).rounded()), duration: Int(distance))
-            if let span, timeline.admit(span) != nil { samples += 1 }
+            if let span = timeline.advance(by: time(index + 1) - time(index)), timeline.admit(span) != nil { samples += 1 }
         }
         return samples
     }
@@ -138,5 +138,48 @@ struct TimelineTests {
     @Test func framesThatRoundingGivesOneTimeAreOneSample() {
         let coarse = Timeline(TimeOptions(speed: 333, ceiling: 60_000), longestFrame: 1_000_000_000)
         #expect(coarse.timescale == 1 && samples(of: 10, every: 2, coarse) == 2)
+    }
+
+    /// The times of an image's pictures, and its end.
+    private func shown(_ delays: [Int], source: Int, speed: Int = 1000, timescale: Int?) -> (times: [Int?], end: Int) {
+        let clock = FrameClock(timescale: source, replacesShortDelays: false)
+        var timeline = Timeline(
+            TimeOptions(speed: speed), source: source, longestFrame: delays.max() ?? 0, clock: clock,
+            duration: delays.reduce(0, +), .image(timescale: timescale))
+        let times = delays.indices.map { index -> Int? in
+            guard let span = timeline.advance(by: delays[index]), let time = timeline.admit(span) else { return nil }
+            return timeline.show(time, span, isLast: index == delays.count - 1)
+        }
+        return (times, timeline.length)
+    }
+
+    /// Browsers show a picture of up to 10 ms for 100 ms. So none of an image is as short, and the whole lasts as long as the source.
+    @Test(arguments: [100, 1000, nil] as [Int?], [60, 90, 100, 120, 144, 240, 1000])
+    func noPictureOfAnImageIsTooShortAndTheWholeLastsAsLongAsTheSource(_ timescale: Int?, _ rate: Int) {
+        let source = 3600 * 1000
+        for count in [24, 25, 59, 120] {
+            let (times, end) = shown(Array(repeating: source / rate, count: count), source: source, timescale: timescale)
+            let units = timescale ?? source
+            let shortest = (11 * units + 999) / 1000
+            let ends = times.compactMap { $0 }.dropFirst() + [end]
+            #expect(zip(times.compactMap { $0 }, ends).allSatisfy { $1 - $0 >= shortest })
+            #expect(end == (count * units + rate / 2) / rate || timescale == nil)
+            #expect(end * rate == count * units || timescale != nil)
+            // What is seen at the end of one play is the last picture.
+            #expect(times[count - 1] != nil || end < 2 * shortest)
+            // No slow motion: as many pictures as fit.
+            #expect(times.compactMap { $0 }.count >= min(count, end / (2 * shortest)))
+        }
+    }
+
+    @Test func picturesOfAnImageThatAreLongEnoughKeepTheirTimes() {
+        let delays = [7, 2, 2, 30, 3, 2]
+        #expect(shown(delays, source: 100, timescale: 100).times == [0, 7, 9, 11, 41, 44])
+        #expect(shown(delays, source: 100, timescale: 1000).times == [0, 70, 90, 110, 410, 440])
+        // At twice the speed, a picture in five of 10 ms each is left out, or comes later. The last one comes earlier.
+        #expect(shown([2, 2, 2, 2, 2], source: 100, speed: 2000, timescale: 1000).times == [0, 11, 22, nil, 39])
+        #expect(shown([50, 1], source: 100, timescale: 1000).times == [0, 499])
+        #expect(shown([1], source: 100, timescale: 1000).times == [0])
+        #expect(shown([1, 1], source: 1000, timescale: 100).times == [0, nil])
     }
 }

@@ -41,7 +41,6 @@ struct ContentProbe: ~Copyable {
         let schedule = Schedule(summary, plan, isSlow: options.undither)
         var walk = try FrameWalk<Decoder>(bytes, limits: limits, undithers: options.undither)
         var timeline = Timeline(options.time, of: summary)
-        var clock = summary.clock
         let all = Rectangle(x: 0, y: 0, width: summary.width, height: summary.height)
         /// The number of the frame among those that become samples.
         var number = 0
@@ -49,8 +48,7 @@ struct ContentProbe: ~Copyable {
         var changed = Rectangle.empty
         var spent = 0
         while walk.frames < summary.delays.count, number < plan.count, schedule.allows(spent, found: probe.changedBlocks) {
-            let shown = clock.advance(by: summary.delays[walk.frames])
-            let isShown = timeline.place(time: shown.start, duration: shown.duration).flatMap { timeline.admit($0) } != nil
+            let isShown = timeline.advance(by: summary.delays[walk.frames]).flatMap { timeline.admit($0) } != nil
             if isShown { number += 1 }
             if summary.hasWholeFrames && !(isShown && schedule.includes(number)) {
                 guard try walk.skip() else { break }
@@ -75,9 +73,9 @@ struct ContentProbe: ~Copyable {
             probe.pictures += 1
             if walk.hasRemovedFilmDither { probe.ditheredFilms += 1 }
         }
-        while !summary.hasWholeFrames, walk.frames < summary.delays.count, !timeline.isOver(at: clock.now) {
+        while !summary.hasWholeFrames, walk.frames < summary.delays.count, !timeline.isOver {
             let data = walk.dataBytes
-            _ = clock.advance(by: summary.delays[walk.frames])
+            _ = timeline.advance(by: summary.delays[walk.frames])
             guard try walk.skip() else { break }
             probe.otherFrames += 1
             probe.otherBytes += walk.dataBytes - data

@@ -12,11 +12,9 @@ enum TransparencyProbe {
         let geometry = PictureGeometry(width: summary.width, height: summary.height, options: options)
         if geometry.hasMargin { return true }
         var timeline = Timeline(options.time, of: summary)
-        var clock = summary.clock
         var walk = try FrameWalk<Decoder>(bytes, limits: limits)
-        while !timeline.isOver(at: clock.now), walk.frames < summary.delays.count, try walk.next() {
-            let shown = clock.advance(by: summary.delays[walk.frames - 1])
-            let span = timeline.place(time: shown.start, duration: shown.duration)
+        while !timeline.isOver, walk.frames < summary.delays.count, try walk.next() {
+            let span = timeline.advance(by: summary.delays[walk.frames - 1])
             let isShown = span.flatMap { timeline.admit($0) } != nil
             if isShown && walk.canvas.hasTransparency(in: geometry.source) { return true }
             if !summary.hasTransparency && !walk.canvas.hasTransparency(in: nil) { return false }

@@ -22,9 +22,12 @@ package struct FrameClock: Sendable, Equatable {
         self.replacesShortDelays = replacesShortDelays
     }
 
+    /// The shortest delay that browsers honour, in units.
+    static func shortestDelay(timescale: Int) -> Int { (shortestMilliseconds * timescale + 999) / 1000 }
+
     /// The duration of a frame with the coded delay.
     package static func shownDelay(_ raw: Int, timescale: Int = Self.timescale) -> Int {
-        raw < (shortestMilliseconds * timescale + 999) / 1000 ? timescale / replacementFraction : raw
+        raw < shortestDelay(timescale: timescale) ? timescale / replacementFraction : raw
     }
 
     /// Advances the clock by a frame with the coded delay. Returns the time at which the frame appears, and its duration.

@@ -12,13 +12,11 @@ struct SamplePlan {
 
     init(_ options: TimeOptions, of summary: AnimationSummary) {
         var timeline = Timeline(options, of: summary)
-        var clock = summary.clock
         var (time, end) = (0, 0)
         func enter(_ distance: Int) { shortest = shortest == 0 ? distance : min(shortest, distance) }
         // The frame in which a file breaks off is rarely whole.
         for (index, delay) in summary.delays.dropLast(summary.ending != .complete ? 1 : 0).enumerated() {
-            let shown = clock.advance(by: delay)
-            guard let span = timeline.place(time: shown.start, duration: shown.duration) else { continue }
+            guard let span = timeline.advance(by: delay) else { continue }
             end = span.end
             guard let start = timeline.admit(span) else { continue }
             count += 1

@@ -1,9 +1,18 @@
-/// Maps the times of frames to times of a video by the requested part, speed and maximum frame rate.
+/// Maps the times of frames to times of pictures by the requested part, speed, maximum frame rate and the format.
 ///
-/// The video's time unit makes every frame's time a whole number, if that is possible: at speed p/q, in lowest terms, a second has p
+/// The time unit makes every frame's time a whole number, if that is possible: at speed p/q, in lowest terms, a second has p
 /// times as many units as in the source, of whose units each takes q. Sources with unusual fractions of seconds, or with very long
 /// frames, would have too many units. For them a unit is the power of ten that is precise enough, and times are rounded to it.
 struct Timeline: Sendable, Equatable {
+    /// The times that a format can have.
+    enum Pace: Sendable, Equatable {
+        /// Each picture has its exact time, however short: a video.
+        case video
+        /// No picture is as short as those that browsers show for 100 ms: an animated image. Times are rounded to a fraction of a
+        /// second, or exact.
+        case image(timescale: Int?)
+    }
+
     /// Units after which an unchanged picture becomes another sample.
     ///
     /// MP4 has 32 bits for the duration of a sample and for the distance between its decoding and its composition time
@@ -13,9 +22,11 @@ struct Timeline: Sendable, Equatable {
     /// The units per second of sources whose exact times do not fit, from the finest.
     private static let roundedTimescales = [1_000_000, 100_000, 10_000, 1000, 100, 10]
 
-    /// Units per second.
+    /// Units per second of the times of pictures.
     let timescale: Int
-    /// The video's units in one unit of the source, as a fraction.
+    /// Units per second of spans, and of the frame rate limit.
+    private let exactTimescale: Int
+    /// These units in one unit of the source, as a fraction.
     private let numerator: Int
     private let denominator: Int
     /// In units of the source.
@@ -27,30 +38,40 @@ struct Timeline: Sendable, Equatable {
     private var grid: TimeGrid?
     /// The time of the frame that was admitted last, in units.
     private var newest: Int?
+    private var clock: FrameClock
+    /// The least time for which a picture is shown, in units of ``timescale``; 0 without such a limit.
+    private let shortest: Int
+    /// The expected length of an image, in units of ``timescale``.
+    private var expected = 0
+    /// The time of the picture that is shown last, in units of ``timescale``.
+    private var shown: Int?
 
-    init(_ options: TimeOptions, of summary: AnimationSummary) {
-        let longest = summary.delays.reduce(0) { max($0, summary.shownDelay($1)) }
+    init(_ options: TimeOptions, of summary: AnimationSummary, _ pace: Pace = .video) {
+        let delays = summary.delays.lazy.map(summary.shownDelay)
         self.init(
-            options, source: summary.timescale, longestFrame: longest, isSourceRounded: summary.hasRoundedDelays)
+            options, source: summary.timescale, longestFrame: delays.max() ?? 0, isSourceRounded: summary.hasRoundedDelays,
+            clock: summary.clock, duration: delays.reduce(0, +), pace)
     }
 
     /// - Parameters:
     ///   - source: Units per second of the source's times: a multiple of ``FrameClock/timescale``.
     ///   - longestFrame: The longest time a frame is shown, in units of the source.
     ///   - isSourceRounded: Whether the source's times are rounded to its units.
+    ///   - clock: Of the source; nil for one that replaces delays as browsers do.
+    ///   - duration: Of the whole source, in its units. An image needs it.
     init(
         _ options: TimeOptions, source: Int = FrameClock.timescale, longestFrame: Int = Int(UInt16.max),
-        isSourceRounded: Bool = false
+        isSourceRounded: Bool = false, clock: FrameClock? = nil, duration: Int = 0, _ pace: Pace = .video
     ) {
         let divisor = greatestCommonDivisor(options.speed, TimeOptions.thousand)
         let exact = source * (options.speed / divisor)
         let fitting = TimeOptions.thousand / divisor
         if FactRange.timescale.contains(exact), longestFrame * fitting <= Self.longestSample {
-            (timescale, numerator, denominator) = (exact, fitting, 1)
+            (exactTimescale, numerator, denominator) = (exact, fitting, 1)
         } else {
             let seconds = (longestFrame * TimeOptions.thousand / options.speed) / source + 1
-            timescale = Self.roundedTimescales.first { seconds * $0 <= Self.longestSample } ?? 1
-            let (units, sourceUnits) = (timescale * TimeOptions.thousand, source * options.speed)
+            exactTimescale = Self.roundedTimescales.first { seconds * $0 <= Self.longestSample } ?? 1
+            let (units, sourceUnits) = (exactTimescale * TimeOptions.thousand, source * options.speed)
             let common = greatestCommonDivisor(units, sourceUnits)
             (numerator, denominator) = (units / common, sourceUnits / common)
         }
@@ -60,24 +81,37 @@ struct Timeline: Sendable, Equatable {
         let perHundredth = source / FrameClock.timescale
         start = options.start * perHundredth
         end = options.end.map { $0 * perHundredth } ?? .max
-        grid = options.ceiling.map { TimeGrid(numerator: timescale * TimeOptions.thousand, denominator: $0) }
+        let perThousand = exactTimescale * TimeOptions.thousand
+        grid = options.ceiling.map { TimeGrid(numerator: perThousand, denominator: $0) }
+        self.clock = clock ?? FrameClock(timescale: source)
+        switch pace {
+        case .video:
+            (timescale, shortest) = (exactTimescale, 0)
+        case .image(let units):
+            let timescale = units ?? perThousand / TimeOptions.thousand
+            self.timescale = timescale
+            shortest = FrameClock.shortestDelay(timescale: timescale)
+        }
+        if pace != .video { expected = rounded(scaled(min(duration, end) - start)) }
     }
 
-    /// The part of the video in which a frame is shown, in units.
+    /// The part of the video in which a frame is shown, in exact units.
     struct Span: Equatable {
         var start: Int
         var end: Int
     }
 
-    /// The video's part for a frame that the source shows at `time` for `duration`, both in the source's units. Nil if the frame lies
-    /// outside the requested part.
-    func place(time: Int, duration: Int) -> Span? {
+    /// Enters the next frame of the source, with its coded delay.
+    ///
+    /// - Returns: The video's part for the frame; nil if the frame lies outside the requested part.
+    mutating func advance(by delay: Int) -> Span? {
+        let (time, duration) = clock.advance(by: delay)
         let (first, last) = (max(time, start), min(time + duration, end))
         guard first < last else { return nil }
         return Span(start: scaled(first - start), end: scaled(last - start))
     }
 
-    /// A time of the source in units of the video, rounded.
+    /// A time of the source in exact units, rounded.
     private func scaled(_ time: Int) -> Int {
         if denominator == 1 { return time * numerator }
         let (whole, rest) = time.quotientAndRemainder(dividingBy: denominator)
@@ -106,12 +140,50 @@ struct Timeline: Sendable, Equatable {
         return time
     }
 
-    /// Whether the requested part ends at or before `time`, in the source's units.
-    func isOver(at time: Int) -> Bool { time >= end }
+    /// The time at which a picture is shown, in units of ``timescale``. Nil if the picture is left out, so that the previous one is shown
+    /// longer. Call it for every admitted frame that looks different from the picture before, in order.
+    ///
+    /// In an image, a picture that comes too soon starts later, and the last one earlier, so that each is shown long enough and the
+    /// whole lasts as long as the source.
+    ///
+    /// - Parameters:
+    ///   - time: The frame's, from ``admit(_:)``.
+    ///   - span: The frame's.
+    ///   - isLast: Whether no frame is admitted after it.
+    mutating func show(_ time: Int, _ span: Span, isLast: Bool) -> Int? {
+        guard shortest > 0 else { return time }
+        var start = rounded(time)
+        if let shown {
+            let earliest = shown + shortest
+            // Room is left for the last picture, which stays when the animation has been played.
+            let latest = expected - (isLast ? 1 : 2) * shortest
+            start = max(start, earliest)
+            if isLast { start = max(earliest, min(start, latest)) }
+            guard start <= latest, isLast || start < rounded(span.end) else { return nil }
+        }
+        shown = start
+        return start
+    }
 
-    /// The length of the video, in units, for a source of this duration in its units. At most 0 if the source ends before the
-    /// requested part begins.
-    func length(of duration: Int) -> Int { scaled(min(duration, end) - start) }
+    /// An exact time in units of ``timescale``.
+    private func rounded(_ time: Int) -> Int {
+        if timescale == exactTimescale { return time }
+        let (seconds, rest) = time.quotientAndRemainder(dividingBy: exactTimescale)
+        return seconds * timescale + (rest * timescale + exactTimescale / 2) / exactTimescale
+    }
+
+    /// Whether no later frame lies in the requested part.
+    var isOver: Bool { clock.now >= end }
+
+    /// The duration of the frames so far, in units of the source.
+    var elapsed: Int { clock.now }
+
+    /// The length of the video of the frames so far, in units of ``timescale``. At most 0 if they end before the requested part begins.
+    var length: Int {
+        let length = rounded(scaled(min(clock.now, end) - start))
+        // A source may break off earlier than its headers say.
+        return shown.map { max(length, $0 + shortest) } ?? length
+    }
 }
 
 /// Times at a distance that may be a fraction of units.

@@ -23,7 +23,9 @@ final class VideoUndither {
     var needsNext: Bool { temporal != nil }
 
     /// Calls `body` with the picture that was completed last, in the format of the canvas.
-    func withOutput<Result>(_ body: (borrowing Canvas) throws(TranscodeError) -> Result) throws(TranscodeError) -> Result {
+    func withOutput<Result: ~Copyable>(
+        _ body: (borrowing Canvas) throws(TranscodeError) -> Result
+    ) throws(TranscodeError) -> Result {
         if let temporal { try body(temporal.output) } else { try body(spatial.output) }
     }
 

@@ -18,10 +18,11 @@ enum AVIFOutput: OutputMaker {
         ) { AVIFSettings(tools.forTrial, quantizer: $0) }
         var streams = PictureStreams(hasAlpha: hasAlpha, descriptor: descriptor, payload: AV1Stream.withoutDelimiters)
         let source = try streams.encode(
-            start: options.time.start, frames: summary.delays.count, threads: transcoder.threads, meter, hasTwoPasses: false
+            frames: summary.delays.count, threads: transcoder.threads, meter, hasTwoPasses: false
         ) {
             () throws(TranscodeError) in
-            try SampleSource<Decoder>(bytes, summary, limits: transcoder.limits, options: options, hasAlpha: hasAlpha)
+            try SampleSource<Decoder>(
+                bytes, summary, limits: transcoder.limits, options: options, hasAlpha: hasAlpha, .image(timescale: nil))
         } encoder: { isAlpha, source, pass throws(TranscodeError) in
             try VideoEncoder(
                 width: source.geometry.width, height: source.geometry.height,
@@ -33,19 +34,18 @@ enum AVIFOutput: OutputMaker {
         guard let color = AV1Stream(streams.firstColor, isMonochrome: false) else { throw .failed(.mux, code: 0) }
         let alpha = AV1Stream(streams.firstAlpha, isMonochrome: true)
         guard !hasAlpha || alpha != nil else { throw .failed(.mux, code: 0) }
-        let timeline = Timeline(options.time, of: summary)
         let count = streams.pictures.count
         // A still image has no duration, and repeating it changes nothing.
         let loops = count == 1 ? 1 : options.time.loops
-        let round = timeline.length(of: source.elapsed)
+        let round = source.end
         let writer = AVIFWriter(
-            width: width, height: height, timescale: timeline.timescale, color: color, alpha: alpha,
+            width: width, height: height, timescale: source.timescale, color: color, alpha: alpha,
             plays: plays(loopCount: summary.loopCount, rounds: loops))
         let layout = try streams.layout(rounds: loops) { writer.layout($0, end: round, rounds: loops) }
         return TranscodeResult(
             sourceWidth: summary.width, sourceHeight: summary.height, width: width, height: height, frames: source.frames,
-            samples: count * loops, duration: count == 1 ? 0 : round * loops, timescale: timeline.timescale,
+            samples: count * loops, duration: count == 1 ? 0 : round * loops, timescale: source.timescale,
             loopCount: summary.loopCount, sourceFormat: Decoder.format, isTransparent: hasAlpha,
-            isBrokenOff: summary.ending == .brokenOff || source.isBrokenOff, bytes: try streams.assemble(layout))
+            isBrokenOff: source.isBrokenOff, bytes: try streams.assemble(layout))
     }
 }

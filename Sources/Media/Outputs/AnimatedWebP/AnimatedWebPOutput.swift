@@ -1,7 +1,7 @@
 /// Writes an animated WebP, without loss unless a quality is given; of a still source, a still WebP.
 enum AnimatedWebPOutput: OutputMaker {
     /// The version that becomes part of an object's name. Change it with anything that changes the output bytes.
-    static let version = "awebp-1"
+    static let version = "awebp-2"
 
     static func make<Decoder: AnimationDecoder & ~Copyable>(
         _ transcoder: Transcoder, _: Decoder.Type, _ bytes: UnsafeRawBufferPointer, to descriptor: Int32,
@@ -9,21 +9,21 @@ enum AnimatedWebPOutput: OutputMaker {
     ) throws(TranscodeError) -> TranscodeResult {
         let options = transcoder.options
         let summary = try AnimationSummary(scanning: bytes, by: Decoder.self, limits: transcoder.limits)
-        var pictures = try PictureSequence<Decoder>(
-            bytes, summary, limits: transcoder.limits, options: options, timescale: AnimatedWebPWriter.timescale,
-            shortest: AnimatedWebPWriter.shortest)
+        let pictures = try PictureSource<Decoder>(
+            bytes, summary, limits: transcoder.limits, options: options, format: .rgba,
+            .image(timescale: AnimatedWebPWriter.timescale))
         let (width, height) = (pictures.geometry.width, pictures.geometry.height)
         var encoder = try WebPFrameEncoder(width: width, height: height, quality: options.chosenQuality)
         var spool = PacketSpool(descriptor: descriptor)
         var frames: [AnimatedWebPWriter.Frame] = []
         meter.begin(total: summary.delays.count)
         while let picture = try pictures.next() {
-            meter.enter(frame: pictures.frames)
-            if let frame = try encoder.encode(picture) {
+            meter.enter(frame: picture.frame)
+            if let frame = try encoder.encode(try pictures.stillPicture()) {
                 let packet = try encoder.withChunks { chunks throws(TranscodeError) in try spool.append(chunks) }
                 try frames.grow(
                     by: AnimatedWebPWriter.Frame(
-                        time: pictures.time, rectangle: frame.rectangle, blends: frame.blends, packet: packet))
+                        time: picture.time, rectangle: frame.rectangle, blends: frame.blends, packet: packet))
             }
             meter.leave()
         }

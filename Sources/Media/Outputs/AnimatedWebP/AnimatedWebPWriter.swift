@@ -14,8 +14,8 @@ struct AnimatedWebPWriter {
 
     /// Units per second.
     static let timescale = 1000
-    /// Browsers show a picture of up to 10 ms for 100 ms.
-    static let shortest = 11
+    /// The shortest duration that browsers honour, in milliseconds.
+    private static let shortest = FrameClock.shortestDelay(timescale: timescale)
     /// The longest duration of a frame, in milliseconds (§2.7.1.3).
     private static let longest = 0xff_ffff
 

@@ -40,7 +40,6 @@ struct PictureStreams: ~Copyable {
     /// Encodes all samples of a source.
     ///
     /// - Parameters:
-    ///   - start: Where the requested part begins, for an error.
     ///   - frames: Frames of the source.
     ///   - threads: Above 1, pictures are composed on a thread of their own.
     ///   - meter: Receives the progress of all passes.
@@ -50,7 +49,7 @@ struct PictureStreams: ~Copyable {
     /// - Returns: The source at its end.
     /// - Throws: ``TranscodeError``, including for a source without a sample.
     mutating func encode<Decoder: AnimationDecoder & ~Copyable, Settings: EncoderSettings>(
-        start: Int, frames: Int, threads: Int, _ meter: FrameMeter, hasTwoPasses: Bool,
+        frames: Int, threads: Int, _ meter: FrameMeter, hasTwoPasses: Bool,
         source: () throws(TranscodeError) -> SampleSource<Decoder>,
         encoder: (_ isAlpha: Bool, SampleSource<Decoder>, EncoderPass) throws(TranscodeError) -> VideoEncoder<Settings>
     ) throws(TranscodeError) -> SampleSource<Decoder> {
@@ -69,7 +68,6 @@ struct PictureStreams: ~Copyable {
                 let color = run.color ? try encoder(false, samples, .first) : nil
                 let alpha = run.alpha ? try encoder(true, samples, .first) : nil
                 try feed(samples, color, alpha, isFirstPass: true, threads: threads, meter)
-                guard samples.samples > 0 else { break }
                 if let color { passes.color = try color.finishFirstPass() }
                 if let alpha { passes.alpha = try alpha.finishFirstPass() }
                 samples = try source()
@@ -78,11 +76,8 @@ struct PictureStreams: ~Copyable {
             let color = run.color ? try encoder(false, samples, passes.color) : nil
             let alpha = run.alpha ? try encoder(true, samples, passes.alpha) : nil
             try feed(samples, color, alpha, isFirstPass: false, threads: threads, meter)
-            guard samples.samples > 0 else { break }
             try finish(color, alpha, meter)
         }
-        guard samples.frames > 0 else { throw .incomplete(Decoder.format) }
-        guard samples.samples > 0 else { throw samples.startPastEnd(start) }
         guard pictures.count == times.count else { throw .failed(.encode, code: 0) }
         try removeWaitingAlpha()
         return samples

@@ -5,7 +5,7 @@ internal import Glibc
 /// GIF allows.
 enum GIFOutput: OutputMaker {
     /// The version that becomes part of an object's name. Change it with anything that changes the output bytes.
-    static let version = "gif-2"
+    static let version = "gif-3"
 
     static func make<Decoder: AnimationDecoder & ~Copyable>(
         _ transcoder: Transcoder, _: Decoder.Type, _ bytes: UnsafeRawBufferPointer, to descriptor: Int32,
@@ -73,12 +73,12 @@ enum GIFOutput: OutputMaker {
         _ transcoder: Transcoder, _: Decoder.Type, _ bytes: UnsafeRawBufferPointer, _ summary: AnimationSummary,
         from start: Int, to file: inout GIFFrames, _ meter: FrameMeter
     ) throws(TranscodeError) -> Round {
-        var pictures = try PictureSequence<Decoder>(
-            bytes, summary, limits: transcoder.limits, options: transcoder.options, timescale: FrameClock.timescale,
-            shortest: GIFWriter.shortest)
+        let pictures = try PictureSource<Decoder>(
+            bytes, summary, limits: transcoder.limits, options: transcoder.options, format: .rgba,
+            .image(timescale: FrameClock.timescale))
         while let picture = try pictures.next() {
-            meter.enter(frame: pictures.frames)
-            try file.add(picture, at: start + pictures.time)
+            meter.enter(frame: picture.frame)
+            try file.add(try pictures.stillPicture(), at: start + picture.time)
             meter.leave()
         }
         return Round(end: start + pictures.end, frames: pictures.frames, isBrokenOff: pictures.isBrokenOff)

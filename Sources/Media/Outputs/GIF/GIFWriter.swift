@@ -6,8 +6,8 @@ struct GIFWriter {
         let packet: Range<Int>
     }
 
-    /// Browsers show a picture of up to 10 ms for 100 ms, so the shortest time is two hundredths of a second.
-    static let shortest = 2
+    /// The shortest delay that browsers honour, in hundredths of a second.
+    static let shortest = FrameClock.shortestDelay(timescale: FrameClock.timescale)
     /// The longest delay, in hundredths of a second.
     static let longest = Int(UInt16.max)
 

@@ -76,9 +76,9 @@ struct ClipCopy {
     private func copy(
         _ summary: AnimationSummary, to descriptor: Int32, _ progress: FrameMeter
     ) throws(TranscodeError) -> TranscodeResult? {
-        let timeline = Timeline(TimeOptions(), of: summary)
+        var timeline = Timeline(TimeOptions(), of: summary)
         let container = try ClipContainer(bytes, format)
-        guard let (times, end) = times(timeline, summary), let track = container.videos.first else { return nil }
+        guard let times = times(&timeline, summary), let track = container.videos.first else { return nil }
         var muxer = try MP4Muxer(descriptor: descriptor, timescale: timeline.timescale) { parameters throws(TranscodeError) in
             guard avcodec_parameters_copy(parameters, track.pointee.codecpar) >= 0 else { throw .outOfMemory }
             // The muxer chooses its own.
@@ -105,6 +105,7 @@ struct ClipCopy {
             progress.leave()
         }
         guard count == shown.count else { return nil }
+        let end = timeline.length
         let length = try muxer.finish(end: end)
         return TranscodeResult(
             sourceWidth: summary.width, sourceHeight: summary.height, width: summary.width, height: summary.height,
@@ -112,19 +113,17 @@ struct ClipCopy {
             bytes: length)
     }
 
-    /// The time of each picture, and the end, in units of the timeline; nil if a picture has none of its own.
-    private func times(_ timeline: Timeline, _ summary: AnimationSummary) -> (times: [Int], end: Int)? {
-        var (timeline, clock) = (timeline, summary.clock)
+    /// The time of each picture, in units of the timeline; nil if a picture has none of its own.
+    private func times(_ timeline: inout Timeline, _ summary: AnimationSummary) -> [Int]? {
         var times: [Int] = []
         times.reserveCapacity(shown.count)
         for delay in summary.delays {
-            let (start, duration) = clock.advance(by: delay)
-            guard let span = timeline.place(time: start, duration: duration), span.end - span.start <= Timeline.longestSample,
+            guard let span = timeline.advance(by: delay), span.end - span.start <= Timeline.longestSample,
                 let time = timeline.admit(span)
             else { return nil }
             times.append(time)
         }
-        return times.count == shown.count ? (times, timeline.length(of: clock.now)) : nil
+        return times.count == shown.count ? times : nil
     }
 
     /// The number of a packet's picture in the order of showing; nil for one that is not shown, which an edit list hides.

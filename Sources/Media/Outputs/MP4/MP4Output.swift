@@ -48,15 +48,14 @@ enum MP4Output: OutputMaker {
     ) throws(TranscodeError) -> TranscodeResult {
         let options = transcoder.options
         let source = try SampleSource<Decoder>(bytes, summary, limits: transcoder.limits, options: options)
-        let timeline = Timeline(options.time, of: summary)
         let plan = SamplePlan(options.time, of: summary)
         let size = Settings.needsEvenSides ? (source.width, source.height) : (source.geometry.width, source.geometry.height)
         let encoder = try VideoEncoder(
             width: size.0, height: size.1,
-            highestRate: AVRational(num: Int32(timeline.timescale), den: Int32(clamping: max(1, plan.shortest))),
+            highestRate: AVRational(num: Int32(source.timescale), den: Int32(clamping: max(1, plan.shortest))),
             settings: settings)
         var muxer = try MP4Muxer(
-            descriptor: descriptor, timescale: timeline.timescale, repeats: options.time.loops > 1
+            descriptor: descriptor, timescale: source.timescale, repeats: options.time.loops > 1
         ) { parameters throws(TranscodeError) in
             try encoder.describe(parameters)
         }
@@ -74,9 +73,7 @@ enum MP4Output: OutputMaker {
                 progress.leave()
             }
         }
-        guard source.frames > 0 else { throw .incomplete(Decoder.format) }
-        guard source.samples > 0 else { throw source.startPastEnd(options.time.start) }
-        let round = timeline.length(of: source.elapsed)
+        let round = source.end
         let loops = options.time.loops
         // A still picture that is repeated is one sample of the whole time, unless that is more than a sample may last.
         let isStill = source.samples == 1
@@ -90,8 +87,8 @@ enum MP4Output: OutputMaker {
         return TranscodeResult(
             sourceWidth: summary.width, sourceHeight: summary.height, width: size.0, height: size.1,
             frames: source.frames, samples: isOneSample ? 1 : source.samples * loops, duration: round * loops,
-            timescale: timeline.timescale, loopCount: summary.loopCount, sourceFormat: Decoder.format,
-            isBrokenOff: summary.ending == .brokenOff || source.isBrokenOff, bytes: length)
+            timescale: source.timescale, loopCount: summary.loopCount, sourceFormat: Decoder.format,
+            isBrokenOff: source.isBrokenOff, bytes: length)
     }
 
     /// Encodes the last picture once more for each round after the first. Copies of one packet would be IDR pictures in a row with the

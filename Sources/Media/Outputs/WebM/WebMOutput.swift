@@ -55,7 +55,7 @@ enum WebMOutput: OutputMaker {
         let geometry = PictureGeometry(width: summary.width, height: summary.height, options: options)
         let speed = VP9Settings.Speed(content, pixels: geometry.evenWidth * geometry.evenHeight * plan.count)
         let source = try streams.encode(
-            start: options.time.start, frames: summary.delays.count, threads: transcoder.threads, meter,
+            frames: summary.delays.count, threads: transcoder.threads, meter,
             hasTwoPasses: speed.hasTwoPasses
         ) {
             () throws(TranscodeError) in
@@ -65,22 +65,21 @@ enum WebMOutput: OutputMaker {
                 width: source.geometry.width, height: source.geometry.height,
                 settings: VP9Settings(plane: isAlpha ? .alpha : .color, level: level, speed: speed), pass: pass)
         }
-        let timeline = Timeline(options.time, of: summary)
-        let round = timeline.length(of: source.elapsed)
+        let round = source.end
         let loops = options.time.loops
         // A still picture that is repeated is one picture of the whole time.
         let rounds = streams.pictures.count == 1 ? 1 : loops
         let (width, height) = (source.geometry.width, source.geometry.height)
         let writer = WebMWriter(
-            width: width, height: height, clock: WebMClock(timescale: timeline.timescale), hasAlpha: hasAlpha)
+            width: width, height: height, clock: WebMClock(timescale: source.timescale), hasAlpha: hasAlpha)
         let samples = streams.pictures.count * rounds
         let layout = try streams.layout(rounds: rounds) {
             writer.layout($0, end: rounds == loops ? round : round * loops, rounds: rounds)
         }
         return TranscodeResult(
             sourceWidth: summary.width, sourceHeight: summary.height, width: width, height: height,
-            frames: source.frames, samples: samples, duration: round * loops, timescale: timeline.timescale,
+            frames: source.frames, samples: samples, duration: round * loops, timescale: source.timescale,
             loopCount: summary.loopCount, sourceFormat: Decoder.format, isTransparent: hasAlpha,
-            isBrokenOff: summary.ending == .brokenOff || source.isBrokenOff, bytes: try streams.assemble(layout))
+            isBrokenOff: source.isBrokenOff, bytes: try streams.assemble(layout))
     }
 }
