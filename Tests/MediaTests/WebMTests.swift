@@ -62,12 +62,41 @@ import Testing
         }
     }
 
-    @Test func ticksAreExactWhereNanosecondsAre() {
-        #expect(WebMClock(timescale: 100).scale == 1_000_000 && WebMClock(timescale: 100).ticks(7) == 70)
-        #expect(WebMClock(timescale: 1600).scale == 125_000 && WebMClock(timescale: 1600).ticks(1) == 5)
-        let thirds = WebMClock(timescale: 300)
-        #expect(thirds.scale == 1 && thirds.ticks(1) == 3_333_333 && thirds.ticks(2) == 6_666_667)
-        #expect(thirds.ticks(300 * 86_400) == 86_400_000_000_000)
+    @Test func aTickDividesAllTimesOrNearlyDoes() {
+        let hundredths = WebMClock(timescale: 100, times: [0, 7, 12])
+        #expect(hundredths.scale == 1_000_000 && hundredths.ticks(7) == 70)
+        #expect(WebMClock(timescale: 1600, times: [0, 1, 2]).scale == 625_000)
+        #expect(WebMClock(timescale: 1_000_000, times: [0, 40_000, 80_000]).scale == 1_000_000)
+        // Nothing but the shortest tick, to which times are rounded.
+        let fine = WebMClock(timescale: 90_000, times: [0, 3000, 6001])
+        #expect(fine.scale == 100_000 && fine.ticks(6001) == 667)
+        #expect(WebMClock(timescale: 100, times: [0, 1 << 40]).scale == 1_000_000)
+    }
+
+    /// Rates whose distances are no whole number of nanoseconds: each time is that of the source to less than a microsecond
+    /// per minute, and equal distances stay equal.
+    @Test(arguments: [(24, 1), (30, 1), (60, 1), (24_000, 1001), (30_000, 1001), (60_000, 1001), (35, 1), (7, 1)])
+    func distancesOfUsualRatesAreEqual(_ rate: Int, _ base: Int) {
+        // A minute.
+        let times = (0...60 * rate / base).map { $0 * base }
+        let clock = WebMClock(timescale: rate, times: times)
+        let ticks = times.map(clock.ticks)
+        #expect(Set(zip(ticks, ticks.dropFirst()).map { $1 - $0 }).count == 1 && (100_000...1_000_000).contains(clock.scale))
+        for (time, tick) in zip(times, ticks) {
+            #expect(abs(Double(tick * clock.scale) - Double(time) * 1e9 / Double(rate)) < 10_000)
+        }
+    }
+
+    @Test(arguments: ["24", "30", "60"]) func aClipOfAUsualRateHasOneClusterPerKeyPicture(_ rate: String) throws {
+        let clip = try FFmpeg.make(
+            ["-f", "lavfi", "-i", "testsrc2=s=32x32:r=\(rate):d=2", "-c:v", "libx264", "-pix_fmt", "yuv420p"], "mp4")
+        let webm = try Converted(clip, as: .webm) { _ in }
+        let cluster: [UInt8] = [0x1f, 0x43, 0xb6, 0x75]
+        #expect(webm.bytes.indices.filter { webm.bytes[$0...].starts(with: cluster) }.count == 1)
+        let times = try FFmpeg.packetTimes(of: webm.file)
+        // Pictures that look alike share a block.
+        #expect(times.count > 12)
+        for time in times.map({ $0 * (Double(rate) ?? 1) }) { #expect(abs(time - time.rounded()) < 0.000_1) }
     }
 
     /// Above 2.5 million pixels, alpha is encoded before the colours.

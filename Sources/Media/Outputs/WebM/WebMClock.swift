@@ -1,21 +1,45 @@
 /// Converts times of a timeline to ticks of a WebM file, which are whole numbers of nanoseconds (RFC 9559 §11.1).
 struct WebMClock: Equatable {
     private static let nanosecond = 1_000_000_000
-    /// The usual length of a tick, which suits all players.
-    private static let longestTick = 1_000_000
+    /// Ticks of up to a millisecond suit all players. With the shortest, a cluster holds three seconds.
+    private static let lengths = 100_000...1_000_000
+    /// Divisors that are tried beyond the smallest.
+    private static let attempts = 64
 
     /// The length of a tick in nanoseconds.
     let scale: Int
     private let timescale: Int
 
     /// - Parameter timescale: Units per second of the timeline.
-    ///
-    /// Where a unit is a whole number of nanoseconds, so is every time, and the tick divides it. At some speeds, as 3, it is not: a
-    /// tick is then one nanosecond, to which times are rounded.
-    init(timescale: Int) {
+    /// - Returns: Nil for a tick that ``WebMWriter`` does not choose.
+    init?(timescale: Int, scale: Int) {
+        guard Self.lengths.contains(scale) else { return nil }
+        (self.timescale, self.scale) = (timescale, scale)
+    }
+
+    /// Chooses a tick for the times of a file, in units of the timeline: one that divides all of them, or else one that does so but
+    /// for a few nanoseconds. Distances that are equal are then equal in ticks. Where such ticks are too short, times are
+    /// rounded to the shortest one.
+    init(timescale: Int, times: [Int]) {
         self.timescale = timescale
-        let (unit, rest) = Self.nanosecond.quotientAndRemainder(dividingBy: timescale)
-        scale = rest == 0 ? greatestCommonDivisor(unit, Self.longestTick) : 1
+        scale = Self.tick(dividing: times.reduce(0, greatestCommonDivisor), timescale)
+    }
+
+    private static func tick(dividing distance: Int, _ timescale: Int) -> Int {
+        let (product, overflow) = distance.multipliedReportingOverflow(by: nanosecond)
+        guard distance > 0, !overflow, product < 1 << 61 else { return lengths.upperBound }
+        let longest = lengths.upperBound * timescale
+        let fewest = (product + longest - 1) / longest
+        var best: (tick: Int, excess: Int)?
+        for divisor in (fewest..<fewest + attempts).lazy.map({ $0 * timescale }) {
+            // Rounded up, so that no rate of pictures grows beyond a level of the codec.
+            let tick = (product + divisor - 1) / divisor
+            guard lengths.contains(tick) else { break }
+            let excess = tick * divisor - product
+            if excess < best?.excess ?? .max { best = (tick, excess) }
+            if excess == 0 { break }
+        }
+        return best?.tick ?? lengths.lowerBound
     }
 
     /// The nearest tick to a time.
@@ -23,9 +47,9 @@ struct WebMClock: Equatable {
     /// - Parameter time: In units, from 0 to the largest ``FactRange/duration``.
     func ticks(_ time: Int) -> Int {
         let (seconds, rest) = time.quotientAndRemainder(dividingBy: timescale)
-        let (whole, overflow) = seconds.multipliedReportingOverflow(by: Self.nanosecond / scale)
+        let (whole, overflow) = seconds.multipliedReportingOverflow(by: Self.nanosecond)
         // No animation lasts that long, but a worker may claim it.
-        guard !overflow, whole < 1 << 62 else { return 1 << 62 }
-        return whole + (rest * (Self.nanosecond / scale) + timescale / 2) / timescale
+        guard !overflow, whole < 1 << 61 else { return 1 << 61 }
+        return (whole + (rest * Self.nanosecond + timescale / 2) / timescale + scale / 2) / scale
     }
 }

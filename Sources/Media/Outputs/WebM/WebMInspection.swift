@@ -27,7 +27,6 @@ enum WebMInspection {
     private static func inspectSegment(
         _ bytes: OutputWindow, _ range: Range<Int>, _ claim: OutputClaim
     ) throws(OutputFlaw) -> String {
-        let clock = WebMClock(timescale: claim.timescale)
         var walk = EBMLWalk(bytes, range)
         let order: [EBMLElement] = [.seekHead, .info, .tracks, .cues]
         var heads: [EBMLSpan] = []
@@ -36,7 +35,7 @@ enum WebMInspection {
             heads.append(head)
         }
         try inspectSeekHead(try heads[0].contents(of: bytes), heads, segment: range)
-        try inspectInformation(try heads[1].contents(of: bytes), clock, claim)
+        let clock = try inspectInformation(try heads[1].contents(of: bytes), claim)
         let hasAlpha = try inspectTracks(try heads[2].contents(of: bytes), claim)
         var blocks = WebMBlocks(clock: clock, claim: claim, hasAlpha: hasAlpha)
         while let cluster = try walk.next() {
@@ -62,14 +61,18 @@ enum WebMInspection {
         }
     }
 
+    /// Returns the clock that the segment states.
     private static func inspectInformation(
-        _ contents: EBMLContents, _ clock: WebMClock, _ claim: OutputClaim
-    ) throws(OutputFlaw) {
-        guard try contents.number(.timestampScale) == clock.scale else { throw .wrongDuration }
+        _ contents: EBMLContents, _ claim: OutputClaim
+    ) throws(OutputFlaw) -> WebMClock {
+        guard let clock = WebMClock(timescale: claim.timescale, scale: try contents.number(.timestampScale)) else {
+            throw .wrongDuration
+        }
         guard try contents.float(.duration) == Double(clock.ticks(claim.duration)) else { throw .wrongDuration }
         _ = try contents.only(.muxingApp)
         _ = try contents.only(.writingApp)
         guard contents.count == 4 else { throw .malformed }
+        return clock
     }
 
     /// The one track: VP9 of the claimed size, without anything that a player would have to fetch or decrypt. Returns whether it has

@@ -10,7 +10,8 @@ struct WebMWriter {
 
     let width: Int
     let height: Int
-    let clock: WebMClock
+    /// Units per second of the pictures' times.
+    let timescale: Int
     let hasAlpha: Bool
 
     /// Arranges the file.
@@ -20,27 +21,25 @@ struct WebMWriter {
     ///   - end: When the last one ends, in units of the timeline.
     ///   - rounds: How often the pictures stand in the file.
     func layout(_ pictures: [EncodedPicture], end: Int, rounds: Int) -> FileLayout {
-        let nextTimes = pictures.dropFirst().map(\.time) + [end]
-        let durations = zip(pictures, nextTimes).map { $1 - $0.time }
+        let starts = (0..<rounds).flatMap { round in pictures.map { round * end + $0.time } } + [rounds * end]
+        let clock = WebMClock(timescale: timescale, times: starts)
+        let ticks = starts.map(clock.ticks)
+        let durations = zip(ticks, ticks.dropFirst()).map { $1 - $0 }
         // Chromium gives a block without a duration that of another block. If they differ, a seek shows the picture before the sought one.
         let isEven = durations.allSatisfy { $0 == durations[0] }
         var clusters: [Cluster] = []
-        for round in 0..<rounds {
-            for (index, picture) in pictures.enumerated() {
-                let start = clock.ticks(round * end + picture.time)
-                let isLast = round == rounds - 1 && index == pictures.count - 1
-                if picture.isKey || start - (clusters.last?.time ?? 0) > Self.longestCluster {
-                    clusters.append(Cluster(time: start, isKey: picture.isKey))
-                }
-                let previous = index > 0 ? clock.ticks(round * end + pictures[index - 1].time) : 0
-                clusters[clusters.count - 1].append(
-                    block(
-                        picture, offset: start - clusters[clusters.count - 1].time,
-                        duration: clock.ticks(round * end + nextTimes[index]) - start, distance: previous - start,
-                        namesDuration: isLast || !isEven))
+        for (index, (start, duration)) in zip(ticks, durations).enumerated() {
+            let picture = pictures[index % pictures.count]
+            if picture.isKey || start - (clusters.last?.time ?? 0) > Self.longestCluster {
+                clusters.append(Cluster(time: start, isKey: picture.isKey))
             }
+            let previous = index > 0 ? ticks[index - 1] : 0
+            clusters[clusters.count - 1].append(
+                block(
+                    picture, offset: start - clusters[clusters.count - 1].time, duration: duration,
+                    distance: previous - start, namesDuration: index == durations.count - 1 || !isEven))
         }
-        return file(clusters, duration: clock.ticks(rounds * end))
+        return file(clusters, clock, duration: clock.ticks(rounds * end))
     }
 
     /// A group of blocks whose times are relative to its own.
@@ -92,9 +91,9 @@ struct WebMWriter {
         return group
     }
 
-    private func file(_ clusters: [Cluster], duration: Int) -> FileLayout {
+    private func file(_ clusters: [Cluster], _ clock: WebMClock, duration: Int) -> FileLayout {
         let body = clusters.reduce(0) { $0 + $1.length }
-        let information = info(duration: duration)
+        let information = info(clock, duration: duration)
         let tracks = tracks
         let seekHead = seekHead(information.count, tracks.count)
         // Positions are relative to the contents of the segment (§16). Those in the index depend on its own length, which may grow
@@ -139,7 +138,7 @@ struct WebMWriter {
         return EBML.element(.seekHead, entries(from: length))
     }
 
-    private func info(duration: Int) -> [UInt8] {
+    private func info(_ clock: WebMClock, duration: Int) -> [UInt8] {
         EBML.element(
             .info,
             EBML.number(.timestampScale, clock.scale) + EBML.float(.duration, Double(duration))
