@@ -131,6 +131,35 @@ import Testing
         #expect(fast.result.duration * 20 == fast.result.timescale)
     }
 
+    /// Decoding that continues with a sync sample shows the same pictures.
+    @Test(arguments: [
+        Made("H.264", "mp4", "-c:v libx264 -pix_fmt yuv420p -g 6 -bf 2"),
+        Made("H.264, open", "mp4", "-c:v libx264 -pix_fmt yuv420p -g 6 -bf 2 -x264-params open_gop=1"),
+        Made("HEVC, open", "mp4", "-c:v libx265 -x265-params log-level=none:open-gop=1:keyint=6 -pix_fmt yuv420p -tag:v hvc1"),
+        Made("VP9", "webm", "-c:v libvpx-vp9 -b:v 500k -g 6"),
+        Made("AV1", "mp4", "-c:v libaom-av1 -cpu-used 8 -b:v 300k -g 6"),
+        Made("one", "mp4", "-c:v libx264 -pix_fmt yuv420p -bf 2"),
+    ]) func skippedFramesAreNotNeeded(_ made: Made) throws {
+        let clip = try made.bytes(seconds: "1.2")
+        let all = try Animation.compose(clip).canvases
+        for step in [2, 5, 7, 13] {
+            let pictures = try clip.withUnsafeBytes { bytes in
+                var reader = try ClipReader(bytes, limits: MediaLimits())
+                var pictures: [Int: [UInt32]] = [:]
+                for number in 0..<all.count where try reader.next() {
+                    if number % step == step - 1, case .colors(let words)? = try reader.readPixels() {
+                        pictures[number] = Array(words)
+                    } else {
+                        _ = reader.skipPixels()
+                    }
+                }
+                return pictures
+            }
+            #expect(pictures.count == all.count / step)
+            for (number, picture) in pictures { #expect(picture == all[number], "\(step) \(number)") }
+        }
+    }
+
     /// A clip with the matrix of a turn in its track's header (ISO/IEC 14496-12 §8.3.2).
     ///
     /// - Parameter angle: Of the camera, against the clock: 90, 180 or 270 degrees.
@@ -370,6 +399,22 @@ extension SourceFormat {
             var sum = 0
             for (one, other) in zip(canvas, picture) { sum += abs(Int(one >> 8 & 255) - Int(other >> 8 & 255)) }
             #expect(sum < 16 * canvas.count)
+        }
+    }
+
+    /// Browsers and libavif take chroma in the middle of its pixels, whatever the stream states.
+    @Test(arguments: ["left", "unspecified"]) func chromaIsInterpolatedFromTheMiddle(_ siting: String) throws {
+        let avif = try FFmpeg.make(
+            ["-f", "lavfi", "-i", "testsrc2=s=96x64:d=0.2", "-c:v", "libaom-av1", "-cpu-used", "8", "-crf", "20"]
+                + ["-pix_fmt", "yuv420p", "-chroma_sample_location", siting], "avif")
+        let composed = try Animation.compose(avif)
+        let expected = try FFmpeg.clipFrames(avif, "avif", matrix: "170m", siting: "center")
+        #expect(composed.canvases.count == expected.count && !expected.isEmpty)
+        for (canvas, picture) in zip(composed.canvases, expected) {
+            let worst = zip(canvas, picture).reduce(0) { worst, words in
+                [0, 8, 16].reduce(worst) { max($0, abs(Int(words.0 >> $1 & 255) - Int(words.1 >> $1 & 255))) }
+            }
+            #expect(worst <= 1)
         }
     }
 

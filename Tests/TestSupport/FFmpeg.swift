@@ -90,14 +90,16 @@ package enum FFmpeg {
 
     /// The pictures of a clip as R, G, B, A words, turned upright, converted by zimg with linear interpolation of colours.
     ///
-    /// - Parameter matrix: Of a clip without statement.
-    package static func clipFrames(_ clip: [UInt8], _ fileExtension: String, matrix: String?, decoder: String? = nil) throws
-        -> [[UInt32]]
-    {
+    /// - Parameters:
+    ///   - matrix: Of a clip without statement.
+    ///   - siting: Of chroma, between columns.
+    package static func clipFrames(
+        _ clip: [UInt8], _ fileExtension: String, matrix: String?, siting: String = "left", decoder: String? = nil
+    ) throws -> [[UInt32]] {
         let file = FileManager.default.temporaryDirectory.appendingPathComponent("clip-\(UUID().uuidString).\(fileExtension)")
         defer { try? FileManager.default.removeItem(at: file) }
         try Data(clip).write(to: file)
-        let filter = "zscale=m=gbr:r=full:f=bilinear:cin=left" + (matrix.map { ":min=\($0)" } ?? "")
+        let filter = "zscale=m=gbr:r=full:f=bilinear:cin=\(siting)" + (matrix.map { ":min=\($0)" } ?? "")
         let output = try run(
             ["ffmpeg", "-nostdin", "-v", "error", "-noautorotate"] + (decoder.map { ["-c:v", $0] } ?? [])
                 + ["-i", file.path, "-map", "0:v:0", "-vf", filter + ",format=gbrap,format=rgba", "-vsync", "0"]
@@ -108,6 +110,23 @@ package enum FFmpeg {
         return stride(from: 0, to: pixels == 0 ? 0 : words.count / pixels * pixels, by: max(1, pixels)).map {
             Array(words[$0..<$0 + pixels])
         }
+    }
+
+    /// A file with the stream of another.
+    package static func wrap(_ stream: [UInt8], _ fileExtension: String, into container: String) throws -> [UInt8] {
+        let file = FileManager.default.temporaryDirectory.appendingPathComponent("raw-\(UUID().uuidString).\(fileExtension)")
+        defer { try? FileManager.default.removeItem(at: file) }
+        try Data(stream).write(to: file)
+        return try make(["-fflags", "+genpts", "-r", "10", "-i", file.path, "-c", "copy"], container)
+    }
+
+    /// The pictures of a clip in 4:2:0 as its decoder has them: luma, Cb and Cr one after the other.
+    package static func clipPlanes(_ clip: [UInt8], _ fileExtension: String) throws -> [UInt8] {
+        let file = FileManager.default.temporaryDirectory.appendingPathComponent("clip-\(UUID().uuidString).\(fileExtension)")
+        defer { try? FileManager.default.removeItem(at: file) }
+        try Data(clip).write(to: file)
+        return try run(
+            ["ffmpeg", "-nostdin", "-v", "error", "-i", file.path, "-map", "0:v:0", "-vsync", "0", "-f", "rawvideo", "-"])
     }
 
     private static func run(_ arguments: [String]) throws -> [UInt8] {

@@ -1,7 +1,7 @@
 /// Looks at frames of the requested part of an animation, in order to choose an encoder's tools.
 ///
-/// Where every frame covers the canvas, pairs of successive frames are looked at that are spread over the part. Otherwise the canvas has
-/// to be composed from the beginning, and the first frames of the part are looked at. A part in which nothing changes at first, such as
+/// Where every frame covers the canvas, pairs of successive frames are looked at that are spread over the part; in a clip, they begin with
+/// sync samples. Otherwise, and in clips with few of these, the first frames of the part are looked at. A part in which nothing changes at first, such as
 /// one that begins with black, is followed farther.
 struct ContentProbe: ~Copyable {
     /// Blocks of whole pictures, and those in which a picture differs from the one before.
@@ -73,7 +73,7 @@ struct ContentProbe: ~Copyable {
             probe.pictures += 1
             if walk.hasRemovedFilmDither { probe.ditheredFilms += 1 }
         }
-        while !summary.hasWholeFrames, walk.frames < summary.delays.count, !timeline.isOver {
+        while !summary.hasWholeFrames || schedule.isOfBeginning, walk.frames < summary.delays.count, !timeline.isOver {
             let data = walk.dataBytes
             _ = timeline.advance(by: summary.delays[walk.frames])
             guard try walk.skip() else { break }
@@ -196,18 +196,23 @@ struct ContentProbe: ~Copyable {
 
     /// Which frames are looked at.
     private struct Schedule {
-        /// The number of pairs of frames that are spread over the part; 0 if successive frames are looked at.
-        private let pairs: Int
-        private let count: Int
+        /// The numbers of the first frames of pairs, from 1; empty if successive frames are looked at.
+        private let starts: [Int]
+        /// Whether successive frames of a clip are looked at because it has few sync samples.
+        let isOfBeginning: Bool
         /// Pixels of frames to compose at least, and at most.
         private let budget: Int
         private let mostPixels: Int
         private let blocks: Int
 
         init(_ summary: AnimationSummary, _ plan: SamplePlan, isSlow: Bool) {
-            count = plan.count
+            let count = plan.count
             let most = isSlow ? 2 : min(8, max(3, count / 12))
-            pairs = summary.hasWholeFrames && count > 2 * most ? most : 0
+            let isLong = summary.hasWholeFrames && count > 2 * most
+            let syncs = plan.syncs.filter { $0 < count }
+            isOfBeginning = isLong && syncs.count < min(3, most)
+            let pairs = isLong && !isOfBeginning ? min(most, syncs.count) : 0
+            starts = (0..<pairs).map { syncs[$0 * (syncs.count - 1) / max(1, pairs - 1)] }
             let canvas = summary.width * summary.height
             budget = pairs > 0 ? .max : canvas * (isSlow ? max(3, count / 32) : max(6, count / 8))
             mostPixels = pairs > 0 ? .max : 3 * budget
@@ -219,17 +224,12 @@ struct ContentProbe: ~Copyable {
         /// - Parameter found: Blocks that were found to change.
         func allows(_ spent: Int, found: Int) -> Bool { spent < budget || (found < blocks / 2 && spent < mostPixels) }
 
-        /// The number of the first frame of a pair, counted from 1.
-        private func start(_ pair: Int) -> Int { 1 + pair * (count - 2) / max(1, pairs - 1) }
-
         /// Whether a frame of the part is looked at, counted from 1.
         func includes(_ number: Int) -> Bool {
-            pairs == 0 || (0..<pairs).contains { start($0) == number || start($0) + 1 == number }
+            starts.isEmpty || starts.contains { $0 == number || $0 + 1 == number }
         }
 
         /// Whether a frame is the first of a pair or of all, so that there is none to compare it with.
-        func isFirst(_ number: Int) -> Bool {
-            pairs == 0 ? number == 1 : (0..<pairs).contains { start($0) == number }
-        }
+        func isFirst(_ number: Int) -> Bool { starts.isEmpty ? number == 1 : starts.contains(number) }
     }
 }

@@ -11,6 +11,8 @@ package struct AnimationSummary: Sendable, Equatable {
     private var replacesShortDelays = true
     /// The delays of the frames as coded.
     package var delays: [Int] = []
+    /// The indices of frames that cannot be decoded without the frames before them.
+    var dependentFrames: Set<Int> = []
     /// The repetitions after the first play: nil for none, 0 for endless.
     package var loopCount: Int?
     /// Whether some frame is coded with alpha or a transparent index.
@@ -53,6 +55,7 @@ package struct AnimationSummary: Sendable, Equatable {
             let isCleared = frame.disposal == .clear || (delays.isEmpty && frame.disposal == .restore)
             if frame.mayBeTransparent || isCleared { hasTransparency = true }
             try limits.check(.frames, delays.count + 1)
+            if !frame.isSync { dependentFrames.insert(delays.count) }
             try delays.grow(by: frame.delay)
             density.add(frame)
             pixels += max(width * height, frame.rectangle.width * frame.rectangle.height)

@@ -7,19 +7,25 @@ struct SamplePlan {
     private(set) var first = 0
     private(set) var lastButOne = 0
     private(set) var last = 0
+    /// The numbers, among these frames and from 1, of those with which decoding can begin, or of the next ones after such a frame.
+    private(set) var syncs: [Int] = []
     /// The shortest time for which one of the frames is shown before another, in units of the video. For a single frame, its duration.
     private(set) var shortest = 0
 
     init(_ options: TimeOptions, of summary: AnimationSummary) {
         var timeline = Timeline(options, of: summary)
         var (time, end) = (0, 0)
+        var isAfterSync = false
         func enter(_ distance: Int) { shortest = shortest == 0 ? distance : min(shortest, distance) }
         // The frame in which a file breaks off is rarely whole.
         for (index, delay) in summary.delays.dropLast(summary.ending != .complete ? 1 : 0).enumerated() {
+            isAfterSync = isAfterSync || !summary.dependentFrames.contains(index)
             guard let span = timeline.advance(by: delay) else { continue }
             end = span.end
             guard let start = timeline.admit(span) else { continue }
             count += 1
+            if isAfterSync { syncs.append(count) }
+            isAfterSync = false
             if count == 1 { first = index + 1 } else { enter(start - time) }
             (time, lastButOne, last) = (start, last, index + 1)
         }

@@ -7,6 +7,8 @@ struct ClipIndex: Sendable {
         let time: Int64
         /// Bytes of its packet.
         let size: Int
+        /// Whether decoding can begin with it.
+        let isSync: Bool
         /// In units of ``timescale``, once all frames are known.
         var delay = 0
     }
@@ -47,7 +49,7 @@ struct ClipIndex: Sendable {
             if isVP8, let data = packet.pointee.data, data[0] & 0x10 == 0 { continue }
             if ClipStream.addition(of: packet) != nil { hasAlpha = true }
             try limits.check(.frames, frames.count + 1)
-            try frames.grow(by: Frame(time: time, size: Int(packet.pointee.size)))
+            try frames.grow(by: Frame(time: time, size: Int(packet.pointee.size), isSync: packet.pointee.isKey))
             if time >= last.time { last = (time, packet.pointee.duration) }
         }
         reordering = Self.reordering(frames)

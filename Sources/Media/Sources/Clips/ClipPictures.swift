@@ -119,20 +119,28 @@ final class ClipPictures {
     /// - Returns: Words that are valid until the next call; nil if the clip cannot be decoded any further.
     func picture(at time: Int64) throws(TranscodeError) -> UnsafeBufferPointer<UInt32>? {
         let whole = UnsafeBufferPointer(start: words.base, count: width * height)
-        let picture: ClipStream.Picture
-        if time == firstTime, let first {
-            picture = first
-        } else {
-            picture = try stream.picture(at: time)
-        }
-        first = nil
-        switch picture {
+        switch try nextPicture(time) {
         case .brokenOff: return nil
         case .missing: return whole
         case .frame(let frame):
             try draw(frame, time)
             return whole
         }
+    }
+
+    /// Continues with a sync sample, without decoding the pictures before it.
+    func skip(to sync: Int64) {
+        // Alpha may have sync samples at other times.
+        guard alpha == nil, sync > firstTime else { return }
+        first = nil
+        stream.skip(to: sync)
+    }
+
+    private func nextPicture(_ time: Int64) throws(TranscodeError) -> ClipStream.Picture {
+        let picture = first
+        first = nil
+        if time == firstTime, let picture { return picture }
+        return try stream.picture(at: time)
     }
 
     private func draw(_ frame: UnsafeMutablePointer<AVFrame>, _ time: Int64) throws(TranscodeError) {

@@ -13,6 +13,8 @@ package struct ClipReader: AnimationDecoder, ~Copyable {
     /// Frames whose headers were read.
     private var number = 0
     private var isUnread = false
+    /// The number of the frame whose pixels were read last, from 1.
+    private var lastRead = 0
 
     package let loopCount: Int?
     package private(set) var ending: AnimationEnding?
@@ -51,7 +53,8 @@ package struct ClipReader: AnimationDecoder, ~Copyable {
         }
         frame = AnimationFrame(
             rectangle: Rectangle(x: 0, y: 0, width: pictures.width, height: pictures.height),
-            delay: index.frames[number].delay, disposal: .keep, blend: .replace, hasAlpha: pictures.hasAlpha)
+            delay: index.frames[number].delay, disposal: .keep, blend: .replace, hasAlpha: pictures.hasAlpha,
+            isSync: index.frames[number].isSync)
         number += 1
         isUnread = true
         return true
@@ -64,13 +67,22 @@ package struct ClipReader: AnimationDecoder, ~Copyable {
     }
 
     package mutating func readPixels() throws(TranscodeError) -> FramePixels? {
-        guard isUnread else { return nil }
-        _ = skipPixels()
-        guard let words = try pictures.picture(at: index.frames[number - 1].time) else {
+        guard let time = beginReading() else { return nil }
+        guard let words = try pictures.picture(at: time) else {
             ending = .brokenOff
             return nil
         }
         return .colors(words)
+    }
+
+    /// The time of the current frame; nil if it was read. Frames that were skipped are not decoded where a sync sample allows it.
+    private mutating func beginReading() -> Int64? {
+        guard isUnread else { return nil }
+        _ = skipPixels()
+        let sync = index.frames[lastRead..<number].lastIndex { $0.isSync }
+        if number > lastRead + 1, let sync { pictures.skip(to: index.frames[sync].time) }
+        lastRead = number
+        return index.frames[number - 1].time
     }
 
     package func forEachPaletteColor(_ body: (_ index: Int, _ color: RGB) -> Void) {}

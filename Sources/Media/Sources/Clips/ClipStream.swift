@@ -20,6 +20,11 @@ final class ClipStream {
     /// Whether ``frame`` is a picture that is shown later than those asked for so far.
     private var isAhead = false
     private var isDraining = false
+    /// The time of the sync sample with which decoding continues; nil once the decoder has it.
+    private var awaitedSync: Int64?
+    /// The times of the latest sync sample that the decoder has received, and of the one with which decoding continued last.
+    private var newestSync = Int64.min
+    private var resumedSync = Int64.min
     /// The limit that a picture exceeds.
     private var excess: TranscodeError?
 
@@ -97,6 +102,14 @@ final class ClipStream {
         return UnsafeBufferPointer(start: data, count: size)
     }
 
+    /// Continues with a sync sample, without decoding the pictures before it. Does nothing if the decoder has it already.
+    func skip(to sync: Int64) {
+        guard sync > newestSync, !isDraining else { return }
+        avcodec_flush_buffers(context)
+        isAhead = false
+        awaitedSync = sync
+    }
+
     enum Picture {
         /// Valid until the next call.
         case frame(UnsafeMutablePointer<AVFrame>)
@@ -122,14 +135,27 @@ final class ClipStream {
                 if received == gifreel_averror_eof { return .missing }
                 if let excess { throw excess }
                 if received == gifreel_averror_nomem { throw .outOfMemory }
-                guard received >= 0, frame.pointee.decode_error_flags == 0 else { return .brokenOff }
+                guard received >= 0, frame.pointee.decode_error_flags == 0 || shownTime < resumedSync else {
+                    return .brokenOff
+                }
                 isAhead = true
             }
-            let shown = frame.pointee.pts == gifreel_no_time ? frame.pointee.best_effort_timestamp : frame.pointee.pts
+            let shown = shownTime
+            // Pictures before a sync sample may refer to others that were skipped.
+            if shown < resumedSync {
+                isAhead = false
+                continue
+            }
             if shown > time { return .missing }
             isAhead = false
             if shown == time { return .frame(frame) }
         }
+    }
+
+    /// When the picture that was received last is shown.
+    private var shownTime: Int64 {
+        guard let frame = frame?.pointee else { return .min }
+        return frame.pts == gifreel_no_time ? frame.best_effort_timestamp : frame.pts
     }
 
     /// Gives the decoder the next packet, or the end. Returns whether there was either.
@@ -143,6 +169,12 @@ final class ClipStream {
                 return avcodec_send_packet(context, nil) >= 0
             }
             if packet.pointee.pts == gifreel_no_time { packet.pointee.pts = packet.pointee.dts }
+            if let awaitedSync {
+                guard packet.pointee.pts == awaitedSync else { continue }
+                resumedSync = awaitedSync
+                self.awaitedSync = nil
+            }
+            if packet.pointee.isKey { newestSync = max(newestSync, packet.pointee.pts) }
             if plane == .additions, !replaceByAddition(packet) { continue }
             let sent = avcodec_send_packet(context, packet)
             if let excess { throw excess }

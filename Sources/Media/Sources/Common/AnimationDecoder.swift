@@ -111,6 +111,8 @@ package struct AnimationFrame: Sendable, Equatable {
     package var transparentIndex: UInt8?
     /// Whether its colours may have alpha.
     package var hasAlpha = false
+    /// Whether its pixels can be decoded without those of the frames before it.
+    package var isSync = true
     package var hasLocalPalette = false
     /// Pixels in a byte of uncompressed image data; 1 if a pixel takes a byte or more.
     package var pixelsPerByte = 1
