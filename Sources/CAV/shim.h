@@ -98,6 +98,39 @@ static inline void *gifreel_scaler_open(int source_width, int source_height, int
         SWS_BICUBIC | SWS_ACCURATE_RND | SWS_BITEXACT, NULL, NULL, NULL);
 }
 
+/// A scaler from 4:2:0 to 4:4:4, whose chroma lies at the left of its pixels or in the middle; NULL on failure.
+static inline void *gifreel_chroma_scaler_open(int source_width, int source_height, int is_left, int width, int height) {
+    struct SwsContext *scaler = sws_alloc_context();
+    if (!scaler) return NULL;
+    av_opt_set_int(scaler, "srcw", source_width, 0);
+    av_opt_set_int(scaler, "srch", source_height, 0);
+    av_opt_set_int(scaler, "src_format", AV_PIX_FMT_YUV420P, 0);
+    av_opt_set_int(scaler, "dstw", width, 0);
+    av_opt_set_int(scaler, "dsth", height, 0);
+    av_opt_set_int(scaler, "dst_format", AV_PIX_FMT_YUV444P, 0);
+    av_opt_set_int(scaler, "sws_flags", SWS_BICUBIC | SWS_ACCURATE_RND | SWS_BITEXACT, 0);
+    // In 256ths of a pixel.
+    av_opt_set_int(scaler, "src_h_chr_pos", is_left ? 0 : 128, 0);
+    av_opt_set_int(scaler, "src_v_chr_pos", 128, 0);
+    if (sws_init_context(scaler, NULL, NULL) < 0) {
+        sws_freeContext(scaler);
+        return NULL;
+    }
+    return scaler;
+}
+
+/// Scales a picture. Returns the number of rows written, or an AVERROR.
+static inline int gifreel_chroma_scaler_run(
+    void *scaler, const uint8_t *luma, const uint8_t *cb, const uint8_t *cr, int luma_stride, int cb_stride, int cr_stride,
+    int rows, uint8_t *target_luma, uint8_t *target_cb, uint8_t *target_cr, int target_luma_stride, int target_cb_stride,
+    int target_cr_stride) {
+    const uint8_t *const sources[4] = {luma, cb, cr, NULL};
+    const int source_strides[4] = {luma_stride, cb_stride, cr_stride, 0};
+    uint8_t *const targets[4] = {target_luma, target_cb, target_cr, NULL};
+    const int target_strides[4] = {target_luma_stride, target_cb_stride, target_cr_stride, 0};
+    return sws_scale((struct SwsContext *)scaler, sources, source_strides, 0, rows, targets, target_strides);
+}
+
 static inline void gifreel_scaler_close(void *scaler) { sws_freeContext((struct SwsContext *)scaler); }
 
 /// Scales one plane. Returns the number of rows written, or an AVERROR.

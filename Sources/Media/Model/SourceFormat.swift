@@ -14,8 +14,9 @@ package enum SourceFormat: UInt8, Sendable, CaseIterable {
     /// Changes whenever the pixels, times or facts that the decoder reads from some file change.
     var version: String {
         switch self {
-        case .gif, .apng, .webp: "source-3"
-        case .mp4, .mov, .webm, .avif: "clip-2"
+        case .gif, .apng: "source-3"
+        case .webp: "source-4"
+        case .mp4, .mov, .webm, .avif: "clip-3"
         }
     }
 

@@ -48,11 +48,11 @@ final class VideoScaler {
         guard unpack(canvas, isFirst ? geometry.source : changed) || isFirst else { return false }
         isFirst = false
         try scale(luma, margin: Self.samples(of: margin).luma, into: planes.luma, stride: planes.lumaStride)
-        finishLuma(planes)
+        Self.finishLuma(planes.luma, stride: planes.lumaStride, geometry)
         try scale(cb, margin: Self.samples(of: margin).cb, into: chroma.samples, stride: chroma.stride)
-        halveChroma(into: planes.cb, stride: planes.cbStride)
+        _ = Self.halve(chroma, geometry, into: planes.cb, stride: planes.cbStride)
         try scale(cr, margin: Self.samples(of: margin).cr, into: chroma.samples, stride: chroma.stride)
-        halveChroma(into: planes.cr, stride: planes.crStride)
+        _ = Self.halve(chroma, geometry, into: planes.cr, stride: planes.crStride)
         return true
     }
 
@@ -100,39 +100,50 @@ final class VideoScaler {
     }
 
     /// Removes what the filter overshoots the range by, and repeats the last column and the last row of an odd side.
-    private func finishLuma(_ planes: PixelConverter.Planes) {
+    static func finishLuma(_ luma: UnsafeMutablePointer<UInt8>, stride: Int, _ geometry: PictureGeometry) {
         for y in 0..<geometry.height {
-            let row = planes.luma + y * planes.lumaStride
+            let row = luma + y * stride
             for x in 0..<geometry.width { row[x] = min(max(row[x], 16), 235) }
         }
         if geometry.width & 1 == 1 {
             for y in 0..<geometry.height {
-                let row = planes.luma + y * planes.lumaStride
+                let row = luma + y * stride
                 row[geometry.width] = row[geometry.width - 1]
             }
         }
         if geometry.height & 1 == 1 {
-            let last = planes.luma + (geometry.height - 1) * planes.lumaStride
-            (last + planes.lumaStride).update(from: last, count: (geometry.width + 1) & ~1)
+            let last = luma + (geometry.height - 1) * stride
+            (last + stride).update(from: last, count: geometry.evenWidth)
         }
     }
 
     /// Writes the rounded mean of each 2×2 block, within the range of chroma; the last column and row of an odd side are repeated.
-    private func halveChroma(into target: UnsafeMutablePointer<UInt8>, stride: Int) {
-        for y in 0..<(geometry.height + 1) / 2 {
+    ///
+    /// - Parameter chroma: As large as the picture.
+    /// - Returns: Whether a sample changed.
+    static func halve(
+        _ chroma: borrowing SamplePlane, _ geometry: PictureGeometry, into target: UnsafeMutablePointer<UInt8>, stride: Int
+    ) -> Bool {
+        var difference: UInt8 = 0
+        for y in 0..<geometry.evenHeight / 2 {
             let upper = chroma.row(2 * y)
             let lower = chroma.row(min(2 * y + 1, geometry.height - 1))
             let row = target + y * stride
             for x in 0..<geometry.width / 2 {
                 let sum =
                     UInt16(upper[2 &* x]) &+ UInt16(upper[2 &* x &+ 1]) &+ UInt16(lower[2 &* x]) &+ UInt16(lower[2 &* x &+ 1])
-                row[x] = UInt8(truncatingIfNeeded: min(max((sum &+ 2) >> 2, 16), 240))
+                let mean = UInt8(truncatingIfNeeded: min(max((sum &+ 2) >> 2, 16), 240))
+                difference |= row[x] ^ mean
+                row[x] = mean
             }
             if geometry.width & 1 == 1 {
                 let last = geometry.width - 1
-                let mean = (UInt16(upper[last]) &+ UInt16(lower[last]) &+ 1) >> 1
-                row[last / 2] = UInt8(truncatingIfNeeded: min(max(mean, 16), 240))
+                let sum = (UInt16(upper[last]) &+ UInt16(lower[last]) &+ 1) >> 1
+                let mean = UInt8(truncatingIfNeeded: min(max(sum, 16), 240))
+                difference |= row[last / 2] ^ mean
+                row[last / 2] = mean
             }
         }
+        return difference != 0
     }
 }

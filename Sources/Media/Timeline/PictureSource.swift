@@ -9,7 +9,12 @@ final class PictureSource<Decoder: AnimationDecoder & ~Copyable> {
     private(set) var frames = 0
 
     private var decoder: Decoder
+    /// Of one pixel where planes are passed.
     private var canvas: Canvas
+    /// Passes the planes of a clip; nil where its pictures are composed of pixels.
+    let passer: PlanePasser?
+    /// Those of the frame that was read last.
+    private var planes: FramePlanes?
     /// Nil where dither stays.
     private let undither: VideoUndither?
     /// Frames that look like the one that was completed last.
@@ -50,15 +55,23 @@ final class PictureSource<Decoder: AnimationDecoder & ~Copyable> {
     ///   - bytes: The whole file. It must stay valid for the lifetime of the source.
     ///   - format: Of the canvas.
     ///   - pace: Of the output format.
+    ///   - takesPlanes: Whether ``passPlanes(into:)`` may take the place of ``withPicture(_:)``, see ``passer``.
     init(
         _ bytes: UnsafeRawBufferPointer, _ summary: AnimationSummary, limits: MediaLimits, options: TranscodeOptions,
-        format: PixelFormat, _ pace: Timeline.Pace
+        format: PixelFormat, _ pace: Timeline.Pace, takesPlanes: Bool = false
     ) throws(TranscodeError) {
         let plan = SamplePlan(options.time, of: summary)
         geometry = PictureGeometry(width: summary.width, height: summary.height, options: options)
         try geometry.check(limits, frames: plan.count)
         decoder = try Decoder(bytes, limits: limits)
-        canvas = try Canvas(width: summary.width, height: summary.height, format: format)
+        if takesPlanes, !options.undither, let siting = decoder.siting {
+            // Browsers take chroma in the middle of its pixels in an image.
+            passer = try PlanePasser(geometry, siting, keepsSiting: pace == .video)
+        } else {
+            passer = nil
+        }
+        canvas = try Canvas(
+            width: passer == nil ? summary.width : 1, height: passer == nil ? summary.height : 1, format: format)
         undither =
             options.undither ? try VideoUndither(width: summary.width, height: summary.height, format: format) : nil
         timeline = Timeline(options.time, of: summary, pace)
@@ -108,6 +121,15 @@ final class PictureSource<Decoder: AnimationDecoder & ~Copyable> {
         return try undither.withOutput(body)
     }
 
+    /// Writes the planes of the picture that was returned last. Only where ``passer`` is not nil.
+    ///
+    /// - Parameter target: Holds the picture before.
+    /// - Returns: Whether a sample changed.
+    func passPlanes(into target: PixelConverter.Planes) throws(TranscodeError) -> Bool {
+        guard let passer, let planes else { return false }
+        return try passer.pass(planes, into: target)
+    }
+
     /// The picture that was returned last, cropped and scaled.
     func stillPicture() throws(TranscodeError) -> StillPicture {
         try withPicture { canvas throws(TranscodeError) in try StillPicture(canvas, geometry, background: nil) }
@@ -140,13 +162,25 @@ final class PictureSource<Decoder: AnimationDecoder & ~Copyable> {
 
     /// Composes frames until one lies in the requested part; nil at the end.
     private func compose() throws(TranscodeError) -> Frame? {
-        while !isAtEnd, !timeline.isOver, try decoder.next(), let pixels = try decoder.readPixels() {
-            drawn = drawn.union(try canvas.draw(decoder, pixels))
+        while !isAtEnd, !timeline.isOver, try decoder.next(), let changed = try draw() {
+            drawn = drawn.union(changed)
             undither?.enter(decoder)
             frames += 1
             if let span = timeline.advance(by: decoder.frame.delay) { return Frame(span: span, number: frames) }
         }
         isAtEnd = true
         return nil
+    }
+
+    /// Draws the decoder's frame, or takes its planes.
+    ///
+    /// - Returns: A rectangle that contains all changes; nil if the source ends inside the frame.
+    private func draw() throws(TranscodeError) -> Rectangle? {
+        if passer != nil {
+            planes = try decoder.readPlanes()
+            return planes == nil ? nil : decoder.frame.rectangle
+        }
+        guard let pixels = try decoder.readPixels() else { return nil }
+        return try canvas.draw(decoder, pixels)
     }
 }

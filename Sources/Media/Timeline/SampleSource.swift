@@ -16,6 +16,7 @@ final class SampleSource<Decoder: AnimationDecoder & ~Copyable> {
     private let converter: Converter
 
     private enum Converter {
+        case planes
         case identity
         case scaler(VideoScaler)
         case zoom(VideoZoom)
@@ -32,10 +33,12 @@ final class SampleSource<Decoder: AnimationDecoder & ~Copyable> {
     ) throws(TranscodeError) {
         pictures = try PictureSource(
             bytes, summary, limits: limits, options: options,
-            format: hasAlpha ? .rgba : .yuv(background: options.background), pace)
+            format: hasAlpha ? .rgba : .yuv(background: options.background), pace, takesPlanes: !hasAlpha)
         self.hasAlpha = hasAlpha
         let geometry = pictures.geometry
-        if hasAlpha {
+        if pictures.passer != nil {
+            converter = .planes
+        } else if hasAlpha {
             converter = .alpha(try AlphaConverter(geometry))
         } else if geometry.zoom > 1 || (geometry.hasMargin && !geometry.isScaled) {
             converter = .zoom(try VideoZoom(geometry, background: options.background))
@@ -45,6 +48,9 @@ final class SampleSource<Decoder: AnimationDecoder & ~Copyable> {
         width = geometry.evenWidth
         height = geometry.evenHeight
     }
+
+    /// Where chroma lies in the planes.
+    var siting: FramePlanes.Siting { pictures.passer?.siting ?? .center }
 
     /// The part of the canvas that is shown, and its size without the pixel that an odd side gets.
     var geometry: PictureGeometry { pictures.geometry }
@@ -80,8 +86,10 @@ final class SampleSource<Decoder: AnimationDecoder & ~Copyable> {
     }
 
     private func convert(_ area: Rectangle, into planes: PixelConverter.Planes) throws(TranscodeError) -> Bool {
-        try pictures.withPicture { canvas throws(TranscodeError) in
+        if case .planes = converter { return try pictures.passPlanes(into: planes) }
+        return try pictures.withPicture { canvas throws(TranscodeError) in
             switch converter {
+            case .planes: false
             case .identity: PixelConverter.convert(canvas, area, into: planes)
             case .zoom(let zoom): zoom.convert(canvas, area, into: planes)
             case .scaler(let scaler): try scaler.convert(canvas, area, into: planes)

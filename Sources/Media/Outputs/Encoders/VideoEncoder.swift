@@ -20,11 +20,12 @@ final class VideoEncoder<Settings: EncoderSettings> {
     ///   - width: In pixels; even for H.264. The planes of libavcodec's frames have room for one more column and row.
     ///   - height: As `width`.
     ///   - highestRate: Frames per second where they follow each other fastest; the level may follow from it.
+    ///   - siting: Where chroma lies in the frames.
     ///   - pass: Which of the passes that the settings ask for.
     /// - Throws: ``EncoderSettings/missing``, ``TranscodeError/failed(_:code:)`` or `outOfMemory`.
     init(
         width: Int, height: Int, highestRate: AVRational = AVRational(num: 25, den: 1), settings: Settings,
-        pass: EncoderPass = .only
+        siting: FramePlanes.Siting = .center, pass: EncoderPass = .only
     ) throws(TranscodeError) {
         guard let codec = avcodec_find_encoder_by_name(Settings.encoder) else { throw Settings.missing }
         context = avcodec_alloc_context3(codec)
@@ -37,6 +38,7 @@ final class VideoEncoder<Settings: EncoderSettings> {
         context.pointee.sample_aspect_ratio = AVRational(num: 1, den: 1)
         context.pointee.flags |= AV_CODEC_FLAG_GLOBAL_HEADER
         settings.plane.tag(context)
+        if siting == .left, case .color = settings.plane { context.pointee.chroma_sample_location = AVCHROMA_LOC_LEFT }
         settings.configure(context, highestRate: highestRate)
         switch pass {
         case .only: break

@@ -53,7 +53,7 @@ enum MP4Output: OutputMaker {
         let encoder = try VideoEncoder(
             width: size.0, height: size.1,
             highestRate: AVRational(num: Int32(source.timescale), den: Int32(clamping: max(1, plan.shortest))),
-            settings: settings)
+            settings: settings, siting: source.siting)
         var muxer = try MP4Muxer(
             descriptor: descriptor, timescale: source.timescale, repeats: options.time.loops > 1
         ) { parameters throws(TranscodeError) in

@@ -98,10 +98,11 @@ enum WebMInspection {
         let colour = try video.children(.colour)
         for (element, value) in [
             (EBMLElement.matrixCoefficients, 1), (.range, 1), (.transferCharacteristics, 13), (.primaries, 1),
-            (.chromaSitingHorizontal, 2), (.chromaSitingVertical, 2),
+            (.chromaSitingVertical, 2),
         ] {
             guard try colour.number(element) == value else { throw .wrongCodec }
         }
+        guard (1...2).contains(try colour.number(.chromaSitingHorizontal)) else { throw .wrongCodec }
         guard entry.count == (hasAlpha ? 8 : 7), video.count == (hasAlpha ? 4 : 3), colour.count == 9 else { throw .malformed }
         return hasAlpha
     }

@@ -71,7 +71,7 @@ enum WebMOutput: OutputMaker {
         let rounds = streams.pictures.count == 1 ? 1 : loops
         let (width, height) = (source.geometry.width, source.geometry.height)
         let writer = WebMWriter(
-            width: width, height: height, timescale: source.timescale, hasAlpha: hasAlpha)
+            width: width, height: height, timescale: source.timescale, siting: source.siting, hasAlpha: hasAlpha)
         let samples = streams.pictures.count * rounds
         let layout = try streams.layout(rounds: rounds) {
             writer.layout($0, end: rounds == loops ? round : round * loops, rounds: rounds)

@@ -12,6 +12,7 @@ struct WebMWriter {
     let height: Int
     /// Units per second of the pictures' times.
     let timescale: Int
+    let siting: FramePlanes.Siting
     let hasAlpha: Bool
 
     /// Arranges the file.
@@ -146,12 +147,12 @@ struct WebMWriter {
     }
 
     private var tracks: [UInt8] {
-        // BT.709, the transfer of sRGB, limited range (ITU-T H.273); chroma in the middle of its pixels.
+        // BT.709, the transfer of sRGB, limited range (ITU-T H.273); chroma between rows, and at the left or between columns.
         let colour = EBML.element(
             .colour,
             EBML.number(.matrixCoefficients, 1) + EBML.number(.bitsPerChannel, 8)
                 + EBML.number(.chromaSubsamplingHorizontal, 1) + EBML.number(.chromaSubsamplingVertical, 1)
-                + EBML.number(.chromaSitingHorizontal, 2) + EBML.number(.chromaSitingVertical, 2)
+                + EBML.number(.chromaSitingHorizontal, siting == .left ? 1 : 2) + EBML.number(.chromaSitingVertical, 2)
                 + EBML.number(.range, 1) + EBML.number(.transferCharacteristics, 13) + EBML.number(.primaries, 1))
         let video = EBML.element(
             .video,

@@ -77,6 +77,25 @@ struct ClipColors: ~Copyable {
         self.numbers = numbers
     }
 
+    /// Where chroma lies in a picture whose planes are those of ``FramePlanes``; nil for any other.
+    static func siting(_ frame: UnsafeMutablePointer<AVFrame>, _ source: SourceFormat) -> FramePlanes.Siting? {
+        let frame = frame.pointee
+        let isBT709 =
+            frame.colorspace == AVCOL_SPC_BT709
+            || (frame.colorspace == AVCOL_SPC_UNSPECIFIED && source != .avif && frame.height >= Self.highDefinition)
+        guard AVPixelFormat(rawValue: frame.format) == AV_PIX_FMT_YUV420P, isBT709, frame.color_range != AVCOL_RANGE_JPEG
+        else { return nil }
+        if source == .avif { return .center }
+        return switch frame.chroma_location {
+        case AVCHROMA_LOC_UNSPECIFIED, AVCHROMA_LOC_LEFT: .left
+        case AVCHROMA_LOC_CENTER: .center
+        default: nil
+        }
+    }
+
+    /// Rows from which on colours without a statement are those of BT.709, as in players.
+    private static let highDefinition = 720
+
     /// Rows of samples of each plane, and one for calculations.
     private var luma: UnsafeMutablePointer<Int32> { row(0) }
     private var cb: UnsafeMutablePointer<Int32> { row(1) }
@@ -114,7 +133,7 @@ struct ClipColors: ~Copyable {
         case AVCOL_SPC_SMPTE240M: (0.212, 0.087)
         case AVCOL_SPC_BT2020_NCL: (0.2627, 0.0593)
         case AVCOL_SPC_UNSPECIFIED, AVCOL_SPC_RESERVED:
-            source != .avif && frame.height >= 720 ? (0.2126, 0.0722) : (0.299, 0.114)
+            source != .avif && frame.height >= highDefinition ? (0.2126, 0.0722) : (0.299, 0.114)
         default: throw .unsupported(source, .pixels)
         }
     }

@@ -25,6 +25,9 @@ final class ClipPictures {
     /// Nil where the size of the picture is that of the clip.
     private var scaler: PictureScaler?
     private let words: HeapBuffer<UInt32>
+    private let planes: ClipPlanes
+    /// Where the chroma of ``planes(at:)`` lies; nil if pictures have to be converted.
+    let siting: FramePlanes.Siting?
 
     /// Decodes the first picture, which determines the size.
     ///
@@ -68,11 +71,22 @@ final class ClipPictures {
         try limits.check(.side, max(size.width, size.height))
         try limits.check(.canvasPixels, size.width * size.height)
         (width, height) = size
-        conversion = Self.conversion(track, frame, format)
+        let isConverted: Bool
+        if let found = Self.conversion(track, frame, format) {
+            conversion = consume found
+            isConverted = true
+        } else {
+            conversion = nil
+            isConverted = false
+        }
         let turned = orientation.size(of: (colors.width, colors.height))
         upright = try HeapBuffer(count: size == turned ? 1 : turned.width * turned.height)
         uprightSize = turned
         words = try HeapBuffer(count: size.width * size.height)
+        let isSized = size == (colors.width, colors.height)
+        let hasPlanes = !isConverted && isSized && alphaTrack == nil && !index.hasAlpha && ClipOrientation(track).isIdentity
+        siting = hasPlanes ? ClipColors.siting(frame, format) : nil
+        planes = try ClipPlanes(width: size.width, height: size.height)
         self.colors = consume colors
         scaler = try makeScaler()
     }
@@ -125,6 +139,18 @@ final class ClipPictures {
         case .frame(let frame):
             try draw(frame, time)
             return whole
+        }
+    }
+
+    /// The planes of the picture of a time, in place of ``picture(at:)``. Only where ``siting`` is not nil.
+    func planes(at time: Int64) throws(TranscodeError) -> FramePlanes? {
+        switch try nextPicture(time) {
+        case .brokenOff: return nil
+        case .missing: return planes.current
+        case .frame(let frame):
+            if colors.fits(frame), ClipColors.siting(frame, format) != nil { return try planes.hold(frame) }
+            try draw(frame, time)
+            return try planes.convert(words.base)
         }
     }
 

@@ -75,6 +75,17 @@ package struct ClipReader: AnimationDecoder, ~Copyable {
         return .colors(words)
     }
 
+    package var siting: FramePlanes.Siting? { pictures.siting }
+
+    package mutating func readPlanes() throws(TranscodeError) -> FramePlanes? {
+        guard let time = beginReading() else { return nil }
+        guard let planes = try pictures.planes(at: time) else {
+            ending = .brokenOff
+            return nil
+        }
+        return planes
+    }
+
     /// The time of the current frame; nil if it was read. Frames that were skipped are not decoded where a sync sample allows it.
     private mutating func beginReading() -> Int64? {
         guard isUnread else { return nil }

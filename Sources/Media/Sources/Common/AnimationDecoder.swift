@@ -40,6 +40,10 @@ package protocol AnimationDecoder: ~Copyable, SendableMetatype {
     mutating func skipPixels() -> Bool
     /// Decodes the frame's pixels, which are valid until the next call. Returns nil if the file ends inside the frame.
     mutating func readPixels() throws(TranscodeError) -> FramePixels?
+    /// Where the chroma of ``readPlanes()`` lies; nil if frames are read as pixels only.
+    var siting: FramePlanes.Siting? { get }
+    /// Decodes the frame as planes that cover the canvas, in place of ``readPixels()``.
+    mutating func readPlanes() throws(TranscodeError) -> FramePlanes?
     /// Calls `body` for each entry of the palette of the current frame, at most 256, in order. Decoders whose pixels are colours
     /// have none.
     func forEachPaletteColor(_ body: (_ index: Int, _ color: RGB) -> Void)
@@ -48,6 +52,8 @@ package protocol AnimationDecoder: ~Copyable, SendableMetatype {
 extension AnimationDecoder where Self: ~Copyable {
     package var hasRoundedDelays: Bool { false }
     package static var replacesShortDelays: Bool { true }
+    package var siting: FramePlanes.Siting? { nil }
+    package mutating func readPlanes() throws(TranscodeError) -> FramePlanes? { nil }
 }
 
 /// The way the frames of a file end.
@@ -75,6 +81,26 @@ package enum FramePixels {
         case .colors(let colors): colors.count
         }
     }
+}
+
+/// The planes of one frame of a video in 4:2:0 with 8 bits, BT.709 and limited range: luma of the canvas' size, and chroma of half of it,
+/// rounded up.
+package struct FramePlanes {
+    /// Where a sample of chroma lies among its four pixels.
+    package enum Siting: Sendable {
+        /// Between two pixels of the left column.
+        case left
+        /// In the middle.
+        case center
+    }
+
+    package var luma: UnsafePointer<UInt8>
+    package var cb: UnsafePointer<UInt8>
+    package var cr: UnsafePointer<UInt8>
+    /// Bytes from one row to the next.
+    package var lumaStride: Int
+    package var cbStride: Int
+    package var crStride: Int
 }
 
 /// The header of one frame of an animation.

@@ -1,0 +1,103 @@
+internal import Glibc
+
+/// Writes the planes of a clip into those of an encoder, as they are or scaled, without converting them to pixels. Not thread-safe.
+final class PlanePasser {
+    /// Where chroma lies in the result.
+    let siting: FramePlanes.Siting
+
+    private let geometry: PictureGeometry
+    /// Nil where the size stays.
+    private let scaler: ChromaScaler?
+    private let luma: SamplePlane
+    private let cb: SamplePlane
+    private let cr: SamplePlane
+
+    /// The largest reduction; see ``PlaneScaler``.
+    private static let largestReduction = 32
+
+    /// - Parameters:
+    ///   - siting: Of the clip.
+    ///   - keepsSiting: Whether the result may have chroma at the left.
+    /// - Returns: Nil for a picture that has to be composed of pixels.
+    init?(_ geometry: PictureGeometry, _ siting: FramePlanes.Siting, keepsSiting: Bool) throws(TranscodeError) {
+        let source = geometry.source
+        guard geometry.zoom == 1, !geometry.hasMargin, source.x % 2 == 0, source.y % 2 == 0 else { return nil }
+        let isScaled = geometry.isScaled
+        if isScaled {
+            // Chroma of an odd side ends beside the edge.
+            guard source.width % 2 == 0, source.height % 2 == 0,
+                source.width <= geometry.width * Self.largestReduction, source.height <= geometry.height * Self.largestReduction
+            else { return nil }
+        } else {
+            guard siting == .center || keepsSiting else { return nil }
+        }
+        scaler =
+            isScaled
+            ? try ChromaScaler(
+                from: (source.width, source.height), siting, to: (geometry.width, geometry.height)) : nil
+        let (width, height) = isScaled ? (geometry.width, geometry.height) : (0, 0)
+        luma = try SamplePlane(width: (width + 1) & ~1, height: (height + 1) & ~1)
+        cb = try SamplePlane(width: width, height: height)
+        cr = try SamplePlane(width: width, height: height)
+        self.geometry = geometry
+        self.siting = isScaled ? .center : siting
+    }
+
+    /// Writes a picture.
+    ///
+    /// - Parameter planes: Hold the picture of the previous call.
+    /// - Returns: Whether a sample changed.
+    func pass(_ source: FramePlanes, into planes: PixelConverter.Planes) throws(TranscodeError) -> Bool {
+        let part = source.part(geometry.source)
+        guard let scaler else { return copy(part, into: planes) }
+        let scaled = (luma.samples, cb.samples, cr.samples)
+        try scaler.scale(part, into: scaled, strides: (luma.stride, cb.stride, cr.stride))
+        var hasChanged = false
+        VideoScaler.finishLuma(scaled.0, stride: luma.stride, geometry)
+        for y in 0..<geometry.evenHeight {
+            if Self.copy(luma.row(y), to: planes.luma + y * planes.lumaStride, count: geometry.evenWidth) { hasChanged = true }
+        }
+        if VideoScaler.halve(cb, geometry, into: planes.cb, stride: planes.cbStride) { hasChanged = true }
+        if VideoScaler.halve(cr, geometry, into: planes.cr, stride: planes.crStride) { hasChanged = true }
+        return hasChanged
+    }
+
+    /// Copies the planes. The last column and row of an odd side are repeated.
+    private func copy(_ source: FramePlanes, into planes: PixelConverter.Planes) -> Bool {
+        let (width, height) = (geometry.width, geometry.height)
+        var hasChanged = false
+        for y in 0..<geometry.evenHeight {
+            let (row, target) = (source.luma + min(y, height - 1) * source.lumaStride, planes.luma + y * planes.lumaStride)
+            if Self.copy(row, to: target, count: width) { hasChanged = true }
+            if width & 1 == 1 { target[width] = target[width - 1] }
+        }
+        for y in 0..<geometry.evenHeight / 2 {
+            let count = geometry.evenWidth / 2
+            if Self.copy(source.cb + y * source.cbStride, to: planes.cb + y * planes.cbStride, count: count) {
+                hasChanged = true
+            }
+            if Self.copy(source.cr + y * source.crStride, to: planes.cr + y * planes.crStride, count: count) {
+                hasChanged = true
+            }
+        }
+        return hasChanged
+    }
+
+    /// Copies a row. Returns whether it changed.
+    private static func copy(_ row: UnsafePointer<UInt8>, to target: UnsafeMutablePointer<UInt8>, count: Int) -> Bool {
+        if memcmp(row, target, count) == 0 { return false }
+        target.update(from: row, count: count)
+        return true
+    }
+}
+
+extension FramePlanes {
+    /// The planes from the corner of a part on, which has even coordinates.
+    fileprivate func part(_ area: Rectangle) -> FramePlanes {
+        var part = self
+        part.luma += area.y * lumaStride + area.x
+        part.cb += area.y / 2 * cbStride + area.x / 2
+        part.cr += area.y / 2 * crStride + area.x / 2
+        return part
+    }
+}
