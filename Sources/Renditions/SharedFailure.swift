@@ -60,6 +60,7 @@ package struct SharedFailure: Sendable, Equatable {
     private enum Code: String {
         case notFound = "not_found"
         case gone
+        /// Nodes of older versions know it by the name that the problem had then.
         case notAnAnimation = "not_a_gif"
         case tooLarge = "source_too_large"
         case tooManyRedirects = "too_many_redirects"

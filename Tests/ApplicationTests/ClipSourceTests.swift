@@ -39,7 +39,8 @@ import Testing
         #expect(long.status == 422 && long.text.contains("too_large"))
         #expect(long.text.contains("the duration of the clip in hundredths of a second is 100, and the limit is 90"))
         let webm = try server.request("POST", "/mp4", body: Self.clip(["-c:v", "libvpx-vp9"], "webm", seconds: "0.2"))
-        #expect(webm.status == 415 && webm.text.contains("not_a_gif") && webm.text.contains("This server takes no WebM."))
+        #expect(
+            webm.status == 415 && webm.text.contains("not_an_animation") && webm.text.contains("This server takes no WebM."))
         let codec = try server.request("POST", "/mp4", body: Self.clip(["-c:v", "mpeg4"], "mp4", seconds: "0.2"))
         #expect(codec.status == 422 && codec.text.contains("\"unsupported\""))
     }

@@ -75,7 +75,7 @@ import Testing
         let input = try write("a.gif", Array("no gif at all".utf8))
         let outcome = try gifreel(["convert", input, directory.path + "/a.mp4"])
         #expect(outcome.code == 1)
-        #expect(outcome.log.contains("not_a_gif: The file is not an animation or a video."))
+        #expect(outcome.log.contains("not_an_animation: The file is not an animation or a video."))
         #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path).filter { $0.contains("mp4") }.isEmpty)
     }
 
@@ -84,7 +84,7 @@ import Testing
         let inputs =
             try (0..<5).map { try write("\($0).gif", GIFBuilder.animation(frames: $0 + 1)) } + [try write("bad.gif", [1])]
         let outcome = try gifreel(["convert", "--to", directory.path + "/out"] + inputs)
-        #expect(outcome.code == 1 && outcome.log.contains("bad.gif: not_a_gif"))
+        #expect(outcome.code == 1 && outcome.log.contains("bad.gif: not_an_animation"))
         for index in 0..<5 {
             let bytes = [UInt8](try Data(contentsOf: directory.appendingPathComponent("out/\(index).mp4")))
             #expect(try MP4Boxes(bytes).durations.count == index + 1)

@@ -37,7 +37,7 @@ import Testing
         defer { origin.stop() }
         let server = try GifreelProcess(["sources.max_bytes=64KiB"])
         let cases: [(String, Int, String, String?)] = [
-            ("/page.gif", 415, "not_a_gif", "HTML"), ("/image.gif", 415, "not_a_gif", "PNG"),
+            ("/page.gif", 415, "not_an_animation", "HTML"), ("/image.gif", 415, "not_an_animation", "PNG"),
             ("/half.gif", 422, "corrupt_gif", "incomplete"), ("/none.gif", 422, "corrupt_gif", "no frames"),
             ("/wide.gif", 422, "too_large", "5000"), ("/long.gif", 422, "too_large", "65536"),
             ("/missing.gif", 404, "source_not_found", nil), ("/gone.gif", 410, "source_gone", nil),
@@ -88,8 +88,9 @@ import Testing
     @Test func uploadsAreJudgedByTheirBytes() throws {
         let server = try GifreelProcess(["sources.max_bytes=64KiB"])
         try expect(
-            server.request("POST", "/mp4", body: Array("hello, this is a text and no picture".utf8)), 415, "not_a_gif", "text")
-        try expect(server.request("POST", "/mp4", headers: ["Content-Length: 0"]), 415, "not_a_gif", "empty")
+            server.request("POST", "/mp4", body: Array("hello, this is a text and no picture".utf8)), 415, "not_an_animation",
+            "text")
+        try expect(server.request("POST", "/mp4", headers: ["Content-Length: 0"]), 415, "not_an_animation", "empty")
         var client = try RawHTTPClient(port: server.port)
         try client.send(Array("POST /mp4 HTTP/1.1\r\nHost: a\r\nContent-Length: 70000\r\nExpect: 100-continue\r\n\r\n".utf8))
         #expect(try client.readResponse().status == 413)

@@ -110,7 +110,7 @@ import Testing
         let browser = ["Accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"]
         for (target, status, code) in [
             ("/html/\(origin.url("/none.gif"))", 404, "source_not_found"),
-            ("/html/\(origin.url("/page.gif"))", 415, "not_a_gif"), ("/html,speed=x/http://a.test/", 400, "bad_option"),
+            ("/html/\(origin.url("/page.gif"))", 415, "not_an_animation"), ("/html,speed=x/http://a.test/", 400, "bad_option"),
             ("/html", 400, "bad_source_url"), ("/media/none.html", 404, "source_not_found"),
         ] {
             for _ in 0..<2 {

@@ -11,7 +11,7 @@ import Testing
 
     private let new = PrewarmOutcome(kind: .new, bytes: 10, sourceBytes: 30)
     private let hit = PrewarmOutcome(kind: .hit, bytes: 5, sourceBytes: 0)
-    private let failed = PrewarmOutcome(PrewarmFailure(code: "not_a_gif", detail: "The file is not a GIF."))
+    private let failed = PrewarmOutcome(PrewarmFailure(code: "not_an_animation", detail: "The file is not a GIF."))
 
     @Test func entriesAreTakenInTheOrderOfTheListUpToTheConcurrencyOfTheJob() {
         let job = PrewarmJob(order(4, concurrency: 2))
@@ -91,7 +91,7 @@ import Testing
         let report = PrewarmReport(job, from: 3)
         #expect(report.state == "done" && report.total == count && report.done == count && report.failed == count / 2)
         #expect(report.errors.count == 100 && report.errors.last?.url == "https://a.test/198.gif")
-        #expect(report.errors.first?.code == "not_a_gif" && report.errors.first?.detail == "The file is not a GIF.")
+        #expect(report.errors.first?.code == "not_an_animation" && report.errors.first?.detail == "The file is not a GIF.")
         #expect(report.results?.count == 1000 && report.results?.first?.number == 3 && report.results?.last?.number == 1002)
         #expect(PrewarmReport(job, from: nil).results == nil)
         #expect(PrewarmReport(job, from: count).results?.isEmpty == true)

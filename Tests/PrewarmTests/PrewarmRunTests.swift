@@ -106,7 +106,7 @@ import Testing
             result("small", PrewarmOutcome(kind: .new, bytes: 900, sourceBytes: 1000)),
             result("large", PrewarmOutcome(kind: .hit, bytes: 200_000, sourceBytes: 1_200_000)),
             result("larger", PrewarmOutcome(kind: .new, bytes: 20, sourceBytes: 10)), result("x", failure("timeout", "First.")),
-            result("y", failure("not_a_gif")), result("z", failure("timeout", "Second.")),
+            result("y", failure("not_an_animation")), result("z", failure("timeout", "Second.")),
         ]
         let lines = RunSummary.lines(results, totals: totals(results), of: 8, seconds: 65)
         #expect(
@@ -120,7 +120,7 @@ import Testing
                 "", "Failures by code",
                 "    count  code       for example",
                 "        2  timeout    x: First.",
-                "        1  not_a_gif  y: Detail.",
+                "        1  not_an_animation  y: Detail.",
             ])
     }
 

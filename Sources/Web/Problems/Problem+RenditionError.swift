@@ -68,7 +68,7 @@ extension Problem {
             case .timeout: (504, "source_timeout")
             case .tooLarge: (422, "too_large")
             case .failed, .tooManyRedirects: (502, "source_failed")
-            case .notAnAnimation: (415, "not_a_gif")
+            case .notAnAnimation: (415, "not_an_animation")
             case .busy, .exhausted, .cancelled: (503, "overloaded")
             case .closed: (503, "draining")
             }
@@ -85,7 +85,7 @@ extension Problem {
         }
         let (status, code) =
             switch error {
-            case .notAnAnimation, .still, .refused: (415, "not_a_gif")
+            case .notAnAnimation, .still, .refused: (415, "not_an_animation")
             case .unsupported: (422, "unsupported")
             case .incomplete, .corrupt: (422, "corrupt_gif")
             case .tooLarge: (422, "too_large")

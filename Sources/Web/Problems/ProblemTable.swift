@@ -36,7 +36,7 @@ package enum ProblemTable {
     ]
     /// Problems of sources that cannot be converted.
     static let conversion = [
-        Row(415, "not_a_gif"), Row(422, "corrupt_gif"), Row(422, "unsupported"), Row(422, "too_large"),
+        Row(415, "not_an_animation"), Row(422, "corrupt_gif"), Row(422, "unsupported"), Row(422, "too_large"),
         Row(422, "over_budget"),
         Row(422, "transcode_failed"),
     ]

@@ -111,6 +111,6 @@ struct UploadedFile: ~Copyable {
     }
 
     private static func notAnAnimation(_ kind: ContentKind) -> Problem {
-        Problem(415, "not_a_gif", kind.sentence("The file"))
+        Problem(415, "not_an_animation", kind.sentence("The file"))
     }
 }

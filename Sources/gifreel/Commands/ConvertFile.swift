@@ -24,7 +24,7 @@ struct ConvertFailure: Error {
     /// The input has no bytes.
     fileprivate init(emptyInput input: String) {
         path = input
-        code = "not_a_gif"
+        code = "not_an_animation"
         sentence = "The file is empty."
     }
 

@@ -14,7 +14,7 @@ struct SharedFailureTests {
     @Test(
         arguments: [
             ("404", 404, "source_not_found"), ("410", 410, "source_gone"), ("500", 502, "source_failed"),
-            ("page", 415, "not_a_gif"), ("cut-off", 422, "corrupt_gif"), ("large", 422, "too_large"),
+            ("page", 415, "not_an_animation"), ("cut-off", 422, "corrupt_gif"), ("large", 422, "too_large"),
         ])
     func aFailureThatOneNodeHasFoundIsAnsweredByTheOtherWithoutAFetch(_ path: String, _ status: Int, _ code: String)
         async throws

@@ -14,7 +14,7 @@ import Testing
         "length-negative": (502, "source_failed"), "length-twice": (502, "source_failed"), "endless": (422, "too_large"),
         "chunk-without-size": (502, "source_failed"), "chunk-cut": (502, "source_failed"),
         "reset-in-the-body": (502, "source_failed"), "reset-at-once": (502, "source_failed"), "no-head": (502, "source_failed"),
-        "empty": (415, "not_a_gif"), "no-content": (502, "source_failed"), "part-unasked": (502, "source_failed"),
+        "empty": (415, "not_an_animation"), "no-content": (502, "source_failed"), "part-unasked": (502, "source_failed"),
         "not-modified-unasked": (502, "source_failed"), "status-403": (502, "source_failed"),
         "status-404": (404, "source_not_found"), "status-410": (410, "source_gone"), "status-500": (502, "source_failed"),
         "status-502": (502, "source_failed"), "status-429": (502, "source_failed"), "status-503": (502, "source_failed"),

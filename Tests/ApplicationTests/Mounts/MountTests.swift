@@ -77,7 +77,7 @@ import Testing
                 facts.text.contains("\"type\":\"\(format)\"") && facts.text.contains("\"/media/\(name).mp4\""), "\(facts.text)")
         }
         let still415 = try server.request("GET", "/media/still.png")
-        #expect(still415.status == 415 && still415.text.contains("not_a_gif"))
+        #expect(still415.status == 415 && still415.text.contains("not_an_animation"))
         #expect(still415.text.contains("This PNG has no animation."))
         // A mount of GIFs: the poster of a.gif, and no source of another format.
         #expect(try server.request("GET", "/plain/a.webp")["content-type"] == "image/webp")

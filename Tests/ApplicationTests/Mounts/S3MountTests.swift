@@ -80,7 +80,7 @@ struct S3MountTests {
             return "\(answer.status) \(object?["code"] as? String ?? "")"
         }
         #expect(try code("/pics/none.mp4", server) == "404 source_not_found")
-        #expect(try code("/pics/text.mp4", server) == "415 not_a_gif")
+        #expect(try code("/pics/text.mp4", server) == "415 not_an_animation")
         // No path leads out of the prefix, and no query to the service.
         for target in ["/pics/../secret.mp4", "/pics/..%2Fsecret.mp4", "/pics/%2e%2e/secret.mp4", "/pics//secret.mp4"] {
             let answer = try server.request("GET", target)

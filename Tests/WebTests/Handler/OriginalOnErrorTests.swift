@@ -57,7 +57,7 @@ import Testing
     @Test func errorsOfTheRequestAndOfTheOriginStayErrors() async throws {
         try await run { web, _ async throws in
             for (target, code) in [
-                ("/strict/broken.mp4", "corrupt_gif"), ("/m/none.mp4", "source_not_found"), ("/m/page.mp4", "not_a_gif"),
+                ("/strict/broken.mp4", "corrupt_gif"), ("/m/none.mp4", "source_not_found"), ("/m/page.mp4", "not_an_animation"),
                 ("/m/whole.mp4?start=100", "bad_option"), ("/m/whole.mp4?width=1", "bad_option"),
                 ("/m/broken.json", "corrupt_gif"),
                 ("/m/whole.mp4?on_error=original", "bad_option"), ("/m/whole.html?on_error=later", "bad_option"),

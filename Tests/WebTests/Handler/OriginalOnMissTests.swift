@@ -191,7 +191,7 @@ import Testing
             ], maxBytes: Self.gif.count - 1
         ) { web, _ async throws in
             for (path, code) in [
-                ("a", "not_a_gif"), ("large", "too_large"), ("gone", "source_gone"), ("none", "source_not_found"),
+                ("a", "not_an_animation"), ("large", "too_large"), ("gone", "source_gone"), ("none", "source_not_found"),
             ] {
                 let response = try await web.request("GET", "/m/\(path).gif", headers: ["Accept: video/mp4"])
                 #expect(response.code == code && response["vary"] == "Accept", "\(path)")

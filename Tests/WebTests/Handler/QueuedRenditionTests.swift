@@ -46,7 +46,7 @@ import Testing
             #expect(try await web.request("GET", target).status == 404)
             try await waitUntil("the failure") { web.outcomes.all == [.failed] }
             let known = try await web.request("GET", target)
-            #expect(known.status == 415 && known.code == "not_a_gif")
+            #expect(known.status == 415 && known.code == "not_an_animation")
             #expect(web.outcomes.all == [.failed])
         }
     }

@@ -127,7 +127,7 @@ import Testing
         fetch(
             .failed(.cutShort(cause: "x")), 502, "source_failed", "The source's response ended too early.",
             retryAfter: 8),
-        fetch(.notAnAnimation(looksLike: .png), 415, "not_a_gif", "This PNG has no animation."),
+        fetch(.notAnAnimation(looksLike: .png), 415, "not_an_animation", "This PNG has no animation."),
         fetch(
             .tooManyRedirects(limit: 5), 502, "source_failed", "The source redirects more than 5 times.", retryAfter: 8),
         fetch(.busy, 503, "overloaded", "Too many sources are being fetched.", retryAfter: 1, isCaused: false),
@@ -136,15 +136,15 @@ import Testing
         fetch(
             .exhausted(cause: "x"), 503, "overloaded", "The source was not fetched.", retryAfter: 2, isCaused: false),
 
-        conversion(.rejected(.notAnAnimation), 415, "not_a_gif", "The file is not an animation or a video."),
-        conversion(.rejected(.still(.webp)), 415, "not_a_gif", "This WebP has no animation."),
+        conversion(.rejected(.notAnAnimation), 415, "not_an_animation", "The file is not an animation or a video."),
+        conversion(.rejected(.still(.webp)), 415, "not_an_animation", "This WebP has no animation."),
         conversion(
             .rejected(.incomplete(.gif)), 422, "corrupt_gif", "The GIF is incomplete: it ends before its first frame does."),
         conversion(.rejected(.corrupt(.gif, .noFrames)), 422, "corrupt_gif", "The GIF is corrupt: it has no frames."),
         conversion(
             .rejected(.unsupported(.mov, .codec)), 422, "unsupported",
             "The QuickTime file is not supported: its codec is none of H.264, HEVC, VP8, VP9 and AV1."),
-        conversion(.rejected(.refused(.mp4)), 415, "not_a_gif", "This server takes no MP4."),
+        conversion(.rejected(.refused(.mp4)), 415, "not_an_animation", "This server takes no MP4."),
         conversion(
             .rejected(.tooLarge(.frames, value: 9, maximum: 8)), 422, "too_large",
             "The animation is too large: the number of frames is 9, and the limit is 8."),
