@@ -27,6 +27,7 @@ package enum ContentSniffer {
         case .png: return StillPictures.judgePNG(bytes, isWhole: isWhole || bytes.count == sufficient)
         case .webp: return StillPictures.judgeWebP(bytes, isWhole: isWhole)
         case .avif: return bytes[8..<12].elementsEqual("avis".utf8) ? .source : .notAnAnimation(.avif)
+        case .heic: return StillPictures.judgeHEIF(bytes, isWhole: isWhole || bytes.count == sufficient)
         case .mp4, .quickTime, .webm: return .source
         default: break
         }
@@ -66,9 +67,11 @@ package enum ContentSniffer {
         if bytes.starts(with: "RIFF".utf8) {
             return brand == "WEBP" ? .webp : brand == "AVI " ? .avi : nil
         }
-        guard bytes[4..<8].elementsEqual("ftyp".utf8) else {
-            // QuickTime files of old programs begin with other atoms.
-            return ["moov", "mdat", "wide"].contains(String(decoding: bytes[4..<8], as: UTF8.self)) ? .quickTime : nil
+        let type = String(decoding: bytes[4..<8], as: UTF8.self)
+        guard type == "ftyp" else {
+            // QuickTime files of old programs begin with other boxes, as do files to which one was added. The decoder looks further.
+            if ["moov", "mdat", "wide"].contains(type) { return .quickTime }
+            return bytes[0] == 0 && ["free", "skip", "uuid", "udta", "pnot"].contains(type) ? .quickTime : nil
         }
         switch brand {
         case "avif", "avis": return .avif

@@ -33,4 +33,15 @@ enum StillPictures {
         guard bytes.count > webpFlags else { return isWhole ? .notAnAnimation(.webp) : .undecided }
         return bytes[webpFlags] & webpAnimationFlag != 0 ? .source : .notAnAnimation(.webp)
     }
+
+    /// Judges a file whose major brand is one of HEIF's, which is an AVIF sequence if `avis` is among its brands (ISO/IEC 14496-12 §4.3).
+    ///
+    /// - Parameter isWhole: Whether no more bytes will be given.
+    static func judgeHEIF(_ bytes: [UInt8], isWhole: Bool) -> ContentSniffer.Judgement {
+        let length = bytes[..<4].reduce(0) { $0 << 8 | Int($1) }
+        let brands = stride(from: 8, to: min(length, bytes.count) - 3, by: 4).map { bytes[$0..<$0 + 4] }
+        if brands.contains(where: { $0.elementsEqual("avis".utf8) }) { return .source }
+        if !isWhole, bytes.count < length { return .undecided }
+        return .notAnAnimation(brands.contains { $0.elementsEqual("avif".utf8) } ? .avif : .heic)
+    }
 }

@@ -47,6 +47,27 @@ import Testing
         #expect(ContentSniffer.judge([0x1a, 0x45, 0xdf, 0xa3, 1], isWhole: false) == .source)
     }
 
+    /// The decoder looks for the brands behind other boxes.
+    @Test(arguments: ["skip", "free", "uuid", "udta", "pnot", "wide"]) func boxesInFrontOfTheBrandsArePassed(_ type: String) {
+        #expect(ContentSniffer.judge([0, 0, 0, 24] + Array(type.utf8) + [1, 2, 3, 4], isWhole: false) == .source)
+        #expect(
+            ContentSniffer.judge(Array("the \(type) of them".utf8), isWhole: true)
+                == (type == "wide" ? .source : .notAnAnimation(.text)))
+    }
+
+    @Test func allBrandsOfAnImageFileCount() {
+        func file(_ brands: String) -> [UInt8] { [0, 0, 0, UInt8(brands.utf8.count + 8)] + Array("ftyp\(brands)".utf8) }
+        for major in ["mif1", "msf1", "heic"] {
+            let sequence = file("\(major)0000miafavis")
+            #expect(ContentSniffer.judge(sequence, isWhole: false) == .source)
+            #expect(ContentSniffer.judge(sequence.prefix(20), isWhole: false) == .undecided)
+            #expect(ContentSniffer.judge(file("\(major)0000avifmiaf"), isWhole: false) == .notAnAnimation(.avif))
+            #expect(ContentSniffer.judge(file("\(major)0000miafheic"), isWhole: false) == .notAnAnimation(.heic))
+        }
+        #expect(ContentSniffer.judge(file("avif0000avismiaf"), isWhole: false) == .notAnAnimation(.avif))
+        #expect(ContentSniffer.judge(file("iso80000avismiaf"), isWhole: false) == .source)
+    }
+
     @Test func prefixOfTheSignatureIsUndecided() {
         for count in 0..<6 {
             #expect(ContentSniffer.judge("GIF89a".utf8.prefix(count), isWhole: false) == .undecided)

@@ -37,17 +37,11 @@ package struct MediaLimits: Sendable, Equatable {
         self.formats = formats
     }
 
-    /// The limits for a format. WebP codes even areas in fewer bytes than GIF and PNG do, so more pixels per byte are legitimate there.
-    /// A frame of video that repeats the one before takes a few bytes, whatever its size.
+    /// The limits for a format, which may code more pixels in a byte than a GIF.
     func adapted(to format: SourceFormat) -> MediaLimits {
         var limits = self
-        switch format {
-        case .gif, .apng: break
-        case .webp:
-            let (product, overflow) = pixelsPerByte.multipliedReportingOverflow(by: 8)
-            limits.pixelsPerByte = overflow ? .max : product
-        case .mp4, .mov, .webm, .avif: limits.pixelsPerByte = .max
-        }
+        let (product, overflow) = pixelsPerByte.multipliedReportingOverflow(by: format.traits.density)
+        limits.pixelsPerByte = overflow ? .max : product
         return limits
     }
 

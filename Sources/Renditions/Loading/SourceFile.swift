@@ -94,16 +94,15 @@ extension SourceValidators {
 
 /// The file of a source that is sent as it is.
 package enum OriginalFile {
-    /// Bytes that tell all formats apart.
-    private static let headLength = 16
+    /// Bytes that tell all formats apart, unless a long box precedes that with the brands of a clip.
+    private static let headLength = 512
 
     /// The media type, by the first bytes.
     package static func mediaType(_ file: SharedDescriptor) -> String { format(file).mediaType }
 
     /// The format, by the first bytes; GIF if they have none.
     static func format(_ file: SharedDescriptor) -> SourceFormat {
-        var head = [UInt8](repeating: 0, count: headLength)
-        let format = head.withUnsafeMutableBytes { head in
+        let format = withUnsafeTemporaryAllocation(byteCount: headLength, alignment: 8) { head in
             let count = (try? file.read(into: head, at: 0)) ?? 0
             return SourceFormat(of: UnsafeRawBufferPointer(rebasing: head[..<count]))
         }

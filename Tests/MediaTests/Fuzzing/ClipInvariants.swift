@@ -18,15 +18,15 @@ enum ClipInvariants {
     static func containerViolation(_ bytes: UnsafeRawBufferPointer) -> String? {
         Transcoder.prepareLibraries()
         _ = SourceFormat(of: bytes)?.isAnimation(bytes)
-        guard let format = ClipBoxes.format(of: bytes) else { return nil }
-        _ = ClipBoxes.isPremultiplied(bytes)
-        if let loops = ClipBoxes.loopCount(bytes), !(0...65535).contains(loops) { return "\(loops) loops" }
+        guard let format = ClipReader.format(of: bytes) else { return nil }
         let limits = Composition.limits
         do throws(TranscodeError) {
             let container = try ClipContainer(bytes, format)
-            guard let track = container.videos.first else { return nil }
-            let index = try ClipIndex(
-                container, track, format, isCutOff: ClipBoxes.isCutOff(bytes, format), limits: limits)
+            guard let track = container.color else { return nil }
+            _ = container.alpha
+            _ = ClipOrientation(track, in: container)
+            if let loops = container.boxes(of: track)?.loopCount, !(0...65535).contains(loops) { return "\(loops) loops" }
+            let index = try ClipIndex(container, track, limits: limits)
             return violation(index, limits)
         } catch {
             if error == .outOfMemory { return "out of memory" }

@@ -11,49 +11,83 @@ struct ClipCopy {
     /// The time of each picture in units of the track, in ascending order.
     private let shown: [Int64]
     private let reordering: Int
+    private let units: AVCUnits
 
     /// - Parameter bytes: The whole file. It must stay valid for the lifetime of the copy.
     /// - Returns: Nil for a source that has to be encoded.
     init?(_ transcoder: Transcoder, _ bytes: UnsafeRawBufferPointer) throws(TranscodeError) {
-        guard transcoder.options == TranscodeOptions(), let format = ClipBoxes.format(of: bytes),
+        guard Self.asksForNothing(transcoder.options, of: bytes.count), let format = ClipReader.format(of: bytes),
             format == .mp4 || format == .mov
         else { return nil }
         let container = try ClipContainer(bytes, format)
-        guard let track = container.videos.first, Self.isFitting(track.pointee.codecpar.pointee),
-            ClipOrientation(track).isIdentity
+        guard let track = container.color, Self.isFitting(container, track),
+            ClipOrientation(track, in: container).isIdentity, let record = track.pointee.codecpar.pointee.extradata
         else { return nil }
-        let index = try ClipIndex(
-            container, track, format, isCutOff: ClipBoxes.isCutOff(bytes, format), limits: transcoder.limits)
+        let index = try ClipIndex(container, track, limits: transcoder.limits)
         (self.bytes, self.format) = (bytes, format)
         (shown, reordering) = (index.frames.map(\.time), index.reordering)
-        guard index.ending == .complete, try hasFittingPictures(transcoder.limits) else { return nil }
+        units = AVCUnits(record: record)
+        guard index.ending == .complete, try hasFittingSamples(), try hasFittingPictures(transcoder.limits) else { return nil }
     }
 
-    /// Whether a stream is H.264 with sides that 4:2:0 has.
-    private static func isFitting(_ parameters: AVCodecParameters) -> Bool {
-        guard parameters.codec_id == AV_CODEC_ID_H264, parameters.extradata_size >= 7, let record = parameters.extradata else {
-            return false
-        }
+    /// Whether the options leave the video as it is. A file that is smaller than the most bytes asked for stays so without its sound.
+    private static func asksForNothing(_ options: TranscodeOptions, of bytes: Int) -> Bool {
+        if let most = options.maxBytes, bytes > most { return false }
+        var others = options
+        others.maxBytes = nil
+        return others == TranscodeOptions()
+    }
+
+    /// Whether a track is H.264 with sides that 4:2:0 has, and all its samples have one description, which has their parameter sets
+    /// (`avc1`, ISO/IEC 14496-15 §5.4.2).
+    private static func isFitting(_ container: ClipContainer, _ track: UnsafeMutablePointer<AVStream>) -> Bool {
+        let parameters = track.pointee.codecpar.pointee
+        guard parameters.codec_id == AV_CODEC_ID_H264, parameters.extradata_size >= 7, let record = parameters.extradata,
+            container.boxes(of: track)?.descriptions == ["avc1"]
+        else { return false }
         return record[0] == 1 && H264Profile.playable.contains(record[1]) && parameters.width % 2 == 0
             && parameters.height % 2 == 0
+    }
+
+    /// Calls `body` with the number and the data of each packet until it returns false. Returns whether there was an end.
+    private func forEachPacket(
+        _ body: (Int, UnsafeMutablePointer<AVPacket>) throws(TranscodeError) -> Bool
+    ) throws(TranscodeError) -> Bool {
+        let container = try ClipContainer(bytes, format)
+        var allocated = av_packet_alloc()
+        defer { av_packet_free(&allocated) }
+        guard let packet = allocated else { throw .outOfMemory }
+        guard let track = container.color else { return false }
+        container.select(track)
+        var count = 0
+        while container.read(packet, of: track) == nil {
+            guard try body(count, packet) else { return false }
+            count += 1
+        }
+        return count == shown.count
+    }
+
+    /// Whether the samples begin with an IDR picture and have no parameter sets, which may replace those of the description.
+    private func hasFittingSamples() throws(TranscodeError) -> Bool {
+        try forEachPacket { (number, packet) throws(TranscodeError) in
+            units.isWhole(
+                UnsafeMutableBufferPointer(start: packet.pointee.data, count: Int(packet.pointee.size)), isFirst: number == 0)
+        }
     }
 
     /// Decodes all pictures, and checks that they are those of an encoded video: progressive 4:2:0, with square pixels, of one size, in the
     /// colours of video of standard range.
     private func hasFittingPictures(_ limits: MediaLimits) throws(TranscodeError) -> Bool {
         let container = try ClipContainer(bytes, format)
-        guard let track = container.videos.first else { return false }
-        let stream = try ClipStream(container, track, .colors, format: format, reordering: reordering, limits: limits)
+        guard let track = container.color else { return false }
+        let stream = try ClipStream(container, track, .colors, reordering: reordering, limits: limits)
         let size = (track.pointee.codecpar.pointee.width, track.pointee.codecpar.pointee.height)
         for time in shown {
             guard case .frame(let frame) = try stream.picture(at: time) else { return false }
             let picture = frame.pointee
             guard picture.format == AV_PIX_FMT_YUV420P.rawValue, gifreel_is_interlaced(frame) == 0,
-                (picture.width, picture.height) == size, picture.color_range != AVCOL_RANGE_JPEG,
-                [AVCOL_SPC_BT709, AVCOL_SPC_UNSPECIFIED].contains(picture.colorspace),
-                [AVCOL_PRI_BT709, AVCOL_PRI_UNSPECIFIED].contains(picture.color_primaries),
-                [AVCOL_TRC_BT709, AVCOL_TRC_IEC61966_2_1, AVCOL_TRC_UNSPECIFIED].contains(picture.color_trc),
-                ClipOrientation.aspect(track, frame, isWebM: false) == nil
+                (picture.width, picture.height) == size, ClipColorTags(frame, track, format).areThoseOfVideo,
+                ClipOrientation.aspect(track, frame, in: container) == nil
             else { return false }
         }
         return true
@@ -78,38 +112,37 @@ struct ClipCopy {
     ) throws(TranscodeError) -> TranscodeResult? {
         var timeline = Timeline(TimeOptions(), of: summary)
         let container = try ClipContainer(bytes, format)
-        guard let times = times(&timeline, summary), let track = container.videos.first else { return nil }
+        guard let times = times(&timeline, summary), let track = container.color else { return nil }
         var muxer = try MP4Muxer(descriptor: descriptor, timescale: timeline.timescale) { parameters throws(TranscodeError) in
             guard avcodec_parameters_copy(parameters, track.pointee.codecpar) >= 0 else { throw .outOfMemory }
             // The muxer chooses its own.
             parameters.pointee.codec_tag = 0
         }
         for time in times { muxer.expect(time: time) }
-        var allocated = av_packet_alloc()
-        defer { av_packet_free(&allocated) }
-        guard let packet = allocated else { throw .outOfMemory }
-        container.select(track)
         progress.begin(total: shown.count)
-        var count = 0
         /// The packets that were decoded before the picture that is shown last.
         var countBeforeLast = 0
-        while container.read(packet, of: track) == nil {
+        let isWhole = try forEachPacket { (count, packet) throws(TranscodeError) in
             guard packet.pointee.size > 0, let number = number(of: packet), count > 0 || (packet.pointee.isKey && number == 0),
                 number >= max(count - reordering, countBeforeLast)
-            else { return nil }
+            else { return false }
+            guard av_packet_make_writable(packet) >= 0, let data = packet.pointee.data else { throw .outOfMemory }
             if number == shown.count - 1 { countBeforeLast = count }
+            let size = units.removeUserData(UnsafeMutableBufferPointer(start: data, count: Int(packet.pointee.size)))
+            av_shrink_packet(packet, Int32(size))
             (packet.pointee.pts, packet.pointee.dts) = (Int64(number), Int64(count - reordering))
-            count += 1
-            progress.enter(frame: count)
+            progress.enter(frame: count + 1)
             try muxer.append(packet)
             progress.leave()
+            return true
         }
-        guard count == shown.count else { return nil }
+        guard isWhole else { return nil }
         let end = timeline.length
         let length = try muxer.finish(end: end)
         return TranscodeResult(
             sourceWidth: summary.width, sourceHeight: summary.height, width: summary.width, height: summary.height,
-            frames: count, samples: count, duration: end, timescale: timeline.timescale, loopCount: summary.loopCount,
+            frames: shown.count, samples: shown.count, duration: end, timescale: timeline.timescale,
+            loopCount: summary.loopCount,
             bytes: length)
     }
 

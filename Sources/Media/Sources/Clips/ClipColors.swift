@@ -15,6 +15,7 @@ struct ClipColors: ~Copyable {
     private let columns: Sampling
     private let rows: Sampling
     private let matrix: Matrix
+    private let tags: ClipColorTags
     /// Four rows of numbers, with some more at each end.
     private let numbers: HeapBuffer<Int32>
 
@@ -51,17 +52,19 @@ struct ClipColors: ~Copyable {
 
     /// - Parameters:
     ///   - frame: The first picture.
-    ///   - format: Of the source, for errors.
+    ///   - source: For errors.
     /// - Throws: ``TranscodeError/unsupported(_:_:)`` for a pixel format, `outOfMemory`.
-    init(_ frame: UnsafeMutablePointer<AVFrame>, _ source: SourceFormat) throws(TranscodeError) {
+    init(_ frame: UnsafeMutablePointer<AVFrame>, _ tags: ClipColorTags, _ source: SourceFormat) throws(TranscodeError) {
         let frame = frame.pointee
         let pixels = AVPixelFormat(rawValue: frame.format)
         guard let description = av_pix_fmt_desc_get(pixels), gifreel_is_planar(description) != 0,
             description.pointee.log2_chroma_w <= 1, description.pointee.log2_chroma_h <= 1, frame.width > 0, frame.height > 0
         else { throw .unsupported(source, .pixels) }
         let depth = Int(description.pointee.comp.0.depth)
-        let isRGB = gifreel_is_rgb(description) != 0
-        let matrix = try Self.matrix(frame, depth: depth, isRGB: isRGB, source)
+        // libaom's planes of G, B and R are those of Y, Cb and Cr with an identity matrix.
+        let isFull444 = description.pointee.log2_chroma_w == 0 && description.pointee.log2_chroma_h == 0
+        let isRGB = gifreel_is_rgb(description) != 0 || tags.matrix == 0 && isFull444 && description.pointee.nb_components > 2
+        let matrix = Self.matrix(tags, height: Int(frame.height), depth: depth, isRGB: isRGB)
         let numbers = try HeapBuffer<Int32>(count: 4 * (Int(frame.width) + 2 * Self.margin))
         // Browsers and libavif take the middle in an AVIF, whatever it states.
         let (left, top) = Self.position(source == .avif ? AVCHROMA_LOC_CENTER : frame.chroma_location)
@@ -74,16 +77,17 @@ struct ClipColors: ~Copyable {
         columns = description.pointee.log2_chroma_w == 0 ? .full : left
         rows = description.pointee.log2_chroma_h == 0 ? .full : top
         self.matrix = matrix
+        self.tags = tags
         self.numbers = numbers
     }
 
     /// Where chroma lies in a picture whose planes are those of ``FramePlanes``; nil for any other.
-    static func siting(_ frame: UnsafeMutablePointer<AVFrame>, _ source: SourceFormat) -> FramePlanes.Siting? {
+    static func siting(
+        _ frame: UnsafeMutablePointer<AVFrame>, _ tags: ClipColorTags, _ source: SourceFormat
+    ) -> FramePlanes.Siting? {
         let frame = frame.pointee
-        let isBT709 =
-            frame.colorspace == AVCOL_SPC_BT709
-            || (frame.colorspace == AVCOL_SPC_UNSPECIFIED && source != .avif && frame.height >= Self.highDefinition)
-        guard AVPixelFormat(rawValue: frame.format) == AV_PIX_FMT_YUV420P, isBT709, frame.color_range != AVCOL_RANGE_JPEG
+        guard AVPixelFormat(rawValue: frame.format) == AV_PIX_FMT_YUV420P, tags.isFull != true,
+            tags.coefficients(height: Int(frame.height)) == (0.2126, 0.0722)
         else { return nil }
         if source == .avif { return .center }
         return switch frame.chroma_location {
@@ -92,9 +96,6 @@ struct ClipColors: ~Copyable {
         default: nil
         }
     }
-
-    /// Rows from which on colours without a statement are those of BT.709, as in players.
-    private static let highDefinition = 720
 
     /// Rows of samples of each plane, and one for calculations.
     private var luma: UnsafeMutablePointer<Int32> { row(0) }
@@ -106,10 +107,10 @@ struct ClipColors: ~Copyable {
         numbers.base + number * (width + 2 * Self.margin) + Self.margin
     }
 
-    /// Whether a picture has the size and the pixels of the first one.
-    func fits(_ frame: UnsafeMutablePointer<AVFrame>) -> Bool {
+    /// Whether a picture has the size, the pixels and the tags of the first one.
+    func fits(_ frame: UnsafeMutablePointer<AVFrame>, _ tags: ClipColorTags) -> Bool {
         AVPixelFormat(rawValue: frame.pointee.format) == format && Int(frame.pointee.width) == width
-            && Int(frame.pointee.height) == height
+            && Int(frame.pointee.height) == height && tags == self.tags
     }
 
     /// The position of chroma samples among columns and rows. Streams that do not state it have them at the left (ITU-T H.264 Annex E).
@@ -124,24 +125,8 @@ struct ClipColors: ~Copyable {
         }
     }
 
-    /// The luma coefficients of red and blue (ITU-T H.273 table 4). Without a statement, they follow from the height, as in players.
-    private static func coefficients(_ frame: AVFrame, _ source: SourceFormat) throws(TranscodeError) -> (Double, Double) {
-        switch frame.colorspace {
-        case AVCOL_SPC_BT709: (0.2126, 0.0722)
-        case AVCOL_SPC_BT470BG, AVCOL_SPC_SMPTE170M: (0.299, 0.114)
-        case AVCOL_SPC_FCC: (0.3, 0.11)
-        case AVCOL_SPC_SMPTE240M: (0.212, 0.087)
-        case AVCOL_SPC_BT2020_NCL: (0.2627, 0.0593)
-        case AVCOL_SPC_UNSPECIFIED, AVCOL_SPC_RESERVED:
-            source != .avif && frame.height >= highDefinition ? (0.2126, 0.0722) : (0.299, 0.114)
-        default: throw .unsupported(source, .pixels)
-        }
-    }
-
-    private static func matrix(
-        _ frame: AVFrame, depth: Int, isRGB: Bool, _ source: SourceFormat
-    ) throws(TranscodeError) -> Matrix {
-        let isFull = Self.isFullRange(frame, isRGB: isRGB)
+    private static func matrix(_ tags: ClipColorTags, height: Int, depth: Int, isRGB: Bool) -> Matrix {
+        let isFull = tags.isFull ?? isRGB
         let highest = Double(1 << depth - 1)
         let unit = Double(1 << (depth - 8))
         // One level of the result, in samples.
@@ -153,27 +138,20 @@ struct ClipColors: ~Copyable {
         matrix.chromaOffset = Int32(1 << (depth - 1)) * 16
         if isRGB { return matrix }
         let chroma = chromaStep * 16
-        if frame.colorspace == AVCOL_SPC_YCGCO {
+        if tags.matrix == 8 {
             // Cb is Cg, and Cr is Co.
             (matrix.redCb, matrix.redCr) = (fixed(-1, chroma), fixed(1, chroma))
             (matrix.greenCb, matrix.greenCr) = (fixed(1, chroma), 0)
             (matrix.blueCb, matrix.blueCr) = (fixed(-1, chroma), fixed(-1, chroma))
             return matrix
         }
-        let (red, blue) = try coefficients(frame, source)
+        let (red, blue) = tags.coefficients(height: height)
         let green = 1 - red - blue
         matrix.redCr = fixed(2 * (1 - red), chroma)
         matrix.greenCb = fixed(-2 * (1 - blue) * blue / green, chroma)
         matrix.greenCr = fixed(-2 * (1 - red) * red / green, chroma)
         matrix.blueCb = fixed(2 * (1 - blue), chroma)
         return matrix
-    }
-
-    private static func isFullRange(_ frame: AVFrame, isRGB: Bool) -> Bool {
-        switch AVPixelFormat(rawValue: frame.format) {
-        case AV_PIX_FMT_YUVJ420P, AV_PIX_FMT_YUVJ422P, AV_PIX_FMT_YUVJ444P, AV_PIX_FMT_YUVJ440P: true
-        default: frame.color_range == AVCOL_RANGE_JPEG || (isRGB && frame.color_range != AVCOL_RANGE_MPEG)
-        }
     }
 
     /// Converts one row of a picture that ``fits(_:)`` to opaque words.

@@ -1,15 +1,22 @@
 internal import CAV
 internal import Glibc
 
-/// A clip in memory whose container libavformat reads. Not thread-safe.
+/// A clip in memory whose container libavformat reads, and its tracks by their roles. Not thread-safe.
 ///
 /// It reads nothing but these bytes: libavformat is built without protocols, and a file that a clip refers to cannot be opened.
 final class ClipContainer {
     /// The tracks that a container may have.
-    private static let maximumTracks: Int32 = 64
+    static let maximumTracks = 64
     private static let bufferSize: Int32 = 32 * 1024
 
+    let format: SourceFormat
+    /// The video track of a Matroska file; nil for others.
+    let matroska: MatroskaFile.Video?
+    /// Whether the file ends early, as far as its boxes or elements show. Samples past its end are not looked for.
+    let isCutOff: Bool
+
     private let bytes: UnsafeRawBufferPointer
+    private let tracks: [ISOTrack]
     private var position = 0
     // Optional because an initialiser that fails must free those that it has.
     private var context: UnsafeMutablePointer<AVFormatContext>?
@@ -20,7 +27,16 @@ final class ClipContainer {
     /// - Parameter bytes: The whole file. It must stay valid for the container's lifetime.
     /// - Throws: ``TranscodeError``: `incomplete`, `corrupt` or `outOfMemory`.
     init(_ bytes: UnsafeRawBufferPointer, _ format: SourceFormat) throws(TranscodeError) {
-        self.bytes = bytes
+        self.format = format
+        if format == .webm {
+            let file = MatroskaFile(bytes)
+            (self.bytes, matroska, isCutOff, tracks) = (bytes, file.video, file.isCutOff, [])
+        } else {
+            // libavformat refuses a file whose last fragment is cut off in its head.
+            let end = ISOFile.end(of: bytes)
+            self.bytes = UnsafeRawBufferPointer(rebasing: bytes[..<end.count])
+            (matroska, isCutOff, tracks) = (nil, end.isCutOff, ISOTrack.all(in: bytes))
+        }
         guard let demuxer = av_find_input_format(format == .webm ? "matroska" : "mov") else {
             throw .unsupported(format, .container)
         }
@@ -37,14 +53,18 @@ final class ClipContainer {
         guard let opening = avformat_alloc_context() else { throw .outOfMemory }
         opening.pointee.pb = io
         opening.pointee.flags |= AVFMT_FLAG_CUSTOM_IO
-        opening.pointee.max_streams = Self.maximumTracks
+        opening.pointee.max_streams = Int32(Self.maximumTracks)
         opening.pointee.io_open = { _, _, _, _, _ in gifreel_averror(EACCES) }
+        var options: OpaquePointer?
+        defer { av_dict_free(&options) }
+        // The edit list of an image sequence says how often it is played, and hides nothing (AV1 image file format §6).
+        if format == .avif { av_dict_set(&options, "ignore_editlist", "1", 0) }
         // It is freed by a function that fails.
         var opened: UnsafeMutablePointer<AVFormatContext>? = opening
-        let status = avformat_open_input(&opened, nil, demuxer, nil)
+        let status = avformat_open_input(&opened, nil, demuxer, &options)
         guard status >= 0, let opened else {
             try Self.checkMemory(status)
-            throw ClipBoxes.isCutOff(bytes, format) ? .incomplete(format) : .corrupt(format, .header)
+            throw isCutOff ? .incomplete(format) : .corrupt(format, .header)
         }
         context = opened
     }
@@ -89,7 +109,7 @@ final class ClipContainer {
     }
 
     /// The video tracks, without the pictures of covers and the still pictures of an AVIF.
-    var videos: [UnsafeMutablePointer<AVStream>] {
+    private var videos: [UnsafeMutablePointer<AVStream>] {
         guard let context else { return [] }
         return (0..<Int(context.pointee.nb_streams)).compactMap { context.pointee.streams[$0] }.filter {
             $0.pointee.codecpar.pointee.codec_type == AVMEDIA_TYPE_VIDEO
@@ -97,10 +117,44 @@ final class ClipContainer {
         }
     }
 
+    /// The track that is shown: of those that are enabled and not auxiliary, the first. Image sequences are shown whether they are enabled
+    /// or not, and so is a clip none of whose tracks is.
+    var color: UnsafeMutablePointer<AVStream>? {
+        let videos = videos
+        let primary = videos.filter { !(boxes(of: $0)?.isAuxiliary ?? false) }
+        let enabled = format == .avif ? nil : primary.first { boxes(of: $0)?.isEnabled ?? true }
+        return enabled ?? primary.first ?? videos.first
+    }
+
+    /// The track with the alpha of the one that is shown, in an image sequence (ISO/IEC 23008-12 §7.5.3); nil without one.
+    var alpha: UnsafeMutablePointer<AVStream>? {
+        guard format == .avif, let color, let shown = boxes(of: color) else { return nil }
+        return videos.first { other in
+            guard other != color, let boxes = boxes(of: other), boxes.auxiliaryOf.contains(shown.number) else { return false }
+            // Older files do not state the type.
+            return boxes.auxiliaryType.map { Self.alphaTypes.contains($0) } ?? true
+        }
+    }
+
+    private static let alphaTypes = ["urn:mpeg:mpegB:cicp:systems:auxiliary:alpha", "urn:mpeg:hevc:2015:auxid:1"]
+
+    /// What the boxes of a track say; nil in Matroska.
+    func boxes(of stream: UnsafeMutablePointer<AVStream>) -> ISOTrack? {
+        tracks.first { Int($0.number) == Int(stream.pointee.id) }
+    }
+
+    /// Whether the index has a sample that lies past the end of the file.
+    func lacksSamples(of stream: UnsafeMutablePointer<AVStream>) -> Bool {
+        // Matroska has no index of all samples.
+        format != .webm && gifreel_index_exceeds(stream, Int64(bytes.count)) != 0
+    }
+
     /// Whether a stream is a still picture outside of the tracks. FFmpeg 7 has streams for these too, without a duration.
     private static func isItem(_ stream: AVStream) -> Bool {
         stream.time_base.num == 1 && stream.time_base.den == 1 && stream.duration == gifreel_no_time
     }
+
+    var isOnlyTrack: Bool { context?.pointee.nb_streams == 1 }
 
     /// The duration that the header states, in seconds; nil without one.
     var duration: Double? {

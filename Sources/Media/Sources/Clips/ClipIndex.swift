@@ -20,15 +20,14 @@ struct ClipIndex: Sendable {
     private(set) var ending = AnimationEnding.complete
     /// The most frames that are shown after a frame and decoded before it.
     private(set) var reordering = 0
-    /// Whether some block has an addition with alpha (Matroska, block addition 1).
+    /// Whether some block has alpha, as an addition (Matroska: `AlphaMode` 1, block addition 1).
     private(set) var hasAlpha = false
 
     /// Reads all packets of a track.
     ///
     /// - Throws: ``TranscodeError``: `tooLarge` for the number of frames or the duration of a clip.
     init(
-        _ container: ClipContainer, _ stream: UnsafeMutablePointer<AVStream>, _ format: SourceFormat, isCutOff: Bool,
-        limits: MediaLimits
+        _ container: ClipContainer, _ stream: UnsafeMutablePointer<AVStream>, limits: MediaLimits
     ) throws(TranscodeError) {
         var allocated = av_packet_alloc()
         defer { av_packet_free(&allocated) }
@@ -38,16 +37,21 @@ struct ClipIndex: Sendable {
         var last: (time: Int64, duration: Int64) = (.min, 0)
         var end: ClipContainer.End?
         var packets: Int32 = 0
+        var hidden = 0
+        let mayHaveAlpha = container.matroska?.hasAlpha ?? false
         while true {
             end = container.read(packet, of: stream)
             if end != nil { break }
             packets += 1
             let time = packet.pointee.pts == gifreel_no_time ? packet.pointee.dts : packet.pointee.pts
             // Pictures before the first that is shown, by an edit list.
-            if packet.pointee.flags & AV_PKT_FLAG_DISCARD != 0 { continue }
+            if packet.pointee.flags & AV_PKT_FLAG_DISCARD != 0 {
+                hidden += 1
+                continue
+            }
             guard time != gifreel_no_time, packet.pointee.size > 0 else { continue }
             if isVP8, let data = packet.pointee.data, data[0] & 0x10 == 0 { continue }
-            if ClipStream.addition(of: packet) != nil { hasAlpha = true }
+            if mayHaveAlpha, ClipStream.addition(of: packet) != nil { hasAlpha = true }
             try limits.check(.frames, frames.count + 1)
             try frames.grow(by: Frame(time: time, size: Int(packet.pointee.size), isSync: packet.pointee.isKey))
             if time >= last.time { last = (time, packet.pointee.duration) }
@@ -55,14 +59,21 @@ struct ClipIndex: Sendable {
         reordering = Self.reordering(frames)
         frames.sort { $0.time < $1.time }
         frames = Self.withoutRepetitions(frames)
-        // A table whose last samples lie after the end of the file can end early without an error. Matroska has no such table.
-        let isWhole = end == .complete && !isCutOff && (format == .webm || packets >= avformat_index_get_entries_count(stream))
+        // Matroska has no index of all samples.
+        let hasAll = container.format == .webm || packets >= avformat_index_get_entries_count(stream)
+        let isWhole = end == .complete && !container.isCutOff && hasAll && !container.lacksSamples(of: stream)
         ending = isWhole ? .complete : .brokenOff
         // Between the last pictures, the file may lack some that are decoded after them.
         if !isWhole, reordering > 0 { frames.removeLast(min(reordering, max(0, frames.count - 1))) }
+        let boxes = container.boxes(of: stream)
+        // That of an image sequence says how often it is played.
+        let edits = container.format == .avif ? nil : boxes?.edits
+        let length = lastDuration(
+            container, stream, length: boxes?.length ?? 0, edits, ofPacket: last.duration, hasHidden: hidden > 0)
+        // Players show the first picture from the start if an edit list begins with nothing.
+        let start = edits?.beginsEmpty ?? false ? min(0, frames.first?.time ?? 0) : frames.first?.time
         try setDelays(
-            stream.pointee.time_base, last: lastDuration(container, stream, last.duration), isClip: format.isVideo,
-            limits: limits)
+            stream.pointee.time_base, from: start ?? 0, last: length, isClip: container.format.isVideo, limits: limits)
     }
 
     /// The depth of reordering: for each frame, how many that are shown later come before it.
@@ -85,37 +96,71 @@ struct ClipIndex: Sendable {
     }
 
     /// How long the last frame is shown, in units of the track; 0 if unknown.
+    ///
+    /// - Parameters:
+    ///   - length: Of all samples by the sample table; 0 if they are in fragments.
+    ///   - ofPacket: The distance of decoding times. It is another one if frames are reordered.
+    ///   - hasHidden: Whether the edit list hides frames.
     private func lastDuration(
-        _ container: ClipContainer, _ stream: UnsafeMutablePointer<AVStream>, _ ofPacket: Int64
+        _ container: ClipContainer, _ stream: UnsafeMutablePointer<AVStream>, length: Int64, _ edits: ISOTrack.EditList?,
+        ofPacket: Int64, hasHidden: Bool
     ) -> Int64 {
         guard let first = frames.first, let last = frames.last else { return 0 }
-        let (length, overflow) = last.time.subtractingReportingOverflow(first.time)
+        let (before, overflow) = last.time.subtractingReportingOverflow(first.time)
         if overflow { return 0 }
-        // The distance of decoding times does not show for how long the last frame is shown, if frames are reordered.
-        if ending == .complete, stream.pointee.duration > length { return stream.pointee.duration - length }
-        if ofPacket > 0 { return ofPacket }
         let base = stream.pointee.time_base
-        if ending == .complete, let whole = container.duration, base.num > 0 {
-            let rest = whole * Double(base.den) / Double(base.num) - Double(last.time)
-            if rest >= 1, rest < 1e15 { return Int64(rest.rounded()) }
+        if ending == .complete {
+            // The durations of the headers (`mdhd`, `tkhd`) may be wrong, and players do not use them.
+            if length > 0 {
+                let ofTable = !hasHidden ? length - before : reordering == 0 ? ofPacket : 0
+                if let rest = Self.rest(ofTable, edits, after: before, base, hasHidden: hasHidden) { return rest }
+            }
+            if stream.pointee.duration > before { return stream.pointee.duration - before }
+            // That of the packet may be the usual one of the track. Sound may last longer than the pictures.
+            if container.isOnlyTrack || ofPacket <= 0, let whole = container.duration, base.num > 0 {
+                let rest = whole * Double(base.den) / Double(base.num) - Double(last.time)
+                if rest >= 1, rest < 1e15 { return Int64(rest.rounded()) }
+            }
         }
+        if ofPacket > 0 { return ofPacket }
         return frames.count > 1 ? last.time - frames[frames.count - 2].time : 0
     }
 
+    /// The duration of the last frame by the sample table, or by an edit list that ends earlier; nil if neither tells.
+    ///
+    /// If the edit begins within a frame, which is hidden then, its rest is added.
+    private static func rest(
+        _ ofTable: Int64, _ edits: ISOTrack.EditList?, after before: Int64, _ base: AVRational, hasHidden: Bool
+    ) -> Int64? {
+        let table = ofTable > 0 ? ofTable : nil
+        guard let edits, edits.timescale > 0, base.num > 0 else { return table }
+        /// Units of the track in one of the movie, to which the edit list is rounded.
+        let unit = Double(base.den) / Double(base.num) / Double(edits.timescale)
+        let ofEdits = Double(edits.shown) * unit - Double(before)
+        if let table {
+            let isRest = hasHidden && ofEdits > Double(table) + unit && ofEdits < 2 * Double(table)
+            if !isRest && Double(table) <= ofEdits + unit { return table }
+        }
+        return (1..<1e15).contains(ofEdits) ? Int64(ofEdits.rounded()) : table
+    }
+
     /// Sets the delays: exact ones, if the units of the track are fractions of a second that have a common one of a reasonable size.
+    ///
+    /// - Parameter start: When the first frame begins to be shown, in units of the track.
     private mutating func setDelays(
-        _ base: AVRational, last: Int64, isClip: Bool, limits: MediaLimits
+        _ base: AVRational, from start: Int64, last: Int64, isClip: Bool, limits: MediaLimits
     ) throws(TranscodeError) {
-        guard let first = frames.first, let newest = frames.last else { return }
+        guard let newest = frames.last else { return }
         let (numerator, denominator) = (Int(max(1, base.num)), Int(max(1, base.den)))
         // In hundredths, rounded up. Beyond every limit, the exact number does not matter.
-        let seconds = (Double(newest.time) - Double(first.time) + Double(last)) * Double(numerator) / Double(denominator)
+        let seconds = (Double(newest.time) - Double(start) + Double(last)) * Double(numerator) / Double(denominator)
         let hundredths = Int((min(max(0, seconds), 1e9) * 100 - 1e-6).rounded(.up))
         if isClip { try limits.check(.clipDuration, hundredths) }
         try limits.check(.duration, hundredths)
         guard seconds <= 1e9 else { throw .tooLarge(.duration, value: hundredths, maximum: limits.duration) }
         func fraction(_ index: Int) -> (Int, Int) {
-            let ticks = index + 1 < frames.count ? frames[index + 1].time - frames[index].time : last
+            let end = index + 1 < frames.count ? frames[index + 1].time : frames[index].time &+ last
+            let ticks = end &- (index == 0 ? start : frames[index].time)
             let (units, overflow) = Int(max(0, ticks)).multipliedReportingOverflow(by: numerator)
             if overflow || units == 0 { return (overflow ? 0 : units, 1) }
             let common = greatestCommonDivisor(units, denominator)

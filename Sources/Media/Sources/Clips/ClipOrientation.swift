@@ -6,8 +6,26 @@ struct ClipOrientation {
     private let flipsX: Bool
     private let flipsY: Bool
 
-    /// The orientation nearest to the track's matrix (ISO/IEC 14496-12 §8.3.2).
-    init(_ track: UnsafeMutablePointer<AVStream>) {
+    /// The orientation of a track: in an image sequence that of its properties (ISO/IEC 23008-12 §6.5.10, §6.5.12), in a clip the one
+    /// nearest to its matrix (ISO/IEC 14496-12 §8.3.2).
+    init(_ track: UnsafeMutablePointer<AVStream>, in container: ClipContainer) {
+        if container.format == .avif {
+            self.init(container.boxes(of: track))
+        } else {
+            self.init(track)
+        }
+    }
+
+    /// Turned first, then mirrored.
+    private init(_ boxes: ISOTrack?) {
+        let turns = boxes?.turns ?? 0
+        // A quarter turn against the clock puts the last column into the first row.
+        swapsSides = turns & 1 == 1
+        flipsX = (turns == 2 || turns == 3) != (boxes?.mirror == 1)
+        flipsY = (turns == 1 || turns == 2) != (boxes?.mirror == 0)
+    }
+
+    private init(_ track: UnsafeMutablePointer<AVStream>) {
         var size = 0
         guard let data = gifreel_stream_side_data(track, AV_PKT_DATA_DISPLAYMATRIX, &size), size >= 36 else {
             (swapsSides, flipsX, flipsY) = (false, false, false)
@@ -44,16 +62,20 @@ struct ClipOrientation {
 
     // MARK: Pixel aspect
 
-    /// The width of a pixel in heights; nil for square pixels. The container's statement precedes that of the stream.
+    /// The width and the height of a pixel, in proportion; nil for square pixels. The container's statement precedes that of the stream.
+    /// Image sequences have square pixels.
     static func aspect(
-        _ track: UnsafeMutablePointer<AVStream>, _ frame: UnsafeMutablePointer<AVFrame>, isWebM: Bool
+        _ track: UnsafeMutablePointer<AVStream>, _ frame: UnsafeMutablePointer<AVFrame>, in container: ClipContainer
     ) -> (Int, Int)? {
-        let candidates = [
-            track.pointee.sample_aspect_ratio, track.pointee.codecpar.pointee.sample_aspect_ratio,
-            frame.pointee.sample_aspect_ratio,
-        ]
-        guard let found = candidates.first(where: { $0.num > 0 && $0.den > 0 }), found.num != found.den else { return nil }
-        return (Int(found.num), Int(found.den))
+        if container.format == .avif { return nil }
+        let candidates =
+            [container.matroska?.aspect].compactMap { $0 }
+            + [
+                track.pointee.sample_aspect_ratio, track.pointee.codecpar.pointee.sample_aspect_ratio,
+                frame.pointee.sample_aspect_ratio,
+            ].map { (Int($0.num), Int($0.den)) }
+        guard let found = candidates.first(where: { $0.0 > 0 && $0.1 > 0 }), found.0 != found.1 else { return nil }
+        return found
     }
 
     /// The size with square pixels, as browsers have it: the side grows in whose direction pixels are longer. No side becomes 0.

@@ -11,14 +11,18 @@ final class ClipPictures {
     private let alpha: ClipStream?
     private let alphaIsAddition: Bool
     private let isPremultiplied: Bool
+    private let crop: MatroskaFile.Margins
     private let orientation: ClipOrientation
     private var colors: ClipColors
     private var alphaColors: ClipColors?
     /// Nil if the colours are those of sRGB.
-    private let conversion: ColorConversion?
+    private var conversion: ColorConversion?
     /// The first picture, whose pixels were not asked for yet.
     private var first: ClipStream.Picture?
     private let firstTime: Int64
+    /// A row of a decoded picture, and one of its alpha.
+    private var row: HeapBuffer<UInt32>
+    private var alphaRow: HeapBuffer<UInt32>
     /// A decoded picture that is turned upright, in its own size.
     private var upright: HeapBuffer<UInt32>
     private var uprightSize: (width: Int, height: Int)
@@ -37,55 +41,57 @@ final class ClipPictures {
     {
         self.format = format
         let container = try ClipContainer(bytes, format)
-        let videos = container.videos
-        guard let track = videos.first, let firstFrame = index.frames.first else { throw .corrupt(format, .noFrames) }
+        guard let track = container.color, let firstFrame = index.frames.first else { throw .corrupt(format, .noFrames) }
         let parameters = track.pointee.codecpar.pointee
         let (codedWidth, codedHeight) = (Int(max(0, parameters.width)), Int(max(0, parameters.height)))
         try limits.check(.side, max(codedWidth, codedHeight))
         try limits.check(.canvasPixels, codedWidth * codedHeight)
-        stream = try ClipStream(
-            container, track, .colors, format: format, reordering: index.reordering, limits: limits)
-        let alphaTrack = format == .avif ? videos.dropFirst().first : nil
+        let alphaTrack = container.alpha
         alphaIsAddition = index.hasAlpha
         if alphaTrack != nil || index.hasAlpha {
             let other = try ClipContainer(bytes, format)
-            let tracks = other.videos
-            guard tracks.count == videos.count else { throw .corrupt(format, .header) }
+            guard let track = index.hasAlpha ? other.color : other.alpha else { throw .corrupt(format, .header) }
             alpha = try ClipStream(
-                other, tracks[alphaTrack == nil ? 0 : 1], index.hasAlpha ? .additions : .colors, format: format,
-                reordering: index.reordering, limits: limits)
+                other, track, index.hasAlpha ? .additions : .colors, reordering: index.reordering, limits: limits)
         } else {
             alpha = nil
         }
-        isPremultiplied = alphaTrack != nil && ClipBoxes.isPremultiplied(bytes)
-        orientation = ClipOrientation(track)
+        let alphaNumber = alphaTrack.flatMap { container.boxes(of: $0)?.number }
+        isPremultiplied = alphaNumber.map { container.boxes(of: track)?.premultipliedBy.contains($0) ?? false } ?? false
+        stream = try ClipStream(container, track, .colors, reordering: index.reordering, limits: limits)
+        orientation = ClipOrientation(track, in: container)
         firstTime = firstFrame.time
         let picture = try stream.picture(at: firstTime)
         guard case .frame(let frame) = picture else {
             throw index.ending == .brokenOff ? .incomplete(format) : .corrupt(format, .unreadableFrame)
         }
         first = picture
-        let colors = try ClipColors(frame, format)
-        let aspect = ClipOrientation.aspect(track, frame, isWebM: format == .webm)
-        let size = orientation.size(of: ClipOrientation.squared(colors.width, colors.height, aspect))
+        let tags = ClipColorTags(frame, track, format)
+        let colors = try ClipColors(frame, tags, format)
+        crop = container.matroska?.crop ?? MatroskaFile.Margins()
+        let shown = crop.window(colors.width, colors.height)
+        let aspect = ClipOrientation.aspect(track, frame, in: container)
+        let size = orientation.size(of: ClipOrientation.squared(shown.width, shown.height, aspect))
         try limits.check(.side, max(size.width, size.height))
         try limits.check(.canvasPixels, size.width * size.height)
         (width, height) = size
         let isConverted: Bool
-        if let found = Self.conversion(track, frame, format) {
+        if let found = Self.conversion(track, tags) {
             conversion = consume found
             isConverted = true
         } else {
             conversion = nil
             isConverted = false
         }
-        let turned = orientation.size(of: (colors.width, colors.height))
+        let turned = orientation.size(of: (shown.width, shown.height))
+        row = try HeapBuffer(count: colors.width)
+        alphaRow = try HeapBuffer(count: 1)
         upright = try HeapBuffer(count: size == turned ? 1 : turned.width * turned.height)
         uprightSize = turned
         words = try HeapBuffer(count: size.width * size.height)
-        let isSized = size == (colors.width, colors.height)
-        let hasPlanes = !isConverted && isSized && alphaTrack == nil && !index.hasAlpha && ClipOrientation(track).isIdentity
-        siting = hasPlanes ? ClipColors.siting(frame, format) : nil
+        let isSized = size == (colors.width, colors.height) && size == (shown.width, shown.height)
+        let hasPlanes = !isConverted && isSized && alphaTrack == nil && !index.hasAlpha && orientation.isIdentity
+        siting = hasPlanes ? ClipColors.siting(frame, tags, format) : nil
         planes = try ClipPlanes(width: size.width, height: size.height)
         self.colors = consume colors
         scaler = try makeScaler()
@@ -94,10 +100,8 @@ final class ClipPictures {
     /// Whether some picture may have alpha.
     var hasAlpha: Bool { alpha != nil }
 
-    /// The conversion to sRGB, by the profile or the tags of the stream; nil without an effective one.
-    private static func conversion(
-        _ track: UnsafeMutablePointer<AVStream>, _ frame: UnsafeMutablePointer<AVFrame>, _ format: SourceFormat
-    ) -> ColorConversion? {
+    /// The conversion to sRGB, by the profile or the tags; nil without an effective one.
+    private static func conversion(_ track: UnsafeMutablePointer<AVStream>, _ tags: ClipColorTags) -> ColorConversion? {
         var size = 0
         if let data = gifreel_stream_side_data(track, AV_PKT_DATA_ICC_PROFILE, &size),
             let found = ColorConversion(profile: UnsafeRawBufferPointer(start: data, count: size), .colors)
@@ -105,21 +109,7 @@ final class ClipPictures {
             if found.isIdentity { return nil }
             return found
         }
-        // The container's tags are only used where the stream has none.
-        let parameters = track.pointee.codecpar.pointee
-        func tag(_ ofFrame: UInt32, _ ofTrack: UInt32) -> UInt8 { UInt8(clamping: ofFrame == 2 ? ofTrack : ofFrame) }
-        var primaries = tag(frame.pointee.color_primaries.rawValue, parameters.color_primaries.rawValue)
-        var transfer = tag(frame.pointee.color_trc.rawValue, parameters.color_trc.rawValue)
-        if let range = HighRange(primaries: primaries == 2 ? 9 : primaries, transfer: transfer) {
-            return ColorConversion(range)
-        }
-        // Players show the transfer functions of video as sRGB.
-        if format.isVideo && [1, 6, 7, 14, 15].contains(transfer) || transfer == 2 { transfer = 13 }
-        if primaries == 2 || format.isVideo && primaries == 5 { primaries = 1 }
-        guard let space = ColorSpace(primaries: primaries, transfer: transfer), let found = ColorConversion(space, .colors),
-            !found.isIdentity
-        else { return nil }
-        return found
+        return tags.conversion()
     }
 
     private func makeScaler() throws(TranscodeError) -> PictureScaler? {
@@ -148,7 +138,8 @@ final class ClipPictures {
         case .brokenOff: return nil
         case .missing: return planes.current
         case .frame(let frame):
-            if colors.fits(frame), ClipColors.siting(frame, format) != nil { return try planes.hold(frame) }
+            let tags = ClipColorTags(frame, stream.stream, format)
+            if colors.fits(frame, tags), ClipColors.siting(frame, tags, format) != nil { return try planes.hold(frame) }
             try draw(frame, time)
             return try planes.convert(words.base)
         }
@@ -170,38 +161,59 @@ final class ClipPictures {
     }
 
     private func draw(_ frame: UnsafeMutablePointer<AVFrame>, _ time: Int64) throws(TranscodeError) {
-        if !colors.fits(frame) {
-            // A stream may change its size. The first picture's is that of the clip.
-            colors = try ClipColors(frame, format)
-            let turned = orientation.size(of: (colors.width, colors.height))
-            if turned != uprightSize {
-                upright = try HeapBuffer(count: turned.width * turned.height)
-                uprightSize = turned
-                scaler = try makeScaler()
-            }
-        }
+        try adapt(to: frame)
         var alphaFrame: UnsafeMutablePointer<AVFrame>?
-        if let alpha, case .frame(let found) = try alpha.picture(at: time), Int(found.pointee.width) == colors.width,
-            Int(found.pointee.height) == colors.height
-        {
-            if !(alphaColors?.fits(found) ?? false) { alphaColors = try ClipColors(found, format) }
+        if let alpha, case .frame(let found) = try alpha.picture(at: time) {
+            let tags = ClipColorTags(found, alpha.stream, format)
+            if !(alphaColors?.fits(found, tags) ?? false) {
+                let colors = try ClipColors(found, tags, format)
+                alphaRow = try HeapBuffer(count: colors.width)
+                alphaColors = consume colors
+            }
             alphaFrame = found
         }
+        let window = crop.window(colors.width, colors.height)
         let target = scaler == nil ? words.base : upright.base
-        let row = try HeapBuffer<UInt32>(count: colors.width)
-        for y in 0..<colors.height {
-            let place = orientation.isIdentity ? target + y * colors.width : row.base
-            colors.convertRow(y, of: frame, into: place)
-            if let alphaFrame {
-                alphaColors?.convertAlphaRow(y, of: alphaFrame, isExact: alphaIsAddition, into: place)
-            }
-            if isPremultiplied { Self.divideByAlpha(place, count: colors.width) }
-            conversion?.convert(UnsafeMutableBufferPointer(start: place, count: colors.width))
-            if !orientation.isIdentity {
-                orientation.place(row.base, y: y, of: (colors.width, colors.height), into: target)
-            }
+        for y in 0..<window.height {
+            colors.convertRow(window.y + y, of: frame, into: row.base)
+            if let alphaFrame { addAlpha(window.y + y, of: alphaFrame) }
+            let shown = row.base + window.x
+            if isPremultiplied { Self.divideByAlpha(shown, count: window.width) }
+            conversion?.convert(UnsafeMutableBufferPointer(start: shown, count: window.width))
+            orientation.place(shown, y: y, of: (window.width, window.height), into: target)
         }
         try scaler?.scale(upright.base, stride: uprightSize.width, into: words.base, pitch: width)
+    }
+
+    /// A stream may change its size and its colours. The first picture's size is that of the clip.
+    private func adapt(to frame: UnsafeMutablePointer<AVFrame>) throws(TranscodeError) {
+        let tags = ClipColorTags(frame, stream.stream, format)
+        if colors.fits(frame, tags) { return }
+        colors = try ClipColors(frame, tags, format)
+        conversion = Self.conversion(stream.stream, tags)
+        row = try HeapBuffer(count: colors.width)
+        let shown = crop.window(colors.width, colors.height)
+        let turned = orientation.size(of: (shown.width, shown.height))
+        if turned != uprightSize {
+            upright = try HeapBuffer(count: turned.width * turned.height)
+            uprightSize = turned
+            scaler = try makeScaler()
+        }
+    }
+
+    /// Adds alpha to the row of a picture. Alpha of another size is stretched (ISO/IEC 23008-12 §6.6.2.1.1).
+    private func addAlpha(_ y: Int, of frame: UnsafeMutablePointer<AVFrame>) {
+        let (width, height) = (Int(frame.pointee.width), Int(frame.pointee.height))
+        if (width, height) == (colors.width, colors.height) {
+            alphaColors?.convertAlphaRow(y, of: frame, isExact: alphaIsAddition, into: row.base)
+            return
+        }
+        alphaColors?.convertAlphaRow(
+            (2 * y + 1) * height / (2 * colors.height), of: frame, isExact: alphaIsAddition, into: alphaRow.base)
+        for x in 0..<colors.width {
+            let alpha = alphaRow.base[(2 * x + 1) * width / (2 * colors.width)]
+            row.base[x] = row.base[x] & 0xff_ffff | alpha & 0xff00_0000
+        }
     }
 
     private static func divideByAlpha(_ words: UnsafeMutablePointer<UInt32>, count: Int) {

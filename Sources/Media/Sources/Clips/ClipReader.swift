@@ -21,23 +21,28 @@ package struct ClipReader: AnimationDecoder, ~Copyable {
     package private(set) var dataBytes = 0
     package private(set) var frame = AnimationFrame(rectangle: .empty, delay: 0, disposal: .keep)
 
-    package static func recognizes(_ bytes: UnsafeRawBufferPointer) -> Bool { ClipBoxes.format(of: bytes) != nil }
+    package static func recognizes(_ bytes: UnsafeRawBufferPointer) -> Bool { format(of: bytes) != nil }
+
+    /// The format of a clip or an image sequence; nil for other files.
+    static func format(of bytes: UnsafeRawBufferPointer) -> SourceFormat? {
+        bytes.starts(with: [0x1a, 0x45, 0xdf, 0xa3]) ? .webm : ISOFile.format(of: bytes)
+    }
 
     package init(_ bytes: UnsafeRawBufferPointer, limits: MediaLimits) throws(TranscodeError) {
-        guard let format = ClipBoxes.format(of: bytes) else { throw .notAnAnimation }
+        guard let format = Self.format(of: bytes) else { throw .notAnAnimation }
         let container = try ClipContainer(bytes, format)
-        let isCutOff = ClipBoxes.isCutOff(bytes, format)
-        guard let track = container.videos.first else {
-            throw isCutOff ? .incomplete(format) : .unsupported(format, .video)
+        guard let track = container.color else {
+            throw container.isCutOff ? .incomplete(format) : .unsupported(format, .video)
         }
-        let index = try ClipIndex(container, track, format, isCutOff: isCutOff, limits: limits)
+        let index = try ClipIndex(container, track, limits: limits)
         guard !index.frames.isEmpty else {
             throw index.ending == .brokenOff ? .incomplete(format) : .corrupt(format, .noFrames)
         }
         pictures = try ClipPictures(bytes, format, index, limits: limits)
         self.index = index
         // A clip is shown again and again, as a GIF usually is.
-        loopCount = format == .avif ? ClipBoxes.loopCount(bytes) : 0
+        let boxes = format == .avif ? container.boxes(of: track) : nil
+        loopCount = boxes.map(\.loopCount) ?? 0
     }
 
     package var timescale: Int { index.timescale }

@@ -10,7 +10,7 @@ final class ClipStream {
     }
 
     private let container: ClipContainer
-    private let stream: UnsafeMutablePointer<AVStream>
+    let stream: UnsafeMutablePointer<AVStream>
     private let plane: Plane
     private let limits: MediaLimits
     // Optional because an initialiser that fails must free those that it has.
@@ -31,8 +31,8 @@ final class ClipStream {
     /// - Parameter reordering: The most frames that are shown after a frame and decoded before it.
     /// - Throws: ``TranscodeError``.
     init(
-        _ container: ClipContainer, _ stream: UnsafeMutablePointer<AVStream>, _ plane: Plane, format: SourceFormat,
-        reordering: Int, limits: MediaLimits
+        _ container: ClipContainer, _ stream: UnsafeMutablePointer<AVStream>, _ plane: Plane, reordering: Int,
+        limits: MediaLimits
     ) throws(TranscodeError) {
         self.container = container
         self.stream = stream
@@ -40,7 +40,7 @@ final class ClipStream {
         self.limits = limits
         container.select(stream)
         guard let codec = Self.decoder(of: stream.pointee.codecpar.pointee.codec_id) else {
-            throw .unsupported(format, .codec)
+            throw .unsupported(container.format, .codec)
         }
         context = avcodec_alloc_context3(codec)
         packet = av_packet_alloc()
@@ -48,6 +48,11 @@ final class ClipStream {
         guard let context, packet != nil, frame != nil,
             avcodec_parameters_to_context(context, stream.pointee.codecpar) >= 0
         else { throw .outOfMemory }
+        // Frames have the tags of the stream only. Those of the container are known.
+        context.pointee.color_primaries = AVCOL_PRI_UNSPECIFIED
+        context.pointee.color_trc = AVCOL_TRC_UNSPECIFIED
+        context.pointee.colorspace = AVCOL_SPC_UNSPECIFIED
+        context.pointee.color_range = AVCOL_RANGE_UNSPECIFIED
         context.pointee.thread_count = 1
         context.pointee.pkt_timebase = stream.pointee.time_base
         context.pointee.has_b_frames = Int32(reordering)
@@ -61,7 +66,7 @@ final class ClipStream {
         let status = avcodec_open2(context, codec, nil)
         guard status >= 0 else {
             try ClipContainer.checkMemory(status)
-            throw .corrupt(format, .header)
+            throw .corrupt(container.format, .header)
         }
     }
 

@@ -133,6 +133,7 @@ struct ColorConversion: ~Copyable {
                 case .power(let exponent): cmsBuildParametricToneCurve(nil, 1, [exponent])
                 case .sRGB: cmsBuildParametricToneCurve(nil, 4, [2.4, 1 / 1.055, 0.055 / 1.055, 1 / 12.92, 0.04045])
                 case .cinema: cmsBuildParametricToneCurve(nil, 2, [2.6, 1.034_080_527_699, 0])
+                case .smpte240: cmsBuildParametricToneCurve(nil, 4, [1 / 0.45, 1 / 1.1115, 0.1115 / 1.1115, 0.25, 0.0913])
                 }
             guard let curve else { return nil }
             defer { cmsFreeToneCurve(curve) }

@@ -21,6 +21,18 @@ struct ColorSpace {
         let white: Point
 
         static let sRGB = Primaries(red: Point(0.64, 0.33), green: Point(0.3, 0.6), blue: Point(0.15, 0.06), white: .d65)
+        /// SMPTE ST 170.
+        static let smpteC = Primaries(red: Point(0.63, 0.34), green: Point(0.31, 0.595), blue: Point(0.155, 0.07), white: .d65)
+
+        /// The shares of red and blue in luma (ITU-T H.273 equations 32 to 37).
+        var lumaCoefficients: (red: Double, blue: Double) {
+            /// A column of the determinant that is twice the area of a triangle of chromaticities.
+            func area(_ a: Point, _ b: Point, _ c: Point) -> Double {
+                a.x * (b.y - c.y) + b.x * (c.y - a.y) + c.x * (a.y - b.y)
+            }
+            let whole = area(red, green, blue) * white.y
+            return (red.y * area(white, green, blue) / whole, blue.y * area(red, green, white) / whole)
+        }
     }
 
     /// The light of a sample.
@@ -30,6 +42,8 @@ struct ColorSpace {
         case sRGB
         /// SMPTE ST 428-1.
         case cinema
+        /// SMPTE ST 240.
+        case smpte240
     }
 
     let primaries: Primaries

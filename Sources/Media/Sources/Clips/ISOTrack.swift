@@ -1,0 +1,149 @@
+/// What a track says about itself that libavformat does not show (ISO/IEC 14496-12 §8, ISO/IEC 23008-12 §7).
+struct ISOTrack {
+    /// The value that libavformat shows as the stream's `id`.
+    let number: UInt32
+    let isEnabled: Bool
+    /// Whether its pictures are not for display: alpha, depth and others.
+    let isAuxiliary: Bool
+    /// The tracks whose auxiliary pictures these are.
+    let auxiliaryOf: [UInt32]
+    /// The tracks by whose alpha the colours are multiplied.
+    let premultipliedBy: [UInt32]
+    /// The type of each sample description.
+    let descriptions: [String]
+    /// What the auxiliary pictures are; nil if it is not stated.
+    let auxiliaryType: String?
+    /// Quarter turns against the clock.
+    let turns: UInt8
+    /// The axis of a mirror: 0 exchanges top and bottom, 1 left and right. Nil without one.
+    let mirror: UInt8?
+    /// The sum of the durations of all samples, in units of the track; 0 if the file has fragments.
+    let length: Int64
+    let edits: EditList?
+
+    /// An edit list (ISO/IEC 14496-12 §8.6.6).
+    struct EditList {
+        /// The sum of the parts that show the track, in units of the movie.
+        let shown: Int64
+        /// Units per second of the movie.
+        let timescale: Int64
+        /// Whether nothing is shown at first.
+        let beginsEmpty: Bool
+        /// Whether the first edit repeats until the track ends (flag 1), and how often it is shown then; nil for endlessly.
+        let plays: UInt64?
+    }
+
+    /// The repetitions after the first play of an image sequence: nil for none, 0 for endless. Browsers repeat one without an edit list
+    /// endlessly.
+    var loopCount: Int? {
+        guard let edits, let plays = edits.plays else { return 0 }
+        return plays <= 1 ? nil : Int(min(plays - 1, UInt64(FactRange.loopCount.upperBound)))
+    }
+
+    /// All tracks of a file, in order.
+    static func all(in bytes: UnsafeRawBufferPointer) -> [ISOTrack] {
+        guard let movie = ISOBoxes.first("moov", in: bytes) else { return [] }
+        let header = ISOBoxes.first("mvhd", in: movie)
+        let timescale = header.map { ISOBoxes.number($0, $0.first == 1 ? 20 : 12) } ?? 0
+        let hasFragments = ISOBoxes.first("mvex", in: movie) != nil
+        var tracks: [ISOTrack] = []
+        ISOBoxes.forEach(in: movie) { box in
+            if box.type == "trak" { tracks.append(ISOTrack(box.body, movie: Int64(timescale), hasFragments: hasFragments)) }
+            return tracks.count < ClipContainer.maximumTracks
+        }
+        return tracks
+    }
+
+    private init(_ body: UnsafeRawBufferPointer, movie: Int64, hasFragments: Bool) {
+        let header = ISOBoxes.first("tkhd", in: body) ?? UnsafeRawBufferPointer(start: nil, count: 0)
+        let isWide = header.first == 1
+        number = ISOBoxes.number(header, isWide ? 20 : 12)
+        isEnabled = ISOBoxes.number(header, 0) & 1 == 1
+        let duration = isWide ? ISOBoxes.wide(header, 28) : UInt64(ISOBoxes.number(header, 20))
+        let isEndless = duration == (isWide ? UInt64.max : UInt64(UInt32.max))
+        let references = ISOBoxes.first("tref", in: body)
+        func referenced(_ type: String) -> [UInt32] {
+            guard let list = references.flatMap({ ISOBoxes.first(type, in: $0) }) else { return [] }
+            return stride(from: 0, to: min(list.count, 256) & ~3, by: 4).map { ISOBoxes.number(list, $0) }
+        }
+        auxiliaryOf = referenced("auxl")
+        premultipliedBy = referenced("prem")
+        let handler = ISOBoxes.first(path: "mdia.hdlr", in: body).map { ISOBoxes.text($0, 8) }
+        isAuxiliary = handler == "auxv" || !auxiliaryOf.isEmpty || !referenced("vdep").isEmpty || !referenced("vplx").isEmpty
+        let table = ISOBoxes.first(path: "mdia.minf.stbl", in: body)
+        let description = Self.description(table.flatMap { ISOBoxes.first("stsd", in: $0) })
+        (descriptions, auxiliaryType) = (description.types, description.auxiliaryType)
+        (turns, mirror) = (description.turns, description.mirror)
+        length = hasFragments ? 0 : Self.length(table.flatMap { ISOBoxes.first("stts", in: $0) })
+        edits = ISOBoxes.first(path: "edts.elst", in: body).flatMap {
+            Self.edits($0, movie: movie, duration: isEndless ? nil : duration)
+        }
+    }
+
+    /// The types of the sample descriptions, and the properties in the first.
+    private static func description(
+        _ list: UnsafeRawBufferPointer?
+    ) -> (types: [String], auxiliaryType: String?, turns: UInt8, mirror: UInt8?) {
+        var found: (types: [String], auxiliaryType: String?, turns: UInt8, mirror: UInt8?) = ([], nil, 0, nil)
+        guard let list, list.count > 8 else { return found }
+        ISOBoxes.forEach(in: UnsafeRawBufferPointer(rebasing: list[8...])) { entry in
+            found.types.append(entry.type)
+            // The fields of a VisualSampleEntry (§12.1.3).
+            if found.types.count == 1, entry.body.count > 78 {
+                ISOBoxes.forEach(in: UnsafeRawBufferPointer(rebasing: entry.body[78...])) { box in
+                    switch box.type {
+                    case "irot": found.turns = (box.body.first ?? 0) & 3
+                    case "imir": found.mirror = (box.body.first ?? 0) & 1
+                    case "auxi": found.auxiliaryType = String(decoding: box.body.dropFirst(4).prefix { $0 != 0 }, as: UTF8.self)
+                    default: break
+                    }
+                    return true
+                }
+            }
+            return found.types.count < 64
+        }
+        return found
+    }
+
+    /// The sum of a table of durations (`stts`).
+    private static func length(_ table: UnsafeRawBufferPointer?) -> Int64 {
+        guard let table, table.count >= 8 else { return 0 }
+        let entries = min(Int(ISOBoxes.number(table, 4)), (table.count - 8) / 8)
+        var sum: Int64 = 0
+        for index in 0..<entries {
+            let count = Int64(ISOBoxes.number(table, 8 + 8 * index))
+            let (part, tooLarge) = count.multipliedReportingOverflow(by: Int64(ISOBoxes.number(table, 12 + 8 * index)))
+            let (total, overflow) = sum.addingReportingOverflow(part)
+            if tooLarge || overflow { return 0 }
+            sum = total
+        }
+        return sum
+    }
+
+    /// - Parameter duration: Of the track, in units of the movie; nil for no end.
+    private static func edits(_ list: UnsafeRawBufferPointer, movie: Int64, duration: UInt64?) -> EditList? {
+        let isWide = list.first == 1
+        let size = isWide ? 20 : 12
+        let entries = min(Int(ISOBoxes.number(list, 4)), max(0, list.count - 8) / size)
+        guard entries > 0 else { return nil }
+        func length(_ index: Int) -> UInt64 {
+            isWide ? ISOBoxes.wide(list, 8 + size * index) : UInt64(ISOBoxes.number(list, 8 + size * index))
+        }
+        func isEmpty(_ index: Int) -> Bool {
+            let at = 8 + size * index + (isWide ? 8 : 4)
+            return isWide ? ISOBoxes.wide(list, at) == UInt64.max : ISOBoxes.number(list, at) == UInt32.max
+        }
+        var shown: UInt64 = 0
+        for index in 0..<entries where !isEmpty(index) {
+            let (sum, overflow) = shown.addingReportingOverflow(length(index))
+            shown = overflow ? .max : sum
+        }
+        var plays: UInt64? = 1
+        if ISOBoxes.number(list, 0) & 1 == 1 {
+            let part = length(0)
+            // The last play may be a part of one.
+            plays = duration.flatMap { part == 0 ? nil : $0 / part + ($0 % part == 0 ? 0 : 1) }
+        }
+        return EditList(shown: Int64(clamping: shown), timescale: movie, beginsEmpty: isEmpty(0), plays: plays)
+    }
+}

@@ -1,0 +1,176 @@
+/// What a Matroska file says that libavformat does not show: its end, and the properties of the first video track (RFC 8794, RFC 9559).
+struct MatroskaFile {
+    /// Whether the file ends within its header, its segment, or an element of a segment without a size.
+    private(set) var isCutOff = false
+    private(set) var video: Video?
+
+    /// The properties of a video track.
+    struct Video {
+        fileprivate(set) var hasAlpha = false
+        /// The columns and rows at each side that are not shown.
+        fileprivate(set) var crop = Margins()
+        fileprivate var size = (width: 0, height: 0)
+        fileprivate var display = (width: 0, height: 0, unit: 0)
+
+        /// The width and the height of a shown pixel, in proportion; nil if they are not stated.
+        var aspect: (Int, Int)? {
+            let width = size.width - crop.left - crop.right
+            let height = size.height - crop.top - crop.bottom
+            // Unit 4 is unknown.
+            guard display.unit < 4, width > 0, height > 0, display.width > 0, display.height > 0 else { return nil }
+            return (display.width * height, display.height * width)
+        }
+    }
+
+    struct Margins: Equatable {
+        var left = 0
+        var top = 0
+        var right = 0
+        var bottom = 0
+
+        /// What is left of a picture. Margins that leave nothing count as none.
+        func window(_ width: Int, _ height: Int) -> Rectangle {
+            let rest = Rectangle(x: left, y: top, width: width - left - right, height: height - top - bottom)
+            return rest.width > 0 && rest.height > 0 ? rest : Rectangle(x: 0, y: 0, width: width, height: height)
+        }
+    }
+
+    private enum Identifier {
+        static let segment: UInt32 = 0x1853_8067
+        static let cluster: UInt32 = 0x1f43_b675
+        static let tracks: UInt32 = 0x1654_ae6b
+        static let entry: UInt32 = 0xae
+        static let type: UInt32 = 0x83
+        static let video: UInt32 = 0xe0
+        /// Of elements in a segment or a cluster, which may be cut off: head, tracks, cues and others; times, blocks, padding, checksums.
+        static let all: [UInt32] = [
+            segment, cluster, tracks, 0x114d_9b74, 0x1549_a966, 0x1c53_bb6b, 0x1254_c367, 0x1043_a770, 0x1941_a469, 0x1a45_dfa3,
+            0xe7, 0xa7, 0xab, 0xa3, 0xa0, 0xaf, 0xec, 0xbf, 0x5854,
+        ]
+    }
+
+    private struct Element {
+        let identifier: UInt32
+        let start: Int
+        /// Nil if it is unknown.
+        let size: Int?
+
+        /// Where it ends; past every file if that is not to be told.
+        func end(within limit: Int) -> Int { size.map { $0 > limit - start ? limit + 1 : start + $0 } ?? limit }
+    }
+
+    init(_ bytes: UnsafeRawBufferPointer) {
+        guard let header = Self.element(bytes, at: 0, end: bytes.count) else {
+            isCutOff = bytes.count < 12
+            return
+        }
+        let end = header.end(within: bytes.count)
+        guard end < bytes.count, let segment = Self.element(bytes, at: end, end: bytes.count) else {
+            isCutOff = true
+            return
+        }
+        let isOpen = segment.size == nil
+        if segment.end(within: bytes.count) > bytes.count { isCutOff = true }
+        readSegment(bytes, segment.start..<min(bytes.count, segment.end(within: bytes.count)), isOpen: isOpen)
+    }
+
+    /// - Parameter isOpen: Whether the segment has no size, so that the end of its last element is that of the file.
+    private mutating func readSegment(_ bytes: UnsafeRawBufferPointer, _ range: Range<Int>, isOpen: Bool) {
+        var position = range.lowerBound
+        while position < range.upperBound {
+            guard let element = Self.element(bytes, at: position, end: range.upperBound) else {
+                if isOpen { isCutOff = Self.isBeginning(bytes[position..<range.upperBound]) }
+                return
+            }
+            let end = element.end(within: range.upperBound)
+            if element.identifier == Identifier.tracks, video == nil {
+                readTracks(bytes, element.start..<min(end, range.upperBound))
+            }
+            if element.identifier == Identifier.cluster && element.size == nil {
+                // Its elements follow, up to one that cannot be in it.
+                position = element.start
+                continue
+            }
+            if end > range.upperBound {
+                // What is no element belongs to nothing.
+                if isOpen, Identifier.all.contains(element.identifier) { isCutOff = true }
+                return
+            }
+            position = end
+        }
+    }
+
+    private mutating func readTracks(_ bytes: UnsafeRawBufferPointer, _ range: Range<Int>) {
+        Self.forEach(bytes, range) { entry, range in
+            guard entry == Identifier.entry else { return true }
+            var isVideo = false
+            var found = Video()
+            Self.forEach(bytes, range) { element, range in
+                if element == Identifier.type { isVideo = Self.number(bytes[range]) == 1 }
+                if element == Identifier.video { Self.read(bytes, range, into: &found) }
+                return true
+            }
+            if isVideo { video = found }
+            return !isVideo
+        }
+    }
+
+    private static func read(_ bytes: UnsafeRawBufferPointer, _ range: Range<Int>, into video: inout Video) {
+        forEach(bytes, range) { element, range in
+            let number = number(bytes[range])
+            switch element {
+            case 0xb0: video.size.width = number
+            case 0xba: video.size.height = number
+            case 0x54b0: video.display.width = number
+            case 0x54ba: video.display.height = number
+            case 0x54b2: video.display.unit = number
+            case 0x54cc: video.crop.left = number
+            case 0x54dd: video.crop.right = number
+            case 0x54bb: video.crop.top = number
+            case 0x54aa: video.crop.bottom = number
+            case 0x53c0: video.hasAlpha = number == 1
+            default: break
+            }
+            return true
+        }
+    }
+
+    /// Calls `body` with the identifier and the data of each whole element, until it returns false.
+    private static func forEach(
+        _ bytes: UnsafeRawBufferPointer, _ range: Range<Int>, _ body: (UInt32, Range<Int>) -> Bool
+    ) {
+        var position = range.lowerBound
+        while let element = element(bytes, at: position, end: range.upperBound) {
+            let end = element.end(within: range.upperBound)
+            guard end <= range.upperBound, body(element.identifier, element.start..<end) else { return }
+            position = end
+        }
+    }
+
+    /// An unsigned number of up to eight bytes, which counts as 65,535 if it is larger: no side of a picture is.
+    private static func number(_ bytes: Slice<UnsafeRawBufferPointer>) -> Int {
+        guard bytes.count <= 8 else { return 0 }
+        return Int(min(bytes.reduce(UInt64(0)) { $0 << 8 | UInt64($1) }, 65_535))
+    }
+
+    /// The element at a position (RFC 8794 §5, §6). Nil if there is none, or if its head is cut off.
+    private static func element(_ bytes: UnsafeRawBufferPointer, at position: Int, end: Int) -> Element? {
+        guard position < end, bytes[position] >= 0x10 else { return nil }
+        let at = position + bytes[position].leadingZeroBitCount + 1
+        guard at < end, bytes[at] != 0 else { return nil }
+        let identifier = bytes[position..<at].reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
+        let length = bytes[at].leadingZeroBitCount + 1
+        guard at + length <= end else { return nil }
+        let unknown = UInt64(1) << UInt64(7 * length) - 1
+        let value = bytes[at..<at + length].reduce(UInt64(0)) { $0 << 8 | UInt64($1) } & unknown
+        return Element(identifier: identifier, start: at + length, size: value == unknown ? nil : Int(value))
+    }
+
+    /// Whether bytes are the beginning of the head of an element in a segment or a cluster.
+    private static func isBeginning(_ bytes: Slice<UnsafeRawBufferPointer>) -> Bool {
+        Identifier.all.contains { identifier in
+            let code = withUnsafeBytes(of: identifier.bigEndian) { $0.drop { $0 == 0 }.map { $0 } }
+            return zip(code, bytes).allSatisfy { $0 == $1 } && bytes.count < code.count + 8
+        }
+    }
+}

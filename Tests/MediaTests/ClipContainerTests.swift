@@ -1,0 +1,251 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import Media
+
+@Suite("Containers are read by their brands, the roles of their tracks and what they state") struct ClipContainerTests {
+    private static func clip(
+        _ arguments: String = "-c:v libx264 -pix_fmt yuv420p", _ fileExtension: String = "mp4", inputs: [String]? = nil
+    ) throws -> [UInt8] {
+        let inputs = inputs ?? ["testsrc2=s=96x64:r=10:d=0.6"]
+        return try FFmpeg.make(
+            inputs.flatMap { ["-f", "lavfi", "-i", $0] } + arguments.split(separator: " ").map(String.init), fileExtension)
+    }
+
+    /// An image sequence with alpha: red, 200 ms a picture.
+    private static func sequence(loop: Int? = 0) throws -> [UInt8] {
+        try Converted(WebMTests.sprite([20, 20, 20], loop: loop), as: .avif) { $0.quality = 90 }.bytes
+    }
+
+    private static func format(_ bytes: [UInt8]) -> SourceFormat? { bytes.withUnsafeBytes { SourceFormat(of: $0) } }
+
+    private static func box(_ type: String, _ body: [UInt8]) -> [UInt8] { [0, 0, 0, UInt8(body.count + 8)] + type.utf8 + body }
+
+    // MARK: Recognition
+
+    @Test func allBrandsCount() {
+        func kind(_ brands: [String]) -> (SourceFormat?, Bool) {
+            let file =
+                Self.box("ftyp", brands[0].utf8 + [0, 0, 0, 0] + brands.dropFirst().flatMap(\.utf8)) + Self.box("moov", [])
+            return file.withUnsafeBytes { (SourceFormat(of: $0), SourceFormat(of: $0)?.isAnimation($0) ?? false) }
+        }
+        for major in ["mif1", "msf1", "miaf", "MA1B", "iso8", "isom", "heic", "avis"] {
+            #expect(kind([major, "avis", "miaf"]) == (.avif, true), "\(major)")
+        }
+        #expect(kind(["avif", "avis"]) == (.avif, false) && kind(["mif1", "avif"]) == (.avif, false))
+        #expect(kind(["mif1", "miaf"]) == (nil, false) && kind(["heic", "mif1"]) == (nil, false))
+        #expect(kind(["qt  ", "isom"]) == (.mov, true) && kind(["MSNV", "isom"]) == (.mp4, true))
+    }
+
+    @Test func boxesInFrontOfTheBrandsAreSkipped() throws {
+        let clip = try Self.clip()
+        for type in ["skip", "free", "pnot", "uuid", "udta", "wide", "zzzz"] {
+            // Offsets count from the beginning of the file, but not those of fragments.
+            let fragments = try Self.clip("-c:v libx264 -pix_fmt yuv420p -movflags frag_keyframe+empty_moov+default_base_moof")
+            let file = Self.box(type, Array(repeating: 0x20, count: 20)) + fragments
+            #expect(Self.format(file) == .mp4, "\(type)")
+            #expect(try Animation.compose(file).canvases.count == 6, "\(type)")
+        }
+        #expect(Self.format(Self.box("skip", Array(repeating: 0, count: 16)) + Array("This is text and no video.".utf8)) == nil)
+        #expect(Self.format(Array(clip.prefix(20))) == .mp4)
+    }
+
+    // MARK: Ends
+
+    private static let tails: [(String, [UInt8])] = [
+        ("zeros", Array(repeating: 0, count: 8)), ("three zeros", [0, 0, 0]), ("a line end", [13, 10]),
+        ("text", Array("the end of it\n".utf8)),
+        ("ID3v1", Array("TAG".utf8) + Array(repeating: 0x20, count: 125)), ("a page", Array("<html><body>".utf8)),
+    ]
+
+    @Test(arguments: [
+        ("-c:v libx264 -pix_fmt yuv420p", "mp4"), ("-c:v libx264 -pix_fmt yuv420p -movflags faststart", "mov"),
+        ("-c:v libx264 -pix_fmt yuv420p -movflags frag_keyframe+empty_moov -g 2", "mp4"), ("-c:v libvpx-vp9 -b:v 300k", "webm"),
+        ("-c:v libvpx -b:v 300k -live 1", "webm"), ("avif", "avif"),
+    ])
+    func bytesAfterTheEndDoNotCount(_ arguments: String, _ fileExtension: String) throws {
+        let clip = try arguments == "avif" ? Self.sequence() : Self.clip(arguments, fileExtension)
+        let whole = try Animation.compose(clip)
+        for (name, tail) in Self.tails {
+            let composed = try Animation.compose(clip + tail)
+            #expect(composed.summary == whole.summary && composed.summary.ending == .complete, "\(name)")
+        }
+    }
+
+    /// A live WebM has no sizes, so only its last element shows whether it is whole.
+    @Test func aLiveWebMThatBreaksOffInABlockIsIncomplete() throws {
+        let clip = try Self.clip("-c:v libvpx -b:v 300k -g 3 -f webm -live 1", "webm")
+        let whole = try Animation.compose(clip)
+        #expect(whole.canvases.count == 6 && whole.summary.ending == .complete)
+        for missing in [1, 2, 3, 7, 20] {
+            let composed = try Animation.compose(Array(clip.dropLast(missing)))
+            #expect(composed.summary.ending == .brokenOff && composed.canvases.count == 5, "\(missing)")
+        }
+    }
+
+    @Test func aFragmentThatBreaksOffIsIncomplete() throws {
+        let clip = try Self.clip("-c:v libx264 -pix_fmt yuv420p -bf 0 -movflags frag_keyframe+empty_moov -g 2")
+        let fragments = BoxPatch(clip).positions("moof").map { $0 - 4 }
+        try #require(fragments.count == 3)
+        for (end, count) in [(fragments[2] + 3, 4), (fragments[2] + 6, 4), (fragments[2] + 40, 4)] {
+            // Zeros alone may be padding.
+            let bytes = Array(clip[..<end])
+            let composed = try Animation.compose(bytes)
+            let isHead = end == fragments[2] + 3 && bytes.suffix(3).allSatisfy { $0 == 0 }
+            #expect(composed.summary.ending == (isHead ? .complete : .brokenOff) && composed.canvases.count == count, "\(end)")
+        }
+    }
+
+    /// Sound may be missing: all pictures are there.
+    @Test func anEndAfterTheLastPictureIsComplete() throws {
+        let clip = try Self.clip("-c:v libx264 -pix_fmt yuv420p -bf 0 -movflags faststart")
+        let claims = BoxPatch(clip).writing([0, 0, 0x40, 0], at: -4, of: "mdat").bytes
+        #expect(try Animation.compose(claims).summary.ending == .complete)
+        #expect(try Animation.compose(Array(clip.dropLast(1))).summary.ending == .brokenOff)
+    }
+
+    // MARK: Tracks
+
+    private static func color(_ bytes: [UInt8]) throws -> UInt32 {
+        let composed = try Animation.compose(bytes)
+        return try #require(composed.canvases.first?.first) & 0x80_8080
+    }
+
+    @Test func theFirstEnabledTrackIsShown() throws {
+        let two = try Self.clip(
+            "-map 0 -map 1 -c:v libx264 -pix_fmt yuv420p", inputs: ["color=red:s=32x32:d=0.2", "color=lime:s=32x32:d=0.2"])
+        let (red, green): (UInt32, UInt32) = (0x80, 0x8000)
+        let disabled: [UInt8] = [0, 0, 0, 2]
+        let patch = BoxPatch(two)
+        let both = [0, 1].map { patch.writing([0, 0, 0, 3], at: 4, of: "tkhd", number: $0) }
+        #expect(try Self.color(both[1].writing([0, 0, 0, 3], at: 4, of: "tkhd").bytes) == red)
+        #expect(try Self.color(both[1].writing(disabled, at: 4, of: "tkhd").bytes) == green)
+        #expect(
+            try Self.color(patch.writing(disabled, at: 4, of: "tkhd").writing(disabled, at: 4, of: "tkhd", number: 1).bytes)
+                == red)
+    }
+
+    @Test func alphaIsTheAuxiliaryTrackOfTheColours() throws {
+        let avif = try Self.sequence()
+        let patch = BoxPatch(avif)
+        let expected = try Animation.compose(avif)
+        #expect(expected.summary.hasAlpha)
+        let swapped = try Animation.compose(patch.swapping("trak").bytes)
+        let isSame = swapped.canvases == expected.canvases
+        #expect(isSame && swapped.summary == expected.summary)
+        // Depth; alpha of another track; an auxiliary type that is not stated, as in older files.
+        let type = try #require(patch.positions("alph").last)
+        var depth = avif
+        depth.replaceSubrange(type..<type + 5, with: "depth".utf8)
+        #expect(try !Animation.compose(depth).summary.hasAlpha)
+        #expect(try !Animation.compose(patch.writing([0, 0, 0, 9], at: 4, of: "auxl", number: 1).bytes).summary.hasAlpha)
+        #expect(try Animation.compose(patch.renaming("auxi", "free", number: 1).bytes).summary.hasAlpha)
+    }
+
+    /// RFC 9559 §5.1.4.1.28.4: without `AlphaMode`, additions to blocks are something else.
+    @Test func additionsAreAlphaOnlyIfTheTrackSaysSo() throws {
+        let clip = try Self.clip("-c:v libvpx-vp9 -b:v 300k -pix_fmt yuva420p -vf format=yuva420p,geq=lum=128:a=40+X", "webm")
+        let mode = try #require(clip.indices.dropLast(4).first { clip[$0..<$0 + 4].elementsEqual([0x53, 0xc0, 0x81, 1]) })
+        #expect(try Animation.compose(clip).summary.hasAlpha)
+        var without = clip
+        without[mode + 3] = 0
+        let composed = try Animation.compose(without)
+        #expect(!composed.summary.hasAlpha && composed.canvases.count == 6)
+    }
+
+    /// The margins are cut off, and the display size is that of the rest (RFC 9559 §5.1.4.1.28.8).
+    @Test func marginsOfMatroskaAreCutOff() throws {
+        let clip = try Self.clip("-c:v libvpx-vp9 -b:v 300k -pix_fmt yuva420p -vf format=yuva420p", "webm")
+        let mode = try #require(clip.indices.dropLast(4).first { clip[$0..<$0 + 4].elementsEqual([0x53, 0xc0, 0x81, 1]) })
+        var cropped = clip
+        cropped.replaceSubrange(mode..<mode + 4, with: [0x54, 0xaa, 0x81, 16])
+        let part = try Animation.compose(cropped)
+        #expect(part.summary.width == 96 && part.summary.height == 48 && part.canvases.count == 6)
+        let isCut = try zip(part.canvases, Animation.compose(clip).canvases).allSatisfy { one, whole in
+            zip(one, whole).allSatisfy { $0 & 0xff_ffff == $1 & 0xff_ffff }
+        }
+        #expect(isCut)
+        cropped[mode + 3] = 64
+        #expect(try Animation.compose(cropped).summary.height == 64)
+    }
+
+    // MARK: Image sequences
+
+    @Test func propertiesTurnSequences() throws {
+        let avif = try Self.sequence()
+        let one = try #require(try Animation.compose(avif).canvases.first)
+        let summary = try Animation.compose(avif).summary
+        let (width, height) = (summary.width, summary.height)
+        for turns in 0..<4 {
+            let turned = try Animation.compose(
+                BoxPatch(avif).renaming("ccst", "irot").writing([UInt8(turns)], at: 4, of: "irot").bytes)
+            let swaps = turns % 2 == 1
+            #expect(turned.summary.width == (swaps ? height : width) && turned.summary.height == (swaps ? width : height))
+            let expected = (0..<turned.summary.height).flatMap { y in
+                (0..<turned.summary.width).map { x in
+                    switch turns {
+                    case 0: one[y * width + x]
+                    case 1: one[x * width + width - 1 - y]
+                    case 2: one[(height - 1 - y) * width + width - 1 - x]
+                    default: one[(height - 1 - x) * width + y]
+                    }
+                }
+            }
+            let isSame = turned.canvases.first == expected
+            #expect(isSame, "\(turns)")
+        }
+        for axis in 0..<2 {
+            let patch = BoxPatch(avif).renaming("ccst", "imir").writing([UInt8(axis)], at: 4, of: "imir")
+            let canvas = try #require(try Animation.compose(patch.bytes).canvases.first)
+            let expected = (0..<height).flatMap { y in
+                (0..<width).map { x in axis == 0 ? one[(height - 1 - y) * width + x] : one[y * width + width - 1 - x] }
+            }
+            let isSame = canvas == expected
+            #expect(isSame, "\(axis)")
+        }
+    }
+
+    @Test func rulesOfVideosDoNotApplyToSequences() throws {
+        let avif = try Self.sequence()
+        let expected = try Animation.compose(avif)
+        // The pixel aspect, an edit that begins at the second picture, and a turned track.
+        let patch = BoxPatch(avif)
+        let wide = patch.renaming("ccst", "pasp").writing([0, 0, 0, 2, 0, 0, 0, 1], at: 4, of: "pasp")
+        let late = patch.writing([0, 0, 0, 0, 0, 0, 0, 20], at: 20, of: "elst")
+        for changed in [wide.bytes, late.bytes, try ClipReaderTests.turned(avif, by: 90, wide: true)] {
+            let composed = try Animation.compose(changed)
+            let isSame = composed.canvases == expected.canvases
+            #expect(isSame && composed.summary.delays == expected.summary.delays)
+        }
+    }
+
+    @Test(arguments: [(60, 60, nil), (120, 60, 1), (140, 60, 2), (180, 60, 2), (61, 60, 1)] as [(UInt8, UInt8, Int?)])
+    func aPlayThatIsCutOffCounts(_ duration: UInt8, _ part: UInt8, _ loops: Int?) {
+        let header = Self.box("tkhd", [UInt8](repeating: 0, count: 20) + [0, 0, 0, duration])
+        let list = Self.box(
+            "edts", Self.box("elst", [0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, part] + [UInt8](repeating: 0, count: 8)))
+        let movie = Self.box("moov", Self.box("trak", header + list))
+        #expect(movie.withUnsafeBytes { ISOTrack.all(in: $0).first?.loopCount } == loops)
+    }
+
+    // MARK: Times
+
+    /// The sample table says how long the last picture lasts, whatever the headers say.
+    @Test func shortHeadersDoNotCutTheLastPicture() throws {
+        let clip = try Self.clip("-c:v libx264 -pix_fmt yuv420p -bf 0 -use_editlist 0")
+        let expected = try Animation.compose(clip).summary
+        let short = BoxPatch(clip).writing([0, 0, 0, 1], at: 20, of: "mdhd").writing([0, 0, 0, 1], at: 24, of: "tkhd")
+            .writing([0, 0, 0, 1], at: 20, of: "mvhd")
+        #expect(
+            try Animation.compose(short.bytes).summary.delays == expected.delays
+                && expected.delays == Array(repeating: 10, count: 6))
+    }
+
+    @Test func anEditListMayCutTheLastPicture() throws {
+        let clip = try Self.clip("-c:v libx264 -pix_fmt yuv420p -bf 0 -use_editlist 1")
+        let edited = BoxPatch(clip).writing([0, 0, 0x02, 0x26], at: 12, of: "elst")
+        let delays = try Animation.compose(edited.bytes).summary.delays
+        #expect(delays.count == 6 && delays.last == 5)
+    }
+}
