@@ -87,8 +87,11 @@ package final class BackgroundRenditions: Sendable {
     /// used up its allowance adds nothing.
     ///
     /// - Parameter predecessor: The rendition that clients wait for. It is produced first, if it is not stored.
-    package func add(_ rendition: RenditionRequest, after predecessor: RenditionRequest? = nil) {
-        guard !contains(rendition), rendition.allowance.useIfAvailable() else { return }
+    /// - Returns: Whether it waits or is in progress now.
+    @discardableResult
+    package func add(_ rendition: RenditionRequest, after predecessor: RenditionRequest? = nil) -> Bool {
+        if contains(rendition) { return true }
+        guard rendition.allowance.useIfAvailable() else { return false }
         let entry = Entry(rendition: Self.inBackground(rendition), predecessor: predecessor.map(Self.inBackground))
         let isDropped = state.withLock { state in
             guard state.pipeline != nil, !state.known.contains(FlightKey(rendition)) else { return false }
@@ -99,10 +102,12 @@ package final class BackgroundRenditions: Sendable {
         }
         if isDropped { count(.dropped) }
         wake()
+        return contains(rendition)
     }
 
     private static func inBackground(_ request: RenditionRequest) -> RenditionRequest {
-        RenditionRequest(request.rendition, of: request.source, urgency: .prewarm)
+        RenditionRequest(
+            request.rendition, of: request.source, urgency: .prewarm, alternative: request.alternative)
     }
 
     private func wake() {

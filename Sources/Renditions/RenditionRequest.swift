@@ -19,8 +19,8 @@ package struct RenditionRequest: Sendable {
     package var client: ClientNetwork?
     /// Used before a miss begins.
     package var allowance: MissAllowance
-    /// The rendition that answers instead if this one is larger than the source: the source itself. It is stored in the same
-    /// flight then, so that it needs no second fetch.
+    /// The rendition that answers instead if this one saves too little (``PageRule``): the source itself. It is stored in the same
+    /// flight then, so that it needs no second fetch, and so are the facts of the source.
     package var alternative: Rendition?
     /// Whether the request is answered from the store only, and causes no fetch.
     package let isOnlyFromStore: Bool

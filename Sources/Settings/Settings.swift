@@ -134,7 +134,7 @@ package struct Settings: Sendable {
         package var allow: [String] = []
         package var sources = [SourceFormat.gif]
         package var negotiate = false
-        package var onMiss = OnMiss.wait
+        package var onMiss: OnMiss?
         package var onError = OnError.problem
         package var freshFor: Duration?
         package var maxAge: Duration?
@@ -205,6 +205,9 @@ package struct Settings: Sendable {
 
     package struct Pages: Sendable {
         package var home = true
+        package var siteName: String?
+        package var description: String?
+        package var twitterSite: String?
     }
 
     package struct Admin: Sendable {

@@ -302,7 +302,7 @@ extension Setting {
             "Whether the path of a source answers with a video, an AVIF or a WebP only if Accept names it; other clients get the source itself."
         ),
         Setting(
-            each: mount, "on_miss", \.onMiss, .live, example: "original",
+            each: mount, "on_miss", \.onMiss, .live, whenUnset: "original if the mount negotiates", example: "wait",
             "Answer of a mount that negotiates while a rendition is produced: wait sends the rendition, original the GIF as it arrives."
         ),
         Setting(
@@ -408,7 +408,16 @@ extension Setting {
     private static let pages = [
         Setting(
             "pages.home", \.pages.home, .live,
-            "Whether / answers with a page on which to try the service.")
+            "Whether / answers with a page on which to try the service."),
+        Setting(
+            "pages.site_name", \.pages.siteName, .live, whenUnset: "none", example: "Example GIFs",
+            "og:site_name of player pages: the name of the site in link previews."),
+        Setting(
+            "pages.description", \.pages.description, .live, whenUnset: "none", example: "Animations of example.com",
+            "og:description of player pages: the text below the title in link previews."),
+        Setting(
+            "pages.twitter_site", \.pages.twitterSite, .live, whenUnset: "none", example: "@example",
+            "twitter:site of player pages: the account of the site on X."),
     ]
 
     private static let admin = [

@@ -25,7 +25,7 @@ struct HitResponder: Sendable {
         guard method == .get || method == .head, let entry = memo.entry(for: request.targetBytes) else { return nil }
         if let expires = entry.expires, access.signatures.hasExpired(expires) { return nil }
         if let alias = entry.alias {
-            let found = entry.negotiated.map { negotiated(alias, $0.avif, $0.webp, $0.original, request) } ?? fresh(alias)
+            let found = if let keys = entry.negotiated { negotiated(keys, AcceptField(request)) } else { fresh(alias) }
             guard let (rendition, remaining) = found else { return nil }
             if entry.refusesLarger, mayBeRefused(rendition, entry.h264) { return nil }
             if let key = entry.key { access.countHit(key) }
@@ -35,20 +35,34 @@ struct HitResponder: Sendable {
         return objectResponse(object.id, object.fileExtension)
     }
 
-    /// The rendition that `Accept` selects, or the GIF if that is smaller; nil if it is not in memory or not fresh.
+    /// The rendition that `Accept` selects, or the source if that stays; nil if it is not in memory or not fresh.
     private func negotiated(
-        _ video: AliasKey, _ avif: AliasKey?, _ webp: AliasKey?, _ original: AliasKey, _ request: borrowing HTTPRequest
+        _ keys: NegotiatedKeys, _ accept: AcceptField
     ) -> (rendition: CachedRendition, remaining: Int64)? {
+        var preference = accept.preference(offersAVIF: keys.avif != nil, offersWebP: keys.webp != nil)
+        if preference == .video {
+            // A video of a transparent source would have a background.
+            guard let facts = cache.hotAlias(keys.facts).flatMap(FactsFile.known) else { return nil }
+            if facts.transparent {
+                preference = accept.preference(
+                    offersAVIF: keys.avif != nil, offersWebP: keys.webp != nil, offersVideo: false)
+            }
+        }
         let key: AliasKey? =
-            switch AcceptField(request).preference(offersAVIF: avif != nil, offersWebP: webp != nil) {
-            case .video: video
-            case .avif: avif
-            case .webp: webp
+            switch preference {
+            case .video: keys.video
+            case .avif: keys.avif
+            case .webp: keys.webp
             case .original: nil
             }
-        guard let key else { return fresh(original) }
+        guard let key else {
+            guard let original = fresh(keys.original) else { return nil }
+            return responder.isAcceptable(original.rendition, accept) ? original : fresh(keys.gif)
+        }
         guard let found = fresh(key) else { return nil }
-        return responder.isLargerThanSource(found.rendition) ? fresh(original) : found
+        if !responder.staysSource(found.rendition) { return found }
+        guard let original = fresh(keys.original) else { return nil }
+        return responder.isAcceptable(original.rendition, accept) ? original : found
     }
 
     /// The response with a rendition of a source, if it is in memory and fresh.

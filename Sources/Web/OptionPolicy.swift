@@ -7,7 +7,9 @@ package enum OptionPolicy: Sendable, Equatable {
     case presets
 
     /// The names of options that are always allowed: the codec is a part of the format, and the others change no rendition.
-    private static let unbounded: Set<String> = ["preset", "codec", "expires", "on_miss", "on_error", "on_larger", "callback"]
+    private static let unbounded: Set<String> = [
+        "preset", "codec", "expires", "on_miss", "on_error", "on_larger", "callback", "title",
+    ]
 
     /// Checks the options of a request.
     ///

@@ -206,32 +206,6 @@ struct PrewarmController: Sendable {
     }
 }
 
-/// Collects a request body in memory.
-private final class CollectingSink: HTTPBodySink {
-    let limit: Int
-    private let respond: @Sendable ([UInt8]) async -> HTTPResponse
-    private var bytes: [UInt8] = []
-
-    init(limit: Int, respond: @escaping @Sendable ([UInt8]) async -> HTTPResponse) {
-        self.limit = limit
-        self.respond = respond
-    }
-
-    func write(_ bytes: UnsafeRawBufferPointer) {
-        self.bytes.append(contentsOf: bytes)
-    }
-
-    func finish() -> HTTPReply {
-        let (body, respond) = (bytes, respond)
-        bytes = []
-        return .later { await respond(body) }
-    }
-
-    func abort() {
-        bytes = []
-    }
-}
-
 extension Problem {
     fileprivate init(_ refusal: PrewarmQueue.Refusal) {
         switch refusal {

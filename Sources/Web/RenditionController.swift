@@ -45,18 +45,14 @@ struct RenditionController: Sendable {
     /// Answers a request for a rendition.
     ///
     /// - Parameters:
-    ///   - named: The rendition that the target names; negotiation may select another one.
+    ///   - rendition: The rendition that the target names.
     ///   - client: The properties of the request's client.
     func answer(
-        _ target: ParsedTarget, _ named: Rendition, of source: SourceURL, _ client: ClientContext,
+        _ target: ParsedTarget, _ rendition: Rendition, of source: SourceURL, _ client: ClientContext,
         _ request: borrowing HTTPRequest
     ) -> HTTPReply {
-        let rendition = target.negotiation?.rendition(for: AcceptField(request)) ?? named
-        // If the rendition is larger than the GIF, the GIF is the negotiated response.
-        let alternative = rendition.format == .original ? nil : target.negotiation?.original
-        let renditionRequest = RenditionRequest(
-            rendition, of: source, urgency: client.urgency, client: client.network, allowance: client.allowance,
-            alternative: alternative, isOnlyFromStore: client.wantsStoredOnly)
+        if let negotiation = target.negotiation { return answer(target, negotiation, of: source, client, request) }
+        let renditionRequest = self.request(rendition, of: source, client)
         let terms = target.terms
         let url = target.withoutCallback(request.target, keys: keys)
         if rendition.format == .json {
@@ -66,43 +62,155 @@ struct RenditionController: Sendable {
                 return await factsResponse(renditionRequest, addresses, terms)
             }
         }
-        let unlessLarger = alternative != nil || target.refusesLarger
         let h264 = target.refusesLarger ? rendition.comparedWith.map { AliasKey(source, $0) } : nil
-        let hit = hits.renditionResponse(renditionRequest.key, terms, unlessLarger: unlessLarger, h264: h264)
+        let hit = hits.renditionResponse(renditionRequest.key, terms, unlessLarger: target.refusesLarger, h264: h264)
         if let hit { return .now(hit) }
         let queues = target.onMiss == .queue
-        let follows = target.negotiation != nil && target.onMiss == .original
         return .later(in: RequestSpan(of: request, tracer)) {
             if let accepted = await asynchronous.response(to: renditionRequest, client, url: url, terms) { return accepted }
-            if rendition == target.negotiation?.avif, let original = alternative,
-                let response = await responseBeforeSequence(
-                    renditionRequest, original, follows: follows, onError: target.onError, terms)
-            {
-                return response
-            }
             if queues, await queue(renditionRequest) { return problems.failure(.notReady, host: source.host, terms) }
             var request = renditionRequest
-            // The alternative and the source itself come from the same fetch.
+            // The source itself comes from the same fetch.
             request.allowance = client.allowance.countedOnce
-            return await missResponse(
-                request, follows: follows, onError: target.onError, refusesLarger: target.refusesLarger, terms)
+            return await missResponse(request, onError: target.onError, refusesLarger: target.refusesLarger, terms)
         }
+    }
+
+    private func request(_ rendition: Rendition, of source: SourceURL, _ client: ClientContext) -> RenditionRequest {
+        RenditionRequest(
+            rendition, of: source, urgency: client.urgency, client: client.network, allowance: client.allowance,
+            isOnlyFromStore: client.wantsStoredOnly)
+    }
+
+    // MARK: Negotiation
+
+    /// Answers a request for which `Accept` selects the rendition.
+    private func answer(
+        _ target: ParsedTarget, _ negotiation: Negotiation, of source: SourceURL, _ client: ClientContext,
+        _ request: borrowing HTTPRequest
+    ) -> HTTPReply {
+        if let hit = hits.response(to: request) { return .now(hit) }
+        let accept = AcceptField(request)
+        let url = target.withoutCallback(request.target, keys: keys)
+        var client = client
+        // All renditions of the source come from the same fetch.
+        client.allowance = client.allowance.countedOnce
+        let visitor = client
+        return .later(in: RequestSpan(of: request, tracer)) {
+            let selected = await self.selected(negotiation, accept, of: source, visitor)
+            var request = self.request(selected, of: source, visitor)
+            if selected != negotiation.original { request.alternative = negotiation.original }
+            if let accepted = await asynchronous.response(to: request, visitor, url: url, target.terms) { return accepted }
+            let miss = NegotiatedMiss(
+                request: request, negotiation: negotiation, accept: accept, follows: target.onMiss == .original,
+                terms: target.terms)
+            do throws(RenditionError) {
+                if let response = try await responseBeforeSequence(miss) { return response }
+                return try await response(to: miss)
+            } catch {
+                return await errorResponse(error, request, target.onError, target.terms)
+            }
+        }
+    }
+
+    /// A request for which `Accept` selects the rendition, and whose answer is not in memory.
+    private struct NegotiatedMiss {
+        /// For the selected rendition.
+        let request: RenditionRequest
+        let negotiation: Negotiation
+        let accept: AcceptField
+        /// Whether the client gets the source as it arrives, rather than wait for the rendition.
+        let follows: Bool
+        let terms: ResponseTerms
+
+        /// The request for the source.
+        var original: RenditionRequest { request.with(negotiation.original) }
+    }
+
+    /// The rendition that `Accept` selects. A source that is known to be transparent cannot be a video. Where that is not known although
+    /// there is a video, its facts are produced for the next request.
+    private func selected(
+        _ negotiation: Negotiation, _ accept: AcceptField, of source: SourceURL, _ client: ClientContext
+    ) async -> Rendition {
+        let rendition = negotiation.rendition(for: accept)
+        guard rendition == negotiation.video else { return rendition }
+        let facts = request(Rendition(format: .json), of: source, client)
+        if let known = await pipeline.stored(facts).flatMap(FactsFile.known) {
+            return negotiation.rendition(for: accept, isTransparent: known.transparent)
+        }
+        if await pipeline.stored(facts.with(rendition)) != nil { background.add(facts) }
+        return rendition
     }
 
     /// Responds with the source where `Accept` selects an AVIF that is not stored and that the settings leave to the
     /// background. Queues the AVIF if the source was requested often enough.
     ///
-    /// - Returns: Nil if clients wait for AVIFs, or if there is an answer: the sequence is stored, or is known to fail.
-    private func responseBeforeSequence(
-        _ sequence: RenditionRequest, _ original: Rendition, follows: Bool, onError: Mount.OnError, _ terms: ResponseTerms
-    ) async -> HTTPResponse? {
-        guard let av1After, await pipeline.stored(sequence) == nil, !pipeline.isKnownToFail(sequence) else { return nil }
-        let source = sequence.with(original)
-        let response = await missResponse(
-            source, follows: follows, onError: onError, terms.limited(to: RenditionResponder.composedMaxAge))
-        if let uses = await pipeline.stored(source)?.uses, uses >= av1After { background.add(sequence) }
-        return response
+    /// - Returns: Nil if clients wait for AVIFs, if the client does not accept the source, or if there is an answer: the sequence is
+    ///   stored, or is known to fail.
+    private func responseBeforeSequence(_ miss: NegotiatedMiss) async throws(RenditionError) -> HTTPResponse? {
+        guard let av1After, miss.request.rendition == miss.negotiation.avif, await pipeline.stored(miss.request) == nil,
+            !pipeline.isKnownToFail(miss.request),
+            let response = try await sourceResponse(to: miss, follows: miss.follows)
+        else { return nil }
+        if let uses = await pipeline.stored(miss.original)?.uses, uses >= av1After { background.add(miss.request) }
+        return responder.temporary(response, miss.terms)
     }
+
+    /// Responds with the source.
+    ///
+    /// - Returns: Nil if the client does not accept its format.
+    private func sourceResponse(
+        to miss: NegotiatedMiss, follows: Bool
+    ) async throws(RenditionError) -> HTTPResponse? {
+        switch try await (follows ? pipeline.findOrFollow(miss.original) : .rendition(pipeline.find(miss.original))) {
+        case .rendition(let result):
+            guard responder.isAcceptable(result.rendition, miss.accept) else { return nil }
+            return logged(result, miss)
+        case .source(let source): return response(following: source, miss)
+        }
+    }
+
+    /// Responds with a source that is arriving; nil if the client does not accept its format.
+    private func response(following source: FollowedSource, _ miss: NegotiatedMiss) -> HTTPResponse? {
+        guard miss.accept.accepts(source.format) else { return nil }
+        log.followed(miss.request.rendition, host: miss.request.source.host)
+        return responder.originalResponse(source, of: miss.request.source.canonical, miss.terms)
+    }
+
+    private func logged(_ result: RenditionResult, _ miss: NegotiatedMiss) -> HTTPResponse {
+        log.answered(miss.request.rendition, host: miss.request.source.host, result)
+        return responder.response(result, .source, miss.terms)
+    }
+
+    /// Responds with the selected rendition, with the source if that stays or until there is the rendition, or else with a GIF. A
+    /// client that accepts no format that the server has gets one of these regardless.
+    private func response(to miss: NegotiatedMiss) async throws(RenditionError) -> HTTPResponse {
+        if miss.request.rendition == miss.negotiation.original {
+            if let response = try await sourceResponse(to: miss, follows: miss.follows) { return response }
+            return logged(try await pipeline.find(miss.request.with(miss.negotiation.gif)), miss)
+        }
+        var found: RenditionResult?
+        if miss.follows {
+            switch try await pipeline.findOrFollow(miss.request) {
+            case .rendition(let result): found = result
+            case .source(let source): if let response = response(following: source, miss) { return response }
+            }
+        }
+        // The source in place of a rendition that is known to fail.
+        if let result = found, result.rendition.isOriginal {
+            if responder.isAcceptable(result.rendition, miss.accept) { return logged(result, miss) }
+            found = nil
+        }
+        let result = if let found { found } else { try await pipeline.find(miss.request) }
+        guard responder.staysSource(result.rendition) else { return logged(result, miss) }
+        var original = try await pipeline.find(miss.original)
+        guard responder.isAcceptable(original.rendition, miss.accept) else { return logged(result, miss) }
+        // If the source was a hit, it was stored by the flight of the rendition.
+        if original.provenance == .hit { (original.provenance, original.times) = (result.provenance, result.times) }
+        return logged(original, miss)
+    }
+
+    // MARK: Misses
 
     /// Queues a rendition that is not stored.
     ///
@@ -117,31 +225,16 @@ struct RenditionController: Sendable {
         return true
     }
 
-    /// Responds with the rendition, which the pipeline finds in the cache or produces, or with its alternative if that is smaller.
+    /// Responds with the rendition, which the pipeline finds in the cache or produces.
     ///
     /// - Parameters:
-    ///   - follows: Whether the client gets the GIF as it arrives, rather than wait for the rendition.
     ///   - onError: The answer if the rendition cannot be produced.
     ///   - refusesLarger: Whether the response is a problem if the rendition is larger than the source.
-    ///   - larger: The rendition that was larger than the GIF, if this is the alternative.
     private func missResponse(
-        _ request: RenditionRequest, follows: Bool, onError: Mount.OnError, refusesLarger: Bool = false,
-        insteadOf larger: RenditionResult? = nil, _ terms: ResponseTerms
+        _ request: RenditionRequest, onError: Mount.OnError, refusesLarger: Bool, _ terms: ResponseTerms
     ) async -> HTTPResponse {
         do throws(RenditionError) {
-            var result: RenditionResult
-            switch try await (follows ? pipeline.findOrFollow(request) : .rendition(pipeline.find(request))) {
-            case .rendition(let found): result = found
-            case .source(let source):
-                log.followed(request.rendition, host: request.source.host)
-                return responder.originalResponse(source, terms)
-            }
-            if let alternative = request.alternative, responder.isLargerThanSource(result.rendition) {
-                let request = request.with(alternative)
-                return await missResponse(request, follows: follows, onError: onError, insteadOf: result, terms)
-            }
-            // If the alternative was a hit, it was stored by the flight of the larger rendition.
-            if let larger, result.provenance == .hit { (result.provenance, result.times) = (larger.provenance, larger.times) }
+            let result = try await pipeline.find(request)
             log.answered(request.rendition, host: request.source.host, result)
             if refusesLarger, await isRefused(result.rendition, request) {
                 return problems.failure(.notSmaller, host: request.source.host, terms)

@@ -4,6 +4,26 @@ internal import Glibc
 internal import Renditions
 internal import Synchronization
 
+/// The keys of the renditions of a source from which `Accept` selects.
+struct NegotiatedKeys: Sendable {
+    let video: AliasKey
+    let avif: AliasKey?
+    let webp: AliasKey?
+    let gif: AliasKey
+    let original: AliasKey
+    /// The facts of the source.
+    let facts: AliasKey
+
+    init(_ negotiation: Negotiation, of source: SourceURL) {
+        video = AliasKey(source, negotiation.video)
+        avif = negotiation.avif.map { AliasKey(source, $0) }
+        webp = negotiation.webp.map { AliasKey(source, $0) }
+        gif = AliasKey(source, negotiation.gif)
+        original = AliasKey(source, negotiation.original)
+        facts = AliasKey(source, Rendition(format: .json))
+    }
+}
+
 /// The meanings of recent targets, so that a hit neither parses a target nor hashes a URL.
 ///
 /// A direct-mapped table: a newer target replaces an older one in the same slot. Entries never expire, because the meaning of
@@ -16,8 +36,8 @@ final class RouteMemo: Sendable {
         let expires: Int64?
         /// The key of a rendition that is sent unchanged from the store; nil for other routes.
         let alias: AliasKey?
-        /// The keys of the other renditions from which `Accept` selects; nil without negotiation.
-        let negotiated: (avif: AliasKey?, webp: AliasKey?, original: AliasKey)?
+        /// The keys of the renditions from which `Accept` selects; nil without negotiation.
+        let negotiated: NegotiatedKeys?
         /// The object that the target names; nil for other routes.
         let object: (id: ObjectID, fileExtension: String)?
         /// Whether the rendition is refused if it is larger than its source.
@@ -38,12 +58,7 @@ final class RouteMemo: Sendable {
             if case .rendition(let rendition, let url) = parsed.route, rendition.format.isSentAsStored {
                 alias = AliasKey(url, rendition)
                 h264 = parsed.refusesLarger ? rendition.comparedWith.map { AliasKey(url, $0) } : nil
-                negotiated = parsed.negotiation.map { negotiation in
-                    (
-                        negotiation.avif.map { AliasKey(url, $0) }, negotiation.webp.map { AliasKey(url, $0) },
-                        AliasKey(url, negotiation.original)
-                    )
-                }
+                negotiated = parsed.negotiation.map { NegotiatedKeys($0, of: url) }
             } else {
                 alias = nil
                 h264 = nil

@@ -28,6 +28,7 @@ package final class WebHandler: HTTPHandler {
         let statuses: StatusRegistry
         let sharedStatuses: (any SharedStatusBook)?
         let webhooks: Webhooks
+        let factsLists: FactsLists
         let tracer: OTLPTracer
         let clock: TimeSource
         let threads: WorkThreads
@@ -43,8 +44,9 @@ package final class WebHandler: HTTPHandler {
             cache: Cache, state: RenditionState, purges: Purges, prewarm: PrewarmQueue,
             sharedPrewarm: SharedPrewarmRunner?, background: BackgroundRenditions, registry: PrometheusRegistry,
             meter: WorkMeter, limits: ClientLimits, hooks: PurgeHooks, uploads: UploadAdmission, statuses: StatusRegistry,
-            sharedStatuses: (any SharedStatusBook)?, webhooks: Webhooks, tracer: OTLPTracer, clock: TimeSource,
-            threads: WorkThreads, metricsThreads: WorkThreads, sharing: @escaping @Sendable () async -> SharingStatus
+            sharedStatuses: (any SharedStatusBook)?, webhooks: Webhooks, factsLists: FactsLists, tracer: OTLPTracer,
+            clock: TimeSource, threads: WorkThreads, metricsThreads: WorkThreads,
+            sharing: @escaping @Sendable () async -> SharingStatus
         ) {
             self.cache = cache
             self.state = state
@@ -60,6 +62,7 @@ package final class WebHandler: HTTPHandler {
             self.statuses = statuses
             self.sharedStatuses = sharedStatuses
             self.webhooks = webhooks
+            self.factsLists = factsLists
             self.tracer = tracer
             self.clock = clock
             self.threads = threads
@@ -83,6 +86,7 @@ package final class WebHandler: HTTPHandler {
     private let renditions: RenditionController
     private let uploads: UploadController
     private let site: SiteController
+    private let facts: FactsController
     private let pages: PageController
     private let admin: AdminController
     private let metrics: MetricsController
@@ -113,6 +117,9 @@ package final class WebHandler: HTTPHandler {
             pipeline: pipeline, renditions: renditions, asynchronous: asynchronous, access: access, parser: parser,
             admission: dependencies.uploads, meter: dependencies.meter, maxBytes: policy.maxUploadBytes,
             tracer: dependencies.tracer)
+        facts = FactsController(
+            pipeline: pipeline, cache: dependencies.cache, background: dependencies.background,
+            lists: dependencies.factsLists, parser: parser, access: access, keys: policy.signingKeys)
         site = SiteController(policy, pipeline.defaults, crossOrigin: crossOrigin)
         pages = PageController(
             policy, pipeline: pipeline, background: dependencies.background, responder: responder, problems: problems,
@@ -162,7 +169,7 @@ package final class WebHandler: HTTPHandler {
             try access.checkBytes(request.clientAddress.map(ClientNetwork.init))
         } catch {
             switch try? parse(request).route {
-            case .rendition, .upload, .object, .oembed: return problems.response(error, ProblemForm(request, parser))
+            case .rendition, .upload, .object, .oembed, .facts: return problems.response(error, ProblemForm(request, parser))
             default: return nil
             }
         }
@@ -236,6 +243,8 @@ package final class WebHandler: HTTPHandler {
             return renditions.object(id, fileExtension, ClientContext(request, access), request)
         case .upload(let rendition):
             return .receive(try uploads.sink(target, rendition, ClientContext(request, access), request))
+        case .facts(let query):
+            return .receive(try facts.sink(query, ClientContext(request, access), request))
         case .home:
             return .now(try site.home())
         case .openAPI:

@@ -41,6 +41,8 @@ package struct WebPolicy: Sendable {
     package var allowOrigin: String?
     /// The address at which clients reach the server, without a trailing slash; nil uses that of the request.
     package var publicURL: String?
+    /// What link previews of player pages say about the service.
+    package var preview = LinkPreview()
     /// Whether `/` serves the home page.
     package var hasHomePage = false
     /// Renditions in AV1 that are not requested by name, the videos of player pages and the image sequences of negotiation, are
@@ -63,6 +65,22 @@ package struct WebPolicy: Sendable {
         loopName = fetch.loopName
         maxUploadBytes = fetch.maxBytes
         staleFor = cache.staleFor
+    }
+}
+
+/// What link previews of player pages say about the service.
+package struct LinkPreview: Sendable, Equatable {
+    /// The name of the site; nil for none.
+    package var siteName: String?
+    /// The text below a title; nil for none.
+    package var description: String?
+    /// The account on X, such as `@example`; nil for none.
+    package var twitterSite: String?
+
+    package init(siteName: String? = nil, description: String? = nil, twitterSite: String? = nil) {
+        self.siteName = siteName
+        self.description = description
+        self.twitterSite = twitterSite
     }
 }
 

@@ -94,7 +94,7 @@ import Testing
     /// The signature of an upload with these options, wherever they stand.
     private func signature(_ options: [(String, String)]) throws -> String {
         let items = options.map { QueryItem(name: $0.0, value: $0.1) }
-        let text = try #require(SignedText(format: .mp4, options: items, source: ""))
+        let text = try #require(SignedText("mp4", options: items, source: ""))
         return try #require(SigningKeys([Self.key]).signature(of: text.text))
     }
 

@@ -100,7 +100,7 @@ extension OperationsTests {
             "limits.duration": ["10ms"], "mounts.*.origin": ["https://b.example/"], "mounts.*.allow": ["b/"],
             "mounts.*.fresh_for": ["1h"], "mounts.*.max_age": ["1h"], "mounts.*.query": ["forward"],
             "mounts.*.require_signature": ["false"], "mounts.*.s3.endpoint": ["https://s3.example"],
-            "mounts.*.s3.path_style": ["true"],
+            "mounts.*.s3.path_style": ["true"], "mounts.*.on_miss": ["wait"],
             "mounts.*.s3.region": ["eu-west-1"], "mounts.*.headers": ["X-Key: 1"],
             "presets.*": ["width=20"], "admin.token": ["secret"],
             "async.max_statuses": ["0"], "webhooks.allow": ["hooks.example"], "webhooks.key": ["secret"],

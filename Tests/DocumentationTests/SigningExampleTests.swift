@@ -66,4 +66,15 @@ import Testing
         }
         #expect(try Document("docs/access.md").text.contains(expected))
     }
+
+    /// A server verifies the same text in `FactsListTests`.
+    @Test func theExampleOfAListPrintsWhatTheDocumentSays() throws {
+        let document = try Document("docs/access.md")
+        let example = try #require(document.codeBlocks.first { $0.section == "Lists of facts" && $0.language == "python" })
+        let file = FileManager.default.temporaryDirectory.appendingPathComponent("gifreel-example-\(UUID().uuidString)")
+        try Data(example.text.utf8).write(to: file)
+        defer { try? FileManager.default.removeItem(at: file) }
+        let printed = try output(of: try #require(find("python3")), [file.path])
+        #expect(printed.hasPrefix("/facts?expires=2000000000&sig=") && document.text.contains(printed))
+    }
 }

@@ -52,7 +52,47 @@ package struct FactsDocument: Codable, Equatable, Sendable {
         }
     }
 
+    /// What a page does with the image of the source; see ``PageRule``.
+    package struct Page: Codable, Equatable, Sendable {
+        /// An encoding of the video.
+        package struct Video: Codable, Equatable, Sendable {
+            package var src: String
+            /// The media type, with the parameter `codecs` if it is known.
+            package var type: String
+
+            package init(src: String, type: String) {
+                self.src = src
+                self.type = type
+            }
+        }
+
+        package var use: PageRule.Use
+        /// Why an image stays.
+        package var reason: PageRule.Reason?
+        /// The address that negotiates, unless the image stays.
+        package var src: String?
+        /// The address of a still picture, if the source moves.
+        package var still: String?
+        /// The encodings of a video, the preferred one first.
+        package var video: [Video]?
+
+        private enum CodingKeys: String, CodingKey {
+            case use = "as"
+            case reason
+            case src
+            case still
+            case video
+        }
+
+        package init(use: PageRule.Use, reason: PageRule.Reason? = nil) {
+            self.use = use
+            self.reason = reason
+        }
+    }
+
     package var source: Source
+    /// Nil in the stored document, for an upload, and in documents of an older server.
+    package var page: Page?
     /// Nil in facts that an older version stored.
     package var placeholder: FactsPlaceholder?
     /// The renditions of ``Renditions/Rendition/listed``, by their canonical texts: `mp4`, `mp4,codec=av1`, …

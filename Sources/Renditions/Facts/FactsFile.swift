@@ -36,6 +36,11 @@ package enum FactsFile {
     /// Whether ``read(_:)`` needs no file any more.
     static func isKnown(_ rendition: CachedRendition) -> Bool { rendition.attachment is Parsed }
 
+    /// The facts of a stored document that was read before; nil if it was not.
+    package static func known(_ rendition: CachedRendition) -> SourceFacts? {
+        (rendition.attachment as? Parsed)?.document.source.facts
+    }
+
     /// Returns the stored document; nil if it cannot be read. Blocks unless it is known.
     package static func read(_ rendition: CachedRendition) -> FactsDocument? {
         if let known = rendition.attachment as? Parsed { return known.document }

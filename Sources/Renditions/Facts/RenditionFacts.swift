@@ -19,11 +19,19 @@ package struct RenditionFacts: Codable, Equatable {
     /// The parameter `codecs` of the file's media type (RFC 6381). Nil for a format without it, and in facts that an older version
     /// stored.
     package var codecs: String?
+    /// Whether a shown frame of the source has transparent pixels. Nil for formats whose conversion does not find out, and in facts that
+    /// an older version stored.
+    package var transparent: Bool?
+    /// The format of the source: a name of ``SourceFormat``. Nil in facts that an older version stored.
+    package var sourceType: String?
     /// True if the source breaks off before or within a frame; nil if it does not.
     private var breaksOff: Bool?
 
-    init(_ result: TranscodeResult, codecs: String?, sourceBytes: Int) {
+    /// - Parameter format: The format of the rendition.
+    init(_ result: TranscodeResult, of format: Rendition.Format, codecs: String?, sourceBytes: Int) {
         self.codecs = codecs
+        transparent = format == .json ? result.isTransparent : nil
+        sourceType = result.sourceFormat.name
         width = result.width
         height = result.height
         sourceWidth = result.sourceWidth
@@ -39,6 +47,17 @@ package struct RenditionFacts: Codable, Equatable {
     /// Whether the source breaks off before or within a frame, so that later frames may be missing.
     package var isOfIncompleteSource: Bool { breaksOff ?? false }
 
+    /// Whether negotiation sends the source in place of the rendition. A picture of another size is not what the source shows.
+    ///
+    /// - Parameter length: That of the rendition in bytes.
+    package func staysSource(length: Int64) -> Bool {
+        if !PageRule.isWorthwhile(length, insteadOf: Int64(sourceBytes)) { return true }
+        // The sides of a video are even.
+        let isResized = abs(width - sourceWidth) > 1 || abs(height - sourceHeight) > 1
+        return !isResized
+            && PageRule.reason(width: sourceWidth, height: sourceHeight, frames: frames, bytes: sourceBytes) != nil
+    }
+
     /// Decodes the stored form; nil if it is damaged or a number is outside its range.
     package init?(stored bytes: [UInt8]) {
         guard let facts = try? JSONDecoder().decode(RenditionFacts.self, from: Data(bytes)), facts.isInRange else { return nil }
@@ -50,6 +69,7 @@ package struct RenditionFacts: Codable, Equatable {
             && FactRange.bytes.contains(sourceBytes) && FactRange.frames.contains(frames)
             && FactRange.duration.contains(duration) && FactRange.timescale.contains(timescale)
             && loopCount.map(FactRange.loopCount.contains) ?? true && codecs.map(Self.isCodecs) ?? true
+            && sourceType.map { name in SourceFormat.allCases.contains { $0.name == name } } ?? true
     }
 
     /// Whether a text consists of names and numbers, as those of RFC 6381 section 3.3 do.

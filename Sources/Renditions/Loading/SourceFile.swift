@@ -97,11 +97,8 @@ package enum OriginalFile {
     /// Bytes that tell all formats apart, unless a long box precedes that with the brands of a clip.
     private static let headLength = 512
 
-    /// The media type, by the first bytes.
-    package static func mediaType(_ file: SharedDescriptor) -> String { format(file).mediaType }
-
     /// The format, by the first bytes; GIF if they have none.
-    static func format(_ file: SharedDescriptor) -> SourceFormat {
+    package static func format(_ file: SharedDescriptor) -> SourceFormat {
         let format = withUnsafeTemporaryAllocation(byteCount: headLength, alignment: 8) { head in
             let count = (try? file.read(into: head, at: 0)) ?? 0
             return SourceFormat(of: UnsafeRawBufferPointer(rebasing: head[..<count]))

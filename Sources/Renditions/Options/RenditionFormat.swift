@@ -57,6 +57,15 @@ extension Rendition {
             return byName[String(name)].flatMap { $0 == .original ? nil : $0 }
         }
 
+        /// The extensions of its files, the usual one first.
+        package var fileExtensions: [String] {
+            switch self {
+            case .awebp: ["webp"]
+            case .jpg: ["jpg", "jpeg"]
+            default: [rawValue]
+            }
+        }
+
         /// The media type.
         package var contentType: String {
             switch self {

@@ -1,4 +1,5 @@
 package import Fetch
+package import Media
 internal import SystemIO
 
 /// The answer to a request that does not wait for its rendition.
@@ -14,7 +15,7 @@ package struct FollowedSource: Sendable {
     package let arriving: ArrivingSource
     /// The size in bytes; nil if the origin did not declare it.
     package let length: Int?
-    package let mediaType: String
+    package let format: SourceFormat
     /// Whether caches may store a response with it, to be validated before each use. False if the origin forbids it.
     package let isStorable: Bool
     /// The memory for the piece that is being sent.
@@ -26,7 +27,7 @@ package struct FollowedSource: Sendable {
         self.buffer = buffer
         self.arriving = arriving
         length = start.length
-        mediaType = OriginalFile.mediaType(start.file)
+        format = OriginalFile.format(start.file)
         isStorable = rules.permission(for: url, start.cacheDirectives).isAllowed
     }
 

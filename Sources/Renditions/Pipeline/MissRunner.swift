@@ -105,8 +105,12 @@ struct MissRunner: Sendable {
                 flight.dependOnCallers()
                 if Task.isCancelled { throw .cancelled }
             }
+            async let facts: Void = noteFacts(request, of: loaded)
             let result = try await produceRememberingFailure(request, of: loaded, flight)
-            if let alternative = request.alternative, Int(result.rendition.length) > loaded.source.count {
+            await facts
+            if let alternative = request.alternative,
+                RenditionFacts(stored: result.rendition.facts)?.staysSource(length: result.rendition.length) ?? false
+            {
                 // If it cannot be stored now, the request for it tries again.
                 let production = Production(
                     alternative, of: loaded, isIncomplete: result.rendition.isOfIncompleteSource)
@@ -114,6 +118,16 @@ struct MissRunner: Sendable {
             }
             return result
         }
+    }
+
+    /// Produces the facts of a source whose rendition may be replaced by an alternative: they decide about that. While the caller holds
+    /// the source, this needs no fetch.
+    private func noteFacts(_ request: RenditionRequest, of loaded: LoadedSource) async {
+        guard request.alternative != nil, loaded.storage.isAllowed else { return }
+        let facts = request.with(Rendition(format: .json))
+        _ = try? await state.flights.value(
+            for: FlightKey(facts), urgency: facts.urgency, client: facts.client, outlivesCallers: true
+        ) { flight async throws(RenditionError) in try await run(facts, flight) }
     }
 
     private func fetch(

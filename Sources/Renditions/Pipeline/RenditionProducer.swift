@@ -30,7 +30,8 @@ struct RenditionProducer: Sendable {
         let outcome = try await publish(
             conversion.file, finished,
             facts: RenditionFacts(
-                conversion.report.result, codecs: conversion.report.codecs, sourceBytes: production.source.count))
+                conversion.report.result, of: finished.rendition.format, codecs: conversion.report.codecs,
+                sourceBytes: production.source.count))
         log.produced(finished, conversion.report, outcome)
         return finished.result(outcome)
     }

@@ -51,6 +51,20 @@ package struct AccessControl: Sendable {
     func authorize(_ target: inout ParsedTarget) throws(Problem) {
         guard let credentials = target.credentials else { return }
         target.key = try signatures.verify(credentials, of: target.source, mount: target.mount)
+        try checkRights(of: target, credentials)
+    }
+
+    /// Does the same for a target of a list whose signature a key has verified as a whole.
+    ///
+    /// - Parameter key: Nil for a list without a signature.
+    func authorize(_ target: inout ParsedTarget, inListSignedBy key: SigningKey?) throws(Problem) {
+        guard let credentials = target.credentials else { return }
+        if key == nil { try signatures.verify(credentials, of: target.source, mount: target.mount) }
+        target.key = key
+        try checkRights(of: target, credentials)
+    }
+
+    private func checkRights(of target: ParsedTarget, _ credentials: Credentials) throws(Problem) {
         try options.check(
             credentials.options.map { ($0.name, $0.value) }, isSigned: target.key != nil, presets: presets)
         if let key = target.key, let name = key.name {

@@ -51,17 +51,39 @@ package struct RenditionAddresses: Sendable {
     }
 
     /// The target of a rendition.
-    package func target(_ rendition: Rendition) -> String {
+    ///
+    /// - Parameter isNamed: Whether the path ends with a file name, for programs that judge an address by its end. A path below a mount
+    ///   always does.
+    package func target(_ rendition: Rendition, isNamed: Bool = false) -> String {
+        target(rendition.format.rawValue, options(of: rendition), fileName: isNamed ? fileName(rendition.format) : nil)
+    }
+
+    private func options(of rendition: Rendition) -> [QueryItem] {
         var options = defaults.options(of: rendition, preset: preset).map { QueryItem(name: $0.name, value: $0.value) }
         if hasAutomaticWidth, RenditionOption.width.applies(to: rendition.format) {
             options = options.filter { $0.name != RenditionOption.width.rawValue }
             options.append(QueryItem(name: RenditionOption.width.rawValue, value: OptionReader.automatic))
             options.sort { $0.name < $1.name }
         }
-        // No option in canonical form contains a character that cannot be signed, so the signer returns no nil.
-        guard let mounted else { return signer.target(rendition.format, options, of: source, expires: expires) ?? "/" }
-        let signed = signer.signed(rendition.format, options, of: source, expires: expires) ?? options
-        return mounted.target(rendition.format.rawValue, signed)
+        return options
+    }
+
+    private func fileName(_ format: Rendition.Format) -> String {
+        FileName(of: source.canonical, format.fileExtensions).text
+    }
+
+    /// The target whose rendition `Accept` selects.
+    package var automatic: String { target(Route.auto, []) }
+
+    /// The target whose rendition `Accept` selects, with the options of a page that videos have.
+    func automatic(of page: Rendition) -> String { target(Route.auto, options(of: page.inFormat(.mp4))) }
+
+    /// No option in canonical form contains a character that cannot be signed, so the signer returns no nil.
+    private func target(_ name: String, _ options: [QueryItem], fileName: String? = nil) -> String {
+        guard let mounted else {
+            return signer.target(name, options, of: source, expires: expires, fileName: fileName) ?? "/"
+        }
+        return mounted.target(name, signer.signed(name, options, of: source, expires: expires) ?? options)
     }
 
     /// Whether the targets are below a mount.

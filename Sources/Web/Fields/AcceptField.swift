@@ -1,4 +1,5 @@
 internal import HTTP
+internal import Media
 
 /// The media ranges of a request's `Accept` fields (RFC 9110 section 12.5.1) that decide about a response.
 ///
@@ -6,8 +7,8 @@ internal import HTTP
 struct AcceptField {
     /// A media range on which some response depends.
     private enum MediaRange: Int {
-        case mp4, anyVideo, avif, webp, gif, anyImage, any, html, anyText, plain, events, problem, json, anyApplication,
-            openMetrics
+        case mp4, webm, quickTime, anyVideo, avif, webp, gif, png, apng, anyImage, any, html, anyText, plain, events,
+            problem, json, anyApplication, openMetrics
 
         init?(_ name: UnsafeRawBufferPointer) {
             func named(_ ranges: (MediaRange, StaticString)...) -> MediaRange? {
@@ -19,9 +20,13 @@ struct AcceptField {
                 case 3: named((.any, "*/*"))
                 case 6: named((.anyText, "text/*"))
                 case 7: named((.anyImage, "image/*"), (.anyVideo, "video/*"))
-                case 9: named((.mp4, "video/mp4"), (.gif, "image/gif"), (.html, "text/html"))
-                case 10: named((.avif, "image/avif"), (.webp, "image/webp"), (.plain, "text/plain"))
+                case 9: named((.mp4, "video/mp4"), (.gif, "image/gif"), (.png, "image/png"), (.html, "text/html"))
+                case 10:
+                    named(
+                        (.avif, "image/avif"), (.webp, "image/webp"), (.apng, "image/apng"), (.webm, "video/webm"),
+                        (.plain, "text/plain"))
                 case 13: named((.anyApplication, "application/*"))
+                case 15: named((.quickTime, "video/quicktime"))
                 case 16: named((.json, "application/json"))
                 case 17: named((.events, "text/event-stream"))
                 case 24: named((.problem, "application/problem+json"))
@@ -34,7 +39,11 @@ struct AcceptField {
     }
 
     /// By range, its weight in thousandths; -1 if the field does not have it.
-    private var weights = InlineArray<15, Int16>(repeating: -1)
+    private var weights = InlineArray<19, Int16>(repeating: -1)
+    /// Whether the field names a type of images, as those of requests for `<img>` do.
+    private var namesImages = false
+    /// Whether the field has no elements, so that it accepts everything.
+    private var isEmpty = true
 
     init(_ request: borrowing HTTPRequest) {
         request.forEachValue(of: "Accept") { add($0) }
@@ -47,10 +56,16 @@ struct AcceptField {
     mutating func add(_ value: UnsafeRawBufferPointer) {
         for bytes in FieldList(value) {
             let element = FieldElement(bytes)
-            guard let range = MediaRange(element.value) else { continue }
+            isEmpty = false
             let weight = element.parameter("q").map(Self.weight) ?? 1000
+            if weight > 0, !namesImages, Self.isImage(element.value) { namesImages = true }
+            guard let range = MediaRange(element.value) else { continue }
             weights[range.rawValue] = max(weights[range.rawValue], weight)
         }
+    }
+
+    private static func isImage(_ name: UnsafeRawBufferPointer) -> Bool {
+        name.count > 6 && name.slice(0..<6).equalsIgnoringCase("image/")
     }
 
     /// What a mount that negotiates sends to a client.
@@ -72,18 +87,41 @@ struct AcceptField {
     /// - Parameters:
     ///   - offersAVIF: Whether there is an AVIF to send.
     ///   - offersWebP: Whether there is an animated WebP to send.
-    func preference(offersAVIF: Bool, offersWebP: Bool) -> Preference {
+    ///   - offersVideo: Whether there is a video to send. One has no transparency.
+    func preference(offersAVIF: Bool, offersWebP: Bool, offersVideo: Bool = true) -> Preference {
         let original = weight(.gif) ?? weight(.anyImage) ?? weight(.any) ?? 0
         let avif = offersAVIF ? weight(.avif) ?? 0 : 0
         let webp = offersWebP ? weight(.webp) ?? 0 : 0
         let sequence = max(avif, webp)
         let isSequenceAcceptable = sequence > 0 && sequence >= original
-        if let video = weight(.mp4) ?? weight(.anyVideo), video > 0, video >= original {
+        if offersVideo, let video = weight(.mp4) ?? weight(.anyVideo), video > 0, video >= original {
             let isWeighed = weight(.mp4) != nil
             if !isWeighed || !isSequenceAcceptable || video >= sequence { return .video }
         }
         guard isSequenceAcceptable else { return .original }
         return avif == sequence ? .avif : .webp
+    }
+
+    /// Whether the source itself may be the response.
+    ///
+    /// Every client that shows images shows GIFs and PNGs, so these have to be refused by a weight of zero; caches reduce `Accept` to
+    /// the one format that they select. `<img>` shows MP4 at most, although browsers send `*/*` and WebKit `video/*` for it: other
+    /// videos have to be named, unless the client names no images.
+    func accepts(_ source: SourceFormat) -> Bool {
+        let (exact, family): (Int16?, MediaRange) =
+            switch source {
+            case .gif: (weight(.gif), .anyImage)
+            case .apng: ([weight(.png), weight(.apng)].compactMap(\.self).max(), .anyImage)
+            case .webp: (weight(.webp), .anyImage)
+            case .avif: (weight(.avif), .anyImage)
+            case .mp4: (weight(.mp4), .anyVideo)
+            case .mov: (weight(.quickTime), .anyVideo)
+            case .webm: (weight(.webm), .anyVideo)
+            }
+        if let exact { return exact > 0 }
+        if source.isVideo, namesImages { return source == .mp4 && weight(.anyVideo) ?? 0 > 0 }
+        if let weight = weight(family) ?? weight(.any) { return weight > 0 }
+        return isEmpty || source == .gif || source == .apng
     }
 
     /// Whether the field names a stream of events. Wildcards do not name it: programs send them.

@@ -39,7 +39,10 @@ extension PurgeNotice {
         // An object in S3 or a file has addresses below mounts only.
         if source.isOfMount, path.isEmpty { return [] }
         let pages = [Rendition(format: .json), Rendition(format: .html)]
-        return (Rendition.listed + pages).map(addresses.target) + path
+        let renditions = Rendition.listed + pages
+        // Player pages name the addresses with file names.
+        let named = addresses.isMounted ? [] : renditions.map { addresses.target($0, isNamed: true) }
+        return renditions.map { addresses.target($0) } + named + [addresses.automatic] + path
     }
 
     private init(_ scope: Scope, _ targets: [String], _ publicURL: String?, _ tags: [String]) {

@@ -56,7 +56,7 @@ package struct APIOperation: Sendable {
 
     /// Every operation of a service with the presets.
     package static func table(_ presets: RenditionPresets) -> [APIOperation] {
-        renditions(presets) + mounts + objects + statusRoutes + pages + operators + service
+        renditions(presets) + automatic(presets) + facts + mounts + objects + statusRoutes + pages + operators + service
     }
 
     private static let sourceProblems =
@@ -100,12 +100,52 @@ package struct APIOperation: Sendable {
                     APIOperation(
                         method: "post", path: "/\(name)", id: "post_\(name)",
                         summary: "The rendition \(name) of the animation in the body.",
-                        parameters: APIParameters.options(of: format, presets, isUploaded: true) + [prefer],
+                        parameters: APIParameters.options(of: format, presets, hasChoices: false) + [prefer],
                         body: APISchemas.upload, answers: uploadAnswers(format), problems: uploadProblems))
             }
             return all
         }
     }
+
+    /// The routes whose rendition `Accept` selects.
+    private static func automatic(_ presets: RenditionPresets) -> [APIOperation] {
+        let options = APIParameters.options(of: .mp4, presets, hasChoices: false) + [prefer]
+        let answers = [
+            Answer(
+                200, "The rendition that Accept selects, or the source.", APISchemas.anyRendition,
+                fields: ["ETag", "Cache-Control", "Cache-Status", "Vary"]),
+            accepted, Answer(206, "A part of it.", APISchemas.anyRendition, fields: ["Content-Range", "Vary"]),
+            Answer(304, "The client has it already."),
+        ]
+        let source = Parameter.path("source", APISchemas.url, "The URL of the source, percent-encoded as one segment.")
+        return [
+            APIOperation(
+                method: "get", path: "/\(Route.auto)", id: "get_auto",
+                summary: "The AVIF, WebP or MP4 of a source, by Accept, or the source itself.",
+                parameters: [.query("url", APISchemas.url, "The URL of the source.", isRequired: true)] + options,
+                answers: answers, problems: sourceProblems),
+            APIOperation(
+                method: "get", path: "/\(Route.auto)/{source}", id: "get_auto_of",
+                summary: "The same, with the source in the path.", parameters: [source] + options, answers: answers,
+                problems: sourceProblems),
+        ]
+    }
+
+    private static let facts = [
+        APIOperation(
+            method: "post", path: "/\(Route.facts)", id: "post_facts",
+            summary: "What is stored of the images of a page, and what the page does with them. Fetches nothing.",
+            parameters: [
+                .query("queue", ["type": "string", "enum": ["true", "false"]], "Whether what is not stored is produced.")
+            ] + APIParameters.access,
+            body: [
+                "application/json": [
+                    "type": "array", "items": APISchemas.text, "maxItems": .whole(FactsController.maxSources),
+                ]
+            ],
+            answers: [Answer(200, "The facts.", ["application/json": APISchemas.reference("FactsList")])],
+            problems: ProblemTable.request + ProblemTable.access + ProblemTable.rate + ProblemTable.load)
+    ]
 
     private static func content(_ format: Rendition.Format) -> [String: JSONValue] {
         let type = format.contentType

@@ -4,13 +4,13 @@ internal import Renditions
 enum APIParameters {
     /// The options of a format, with those that concern access, webhooks and answers without a rendition.
     ///
-    /// - Parameter isUploaded: Whether the request has the source in its body.
+    /// - Parameter hasChoices: Whether the request may say what it gets in place of a rendition.
     static func options(
-        of format: Rendition.Format, _ presets: RenditionPresets, isUploaded: Bool = false
+        of format: Rendition.Format, _ presets: RenditionPresets, hasChoices: Bool = true
     ) -> [APIOperation.Parameter] {
         let options = RenditionOption.allCases.filter { $0 != .preset && $0.applies(to: format) }
         return options.map { parameter($0, of: format) } + preset(of: format, presets, hasOptions: !options.isEmpty)
-            + (isUploaded ? [] : choices(of: format)) + [callback] + access
+            + (hasChoices ? choices(of: format) : []) + [callback] + access
     }
 
     private static func parameter(_ option: RenditionOption, of format: Rendition.Format) -> APIOperation.Parameter {
@@ -83,6 +83,8 @@ enum APIParameters {
         }
         return [
             onMiss,
+            .query(
+                OptionReader.title, ["type": "string", "maxLength": 500], "The text that describes the animation."),
             .query("on_error", schema(.words(Mount.OnError.allCases.map(\.rawValue))), "The answer if there can be no video."),
         ]
     }
@@ -91,7 +93,7 @@ enum APIParameters {
         "callback", ["type": "string", "format": "uri"],
         "The URL that gets the final status; only with Prefer: respond-async, and if webhooks.allow permits it.")
 
-    private static let access: [APIOperation.Parameter] = [
+    static let access: [APIOperation.Parameter] = [
         .query(
             "expires", ["type": "integer", "minimum": 0, "maximum": 999_999_999_999_999],
             "When the signature expires, in Unix seconds."),

@@ -53,7 +53,8 @@ package enum APISchemas {
     /// All schemas with names.
     package static var named: [String: JSONValue] {
         [
-            "Facts": facts, "FactsRendition": factsRendition, "OEmbed": oembed, "Purged": purged, "Cache": cache,
+            "Facts": facts, "FactsList": factsList, "FactsPage": factsPage, "FactsRendition": factsRendition, "OEmbed": oembed,
+            "Purged": purged, "Cache": cache,
             "Listed": listed,
             "PrewarmEntry": prewarmEntry, "PrewarmAccepted": object(["id": text, "total": count]),
             "PrewarmReport": prewarmReport, "PrewarmJobs": prewarmJobs, "Status": status,
@@ -82,7 +83,36 @@ package enum APISchemas {
             "placeholder": object(
                 ["dominant_color": ["type": "string", "pattern": "^#[0-9a-f]{6}$"], "image": text], optional: ["image"]),
             "renditions": ["type": "object", "additionalProperties": reference("FactsRendition")],
-        ], optional: ["placeholder"])
+            "page": reference("FactsPage"),
+        ], optional: ["placeholder", "page"])
+
+    private static let factsPage = object(
+        [
+            "as": words(PageRule.Use.allCases), "reason": words(PageRule.Reason.allCases), "src": text, "still": text,
+            "video": ["type": "array", "items": object(["src": text, "type": text])],
+        ], optional: ["reason", "src", "still", "video"])
+
+    private static let factsList = object([
+        "images": [
+            "type": "array",
+            "items": object(
+                [
+                    "url": text, "state": words(FactsList.State.allCases), "code": text, "queued": flag,
+                    "source": object(
+                        [
+                            "type": text, "bytes": count, "width": count, "height": count, "frames": count,
+                            "duration": seconds, "loop_count": ["type": ["integer", "null"], "minimum": 0],
+                            "animated": flag, "transparent": flag,
+                        ], optional: ["type", "transparent"]),
+                    "renditions": ["type": "object", "additionalProperties": reference("FactsRendition")],
+                    "page": reference("FactsPage"),
+                ], optional: ["code", "queued", "source", "renditions"]),
+        ]
+    ])
+
+    private static func words(_ choices: [some RawRepresentable<String>]) -> JSONValue {
+        ["type": "string", "enum": .list(choices.map { .text($0.rawValue) })]
+    }
 
     private static let factsRendition = object(
         ["url": text, "type": text, "bytes": count, "width": count, "height": count, "duration": seconds],

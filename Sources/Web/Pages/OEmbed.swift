@@ -74,13 +74,13 @@ struct OEmbed: Encodable, Equatable {
         title = contents.name
         cacheAge = maxAge
         if hasThumbnail {
-            thumbnailUrl = contents.links.base + contents.links.poster
+            thumbnailUrl = contents.links.base + contents.links.namedPoster
             thumbnailWidth = contents.posterWidth
             thumbnailHeight = contents.posterHeight
         }
         (width, height) = Self.fit(contents.width, contents.height, query.maxWidth, query.maxHeight)
         html =
-            "<iframe src=\"\(HTMLText.escape(contents.links.pageAddress))\" width=\"\(width)\" height=\"\(height)\""
+            "<iframe src=\"\(HTMLText.escape(contents.links.base + contents.links.namedPage))\" width=\"\(width)\" height=\"\(height)\""
             + " title=\"\(HTMLText.escape(contents.name))\" style=\"border:0\" allow=\"autoplay\" loading=\"lazy\"></iframe>"
     }
 

@@ -18,7 +18,7 @@ struct PageController: Sendable {
     private let pages: PageResolver
     private let policy: WebPolicy
     private let tracer: OTLPTracer
-    private let playerPage = PlayerPage()
+    private let playerPage: PlayerPage
 
     init(
         _ policy: WebPolicy, pipeline: RenditionPipeline, background: BackgroundRenditions, responder: RenditionResponder,
@@ -26,6 +26,7 @@ struct PageController: Sendable {
         access: AccessControl, tracer: OTLPTracer
     ) {
         self.policy = policy
+        playerPage = PlayerPage(policy.preview)
         self.tracer = tracer
         self.pipeline = pipeline
         self.background = background

@@ -21,6 +21,11 @@ package struct PageFacts {
         blur = document.placeholder?.image
     }
 
+    /// Whether a page shows an image in place of its video: a video has no transparency, unless the page states a background.
+    func isImage(_ page: Rendition) -> Bool {
+        facts.transparent && page.options.background == TranscodeOptions().background
+    }
+
     /// The poster of a page. It shows the frame with which the video begins, unless the page names another one.
     package func poster(of page: Rendition) throws(Problem) -> Rendition {
         var poster = page.inFormat(.jpg)

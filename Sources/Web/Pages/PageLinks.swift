@@ -17,7 +17,7 @@ struct PageVideo: Sendable {
 }
 
 /// The addresses of a player page, its video and its poster.
-struct PageLinks: Equatable {
+struct PageLinks {
     /// One encoding of the video.
     struct VideoSource: Equatable {
         let target: String
@@ -31,32 +31,44 @@ struct PageLinks: Equatable {
     let root: String
     /// Targets, each beginning with a slash.
     let page: String
+    /// The same address with a file name at the end of its path, for programs that judge an address by its end.
+    let namedPage: String
     let video: String
+    let namedVideo: String
     /// The encodings of the video in the order in which a browser tries them. The last one is ``video``.
     let sources: [VideoSource]
     let poster: String
+    let namedPoster: String
     /// The address of the GIF, shown in place of a video that is not stored yet; nil for the video.
     let original: String?
+    /// The address that negotiates and that of a still picture, for a transparent animation; nil for the video.
+    let image: (moving: String, still: String)?
 
     /// - Parameters:
     ///   - target: The target of the page.
+    ///   - namedTarget: The same with a file name at the end of its path.
     ///   - addresses: The addresses of the source's renditions.
     ///   - video: The encoding that every browser can play.
     ///   - smaller: An encoding that browsers try first; nil if none is stored.
     ///   - poster: The rendition shown until the video plays.
     ///   - original: The address of the GIF, if the page shows it.
+    ///   - image: The rendition of the page, if it shows an image in place of the video.
     init(
-        target: String, base: String, root: String, _ addresses: RenditionAddresses, video: PageVideo,
-        smaller: PageVideo? = nil, poster: Rendition, original: String? = nil
+        target: String, namedTarget: String, base: String, root: String, _ addresses: RenditionAddresses, video: PageVideo,
+        smaller: PageVideo? = nil, poster: Rendition, original: String? = nil, image: Rendition? = nil
     ) {
+        self.image = image.map { (addresses.automatic(of: $0), addresses.target($0.inFormat(.webp))) }
         self.base = base
         self.root = root
         page = target
+        namedPage = namedTarget
         self.video = addresses.target(video.rendition)
+        namedVideo = addresses.target(video.rendition, isNamed: true)
         sources = [smaller, video].compactMap { video in
             video.map { VideoSource(target: addresses.target($0.rendition), type: $0.type) }
         }
         self.poster = addresses.target(poster)
+        namedPoster = addresses.target(poster, isNamed: true)
         self.original = original
     }
 

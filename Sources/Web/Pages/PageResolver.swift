@@ -1,6 +1,7 @@
 internal import Fetch
 internal import HTTP
 internal import Renditions
+internal import SystemIO
 
 /// Finds the page that a request names: by its own target, or by the URL that a request for an oEmbed document contains.
 struct PageResolver: Sendable {
@@ -29,12 +30,30 @@ struct PageResolver: Sendable {
         _ parsed: ParsedTarget, sentAs text: String, base: String? = nil, _ client: ClientContext
     ) throws(Problem) -> RequestedPage {
         guard case .rendition(let rendition, let source) = parsed.route else { throw Self.notAPage }
+        let target = parsed.withoutCallback(text, keys: keys)
         return RequestedPage(
-            rendition: rendition, source: source, target: parsed.withoutCallback(text, keys: keys),
-            base: base ?? PageLinks.base(publicURL: publicURL, scheme: client.scheme, host: client.host), root: root,
+            rendition: rendition, source: source, target: target, namedTarget: Self.named(target, parsed, source),
+            title: parsed.title, base: base ?? PageLinks.base(publicURL: publicURL, scheme: client.scheme, host: client.host),
+            root: root,
             addresses: RenditionAddresses(parsed, of: source, keys: keys), terms: parsed.terms,
             original: original(parsed, source), onMiss: parsed.onMiss, onError: parsed.onError,
             isBounded: access.bounds(parsed), isSigned: parsed.key != nil)
+    }
+
+    /// The target of a page with a file name at the end of its path. The first segment, which may have a signature, stays.
+    private static func named(_ target: String, _ parsed: ParsedTarget, _ source: SourceURL) -> String {
+        guard parsed.mount == nil, let written = parsed.credentials?.source else { return target }
+        let (path, query) = target.pathAndQuery
+        let first = path.droppingBytes(1).before(UInt8(ascii: "/"))
+        let name = PercentEncoding.encode(FileName(of: source.canonical, Rendition.Format.html.fileExtensions).text)
+        let rest = path[first.endIndex...].withoutLeadingSlashes
+        if rest.isEmpty { return "/\(first)/\(name)\(query)" }
+        let named = "/\(first)/\(name)?url=\(PercentEncoding.encode(written))"
+        if RouteParser.verbatimURL(rest) != nil { return named }
+        let pairs = query.droppingBytes(1)
+        // The path has a name already if the query has the source.
+        if pairs.parts(at: UInt8(ascii: "&")).contains(where: { $0.hasPrefix("url=") }) { return target }
+        return pairs.isEmpty ? named : "\(named)&\(pairs)"
     }
 
     /// The address of the GIF that a page may show: that of the mount, which negotiates, or that of its origin. A mount that does
@@ -72,6 +91,7 @@ struct PageResolver: Sendable {
         guard page.rendition.format.isSentAsStored, !page.isSigned else { throw Self.notAPage }
         page.rendition = page.rendition.inFormat(.html)
         page.target = page.addresses.target(page.rendition)
+        page.namedTarget = page.addresses.target(page.rendition, isNamed: true)
         return page
     }
 

@@ -24,20 +24,35 @@ struct PlayerPage: Sendable {
         var playCount: Int?
     }
 
+    private let preview: LinkPreview
     private let template = PageTemplate(PackageResources.player_html)
     /// The video with its button.
     private let video = PageTemplate(PackageResources.player_video_html)
     /// One encoding of the video.
     private let source = PageTemplate(PackageResources.player_source_html)
     private let blur = PageTemplate(PackageResources.player_blur_html)
+    /// A transparent animation with its button.
+    private let image = PageTemplate(PackageResources.player_image_html)
     /// The GIF, while there is no video.
     private let original = PageTemplate(PackageResources.player_original_html)
     private let policy = PagePolicy.value(
         style: PackageResources.player_css, script: PackageResources.player_js,
         ["img-src 'self' data:", "media-src 'self'", "form-action 'none'"])
+    private let imagePolicy = PagePolicy.value(
+        style: PackageResources.player_css, script: PackageResources.player_image_js,
+        ["img-src 'self' data:", "form-action 'none'"])
     /// The GIF may be loaded from its own origin.
     private let originalPolicy = PagePolicy.value(
         style: PackageResources.player_css, script: nil, ["img-src 'self' http: https:", "form-action 'none'"])
+
+    init(_ preview: LinkPreview = LinkPreview()) {
+        self.preview = preview
+    }
+
+    /// An element of the head; nothing without a value.
+    private static func meta(_ key: String, _ name: String, _ value: String?) -> String {
+        value.map { "<meta \(key)=\"\(name)\" content=\"\(HTMLText.escape($0))\">\n" } ?? ""
+    }
 
     /// Returns the page as a resource of the HTTP engine.
     ///
@@ -47,7 +62,8 @@ struct PlayerPage: Sendable {
     func resource(_ contents: Contents, fields: HTTPHeaders, lastModified: Int?) -> HTTPResource {
         let page = html(contents)
         var fields = fields
-        fields.append("Content-Security-Policy", contents.links.original == nil ? policy : originalPolicy)
+        let policy = contents.links.original != nil ? originalPolicy : contents.links.image != nil ? imagePolicy : policy
+        fields.append("Content-Security-Policy", policy)
         fields.append("Referrer-Policy", "no-referrer")
         fields.append("Accept-CH", WidthHints.names)
         return HTTPResource(
@@ -58,16 +74,18 @@ struct PlayerPage: Sendable {
     /// Returns the text of the page.
     func html(_ contents: Contents) -> String {
         let links = contents.links
-        let videoAddress = links.base + links.video
+        let videoAddress = links.base + links.namedVideo
         let texts = [
-            "title": contents.name, "page": links.pageAddress, "oembed": links.oembedAddress,
+            "title": contents.name, "page": links.pageAddress, "player": links.base + links.namedPage,
+            "oembed": links.oembedAddress,
             "video": links.root + links.video, "video_address": videoAddress,
-            "poster": links.root + links.poster, "poster_address": links.base + links.poster,
+            "poster": links.root + links.poster, "poster_address": links.base + links.namedPoster,
             "width": String(contents.width), "height": String(contents.height),
             "poster_width": String(contents.posterWidth), "poster_height": String(contents.posterHeight),
-            "original": links.original ?? "",
+            "original": links.original ?? "", "image": links.root + (links.image?.moving ?? ""),
+            "still": links.root + (links.image?.still ?? ""),
         ]
-        let media = (links.original == nil ? video : original).filled(
+        let media = (links.original != nil ? original : links.image != nil ? image : video).filled(
             texts,
             markup: [
                 "blur": contents.blur.map { blur.filled(["blur": $0]) } ?? "",
@@ -76,11 +94,15 @@ struct PlayerPage: Sendable {
                 "loop": contents.playCount == 1 ? "" : " loop",
                 "plays": contents.playCount.map { " data-plays=\"\($0)\"" } ?? "",
             ])
-        let script = String(decoding: PackageResources.player_js, as: UTF8.self)
+        let resource = links.image == nil ? PackageResources.player_js : PackageResources.player_image_js
+        let script = String(decoding: resource, as: UTF8.self)
         return template.filled(
             texts,
             markup: [
                 "style": String(decoding: PackageResources.player_css, as: UTF8.self), "media": media,
+                "description": Self.meta("property", "og:description", preview.description),
+                "site_name": Self.meta("property", "og:site_name", preview.siteName),
+                "twitter_site": Self.meta("name", "twitter:site", preview.twitterSite),
                 "script": links.original == nil ? "<script>\(script)</script>\n" : "",
                 "secure_video": videoAddress.hasPrefix("https:")
                     ? "<meta property=\"og:video:secure_url\" content=\"\(HTMLText.escape(videoAddress))\">\n" : "",

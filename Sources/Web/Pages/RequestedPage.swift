@@ -10,6 +10,10 @@ struct RequestedPage: Sendable {
     let source: SourceURL
     /// The page's own target.
     var target: String
+    /// The page's own target with a file name at the end of its path.
+    var namedTarget: String
+    /// The text that describes the animation; nil for the name of the source.
+    let title: String?
     /// The part of the page's absolute address before the target.
     let base: String
     /// The part of an address in the page before a target: the path of the public URL, or nothing.
@@ -56,10 +60,11 @@ struct RequestedPage: Sendable {
     /// The contents of the page with a poster.
     func contents(_ facts: PageFacts, poster: Rendition) -> PlayerPage.Contents {
         let links = PageLinks(
-            target: target, base: base, root: root, addresses, video: PageVideo(videoRendition, video),
+            target: target, namedTarget: namedTarget, base: base, root: root, addresses,
+            video: PageVideo(videoRendition, video),
             smaller: offeredSmallerVideo.flatMap { stored in smallerRendition.map { PageVideo($0, stored) } }, poster: poster,
-            original: original)
-        return facts.contents(of: rendition, poster: poster, name: source.name, links: links)
+            original: original, image: original == nil && facts.isImage(rendition) ? rendition : nil)
+        return facts.contents(of: rendition, poster: poster, name: title ?? source.name, links: links)
     }
 }
 

@@ -1,5 +1,6 @@
 internal import Cache
 internal import HTTP
+internal import Media
 internal import Renditions
 internal import Synchronization
 
@@ -21,14 +22,27 @@ struct RenditionResponder: Sendable {
         let hit: HTTPHeaders
         /// Whether the rendition has more bytes than its source.
         let isLargerThanSource: Bool
+        /// Whether negotiation sends the source in place of the rendition.
+        let staysSource: Bool
+        /// The format of a source that is stored as it is; nil for other renditions.
+        let sourceFormat: SourceFormat?
+        /// `Content-Disposition` of responses to requests for a source; nil if the rendition is the base of a document, and for one
+        /// that was found by its id.
+        let disposition: String?
         /// Whether the source breaks off.
         let isOfIncompleteSource: Bool
         /// The same as ``hit`` for the latest other terms. Nearly all requests for a rendition have the same terms, such as those of a
         /// mount that negotiates.
         private let latest = Mutex<(terms: ResponseTerms, fields: HTTPHeaders)?>(nil)
 
-        init(_ resource: HTTPResource, hit: HTTPHeaders, _ facts: RenditionFacts?, policyNumber: Int) {
+        init(
+            _ resource: HTTPResource, hit: HTTPHeaders, _ facts: RenditionFacts?, _ sourceFormat: SourceFormat?,
+            disposition: String?, policyNumber: Int
+        ) {
             self.policyNumber = policyNumber
+            self.disposition = disposition
+            self.sourceFormat = sourceFormat
+            staysSource = facts?.staysSource(length: Int64(resource.length)) ?? false
             self.resource = resource
             self.hit = hit
             isLargerThanSource = facts.map { resource.length > $0.sourceBytes } ?? false
@@ -74,7 +88,7 @@ struct RenditionResponder: Sendable {
         func compose() -> HTTPHeaders {
             let isIncomplete = prepared.isOfIncompleteSource
             let fields = caching.fields(ofStored: rendition, address, terms, isIncomplete: isIncomplete)
-            return Self.with(fields, .hit, isIncomplete: isIncomplete)
+            return Self.with(fields, .hit, isIncomplete: isIncomplete, address == .source ? prepared.disposition : nil)
         }
         // An object may also be requested by the address of its source, and the other way round.
         guard terms.expires == nil, rendition.isOfSource == (address == .source), address == .object || caching.areNumbered
@@ -93,13 +107,22 @@ struct RenditionResponder: Sendable {
     /// Whether a rendition has more bytes than its GIF.
     func isLargerThanSource(_ rendition: CachedRendition) -> Bool { prepared(rendition).isLargerThanSource }
 
+    /// Whether negotiation sends the source in place of the rendition.
+    func staysSource(_ rendition: CachedRendition) -> Bool { prepared(rendition).staysSource }
+
+    /// Whether a client accepts a stored source; true for other renditions.
+    func isAcceptable(_ rendition: CachedRendition, _ accept: AcceptField) -> Bool {
+        prepared(rendition).sourceFormat.map(accept.accepts) ?? true
+    }
+
     /// Returns the response with a result of the pipeline.
     func response(_ result: RenditionResult, _ address: Address, _ terms: ResponseTerms = .plain) -> HTTPResponse {
         let prepared = prepared(result.rendition)
         result.rendition.countUse()
         let isIncomplete = prepared.isOfIncompleteSource
         let fields = caching.fields(of: result, address, terms, isIncomplete: isIncomplete)
-        var headers = Self.with(fields, result.provenance, isIncomplete: isIncomplete)
+        var headers = Self.with(
+            fields, result.provenance, isIncomplete: isIncomplete, address == .source ? prepared.disposition : nil)
         switch result.provenance {
         case .stored, .unstored, .collapsed, .renewed, .shared, .followed:
             headers.append("Server-Timing", result.times.serverTiming)
@@ -110,11 +133,14 @@ struct RenditionResponder: Sendable {
 
     /// Returns the response with a source that is passed on as it arrives. It has no validators, because they depend on all
     /// bytes, so conditions and ranges of the request do not apply.
-    func originalResponse(_ source: FollowedSource, _ terms: ResponseTerms) -> HTTPResponse {
+    ///
+    /// - Parameter sourceURL: In canonical form.
+    func originalResponse(_ source: FollowedSource, of sourceURL: String, _ terms: ResponseTerms) -> HTTPResponse {
         // The next response is the rendition, so no cache may reuse this one without asking.
         var headers = CachingFields.constant(source.isStorable ? "no-cache" : "no-store", vary: terms.vary)
         headers.append("Cache-Status", CacheStatusField.followed)
-        headers.append("Content-Type", source.mediaType)
+        headers.append("Content-Type", source.format.mediaType)
+        headers.append("Content-Disposition", FileName(of: sourceURL, source.format.fileExtensions).disposition)
         headers.append("X-Content-Type-Options", "nosniff")
         return HTTPResponse(
             status: 200, headers: headers,
@@ -142,8 +168,20 @@ struct RenditionResponder: Sendable {
 
     private func document(_ body: (bytes: [UInt8], lastModified: Int), _ contentType: String) -> HTTPResource {
         HTTPResource(
-            bytes: body.bytes, contentType: contentType, entityTag: FactsComposer.entityTag(body.bytes),
+            bytes: body.bytes, contentType: contentType, entityTag: PageTag.of(body.bytes),
             lastModified: body.lastModified, headers: common)
+    }
+
+    /// Returns a response that will change soon: caches have to ask before each use.
+    func temporary(_ response: HTTPResponse, _ terms: ResponseTerms) -> HTTPResponse {
+        guard case .resource = response.body else { return response }
+        var fields = CachingFields.constant("no-cache", vary: terms.vary)
+        for name in ["Content-Disposition", "Cache-Status", "Server-Timing"] as [HTTPFieldName] {
+            if let value = response.headers[name] { fields.append(name, value) }
+        }
+        var response = response
+        response.headers = fields
+        return response
     }
 
     /// How long a page is valid.
@@ -176,11 +214,20 @@ struct RenditionResponder: Sendable {
     }
 
     private static func with(
-        _ fields: HTTPHeaders, _ provenance: RenditionResult.Provenance, isIncomplete: Bool = false
+        _ fields: HTTPHeaders, _ provenance: RenditionResult.Provenance, isIncomplete: Bool = false,
+        _ disposition: String? = nil
     ) -> HTTPHeaders {
         var fields = fields
+        if let disposition { fields.append("Content-Disposition", disposition) }
         fields.append("Cache-Status", CacheStatusField.value(provenance, isIncomplete: isIncomplete))
         return fields
+    }
+
+    private static func disposition(of rendition: CachedRendition, _ sourceFormat: SourceFormat?) -> String? {
+        guard let url = rendition.alias?.sourceURL, let format = Rendition.Format(rawValue: rendition.fileExtension),
+            format.isSentAsStored
+        else { return nil }
+        return FileName(of: url, sourceFormat?.fileExtensions ?? format.fileExtensions).disposition
     }
 
     /// The path of a stored rendition by its content.
@@ -207,8 +254,11 @@ struct RenditionResponder: Sendable {
         let facts = RenditionFacts(stored: rendition.facts)
         let isIncomplete = facts?.isOfIncompleteSource ?? false
         let plain = caching.fields(ofStored: rendition, address, .plain, isIncomplete: isIncomplete)
+        let sourceFormat = rendition.isOriginal ? OriginalFile.format(rendition.descriptor) : nil
+        let disposition = Self.disposition(of: rendition, sourceFormat)
         let prepared = Prepared(
-            resource(rendition), hit: Self.with(plain, .hit, isIncomplete: isIncomplete), facts, policyNumber: policyNumber)
+            resource(rendition, sourceFormat), hit: Self.with(plain, .hit, isIncomplete: isIncomplete, disposition), facts,
+            sourceFormat, disposition: disposition, policyNumber: policyNumber)
         // The attachment keeps its first value until the rendition leaves the cache's memory, which a reload causes. A request
         // under the old policy may have attached its parts again meanwhile; this response must not use them.
         // A small file that was not read is on its way into the page cache with this response.
@@ -222,11 +272,15 @@ struct RenditionResponder: Sendable {
         "\"\(rendition.content.description.prefix(32))\""
     }
 
-    private func resource(_ rendition: CachedRendition) -> HTTPResource {
-        let format = Rendition.Format(rawValue: rendition.fileExtension)
-        let mediaType = format == .original ? OriginalFile.mediaType(rendition.descriptor) : format?.contentType
+    private func resource(_ rendition: CachedRendition, _ sourceFormat: SourceFormat?) -> HTTPResource {
+        let mediaType = sourceFormat?.mediaType ?? Rendition.Format(rawValue: rendition.fileExtension)?.contentType
         return HTTPResource(
             file: rendition.descriptor, length: Int(rendition.length), contentType: mediaType ?? "application/octet-stream",
             entityTag: Self.entityTag(rendition), lastModified: Int(rendition.created), headers: common)
     }
+}
+
+extension CachedRendition {
+    /// Whether it is a source that is stored as it is.
+    var isOriginal: Bool { fileExtension == Rendition.Format.original.rawValue }
 }

@@ -1,12 +1,11 @@
 internal import Fetch
-internal import Renditions
-
 /// The signature of a request, and what the signature has to cover.
 package struct Credentials: Sendable, Equatable {
-    var format: Rendition.Format
+    /// The name of a format, or ``Route/auto`` or ``Route/facts``.
+    var name: String
     /// The options as the client wrote them, without `sig`.
     package var options: [QueryItem] = []
-    /// The source's URL as the client wrote it; empty for an upload.
+    /// The source's URL as the client wrote it; empty for an upload. For a list of sources, one URL per line.
     var source = ""
     /// `sig`.
     package var signature: String?
@@ -19,7 +18,7 @@ package struct Credentials: Sendable, Equatable {
     /// source, so accepting either grants no request that was not signed.
     func texts(canonicalSource: String?) -> [SignedText] {
         [source, canonicalSource].compactMap { $0 }.compactMap {
-            SignedText(format: format, options: options, source: $0)
+            SignedText(name, options: options, source: $0)
         }
     }
 }
@@ -33,14 +32,15 @@ package struct SignedText: Sendable, Equatable {
     package let text: String
 
     /// - Parameters:
+    ///   - name: The name of a format, or ``Route/auto`` or ``Route/facts``.
     ///   - options: Including `expires`, without `sig`.
     ///   - source: The source's URL; empty for an upload.
     /// - Returns: Nil if the name or value of an option contains a separator of the text: two different requests would have
     ///   the same text.
-    init?(format: Rendition.Format, options: [QueryItem], source: String) {
+    init?(_ name: String, options: [QueryItem], source: String) {
         let pairs = options.sorted { $0.name < $1.name }
         guard pairs.allSatisfy({ !Self.hasSeparator($0.name) && !Self.hasSeparator($0.value) }) else { return nil }
-        text = "\(format.rawValue)\n" + pairs.map { "\($0.name)=\($0.value)" }.joined(separator: ",") + "\n\(source)"
+        text = "\(name)\n" + pairs.map { "\($0.name)=\($0.value)" }.joined(separator: ",") + "\n\(source)"
     }
 
     private static func hasSeparator(_ text: String) -> Bool {

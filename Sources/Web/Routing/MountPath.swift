@@ -10,6 +10,8 @@ struct MountPath: Equatable {
     let format: Rendition.Format
     /// Whether the path is that of the source itself.
     let isSource: Bool
+    /// Whether `Accept` selects the rendition, whatever the settings of the mount.
+    let isAutomatic: Bool
 
     /// Reads a path.
     ///
@@ -22,23 +24,29 @@ struct MountPath: Equatable {
         guard let (name, last) = path.splitAtExtension else { return nil }
         let extensions = sources.flatMap(\.fileExtensions)
         let hasOnlyGIFs = sources == [.gif]
-        let format = Rendition.Format.named(last)
+        let isAutomatic = last == Route.auto
+        let format = isAutomatic ? .mp4 : Rendition.Format.named(last)
         // First, because gif and webp are extensions of sources and names of formats.
         if !hasOnlyGIFs || format == .gif, let format, let (_, inner) = name.splitAtExtension, extensions.contains(inner) {
             let stem = hasOnlyGIFs ? name.dropLast(inner.utf8.count + 1) : name
-            self.init(source: String(name), stem: String(stem), format: format, isSource: false)
+            self.init(
+                source: String(name), stem: String(stem), format: format, isSource: false, isAutomatic: isAutomatic)
             return
         }
         if extensions.contains(last) {
-            self.init(source: String(path), stem: String(hasOnlyGIFs ? name : path), format: .mp4, isSource: true)
+            self.init(
+                source: String(path), stem: String(hasOnlyGIFs ? name : path), format: .mp4, isSource: true, isAutomatic: false)
             return
         }
         guard let format, sources.contains(.gif) else { return nil }
         let source = String(name) + ".gif"
-        self.init(source: source, stem: hasOnlyGIFs ? String(name) : source, format: format, isSource: false)
+        self.init(
+            source: source, stem: hasOnlyGIFs ? String(name) : source, format: format, isSource: false, isAutomatic: isAutomatic
+        )
     }
 
-    private init(source: String, stem: String, format: Rendition.Format, isSource: Bool) {
+    private init(source: String, stem: String, format: Rendition.Format, isSource: Bool, isAutomatic: Bool) {
+        self.isAutomatic = isAutomatic
         self.source = source
         self.stem = stem
         self.format = format

@@ -1,6 +1,6 @@
 package import Renditions
 
-/// The renditions from which a mount that negotiates selects one by `Accept`.
+/// The renditions from which `Accept` selects one, below `/auto` and at mounts that negotiate.
 package struct Negotiation: Sendable, Equatable {
     /// The video, for clients that show videos as images (WebKit).
     package let video: Rendition
@@ -8,7 +8,9 @@ package struct Negotiation: Sendable, Equatable {
     package let avif: Rendition?
     /// The animated WebP, for clients that do not accept AVIF; nil if it is not offered.
     package let webp: Rendition?
-    /// The GIF itself.
+    /// The GIF of a source that the client cannot show.
+    package let gif: Rendition
+    /// The source itself.
     package let original: Rendition
 
     /// - Parameters:
@@ -18,12 +20,15 @@ package struct Negotiation: Sendable, Equatable {
         self.video = video
         avif = offered.contains(.avif) ? video.inFormat(.avif) : nil
         webp = offered.contains(.awebp) ? video.inFormat(.awebp) : nil
+        gif = video.inFormat(.gif)
         original = Rendition(format: .original)
     }
 
     /// The rendition for a client.
-    func rendition(for accept: AcceptField) -> Rendition {
-        switch accept.preference(offersAVIF: avif != nil, offersWebP: webp != nil) {
+    ///
+    /// - Parameter isTransparent: Whether the source is transparent, so that it cannot be a video.
+    func rendition(for accept: AcceptField, isTransparent: Bool = false) -> Rendition {
+        switch accept.preference(offersAVIF: avif != nil, offersWebP: webp != nil, offersVideo: !isTransparent) {
         case .video: video
         case .avif: avif ?? original
         case .webp: webp ?? original

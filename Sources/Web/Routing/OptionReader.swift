@@ -15,6 +15,8 @@ package struct OptionReader {
     private(set) var onLarger: OnLarger?
     /// `callback` of a request that does not wait; nil if it is not given.
     private(set) var callback: String?
+    /// `title` of a page; nil if it is not given.
+    private(set) var title: String?
     /// The preset that the settings define; nil if none is given.
     package private(set) var preset: String?
     /// Whether the width is that of the client (`width=auto`).
@@ -23,11 +25,15 @@ package struct OptionReader {
     private var names = Set<String>()
     private var explicit: [RenditionPresets.Option] = []
 
-    /// - Parameter defaults: The options that the request leaves out.
-    package init(format: Rendition.Format, defaults: RenditionDefaults = RenditionDefaults()) {
+    /// - Parameters:
+    ///   - name: The name that a signature covers; nil for that of the format.
+    ///   - defaults: The options that the request leaves out.
+    package init(
+        format: Rendition.Format, named name: String? = nil, defaults: RenditionDefaults = RenditionDefaults()
+    ) {
         rendition = defaults.rendition(format)
         self.defaults = defaults
-        credentials = Credentials(format: format)
+        credentials = Credentials(name: name ?? format.rawValue)
     }
 
     /// The answer to a request for a rendition that is larger than its source.
@@ -47,11 +53,20 @@ package struct OptionReader {
     /// The name of the option for the signature.
     static let signature = "sig"
 
+    /// The name of the option for the text that describes a page's animation.
+    static let title = "title"
+    /// The longest title in bytes.
+    private static let longestTitle = 500
+
     /// Whether a parameter with this name is an option.
     static func isOption(_ name: String) -> Bool {
         [signature, "expires", "on_miss", "on_error", "on_larger", callback].contains(name)
             || RenditionOption(rawValue: name) != nil
     }
+
+    /// Whether a parameter with this name is an option of the format. A title is one of pages only, because origins may have a
+    /// parameter of that name.
+    func hasOption(_ name: String) -> Bool { Self.isOption(name) || name == Self.title && rendition.format == .html }
 
     /// Reads `name=value` from a path.
     package mutating func readPair(_ text: Substring) throws(Problem) {
@@ -116,6 +131,12 @@ package struct OptionReader {
             onMiss = try choice(name, value, of: Mount.OnMiss.choices(for: rendition.format))
         case "on_error":
             onError = try choice(name, value, of: rendition.format == .html ? Mount.OnError.allCases : [])
+        case Self.title:
+            guard rendition.format == .html else { throw .badOption(name, "has no effect on \(rendition.format.rawValue)") }
+            guard value.utf8.count <= Self.longestTitle else {
+                throw .badOption(name, "is longer than \(Self.longestTitle) bytes")
+            }
+            title = value.isEmpty ? nil : value
         case "on_larger":
             onLarger = try choice(name, value, of: OnLarger.choices(for: rendition.format))
         default:

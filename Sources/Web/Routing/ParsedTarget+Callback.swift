@@ -11,7 +11,7 @@ extension ParsedTarget {
     func withoutCallback(_ text: String, keys: SigningKeys) -> String {
         guard callback != nil, var credentials else { return text }
         credentials.options.removeAll { $0.name == OptionReader.callback }
-        let signed = SignedText(format: credentials.format, options: credentials.options, source: credentials.source)
+        let signed = SignedText(credentials.name, options: credentials.options, source: credentials.source)
         // A request that needs no signature must not obtain one.
         let signature = signed.flatMap { keys.only(key).signature(of: $0.text) }
         let (path, query) = text.pathAndQuery

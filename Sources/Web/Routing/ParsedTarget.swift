@@ -23,6 +23,8 @@ package struct ParsedTarget: Sendable {
     package var defaults = RenditionDefaults()
     /// The preset that the target names, if the settings define it.
     package var preset: String?
+    /// The text that describes the animation of a page; nil for the name of the source.
+    package var title: String?
     /// Whether the width is that of the client.
     package var hasAutomaticWidth = false
     /// What the client sees if the rendition cannot be produced.

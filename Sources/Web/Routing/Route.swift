@@ -22,6 +22,8 @@ package enum Route: Sendable, Equatable {
     case file(SiteFile)
     /// The oEmbed document of a page, with the query's parameters.
     case oembed([QueryItem])
+    /// The facts of a list of sources, with the query's parameters.
+    case facts([QueryItem])
     /// A prewarm job by its id, or nil for a new job, with the query's parameters.
     case prewarm(String?, [QueryItem])
     /// The status of a request that did not wait.
@@ -31,9 +33,14 @@ package enum Route: Sendable, Equatable {
     case health
     case readiness
 
+    /// The name of the route whose rendition `Accept` selects, and the extension of such an address below a mount.
+    package static let auto = "auto"
+    /// The name of the route of lists of facts.
+    package static let facts = "facts"
+
     /// First path segments of routes, which no mount can have as its name.
     package static let reservedNames = Set(Rendition.Format.allCases.map(\.rawValue)).union([
-        "object", "cache", "purges", "prewarm", "metrics", "healthz", "readyz", "oembed", "openapi.json", "status",
+        auto, facts, "object", "cache", "purges", "prewarm", "metrics", "healthz", "readyz", "oembed", "openapi.json", "status",
     ]).union(SiteFile.allCases.map(\.rawValue))
 
     /// The methods of the route, with those of the admin interface.
@@ -43,7 +50,7 @@ package enum Route: Sendable, Equatable {
         case .purge, .metrics, .health, .readiness, .home, .file, .openAPI, .oembed: [.get, .head, .options]
         case .prewarm(let id, _): id == nil ? [.get, .head, .post, .options] : [.get, .head, .delete, .options]
         case .status: [.get, .head, .delete, .options]
-        case .upload: [.post, .options]
+        case .upload, .facts: [.post, .options]
         case .cache: [.get, .head, .delete, .options]
         }
     }

@@ -42,6 +42,7 @@ package struct RouteParser: Sendable {
         case "" where path == "/": return ParsedTarget(.home)
         case "openapi.json" where rest.isEmpty: return ParsedTarget(.openAPI)
         case "oembed" where rest.isEmpty: return ParsedTarget(.oembed(try Self.items(query)))
+        case Route.facts[...] where rest.isEmpty: return ParsedTarget(.facts(try Self.items(query)))
         case "healthz" where rest.isEmpty: return ParsedTarget(.health)
         case "readyz" where rest.isEmpty: return ParsedTarget(.readiness)
         case "prewarm" where !rest.droppingBytes(1).utf8.contains(UInt8(ascii: "/")):
@@ -61,6 +62,7 @@ package struct RouteParser: Sendable {
             try checkOffer(format)
             return try rendition(format, options: words.dropFirst(), rest: rest, query: query, hasBody: hasBody, fields: fields)
         }
+        if words.first == Route.auto[...] { return try automatic(words.dropFirst(), rest: rest, query: query) }
         if let mount = mounts[String(first)] {
             return try mounted(mount, called: String(first), path: rest, query: query)
         }
@@ -120,8 +122,8 @@ package struct RouteParser: Sendable {
     func namesNegotiation(_ target: String) -> Bool {
         let path = target.pathAndQuery.path
         let first = path.droppingBytes(1).before(UInt8(ascii: "/"))
-        guard let mount = mounts[String(first)], mount.negotiates else { return false }
-        return MountPath(path, sources: mount.sources)?.isSource ?? false
+        guard let mount = mounts[String(first)] else { return Self.words(first).first == Route.auto[...] }
+        return MountPath(path, sources: mount.sources).map { $0.isAutomatic || mount.negotiates && $0.isSource } ?? false
     }
 
     /// The problem of an unknown path, which names the valid forms.
@@ -136,6 +138,32 @@ package struct RouteParser: Sendable {
         }
         return .notFound(
             "There is no resource at this path. A rendition is at /{format}/{source}, with one of the formats \(formatNames).")
+    }
+
+    /// Parses a target whose rendition `Accept` selects. Its options are those of videos, as at mounts that negotiate.
+    private func automatic(
+        _ options: ArraySlice<Substring>, rest: Substring, query: Substring
+    ) throws(Problem) -> ParsedTarget {
+        var reader = OptionReader(format: .mp4, named: Route.auto, defaults: defaults)
+        for option in options { try reader.readPair(option) }
+        guard let url = try readSource(rest, query, into: &reader) else {
+            throw .badSourceURL("The source URL is missing: request /\(Route.auto)/{URL} or /\(Route.auto)?url={URL}.")
+        }
+        guard reader.onMiss == nil else { throw .badOption("on_miss", "has no effect where Accept selects the rendition") }
+        var target = try parsed(&reader, url)
+        try negotiate(&target, reader)
+        target.onMiss = .original
+        target.onError = .original
+        return target
+    }
+
+    /// Lets `Accept` select the rendition of a target.
+    private func negotiate(_ target: inout ParsedTarget, _ reader: OptionReader) throws(Problem) {
+        guard reader.onLarger == nil else {
+            throw .badOption("on_larger", "has no effect where Accept selects the rendition")
+        }
+        guard case .rendition(let rendition, _) = target.route else { return }
+        target.negotiation = Negotiation(rendition, offered: offered)
     }
 
     private static let formatNames = Rendition.Format.offered.map(\.rawValue).joined(separator: ", ")
@@ -154,8 +182,7 @@ package struct RouteParser: Sendable {
     ) throws(Problem) -> ParsedTarget {
         var reader = OptionReader(format: format, defaults: defaults)
         for option in options { try reader.readPair(option) }
-        let source = rest.withoutLeadingSlashes
-        if source.isEmpty {
+        if rest.withoutLeadingSlashes.isEmpty {
             let url = try reader.readQuery(try Self.items(query) + (fields ?? []))
             if hasBody {
                 guard url == nil else { throw .badOption("url", "cannot be combined with a body") }
@@ -174,17 +201,37 @@ package struct RouteParser: Sendable {
             }
             return try parsed(&reader, url)
         }
-        if let verbatim = Self.verbatimURL(source) {
-            // The query belongs to the source.
-            return try parsed(&reader, verbatim + query)
+        guard let text = try readSource(rest, query, into: &reader, fileExtensions: format.fileExtensions) else {
+            throw .badSourceURL("The source URL is missing.")
         }
-        guard let decoded = PercentEncoding.decode(source) else {
+        return try parsed(&reader, text)
+    }
+
+    /// Reads the source and the options of the query: `/{URL}`, `?url={URL}` or `/{file name}?url={URL}`. The name is for programs that
+    /// judge an address by its end, and has no other meaning.
+    ///
+    /// - Parameter fileExtensions: Those of a file name; nil for all.
+    /// - Returns: The text of the URL; nil if there is none.
+    private func readSource(
+        _ rest: Substring, _ query: Substring, into reader: inout OptionReader, fileExtensions: [String]? = nil
+    ) throws(Problem) -> String? {
+        let path = rest.withoutLeadingSlashes
+        // The query belongs to a source that is not encoded.
+        if let verbatim = Self.verbatimURL(path) { return verbatim + query }
+        guard let decoded = PercentEncoding.decode(path) else {
             throw .badSourceURL("The source URL is not percent-encoded correctly.")
         }
-        guard try reader.readQuery(try Self.items(query)) == nil else {
-            throw .badOption("url", "is given twice")
+        let url = try reader.readQuery(try Self.items(query))
+        if path.isEmpty { return url }
+        guard let url else { return decoded }
+        guard Self.verbatimURL(decoded[...]) == nil else { throw .badOption("url", "is given twice") }
+        guard !path.utf8.contains(UInt8(ascii: "/")), let (_, last) = path.splitAtExtension,
+            fileExtensions?.contains(last) ?? true
+        else {
+            let names = (fileExtensions ?? ["gif"]).map { ".\($0)" }.joined(separator: " or ")
+            throw .notFound("Before ?url= the path has no other segment than a file name that ends in \(names).")
         }
-        return try parsed(&reader, decoded)
+        return url
     }
 
     private func parsed(_ reader: inout OptionReader, _ text: String) throws(Problem) -> ParsedTarget {
@@ -192,6 +239,7 @@ package struct RouteParser: Sendable {
         var target = ParsedTarget(.rendition(try reader.finish(), try Self.source(text)), credentials: reader.credentials)
         target.callback = reader.callback
         target.onMiss = reader.onMiss ?? .wait
+        target.title = reader.title
         target.refusesLarger = reader.onLarger == .problem
         target.defaults = defaults
         target.preset = reader.preset
@@ -228,7 +276,8 @@ package struct RouteParser: Sendable {
             throw .notFound("A path of a mount ends in \(sources), or in the name of a format: \(Self.formatNames).")
         }
         try checkOffer(named.format)
-        var reader = OptionReader(format: named.format, defaults: defaults)
+        var reader = OptionReader(
+            format: named.format, named: named.isAutomatic ? Route.auto : nil, defaults: defaults)
         let forwarded = try Self.readQuery(query, of: mount, called: name, into: &reader)
         reader.credentials.source =
             mount.base + named.source[...].droppingBytes(1)
@@ -244,25 +293,26 @@ package struct RouteParser: Sendable {
             mount.patterns.contains(where: { $0.matches(source) })
         else { throw .notFound("The mount “\(name)” does not serve this path.") }
         let rendition = try reader.finish()
-        let isNegotiated = mount.negotiates && named.isSource
+        let isNegotiated = named.isAutomatic || mount.negotiates && named.isSource
         guard !isNegotiated || reader.onMiss != .queue else {
             throw .badOption("on_miss", "cannot be queue where Accept selects the rendition")
         }
-        guard !isNegotiated || reader.onLarger == nil else {
-            throw .badOption("on_larger", "has no effect where Accept selects the rendition")
+        guard !named.isAutomatic || reader.onMiss == nil else {
+            throw .badOption("on_miss", "has no effect where Accept selects the rendition")
         }
         var target = ParsedTarget(
             .rendition(rendition, source), credentials: reader.credentials, mount: mount,
             address: MountAddress(
-                stem: "/\(name)\(named.stem)", isSourcePath: named.stem == named.source, forwarded: forwarded),
-            negotiation: isNegotiated ? Negotiation(rendition) : nil)
+                stem: "/\(name)\(named.stem)", isSourcePath: named.stem == named.source, forwarded: forwarded))
+        if isNegotiated { try negotiate(&target, reader) }
         target.callback = reader.callback
-        target.onMiss = reader.onMiss ?? mount.onMiss
+        target.title = reader.title
+        target.onMiss = named.isAutomatic ? .original : reader.onMiss ?? mount.onMiss
         target.refusesLarger = reader.onLarger == .problem
         target.defaults = defaults
         target.preset = reader.preset
         target.hasAutomaticWidth = reader.hasAutomaticWidth
-        target.onError = reader.onError ?? mount.onError
+        target.onError = named.isAutomatic ? .original : reader.onError ?? mount.onError
         return target
     }
 
@@ -275,7 +325,7 @@ package struct RouteParser: Sendable {
         var forwarded: [String] = []
         for pair in try pairs(query) {
             let item = try item(pair)
-            if OptionReader.isOption(item.name) {
+            if reader.hasOption(item.name) {
                 try reader.read(item.name, item.value)
             } else if mount.query == .forward {
                 forwarded.append(String(pair))

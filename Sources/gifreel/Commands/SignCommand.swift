@@ -21,7 +21,9 @@ struct SignCommand: ParsableCommand {
     @Option(name: .customLong("set"), help: "Sets a setting, such as --set signing.keys=…. Can be repeated.")
     var settings: [String] = []
 
-    @Option(help: "The format of the rendition: \(Rendition.Format.offered.map(\.rawValue).joined(separator: ", ")).")
+    private static let formats = (Rendition.Format.offered.map(\.rawValue) + [Route.auto]).joined(separator: ", ")
+
+    @Option(help: "The format of the rendition: \(Self.formats).")
     var format = "mp4"
 
     @Option(help: "When the signature expires: a time from now (90s, 1h, 7d) or Unix seconds. Default: never.")
@@ -64,12 +66,12 @@ struct SignCommand: ParsableCommand {
     }
 
     private func path(_ keys: SigningKeys, _ presets: RenditionPresets) throws(SettingsError) -> String {
-        guard let format = Rendition.Format.named(format) else {
-            throw SettingsError(
-                "There is no format “\(format)”; give one of \(Rendition.Format.offered.map(\.rawValue).joined(separator: ", "))."
-            )
+        // Accept selects the rendition of this route, which has the options of videos.
+        let known = format == Route.auto ? .mp4 : Rendition.Format.named(format)
+        guard let known else {
+            throw SettingsError("There is no format “\(format)”; give one of \(Self.formats).")
         }
-        var reader = OptionReader(format: format, defaults: RenditionDefaults(presets: presets))
+        var reader = OptionReader(format: known, named: format, defaults: RenditionDefaults(presets: presets))
         let expires = try expires.map(Self.time)
         let signer = TargetSigner(keys: keys)
         do {

@@ -48,7 +48,9 @@ struct ConfiguredMounts {
             throw SettingsError("mounts.\(name).sources is empty; it must name gif, apng, webp, avif, mp4, mov or webm.")
         }
         mount.negotiates = settings.negotiate
-        mount.onMiss = settings.onMiss == .original ? .original : .wait
+        // No visitor waits for an encoder unless the settings say so.
+        let followsSource = settings.onMiss.map { $0 == .original } ?? mount.negotiates
+        mount.onMiss = followsSource ? .original : .wait
         mount.onError = settings.onError == .original ? .original : .problem
         guard mount.negotiates || mount.onMiss == .wait else {
             throw SettingsError("mounts.\(name).on_miss: original has an effect only with mounts.\(name).negotiate: true.")

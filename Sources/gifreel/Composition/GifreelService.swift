@@ -31,6 +31,7 @@ package final class GifreelService: Sendable {
     private let limits: ClientLimits
     private let hooks: PurgeHooks
     private let metricsThreads: WorkThreads
+    private let factsLists = FactsLists()
     private let traces: TraceExport
     private let threads: WorkThreads
     private let current: CurrentRevision
@@ -106,7 +107,7 @@ package final class GifreelService: Sendable {
                 sharedPrewarm: sharedPrewarm, background: background, registry: registry, meter: core.meter, limits: limits,
                 hooks: hooks, uploads: uploads, statuses: statuses,
                 sharedStatuses: core.cluster.map { ClusterStatuses(statuses: $0.statuses) }, webhooks: webhooks,
-                tracer: traces.tracer, clock: clock, threads: threads, metricsThreads: metricsThreads,
+                factsLists: factsLists, tracer: traces.tracer, clock: clock, threads: threads, metricsThreads: metricsThreads,
                 sharing: { await core.sharingStatus() })
             zygote.onLoss { logger.error("lost the zygote process", metadata: ["cause": "\($0)"]) }
             let current = CurrentRevision(ServiceRevision(configuration, core, web, logger: logger))
@@ -265,9 +266,10 @@ package final class GifreelService: Sendable {
         }
         // Closing blocks while threads finish their work.
         await withCheckedContinuation { continuation in
-            DispatchQueue.global().async { [threads, metricsThreads, operatorClient, webhookSender, core] in
+            DispatchQueue.global().async { [threads, metricsThreads, factsLists, operatorClient, webhookSender, core] in
                 threads.close()
                 metricsThreads.close()
+                factsLists.close()
                 operatorClient.stop()
                 webhookSender.shutdown()
                 core.close()

@@ -123,6 +123,9 @@ extension WebPolicy {
         allowOrigin = settings.server.allowOrigin
         publicURL = try Self.publicURL(settings.server)
         hasHomePage = settings.pages.home
+        preview = LinkPreview(
+            siteName: settings.pages.siteName, description: settings.pages.description,
+            twitterSite: settings.pages.twitterSite)
         av1After = try Self.av1After(settings.renditions)
     }
 

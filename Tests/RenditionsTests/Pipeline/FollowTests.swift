@@ -185,13 +185,16 @@ import Testing
         }
     }
 
-    @Test func aRenditionThatIsNotLargerStoresNothingElse() async throws {
+    @Test func aRenditionThatSavesEnoughStoresTheFactsOnly() async throws {
         try await PipelineFixture.run { world async throws in
+            let gif = gif + [UInt8](repeating: 0, count: 4000)
             world.answer("/a.gif", .content(gif))
-            world.setConvertedCount(gif.count)
+            world.setConvertedCount(1000)
             _ = try await world.pipeline.find(world.request("/a.gif", alternative: Rendition(format: .original)))
             let original = try world.request("/a.gif", .original).key
             #expect(await world.cache.alias(original, isFirstLook: true) == nil)
+            let facts = try world.request("/a.gif", .json).key
+            #expect(await world.cache.alias(facts, isFirstLook: true) != nil && world.fetches.count == 1)
         }
     }
 
@@ -207,7 +210,7 @@ import Testing
             // It is stored here, and no other cache may store it, because the rendition may exist later.
             let stored = try rendition(await world.pipeline.findOrFollow(request))
             #expect(stored.provenance == .hit && !stored.isStorable)
-            #expect(world.conversions.count == 1 && world.fetches.count == 2)
+            #expect(world.conversions.count { $0 != "json" } == 1 && world.fetches.count == 2)
             let without = try world.request("/a.gif")
             await #expect(throws: RenditionError.self) { try await world.pipeline.findOrFollow(without) }
         }

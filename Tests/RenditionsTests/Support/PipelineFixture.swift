@@ -229,7 +229,7 @@ final class PipelineFixture: Sendable {
                 (try? DescriptorIO.write([UInt8](repeating: first[0], count: count), to: file.descriptor.number, at: 0)) != nil
             else { throw .overloaded(cause: "no file") }
             let result = TranscodeResult(
-                sourceWidth: 1, sourceHeight: 1, width: 2, height: 2, frames: frames, samples: 1, duration: 1,
+                sourceWidth: 100, sourceHeight: 100, width: 100, height: 100, frames: frames, samples: 1, duration: 1,
                 loopCount: nil, isBrokenOff: breaksOff, bytes: count)
             return Converter.Conversion(
                 file: file, report: WorkerReport(result: result, queued: .zero, ran: .zero, cpuMicroseconds: 0, peakBytes: 0))

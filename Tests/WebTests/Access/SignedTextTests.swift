@@ -20,9 +20,9 @@ import Testing
         for _ in 0..<2_000 {
             let options = options(&random)
             let source = ["", "https://a.test/1", "https://a.test/2"].randomElement(using: &random) ?? ""
-            let text = try #require(SignedText(format: .mp4, options: options, source: source)).text
+            let text = try #require(SignedText("mp4", options: options, source: source)).text
             let shuffled = options.shuffled(using: &random)
-            #expect(SignedText(format: .mp4, options: shuffled, source: source)?.text == text)
+            #expect(SignedText("mp4", options: shuffled, source: source)?.text == text)
             let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
             #expect(lines.count == 3 && lines[0] == "mp4" && lines[2] == source)
             let request = options.sorted { $0.name < $1.name } + [QueryItem(name: "source", value: source)]
@@ -34,7 +34,7 @@ import Testing
 
     @Test(arguments: [",", "=", "\n"]) func aSeparatorInANameOrValueHasNoText(_ separator: String) {
         for item in [QueryItem(name: "a\(separator)", value: "1"), QueryItem(name: "a", value: "\(separator)1")] {
-            #expect(SignedText(format: .png, options: [item], source: "https://a.test/") == nil)
+            #expect(SignedText("png", options: [item], source: "https://a.test/") == nil)
         }
     }
 

@@ -67,7 +67,7 @@ import Testing
     @Test func theSourceMayBeSignedAsItIsWrittenOrInItsCanonicalForm() throws {
         let written = "HTTPS://EXAMPLE.com:443/a/../b.gif"
         for signed in [written, "https://example.com/b.gif"] {
-            let text = try #require(SignedText(format: .mp4, options: [], source: signed))
+            let text = try #require(SignedText("mp4", options: [], source: signed))
             let sig = try #require(SigningKeys([Self.key]).signature(of: text.text))
             #expect(code("/mp4,sig=\(sig)/\(written)") == "ok")
             #expect(code("/mp4,sig=\(sig)/https://example.com/b.gif") == (signed == written ? "bad_signature" : "ok"))
@@ -101,7 +101,7 @@ import Testing
 
     @Test func theSignatureOfAMountCoversTheURLAtItsOrigin() throws {
         let signer = TargetSigner(keys: SigningKeys([Self.key]))
-        let target = try #require(signer.target(.mp4, of: try SourceURL("https://example.com/up/a/b.gif")))
+        let target = try #require(signer.target("mp4", of: try SourceURL("https://example.com/up/a/b.gif")))
         let sig = try #require(target.split(separator: "/").first).dropFirst("mp4,".count)
         #expect(code("/media/a/b.mp4?\(sig)") == "ok")
         #expect(code("/media/a/b.gif?\(sig)") == "ok")
@@ -115,7 +115,7 @@ import Testing
         let clock = TimeSource(unixSeconds: { 0 }, monotonicNanoseconds: { 0 })
         let check = SignatureCheck(keys: SigningKeys([Self.key]), isRequired: true, clock: clock)
         try check.verify(try #require(asked.credentials), of: nil, mount: nil)
-        #expect(throws: Problem.self) { try check.verify(Credentials(format: .mp4), of: nil, mount: nil) }
+        #expect(throws: Problem.self) { try check.verify(Credentials(name: "mp4"), of: nil, mount: nil) }
     }
 
     /// Whatever is signed, the service that knows the key answers it, and reads of it what was meant.
@@ -124,11 +124,11 @@ import Testing
         for source in ["https://example.com/a.gif", "http://a.test:8080/x//y.gif?a=b&c=%2F,d", "https://[2001:db8::1]/é.gif"] {
             let url = try SourceURL(source)
             let options = [QueryItem(name: "quality", value: "7"), QueryItem(name: "bg", value: "00ff00")]
-            let target = try #require(signer.target(.mp4, options, of: url, expires: 5_000))
+            let target = try #require(signer.target("mp4", options, of: url, expires: 5_000))
             let asked = try RouteParser(mounts: [:]).parse(target)
             #expect(asked.source == url && code(target) == "ok", "\(target)")
         }
-        #expect(signer.target(.mp4, [QueryItem(name: "bg", value: "0,quality=9")], of: nil) == nil)
+        #expect(signer.target("mp4", [QueryItem(name: "bg", value: "0,quality=9")], of: nil) == nil)
     }
 
     @Test func differentRequestsHaveDifferentTexts() {
@@ -136,7 +136,7 @@ import Testing
             [QueryItem(name: "a", value: "1,b=2")], [QueryItem(name: "a", value: "1"), QueryItem(name: "b", value: "2")],
             [QueryItem(name: "a=1,b", value: "2")], [QueryItem(name: "a", value: "1\nhttps://evil.test/")],
         ]
-        let texts = pairs.compactMap { SignedText(format: .mp4, options: $0, source: "https://a.test/")?.text }
+        let texts = pairs.compactMap { SignedText("mp4", options: $0, source: "https://a.test/")?.text }
         #expect(texts == ["mp4\na=1,b=2\nhttps://a.test/"])
     }
 

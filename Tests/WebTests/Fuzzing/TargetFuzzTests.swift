@@ -82,7 +82,7 @@ import Testing
             let source = try SourceURL("https://a.test/\(path)")
             let target = try #require(
                 TargetSigner(keys: SigningKeys()).target(
-                    format, rendition.canonicalOptions.map { QueryItem(name: $0.name, value: $0.value) }, of: source))
+                    format.rawValue, rendition.canonicalOptions.map { QueryItem(name: $0.name, value: $0.value) }, of: source))
             #expect(target == "/\(rendition.canonicalText)/\(source.canonical)")
             let route = try parser.parse(target).route
             #expect(route == .rendition(rendition, source), "\(target)")

@@ -21,7 +21,7 @@ import Testing
 
     private func signed(_ key: SigningKey, _ url: String?, _ format: Rendition.Format = .mp4) throws -> String {
         let signer = TargetSigner(keys: SigningKeys([], named: [key]))
-        return try #require(signer.target(format, of: try url.map { try SourceURL($0) }))
+        return try #require(signer.target(format.rawValue, of: try url.map { try SourceURL($0) }))
     }
 
     private func counts(_ web: WebFixture, _ key: String) async throws -> [String: String] {

@@ -53,7 +53,7 @@ import Testing
             var names = Set(RenditionOption.allCases.filter { $0.applies(to: format) }.map(\.rawValue))
             if format != .json { names.insert("preset") }
             if format != .json { names.insert("on_miss") }
-            if format == .html { names.insert("on_error") }
+            if format == .html { names.formUnion(["on_error", "title"]) }
             if [Rendition.Format.mp4, .output(.webm)].contains(format) || format.isSequence { names.insert("on_larger") }
             #expect(Set(operation.queryNames) == names.union(["url", "callback", "expires", "sig"]), "\(format)")
         }

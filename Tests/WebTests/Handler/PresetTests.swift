@@ -110,7 +110,7 @@ import Testing
             #expect(try oembed.json()["thumbnail_url"] == nil)
             let signer = TargetSigner(keys: SigningKeys([Self.key]))
             let url = try SourceURL(web.origin.url("/a.gif"))
-            let signed = try #require(signer.target(.mp4, [QueryItem(name: "width", value: "30")], of: url))
+            let signed = try #require(signer.target("mp4", [QueryItem(name: "width", value: "30")], of: url))
             #expect(try await web.request("GET", signed).status == 200)
             let wrong = signed.replacing("sig=", with: "sig=A")
             #expect(try await web.request("GET", wrong).code == "bad_signature")

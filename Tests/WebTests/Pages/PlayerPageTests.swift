@@ -20,7 +20,7 @@ import Testing
             asked.address = MountAddress(stem: String(target.prefix { $0 != "?" }.dropLast(".html".count)))
         }
         return PageLinks(
-            target: target, base: PageLinks.base(publicURL: publicURL, scheme: .http, host: host),
+            target: target, namedTarget: target, base: PageLinks.base(publicURL: publicURL, scheme: .http, host: host),
             root: publicURL.map(PageLinks.path) ?? "", RenditionAddresses(asked, of: url, keys: SigningKeys()),
             video: PageVideo(rendition.inFormat(.mp4), nil), poster: rendition.inFormat(.jpg))
     }
@@ -42,10 +42,21 @@ import Testing
         #expect(text.contains("<video id=\"video\" autoplay loop muted playsinline "))
         #expect(text.contains(" poster=\"/jpg/https://a.test/a.gif\" width=\"34\" height=\"22\" aria-label="))
         #expect(text.contains("<source src=\"/mp4/https://a.test/a.gif\" type=\"video/mp4\""))
-        #expect(text.contains("<meta property=\"og:video\" content=\"http://gifs.test:8080/mp4/https://a.test/a.gif\">"))
+        #expect(
+            text.contains(
+                "<meta property=\"og:video\" content=\"http://gifs.test:8080/mp4/a.mp4?url=https%3A%2F%2Fa.test%2Fa.gif\">"))
         #expect(text.contains("<meta property=\"og:image:width\" content=\"33\">"))
         #expect(text.contains("/oembed?url=http%3A%2F%2Fgifs.test%3A8080%2Fhtml%2Fhttps%3A%2F%2Fa.test%2Fa.gif\""))
         #expect(!text.contains("{{") && !text.contains("secure_url"))
+    }
+
+    @Test func thePreviewNamesTheServiceIfTheSettingsDo() throws {
+        #expect(!PlayerPage().html(contents(try links())).contains("og:site_name"))
+        let preview = LinkPreview(siteName: "A & B", description: "GIFs", twitterSite: "@a")
+        let text = PlayerPage(preview).html(contents(try links()))
+        #expect(text.contains("<meta property=\"og:site_name\" content=\"A &amp; B\">"))
+        #expect(text.contains("<meta property=\"og:description\" content=\"GIFs\">"))
+        #expect(text.contains("<meta name=\"twitter:site\" content=\"@a\">"))
     }
 
     @Test func theVideoPlaysAsOftenAsTheGIF() throws {
@@ -104,14 +115,14 @@ import Testing
     @Test func everyPlaceholderIsFilled() {
         let templates = [
             PackageResources.player_html, PackageResources.player_video_html, PackageResources.player_original_html,
-            PackageResources.player_source_html, PackageResources.player_blur_html,
+            PackageResources.player_source_html, PackageResources.player_blur_html, PackageResources.player_image_html,
         ]
         let places = Set(templates.flatMap(placeholders))
         let filled: Set = [
             "title", "page", "oembed", "video", "video_address", "poster", "poster_address", "width", "height",
             "poster_width", "poster_height", "style", "script", "loop", "plays", "secure_video", "media", "original", "sources",
             "source",
-            "type", "blur",
+            "type", "blur", "player", "description", "site_name", "twitter_site", "image", "still",
         ]
         #expect(places == filled)
         #expect(

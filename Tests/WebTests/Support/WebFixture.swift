@@ -93,6 +93,7 @@ final class WebFixture: Sendable {
     private let fetcher: Fetcher
     private let server: HTTPServer
     let admin = WorkThreads(count: 1, limit: 64, name: "test-admin")
+    private let factsLists = FactsLists()
     private let metricsThread = WorkThreads(count: 1, limit: 64, name: "test-metrics")
     private let threads = WorkThreads(count: 4, limit: 64, name: "test-client")
 
@@ -192,7 +193,7 @@ final class WebFixture: Sendable {
                 background: background, registry: registry, meter: meter,
                 limits: limits, hooks: hooks, uploads: UploadAdmission(settings.uploads), statuses: statuses,
                 sharedStatuses: settings.sharedStatuses, webhooks: webhooks,
-                tracer: Self.tracer(settings.traces, registry, logger), clock: .system, threads: admin,
+                factsLists: factsLists, tracer: Self.tracer(settings.traces, registry, logger), clock: .system, threads: admin,
                 metricsThreads: metricsThread,
                 sharing: { SharingStatus(store: nil, cluster: nil) }),
             logger: logger)
@@ -223,6 +224,7 @@ final class WebFixture: Sendable {
         cache.close()
         admin.close()
         metricsThread.close()
+        factsLists.close()
         threads.close()
         origin.stop()
         try? FileManager.default.removeItem(at: directory)

@@ -208,7 +208,7 @@ import Testing
     @Test func aSignatureCoversTheFieldsOfAForm() async throws {
         let keys = SigningKeys(["0123456789abcdef0123456789abcdef"])
         let signature = try #require(
-            keys.signature(of: SignedText(format: .mp4, options: [QueryItem(name: "width", value: "20")], source: "")!.text))
+            keys.signature(of: SignedText("mp4", options: [QueryItem(name: "width", value: "20")], source: "")!.text))
         let configure: (inout WebFixture.Settings) throws -> Void = { settings in
             settings.policy.signingKeys = keys
             settings.policy.requiresSignature = true

@@ -1,5 +1,4 @@
 internal import Cache
-internal import Digests
 internal import HTTP
 internal import Media
 internal import Renditions
@@ -34,14 +33,27 @@ struct FactsComposer: Sendable {
             renditions[listed.canonicalText] = Self.entry(url, rendition.format, stored)
             lastModified = max(lastModified, stored?.created ?? 0)
         }
-        removeInferior(&renditions, sourceBytes: document.source.facts.bytes)
+        if let addresses {
+            document.page = PageAdvice.page(PageRule.Source(document.source.facts), addresses, defaults) { rendition in
+                let entry = renditions[Self.listedName(of: rendition, defaults)]
+                return entry.flatMap { entry in
+                    entry.bytes.map { PageAdvice.Stored(bytes: $0, type: entry.type ?? rendition.format.contentType) }
+                }
+            }
+        }
+        Self.removeInferior(&renditions, sourceBytes: document.source.facts.bytes)
         document.source.url = addresses?.sourceText
         document.renditions = renditions
         return (document.encoded, Int(lastModified))
     }
 
+    /// The name under which the facts list a rendition; see ``Rendition/listed``.
+    private static func listedName(of rendition: Rendition, _ defaults: RenditionDefaults) -> String {
+        Rendition.listed.first { defaults.applied(to: $0) == rendition }?.canonicalText ?? rendition.canonicalText
+    }
+
     /// Removes stored renditions that save too little: clients that prefer their formats would load more bytes, or as many.
-    private func removeInferior(_ renditions: inout [String: FactsDocument.Rendition], sourceBytes: Int) {
+    static func removeInferior(_ renditions: inout [String: FactsDocument.Rendition], sourceBytes: Int) {
         for listed in Rendition.listed {
             guard let bytes = renditions[listed.canonicalText]?.bytes else { continue }
             let isInferior =
@@ -60,19 +72,20 @@ struct FactsComposer: Sendable {
     private static func entry(
         _ url: String, _ format: Rendition.Format, _ stored: CachedRendition?
     ) -> FactsDocument.Rendition {
-        guard let stored else { return FactsDocument.Rendition(url: url) }
-        var entry = FactsDocument.Rendition(url: url, type: format.contentType, bytes: stored.length)
+        stored.map { entry(url, format, length: $0.length, facts: $0.facts) } ?? FactsDocument.Rendition(url: url)
+    }
+
+    /// The entry of a stored rendition.
+    static func entry(
+        _ url: String, _ format: Rendition.Format, length: Int64, facts: [UInt8]
+    ) -> FactsDocument.Rendition {
+        var entry = FactsDocument.Rendition(url: url, type: format.contentType, bytes: length)
         // An older version may have stored the facts in another form. The entry has only its address, type and size then.
-        guard let facts = RenditionFacts(stored: stored.facts) else { return entry }
+        guard let facts = RenditionFacts(stored: facts) else { return entry }
         entry.type = format.mediaType(codecs: facts.codecs)
         entry.width = facts.width
         entry.height = facts.height
         if facts.duration > 0 { entry.duration = Double(facts.duration) / Double(facts.timescale) }
         return entry
-    }
-
-    /// Returns a strong entity tag for bytes.
-    static func entityTag(_ bytes: [UInt8]) -> String {
-        "\"" + Hex.encode(SHA256.hash(bytes)) + "\""
     }
 }

@@ -1,0 +1,324 @@
+internal import Cache
+internal import Fetch
+internal import Foundation
+internal import HTTP
+internal import Renditions
+internal import SystemIO
+
+/// Handles `POST /facts`: what is stored of the images of a page, and what the page does with them (docs/api.md).
+///
+/// The answer comes from rows of the cache alone; nothing is fetched or opened for it.
+struct FactsController: Sendable {
+    private let pipeline: RenditionPipeline
+    private let cache: Cache
+    private let background: BackgroundRenditions
+    private let lists: FactsLists
+    private let parser: RouteParser
+    private let access: AccessControl
+    private let keys: SigningKeys
+
+    /// The largest number of sources in a list.
+    static let maxSources = 500
+    private static let bodyLimit = 1 << 20
+    /// Lists queue nothing while this many renditions wait, so that they leave room for those that visitors asked for.
+    private static let maxWaiting = 500
+
+    init(
+        pipeline: RenditionPipeline, cache: Cache, background: BackgroundRenditions, lists: FactsLists, parser: RouteParser,
+        access: AccessControl, keys: SigningKeys
+    ) {
+        self.pipeline = pipeline
+        self.cache = cache
+        self.background = background
+        self.lists = lists
+        self.parser = parser
+        self.access = access
+        self.keys = keys
+    }
+
+    /// Returns the sink for a list.
+    ///
+    /// - Throws: ``Problem`` if the query is invalid, or if too many lists are in progress.
+    func sink(
+        _ query: [QueryItem], _ client: ClientContext, _ request: borrowing HTTPRequest
+    ) throws(Problem) -> any HTTPBodySink {
+        try access.checkLoop(request)
+        let order = try FactsOrder(query)
+        guard let reservation = lists.admission.admit(client.network) else { throw .busy }
+        return CollectingSink(limit: Self.bodyLimit, reservation: reservation) { body in
+            do throws(Problem) {
+                return try await response(to: order, body, client)
+            } catch {
+                return ProblemDocument.response(error)
+            }
+        }
+    }
+
+    private func response(
+        to order: FactsOrder, _ body: [UInt8], _ client: ClientContext
+    ) async throws(Problem) -> HTTPResponse {
+        let items = try await onThread { () throws(Problem) in
+            var credentials = order.credentials
+            let texts = try Self.texts(body)
+            credentials.source = texts.joined(separator: "\n")
+            let key = try access.signatures.verify(credentials, of: nil, mount: nil)
+            return texts.map { item($0, key, expires: credentials.expires) }
+        }
+        var client = client
+        client.allowance = access.allowance(client.network, items.lazy.compactMap { $0.target?.key }.first)
+        var found: [FoundItem] = []
+        for item in items { found.append(try await look(for: item, order, client)) }
+        let complete = found
+        let bytes = try await onThread { () throws(Problem) in
+            JSONText.encode(FactsList(images: complete.map(entry)))
+        }
+        return HTTPResponse(
+            status: 200, headers: ["Content-Type": "application/json", "Cache-Control": "no-store"], body: .bytes(bytes))
+    }
+
+    private func onThread<Value: Sendable>(
+        _ work: @escaping @Sendable () throws(Problem) -> Value
+    ) async throws(Problem) -> Value {
+        guard let result = await lists.threads.run({ Result { () throws(Problem) in try work() } }) else { throw .busy }
+        return try result.get()
+    }
+
+    // MARK: Sources
+
+    private static func texts(_ body: [UInt8]) throws(Problem) -> [String] {
+        guard let texts = try? JSONDecoder().decode([String].self, from: Data(body)) else {
+            throw .badRequest("The body must be a JSON list of the URLs of sources, or of paths below mounts.")
+        }
+        guard texts.count <= maxSources else {
+            throw .badRequest("The list has \(texts.count) sources; the limit is \(maxSources).")
+        }
+        // A signature covers the list with one source per line.
+        guard texts.allSatisfy({ !$0.utf8.contains { $0 < 0x20 } }) else {
+            throw .badRequest("A source contains a control character.")
+        }
+        return texts
+    }
+
+    /// A source of a list.
+    private struct Item: Sendable {
+        let text: String
+        /// Nil if the source is refused.
+        var target: ParsedTarget?
+        var problem: Problem?
+    }
+
+    private func item(_ text: String, _ key: SigningKey?, expires: Int64?) -> Item {
+        var item = Item(text: text)
+        do throws(Problem) {
+            let isPath = text.utf8.first == UInt8(ascii: "/")
+            var target = try parser.parse(
+                isPath ? text : "/\(Rendition.Format.json.rawValue)?url=\(PercentEncoding.encode(text))")
+            guard target.source != nil, isPath == (target.mount != nil) else {
+                throw .notFound("The path is not below a mount.")
+            }
+            try access.authorize(&target, inListSignedBy: key)
+            target.credentials?.expires = expires
+            item.target = target
+        } catch {
+            item.problem = error
+        }
+        return item
+    }
+
+    // MARK: What is stored
+
+    /// A source of a list with what is stored of it.
+    private struct FoundItem: Sendable {
+        let item: Item
+        /// By canonical texts.
+        var stored: [String: ListedRendition] = [:]
+        var isKnownToFail = false
+        var isQueued = false
+
+        /// The facts of the source; nil if they are not stored.
+        var facts: RenditionFacts? {
+            stored[Rendition(format: .json).canonicalText].flatMap { RenditionFacts(stored: $0.object.facts) }
+        }
+    }
+
+    private func look(
+        for item: Item, _ order: FactsOrder, _ client: ClientContext
+    ) async throws(Problem) -> FoundItem {
+        var found = FoundItem(item: item)
+        guard let source = item.target?.source else { return found }
+        do throws(CacheError) {
+            for row in try await cache.list(of: source.canonical) where row.freshness.isUsable {
+                // The newest comes first.
+                if found.stored[row.rendition] == nil { found.stored[row.rendition] = row }
+            }
+        } catch {
+            throw .busy
+        }
+        let facts = RenditionRequest(
+            Rendition(format: .json), of: source, client: client.network, allowance: client.allowance)
+        found.isKnownToFail = found.facts == nil && pipeline.isKnownToFail(facts)
+        if order.queues, !found.isKnownToFail, background.waiting < Self.maxWaiting, let wanted = wanted(found) {
+            var request = facts.with(wanted)
+            request.alternative = Rendition(format: .original)
+            found.isQueued = !pipeline.isKnownToFail(request) && background.add(request)
+        }
+        return found
+    }
+
+    /// The rendition that the page would show and that is not stored.
+    private func wanted(_ found: FoundItem) -> Rendition? {
+        let sequence = pipeline.defaults.rendition(Rendition.Format.offered.contains(.avif) ? .avif : .awebp)
+        let video = pipeline.defaults.rendition(.mp4)
+        guard let source = found.facts.map(PageRule.Source.init) else { return sequence }
+        let verdict = PageRule.verdict(source) { found.stored[pipeline.defaults.rendition($0).canonicalText]?.object.length }
+        if verdict.use == .stay { return nil }
+        let wanted = PageRule.suitsVideo(source) && source.isTransparent == false ? [video] : [sequence]
+        return wanted.first { found.stored[$0.canonicalText] == nil }
+    }
+
+    // MARK: The document
+
+    private func entry(_ found: FoundItem) -> FactsList.Entry {
+        guard let target = found.item.target, let source = target.source else {
+            var entry = FactsList.Entry(url: found.item.text, page: PageAdvice.stays(.refused))
+            entry.state = .refused
+            entry.code = found.item.problem?.code
+            return entry
+        }
+        if found.isKnownToFail {
+            var entry = FactsList.Entry(url: found.item.text, page: PageAdvice.stays(.failed))
+            entry.state = .failed
+            return entry
+        }
+        let addresses = RenditionAddresses(target, of: source, keys: keys)
+        let defaults = pipeline.defaults
+        var renditions: [String: FactsDocument.Rendition] = [:]
+        for listed in Rendition.listed {
+            let rendition = defaults.applied(to: listed)
+            guard let row = found.stored[rendition.canonicalText] else { continue }
+            renditions[listed.canonicalText] = FactsComposer.entry(
+                addresses.target(rendition), rendition.format, length: row.object.length, facts: row.object.facts)
+        }
+        let page = PageAdvice.page(found.facts.map(PageRule.Source.init), addresses, defaults) { rendition in
+            found.stored[rendition.canonicalText].map { row in
+                let codecs = RenditionFacts(stored: row.object.facts)?.codecs
+                return PageAdvice.Stored(bytes: row.object.length, type: rendition.format.mediaType(codecs: codecs))
+            }
+        }
+        var entry = FactsList.Entry(url: found.item.text, page: page)
+        if found.isQueued { entry.queued = true }
+        guard let facts = found.facts else { return entry }
+        FactsComposer.removeInferior(&renditions, sourceBytes: facts.sourceBytes)
+        entry.state = .known
+        entry.source = FactsList.Source(facts)
+        entry.renditions = renditions
+        return entry
+    }
+}
+
+extension Freshness {
+    /// Whether a rendition may be sent before its origin is asked.
+    fileprivate var isUsable: Bool {
+        switch self {
+        case .fresh, .stale: true
+        case .expired, .unconfirmed: false
+        }
+    }
+}
+
+/// The query of `POST /facts`.
+private struct FactsOrder: Sendable {
+    /// Whether what is not stored is produced in the background.
+    var queues = false
+    /// The signature covers the list, too, which the sink adds.
+    var credentials: Credentials
+
+    init(_ query: [QueryItem]) throws(Problem) {
+        var reader = OptionReader(format: .json, named: Route.facts)
+        for item in query {
+            guard item.name == "queue" else {
+                guard ["expires", "sig"].contains(item.name) else {
+                    throw .badOption(item.name, "is unknown; POST /\(Route.facts) takes queue, expires and sig")
+                }
+                try reader.read(item.name, item.value)
+                continue
+            }
+            guard item.value == "true" || item.value == "false" else {
+                throw .badOption("queue", "must be true or false")
+            }
+            queues = item.value == "true"
+        }
+        credentials = reader.credentials
+        credentials.options += query.filter { $0.name == "queue" }
+    }
+}
+
+/// The body of a response to `POST /facts`.
+struct FactsList: Encodable {
+    enum State: String, Encodable, CaseIterable {
+        case known
+        case unknown
+        case failed
+        case refused
+    }
+
+    struct Source: Encodable {
+        var type: String?
+        var bytes: Int
+        var width: Int
+        var height: Int
+        var frames: Int
+        var duration: Double
+        var loopCount: Int?
+        var animated: Bool
+        var transparent: Bool?
+
+        private enum CodingKeys: String, CodingKey {
+            case type, bytes, width, height, frames, duration, animated, transparent
+            case loopCount = "loop_count"
+        }
+
+        init(_ facts: RenditionFacts) {
+            let source = PageRule.Source(facts)
+            type = facts.sourceType
+            (bytes, width, height, frames) = (source.bytes, source.width, source.height, source.frames)
+            (duration, loopCount) = (source.duration, facts.loopCount)
+            (animated, transparent) = (source.frames > 1, source.isTransparent)
+        }
+
+        /// Encodes one object, in which a missing loop count is null, as in `json`.
+        func encode(to encoder: any Encoder) throws {
+            var container = encoder.container(keyedBy: CodingKeys.self)
+            try container.encodeIfPresent(type, forKey: .type)
+            try container.encode(bytes, forKey: .bytes)
+            try container.encode(width, forKey: .width)
+            try container.encode(height, forKey: .height)
+            try container.encode(frames, forKey: .frames)
+            try container.encode(duration, forKey: .duration)
+            try container.encode(loopCount, forKey: .loopCount)
+            try container.encode(animated, forKey: .animated)
+            try container.encodeIfPresent(transparent, forKey: .transparent)
+        }
+    }
+
+    struct Entry: Encodable {
+        /// As the client wrote it.
+        let url: String
+        var state = State.unknown
+        /// The code of the problem of a source that is refused.
+        var code: String?
+        /// True if the rendition was queued.
+        var queued: Bool?
+        var source: Source?
+        var renditions: [String: FactsDocument.Rendition]?
+        var page: FactsDocument.Page
+
+        init(url: String, page: FactsDocument.Page) {
+            self.url = url
+            self.page = page
+        }
+    }
+
+    /// In the order of the list.
+    let images: [Entry]
+}

@@ -1,0 +1,54 @@
+internal import Media
+internal import Renditions
+
+/// What a page does with an image, with the addresses for it: the member `page` of `json` and of `POST /facts` (docs/api.md).
+enum PageAdvice {
+    /// A stored rendition.
+    struct Stored {
+        let bytes: Int64
+        /// The media type, with the parameter `codecs` if it is known.
+        let type: String
+    }
+
+    /// The advice about a source.
+    ///
+    /// - Parameters:
+    ///   - source: Nil if its facts are not known.
+    ///   - stored: Returns what is stored of a rendition.
+    static func page(
+        _ source: PageRule.Source?, _ addresses: RenditionAddresses, _ defaults: RenditionDefaults,
+        stored: (Rendition) -> Stored?
+    ) -> FactsDocument.Page {
+        let verdict =
+            source.map { PageRule.verdict($0) { stored(defaults.rendition($0))?.bytes } } ?? (use: .image, reason: nil)
+        var page = FactsDocument.Page(use: verdict.use, reason: verdict.reason)
+        // Only a WebP shows what is transparent, and every browser shows it.
+        let still: Rendition.Format = source?.isTransparent == false ? .jpg : .webp
+        if verdict.reason != .still, verdict.reason != .tiny {
+            page.still = addresses.target(defaults.rendition(still))
+        }
+        if verdict.use != .stay { page.src = addresses.automatic }
+        if verdict.use == .video { page.video = videos(addresses, defaults, stored) }
+        return page
+    }
+
+    /// The advice about a source that the server does not convert.
+    static func stays(_ reason: PageRule.Reason) -> FactsDocument.Page { FactsDocument.Page(use: .stay, reason: reason) }
+
+    /// The stored encodings of the video in the order in which a browser tries them.
+    private static func videos(
+        _ addresses: RenditionAddresses, _ defaults: RenditionDefaults, _ stored: (Rendition) -> Stored?
+    ) -> [FactsDocument.Page.Video] {
+        let video = defaults.rendition(.mp4)
+        guard let h264 = stored(video) else { return [] }
+        var offered = [(video, h264)]
+        if let smaller = video.encoded(by: .av1), let av1 = stored(smaller),
+            Rendition.isWorthOffering(av1: av1.bytes, besideH264: h264.bytes)
+        {
+            offered.insert((smaller, av1), at: 0)
+        }
+        return offered.map { rendition, stored in
+            FactsDocument.Page.Video(src: addresses.target(rendition), type: stored.type)
+        }
+    }
+}

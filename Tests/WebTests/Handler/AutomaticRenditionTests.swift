@@ -1,0 +1,220 @@
+import Fetch
+import Media
+import TestSupport
+import Testing
+
+@testable import Renditions
+@testable import Web
+
+@Suite("/auto selects a rendition of any source by Accept", .timeLimit(.minutes(10))) struct AutomaticRenditionTests {
+    /// Larger than all of its renditions: decoders skip what is behind the trailer.
+    private static let gif = GIFBuilder.animation(frames: 8, width: 80, height: 60) + [UInt8](repeating: 0, count: 50_000)
+    /// The same with a transparent background.
+    private static let sticker: [UInt8] = {
+        var builder = GIFBuilder(width: 40, height: 30)
+        builder.addLoop(0)
+        for index in 0..<4 {
+            var pixels = [UInt8](repeating: 0, count: 1200)
+            for place in 0..<100 { pixels[(place * 7 + index * 40) % 1200] = 2 }
+            builder.add(.init(width: 40, height: 30, pixels: pixels)) {
+                $0.transparent = 0
+                $0.disposal = 2
+            }
+        }
+        return builder.finish() + [UInt8](repeating: 0, count: 50_000)
+    }()
+    private static let chromium = "image/avif,image/webp,image/apng,image/svg+xml,image/*,*/*;q=0.8"
+    private static let safari =
+        "image/webp,image/avif,image/jxl,image/heic,image/heic-sequence,video/*;q=0.8,image/png,image/svg+xml,image/*;q=0.8,*/*;q=0.5"
+    private static let original = "gifreel; fwd=miss; detail=original"
+
+    private func run(
+        _ files: [String: [UInt8]], _ configure: (inout WebFixture.Settings) throws -> Void = { _ in },
+        _ body: (WebFixture) async throws -> Void
+    ) async throws {
+        try await WebFixture.run(files.mapValues { bytes in { _ in .ok(bytes) } }, configure, body)
+    }
+
+    /// Requests a target until it is answered from the cache. Every answer before that is the source.
+    private func settled(
+        _ web: WebFixture, _ target: String, _ accept: String, source: [UInt8], type: String
+    ) async throws -> RawHTTPResponse {
+        var response = try await web.request("GET", target, headers: ["Accept: \(accept)"])
+        try await waitUntil("\(type) at \(target)") {
+            response = try await web.request("GET", target, headers: ["Accept: \(accept)"])
+            if response["cache-status"] == "gifreel; hit", response["content-type"] == type { return true }
+            #expect(response.body == source || response["content-type"] == type)
+            return false
+        }
+        return response
+    }
+
+    @Test(.enabled(if: Rendition.Format.named("avif") != nil))
+    func theSourceIsTheAnswerUntilThereIsTheRendition() async throws {
+        try await run(["/a.gif": Self.gif]) { web async throws in
+            let url = web.origin.url("/a.gif")
+            let encoded = url.replacing(":", with: "%3A").replacing("/", with: "%2F")
+            let first = try await web.request("GET", "/auto/\(url)", headers: ["Accept: \(Self.chromium)"])
+            #expect(first.status == 200 && first.body == Self.gif && first["cache-status"] == Self.original)
+            #expect(first["cache-control"] == "no-cache" && first["vary"] == "Accept")
+            #expect(first["content-disposition"] == "inline; filename=\"a.gif\"")
+            let hit = try await settled(
+                web, "/auto/\(url)", Self.chromium, source: Self.gif, type: "image/avif")
+            #expect(hit["vary"] == "Accept" && hit["content-disposition"] == "inline; filename=\"a.avif\"")
+            // One fetch, whatever the form of the address.
+            for target in ["/auto?url=\(encoded)", "/auto/\(encoded)", "/auto/a.gif?url=\(encoded)"] {
+                let same = try await web.request("GET", target, headers: ["Accept: \(Self.chromium)"])
+                #expect(same["etag"] == hit["etag"] && same["vary"] == "Accept", "\(target)")
+            }
+            #expect(web.origin.count("/a.gif") == 1)
+            let tag = try #require(hit["etag"])
+            for (fields, status) in [(["If-None-Match: \(tag)"], 304), (["Range: bytes=0-9"], 206), ([], 200)] {
+                let part = try await web.request("GET", "/auto/\(url)", headers: ["Accept: \(Self.chromium)"] + fields)
+                #expect(part.status == status && part["vary"] == "Accept")
+            }
+            let head = try await web.request("HEAD", "/auto/\(url)", headers: ["Accept: \(Self.chromium)"])
+            #expect(head.status == 200 && head.body.isEmpty && head["content-type"] == "image/avif")
+            // A client that names no format has the source, which was stored or is fetched.
+            let plain = try await web.request("GET", "/auto/\(url)", headers: ["Accept: */*"])
+            #expect(plain.body == Self.gif && plain["content-type"] == "image/gif")
+            // Safari's video has the options that the target states.
+            let small = try await settled(
+                web, "/auto,width=40/\(url)", Self.safari, source: Self.gif, type: "video/mp4")
+            #expect(try await web.request("GET", "/mp4,width=40/\(url)")["etag"] == small["etag"])
+        }
+    }
+
+    @Test func belowAMountTheExtensionIsAuto() async throws {
+        let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(Self.gif) }, "/b.gif": { _ in .ok(Self.gif) }])
+        defer { origin.stop() }
+        try await run([:]) { settings in
+            var all = Mount(origin: try SourceURL(origin.url("/")))
+            settings.policy.mounts["m"] = all
+            all.sources = [.gif, .webp]
+            settings.policy.mounts["n"] = all
+        } _: { web async throws in
+            for target in ["/m/a.auto", "/n/b.gif.auto"] {
+                let response = try await web.request("GET", target, headers: ["Accept: video/mp4"])
+                #expect(response.body == Self.gif && response["cache-status"] == Self.original, "\(target)")
+                #expect(response["vary"] == "Accept")
+                _ = try await settled(web, target, "video/mp4", source: Self.gif, type: "video/mp4")
+            }
+            #expect(try await web.request("GET", "/m/a.auto?width=0")["vary"] == "Accept")
+            #expect(try await web.request("GET", "/m/a.auto?on_miss=wait").code == "bad_option")
+        }
+    }
+
+    @Test func aTransparentSourceIsNoVideo() async throws {
+        try await run(["/a.gif": Self.sticker, "/b.gif": Self.sticker]) { web async throws in
+            let target = "/auto/\(web.origin.url("/a.gif"))"
+            var types: Set<String> = []
+            try await waitUntil("a picture with alpha") {
+                let response = try await web.request("GET", target, headers: ["Accept: \(Self.safari)"])
+                types.insert(try #require(response["content-type"]))
+                return response["cache-status"] == "gifreel; hit" && response["content-type"] != "image/gif"
+            }
+            #expect(!types.contains("video/mp4") && types.count == 2)
+            // A video that was made by name does not change that.
+            _ = try await web.request("GET", "/mp4/\(web.origin.url("/b.gif"))")
+            let named = "/auto/\(web.origin.url("/b.gif"))"
+            try await waitUntil("the facts") {
+                let response = try await web.request("GET", named, headers: ["Accept: \(Self.safari)"])
+                return response["content-type"]?.hasPrefix("image/") == true && response["content-type"] != "image/gif"
+            }
+        }
+    }
+
+    @Test(arguments: ["still", "tiny", "small"]) func whatSavesTooLittleStays(_ kind: String) async throws {
+        let gif =
+            switch kind {
+            case "still": GIFBuilder.animation(frames: 1, width: 80, height: 60) + [UInt8](repeating: 0, count: 50_000)
+            case "tiny": GIFBuilder.animation(frames: 3, width: 4, height: 40) + [UInt8](repeating: 0, count: 50_000)
+            default: GIFBuilder.animation(frames: 3, width: 16, height: 18)
+            }
+        try await run(["/a.gif": gif]) { web async throws in
+            let target = "/auto/\(web.origin.url("/a.gif"))"
+            var isSettled = false
+            try await waitUntil("the source in the cache") {
+                let response = try await web.request("GET", target, headers: ["Accept: \(Self.chromium)"])
+                #expect(response.body == gif)
+                isSettled = response["cache-status"] == "gifreel; hit" && response["etag"] != nil
+                return isSettled
+            }
+            #expect(web.origin.count("/a.gif") == 1)
+            let facts = try await web.request("GET", "/json/\(web.origin.url("/a.gif"))").json()
+            let page = try #require(facts["page"] as? [String: Any])
+            #expect(page["as"] as? String == "stay" && page["src"] == nil)
+            #expect(page["reason"] as? String == (kind == "small" ? "saving" : kind))
+        }
+    }
+
+    @Test func anImageNeverGetsAClip() async throws {
+        var clip: [UInt8] = []
+        try await run([:]) { clip = try await $0.request("POST", "/webm", body: Self.gif).body }
+        try await run(["/a.webm": clip, "/b.webm": clip, "/c.webm": clip]) { web async throws in
+            func type(_ name: String, _ accept: String) async throws -> String? {
+                try await web.request("GET", "/auto/\(web.origin.url(name))", headers: ["Accept: \(accept)"])["content-type"]
+            }
+            // It waits, because the page could not show the source either.
+            let named = Rendition.Format.named("avif") != nil ? "image/avif" : "image/webp"
+            #expect(try await type("/a.webm", Self.chromium) == named)
+            #expect(try await type("/a.webm", "\(named),*/*;q=0") == named)
+            #expect(try await type("/b.webm", "image/png,image/*;q=0.8,*/*;q=0.5") == "image/gif")
+            #expect(try await type("/c.webm", Self.safari) == "video/mp4")
+            // A program, and a player.
+            #expect(try await type("/b.webm", "*/*") == "video/webm")
+            #expect(try await type("/b.webm", "video/webm,*/*;q=0.1") == "video/webm")
+        }
+    }
+
+    @Test func whatAcceptSelectsTakesNoOptionAboutMisses() async throws {
+        try await run(["/a.gif": Self.gif]) { web async throws in
+            for option in ["on_miss=wait", "on_miss=original", "on_larger=problem", "on_error=original"] {
+                let response = try await web.request("GET", "/auto,\(option)/\(web.origin.url("/a.gif"))")
+                #expect(response.status == 400 && response.code == "bad_option" && response["vary"] == "Accept")
+            }
+            #expect(try await web.request("GET", "/auto").code == "bad_source_url")
+            let none = try await web.request("GET", "/auto/\(web.origin.url("/none.gif"))")
+            #expect(none.status == 404 && none["vary"] == "Accept")
+            #expect(try await web.request("POST", "/auto", body: Self.gif).status == 400)
+        }
+    }
+
+    @Test func aSignatureCoversTheNameAuto() async throws {
+        let keys = SigningKeys(["0123456789abcdef0123456789abcdef"])
+        try await run(["/a.gif": Self.gif]) { settings in
+            settings.policy.signingKeys = keys
+            settings.policy.requiresSignature = true
+        } _: { web async throws in
+            let source = try SourceURL(web.origin.url("/a.gif"))
+            let signer = TargetSigner(keys: keys)
+            let signed = try #require(signer.target(Route.auto, of: source))
+            #expect(try await web.request("GET", signed).status == 200)
+            let other = try #require(signer.target("mp4", of: source)).replacing("/mp4,", with: "/auto,")
+            #expect(try await web.request("GET", other).status == 403)
+            #expect(try await web.request("GET", "/auto/\(source.text)").status == 403)
+        }
+    }
+}
+
+@Suite("A source is the answer only where Accept permits its type") struct AcceptedSourceTests {
+    @Test(
+        arguments: [
+            ("", [.gif, .apng, .webp, .avif, .mp4, .mov, .webm]),
+            ("*/*", [.gif, .apng, .webp, .avif, .mp4, .mov, .webm]),
+            ("image/avif,image/webp,image/apng,image/svg+xml,image/*,*/*;q=0.8", [.gif, .apng, .webp, .avif]),
+            ("image/png,image/svg+xml,image/*;q=0.8,video/*;q=0.8,*/*;q=0.5", [.gif, .apng, .webp, .avif, .mp4]),
+            ("video/webm,video/ogg,video/*;q=0.9,*/*;q=0.5", [.gif, .apng, .webp, .avif, .mp4, .mov, .webm]),
+            // Caches reduce the field to what they select.
+            ("image/avif", [.gif, .apng, .avif]), ("video/mp4", [.gif, .apng, .mp4]),
+            ("image/avif, */*;q=0", [.avif]), ("image/*;q=0, */*", [.mp4, .mov, .webm]),
+            ("image/gif;q=0, image/*", [.apng, .webp, .avif]),
+            ("*/*;q=0", []), ("video/webm;q=0, */*", [.gif, .apng, .webp, .avif, .mp4, .mov]),
+            ("image/webp, video/webm", [.gif, .apng, .webp, .webm]),
+        ] as [(String, [SourceFormat])])
+    func wildcardsNameNoClipForImages(_ accept: String, _ expected: [SourceFormat]) {
+        let field = accept.isEmpty ? AcceptField() : AcceptField([accept])
+        let order: [SourceFormat] = [.gif, .apng, .webp, .avif, .mp4, .mov, .webm]
+        #expect(order.filter(field.accepts) == expected, "\(accept)")
+    }
+}

@@ -1,0 +1,161 @@
+import Fetch
+import Foundation
+import TestSupport
+import Testing
+
+@testable import Renditions
+@testable import Web
+
+@Suite("POST /facts says what is stored of the images of a page", .timeLimit(.minutes(10))) struct FactsListTests {
+    private static let gif = GIFBuilder.animation(frames: 8, width: 80, height: 60) + [UInt8](repeating: 0, count: 50_000)
+    private static let sequence = Rendition.Format.named("avif") != nil ? "avif" : "awebp"
+
+    private func run(
+        _ configure: (inout WebFixture.Settings) throws -> Void = { _ in }, _ body: (WebFixture) async throws -> Void
+    ) async throws {
+        let paths: [String: LoopbackOrigin.Handler] = ["/a.gif": { _ in .ok(Self.gif) }, "/b.gif": { _ in .ok(Self.gif) }]
+        try await WebFixture.run(paths, configure, body)
+    }
+
+    private func list(
+        _ web: WebFixture, _ urls: [String], _ query: String = "", headers: [String] = []
+    ) async throws -> RawHTTPResponse {
+        try await web.request("POST", "/facts\(query)", headers: headers, body: Array(JSONEncoder().encode(urls)))
+    }
+
+    private func images(_ response: RawHTTPResponse) throws -> [[String: Any]] {
+        #expect(response.status == 200 && response["content-type"] == "application/json", "\(response.text)")
+        return try #require(try response.json()["images"] as? [[String: Any]])
+    }
+
+    @Test func eachSourceHasWhatIsStoredOfIt() async throws {
+        try await run { settings in
+            settings.allow = [try #require(SourcePattern("127.0.0.1"))]
+        } _: { web async throws in
+            let (known, unknown, gone) = (web.origin.url("/a.gif"), web.origin.url("/b.gif"), web.origin.url("/none.gif"))
+            _ = try await web.request("GET", "/json/\(known)")
+            _ = try await web.request("GET", "/\(Self.sequence)/\(known)")
+            _ = try await web.request("GET", "/json/\(gone)")
+            let response = try await list(web, [known, unknown, gone, "https://elsewhere.test/a.gif", "/healthz", "x"])
+            #expect(response["cache-control"] == "no-store" && response["access-control-allow-origin"] == "*")
+            let found = try images(response)
+            #expect(found.map { $0["state"] as? String } == ["known", "unknown", "failed", "refused", "refused", "refused"])
+            #expect(
+                found.map { ($0["page"] as? [String: Any])?["as"] as? String } == [
+                    "image", "image", "stay", "stay", "stay", "stay",
+                ])
+            #expect(found[3]["code"] as? String == "source_not_allowed" && found[5]["code"] as? String == "bad_source_url")
+            let source = try #require(found[0]["source"] as? [String: Any])
+            #expect(source["bytes"] as? Int == Self.gif.count && source["width"] as? Int == 80)
+            #expect(source["transparent"] as? Bool == false && source["animated"] as? Bool == true)
+            #expect(source["loop_count"] as? Int == 0 && source["type"] as? String == "gif" && source["frames"] as? Int == 8)
+            let renditions = try #require(found[0]["renditions"] as? [String: [String: Any]])
+            #expect(Array(renditions.keys) == [Self.sequence])
+            #expect(renditions[Self.sequence]?["bytes"] as? Int ?? 0 > 0)
+            let page = try #require(found[0]["page"] as? [String: Any])
+            #expect(page["src"] as? String == "/auto/\(known)" && page["still"] as? String == "/jpg/\(known)")
+            // The verdict of `json` is the same.
+            let facts = try await web.request("GET", "/json/\(known)").json()
+            #expect(facts["page"] as? NSDictionary == page as NSDictionary)
+            #expect((found[1]["page"] as? [String: Any])?["src"] as? String == "/auto/\(unknown)")
+            #expect(web.origin.count("/b.gif") == 0)
+        }
+    }
+
+    @Test func whatIsNotStoredIsQueuedOnRequest() async throws {
+        try await run { web async throws in
+            let url = web.origin.url("/a.gif")
+            var first = try #require(try images(try await list(web, [url], "?queue=true")).first)
+            #expect(first["state"] as? String == "unknown" && first["queued"] as? Bool == true)
+            try await waitUntil("the facts and the sequence") {
+                first = try #require(try images(try await list(web, [url], "?queue=true")).first)
+                return (first["renditions"] as? [String: Any])?[Self.sequence] != nil
+            }
+            #expect(first["state"] as? String == "known" && first["queued"] == nil)
+            #expect(web.origin.count("/a.gif") == 1)
+        }
+    }
+
+    @Test func aClientWithoutAllowanceQueuesNothing() async throws {
+        try await run {
+            $0.policy.rateLimit = RateLimit(perMinute: 1, burst: 1)
+        } _: { web async throws in
+            let urls = ["/a.gif", "/b.gif"].map { web.origin.url($0) }
+            let queued = try images(try await list(web, urls, "?queue=true")).filter { $0["queued"] as? Bool == true }
+            #expect(queued.count == 1)
+        }
+    }
+
+    @Test func pathsBelowMountsHaveAddressesThere() async throws {
+        let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(Self.gif) }])
+        defer { origin.stop() }
+        try await run { settings in
+            var mount = Mount(origin: try SourceURL(origin.url("/")))
+            mount.isPrivate = true
+            settings.policy.mounts["m"] = mount
+        } _: { web async throws in
+            let found = try images(try await list(web, ["/m/a.gif", origin.url("/a.gif")]))
+            let page = try #require(found[0]["page"] as? [String: Any])
+            #expect(page["src"] as? String == "/m/a.auto" && page["still"] as? String == "/m/a.webp")
+            #expect(found[1]["state"] as? String == "refused")
+        }
+    }
+
+    @Test func aSignatureCoversTheList() async throws {
+        let keys = SigningKeys(["0123456789abcdef0123456789abcdef"])
+        try await run { settings in
+            settings.policy.signingKeys = keys
+            settings.policy.requiresSignature = true
+        } _: { web async throws in
+            let urls = ["/a.gif", "/b.gif"].map { web.origin.url($0) }
+            let expires = currentSeconds() + 1000
+            let text = "facts\nexpires=\(expires),queue=false\n\(urls.joined(separator: "\n"))"
+            let query = "?queue=false&expires=\(expires)&sig=\(keys.signature(of: text) ?? "")"
+            #expect(try await list(web, urls).code == "bad_signature")
+            #expect(try await list(web, urls.reversed(), query).code == "bad_signature")
+            #expect(try await list(web, urls, query.replacing("queue=false", with: "queue=true")).code == "bad_signature")
+            let found = try images(try await list(web, urls, query))
+            // The addresses are signed with the same expiry.
+            let page = try #require(found[0]["page"] as? [String: Any])
+            for name in ["src", "still"] {
+                let target = try #require(page[name] as? String)
+                #expect(target.contains("expires=\(expires)") && target.contains("sig="))
+                #expect(try await web.request("GET", target).status == 200)
+            }
+        }
+    }
+
+    /// The example of docs/access.md.
+    @Test func theDocumentedSignatureOfAListIsValid() async throws {
+        try await run { settings in
+            settings.policy.signingKeys = SigningKeys(["an-example-key-of-at-least-32-bytes"])
+            settings.policy.requiresSignature = true
+            settings.policy.mounts["media"] = Mount(origin: try SourceURL("https://media.test/"))
+        } _: { web async throws in
+            let query = "?expires=2000000000&sig=cp7IlO4zTO4KjfWjC_3bOEGtNB75dQ3ue7Ui5_zc_cQ"
+            let found = try images(try await list(web, ["https://example.com/a.gif", "/media/b.gif"], query))
+            #expect(found.map { $0["state"] as? String } == ["unknown", "unknown"])
+        }
+    }
+
+    @Test func invalidListsAreRefused() async throws {
+        try await run { web async throws in
+            for body in [
+                "", "{}", "[1]", "[\"a\\nb\"]",
+                "[\(Array(repeating: "\"https://a.test/\"", count: 501).joined(separator: ","))]",
+            ] {
+                let response = try await web.request("POST", "/facts", body: Array(body.utf8))
+                #expect(response.status == 400 && response.code == "bad_request", "\(body.prefix(20))")
+            }
+            #expect(try await list(web, [], "?x=1").code == "bad_option")
+            #expect(try await list(web, [], "?queue=1").code == "bad_option")
+            #expect(try images(try await list(web, [])).isEmpty)
+            let large = try await web.request("POST", "/facts", body: [UInt8](repeating: 0x20, count: (1 << 20) + 1))
+            #expect(large.status == 413)
+            let get = try await web.request("GET", "/facts")
+            #expect(get.status == 405 && get["allow"] == "POST, OPTIONS")
+            let preflight = try await web.request("OPTIONS", "/facts", headers: ["Origin: https://a.test"])
+            #expect(preflight.status == 204 && preflight["access-control-allow-methods"]?.contains("POST") == true)
+        }
+    }
+}
