@@ -1,6 +1,6 @@
 "use strict";
 
-// The home page: sends one GIF at a time to the service and shows GIF and video side by side.
+// The home page: sends GIFs to the service, one after the other, and shows GIF and video side by side.
 // Without this script, the two forms work and return the MP4 itself.
 
 const element = (id) => document.getElementById(id);
@@ -25,17 +25,16 @@ element("link").addEventListener("submit", (event) => {
 });
 
 element("file").addEventListener("change", (event) => {
-  const [file] = event.target.files;
-  if (file) begin({ file });
+  beginFiles([...event.target.files]);
   // Otherwise, selecting the same file again fires no event.
   event.target.value = "";
 });
 
 addEventListener("paste", (event) => {
-  const [file] = event.clipboardData.files;
+  const files = [...event.clipboardData.files];
   const text = event.clipboardData.getData("text/plain").trim();
-  if (file) {
-    begin({ file });
+  if (files.length) {
+    beginFiles(files);
   } else if (/^https?:\/\/\S+$/i.test(text) && !event.target.closest("input")) {
     element("url").value = text;
     begin({ url: text });
@@ -55,10 +54,10 @@ addEventListener("dragleave", (event) => {
 addEventListener("drop", (event) => {
   event.preventDefault();
   document.body.classList.remove("dragging");
-  const [file] = event.dataTransfer.files;
+  const files = [...event.dataTransfer.files];
   const [url] = event.dataTransfer.getData("text/uri-list").split(/\r?\n/).filter((line) => line && !line.startsWith("#"));
-  if (file) {
-    begin({ file });
+  if (files.length) {
+    beginFiles(files);
   } else if (url) {
     element("url").value = url;
     begin({ url });
@@ -71,7 +70,18 @@ element("sample").addEventListener("click", async (event) => {
   if (response?.ok) begin({ file: new File([await response.blob()], "sample.gif", { type: "image/gif" }) });
 });
 
-element("cancel").addEventListener("click", () => currentRun?.abort());
+element("cancel").addEventListener("click", () => {
+  waitingFiles = [];
+  currentRun?.abort();
+});
+
+// A link to a result: /?url=….
+const shared = new URLSearchParams(location.search).get("url");
+if (shared) {
+  element("url").value = shared;
+  // The other scripts of this page come after this one.
+  setTimeout(() => begin({ url: shared }));
+}
 
 optionsForm?.addEventListener("submit", (event) => event.preventDefault());
 optionsForm?.addEventListener("input", describeOptions);
@@ -118,9 +128,37 @@ function address(format, url, options) {
 
 // MARK: Converting
 
-/** Converts a source and shows the result. Aborts a conversion in progress. */
-async function begin(nextSource) {
-  if (optionsForm && !optionsForm.reportValidity()) return;
+/** The files that are converted next, with their rows. */
+let waitingFiles = [];
+
+/** Converts files, one after the other. Several have a list of their results. */
+async function beginFiles(files) {
+  if (files.length < 2) {
+    element("batch").hidden = true;
+    if (files.length) begin({ file: files[0] });
+    return;
+  }
+  const mine = files.map((file) => ({ file, row: batchRow(file) }));
+  waitingFiles = mine;
+  const list = [...mine];
+  element("batch-rows").replaceChildren(...mine.map(({ row }) => row));
+  element("batch").hidden = false;
+  element("batch-title").focus({ preventScroll: true });
+  for (const { file, row } of list) {
+    const state = row.querySelector("[role=status]");
+    // Another source was chosen, or the visitor has cancelled.
+    if (waitingFiles !== mine) state.textContent = "Not converted";
+    else {
+      state.textContent = "Converting…";
+      showInBatch(row, await begin({ file }, { isOneOfMany: true }));
+    }
+  }
+}
+
+/** Converts a source and shows the result, which it returns; null if there is none. Aborts a conversion in progress. */
+async function begin(nextSource, { isOneOfMany = false } = {}) {
+  if (optionsForm && !optionsForm.reportValidity()) return null;
+  if (!isOneOfMany) waitingFiles = [];
   currentRun?.abort();
   const run = (currentRun = new AbortController());
   source = nextSource;
@@ -130,9 +168,12 @@ async function begin(nextSource) {
   element("progress").hidden = false;
   try {
     const result = await (source.file ? upload(source.file, options, run.signal) : convertURL(source.url, options, run.signal));
-    if (currentRun === run) await show({ ...result, options }, () => currentRun === run);
+    if (currentRun !== run) return null;
+    const complete = { ...result, options };
+    await show(complete, () => currentRun === run);
+    return complete;
   } catch (error) {
-    if (currentRun !== run) return;
+    if (currentRun !== run) return null;
     if (error.name === "AbortError") {
       setStatus("Cancelled.");
     } else {
@@ -148,6 +189,7 @@ async function begin(nextSource) {
       showPoster(null);
     }
   }
+  return null;
 }
 
 /** An error whose message is a sentence for the user. */

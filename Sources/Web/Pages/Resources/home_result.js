@@ -43,12 +43,65 @@ async function show(result, isCurrent) {
   showFacts(result, probe);
   showFormats(result);
   showSnippets(result, probe);
+  showLink(result);
   const isFirst = element("result").hidden;
   element("result").hidden = false;
   play(!reducedMotion.matches);
   setStatus(`Done: ${element("saving").textContent}.`);
   if (isFirst) element("saving").focus({ preventScroll: true });
   element("result").scrollIntoView({ block: "nearest", behavior: reducedMotion.matches ? "auto" : "smooth" });
+}
+
+/** Offers the address that shows the result again. */
+function showLink(result) {
+  const stored = result.header("Content-Location");
+  const link = result.url ? new URL(`?url=${encodeURIComponent(result.url)}`, base).href : stored && addressOf(stored);
+  element("share").hidden = !link;
+  element("share-note").hidden = true;
+  element("share").onclick = async () => {
+    element("share-note").textContent = link;
+    const isCopied = await copy(link, element("share-note"));
+    element("share-note").hidden = isCopied;
+    if (!isCopied) await copy(link, element("share-note"));
+    setStatus(isCopied ? "Copied the link." : "Selected the link. Press Ctrl+C or ⌘C to copy.");
+  };
+  // The address of this page is the link too; it is not a step to go back to.
+  if (result.url) history.replaceState(null, "", `?url=${encodeURIComponent(result.url)}`);
+  else history.replaceState(null, "", location.pathname);
+}
+
+// MARK: Several files
+
+/** A row in the list of files. */
+function batchRow(file) {
+  const row = element("batch-row").content.cloneNode(true).firstElementChild;
+  row.querySelector(".name").textContent = file.name;
+  row.querySelector("[role=status]").textContent = "Waiting";
+  return row;
+}
+
+/** Shows the result of a file in its row; null for a file that could not be converted. */
+function showInBatch(row, result) {
+  const state = row.querySelector("[role=status]");
+  if (!result) {
+    state.textContent = element("error").textContent || "Cancelled";
+    return;
+  }
+  const [size, length] = [result.facts.bytes, result.blob.size];
+  state.textContent = `${bytes(size)} → ${bytes(length)}, ${saving(size, length, formatOf(result))}`;
+  const [button, link] = [row.querySelector("button"), row.querySelector("a")];
+  button.hidden = link.hidden = false;
+  button.ariaLabel = `Show ${result.file.name}`;
+  button.onclick = () => show(result, () => true);
+  link.ariaLabel = `Download ${stemOf(result)}.mp4`;
+  link.download = `${stemOf(result)}.mp4`;
+  // The list keeps the blob, so its address is made when it is needed.
+  link.onclick = () => {
+    const url = URL.createObjectURL(result.blob);
+    link.href = url;
+    setTimeout(() => URL.revokeObjectURL(url), 60_000);
+  };
+  link.href = "#";
 }
 
 /** Removes the result from the page. */
@@ -196,6 +249,14 @@ function showSnippets(result, video) {
     ]);
   }
   if (result.url) {
+    const image = address("auto", result.url, result.options);
+    const [wide, high] = [result.facts?.width ?? width, result.facts?.height ?? height];
+    const size = result.options.length ? "" : ` width="${wide}" height="${high}"`;
+    list.push([
+      "Embed an image", "AVIF, WebP or MP4, as the browser supports it, and the source until there is one of them.",
+      `<img src="${attribute(image)}" alt="${attribute(stemOf(result))}"${size}>`,
+    ]);
+    list.push(["Markdown", "", `![${stemOf(result).replace(/[\\[\]]/g, "\\$&")}](<${image}>)`]);
     list.push([
       "Embed the player", "A separate page with a pause button. It respects reduced motion and the loop count of the GIF.",
       `<iframe src="${attribute(address("html", result.url, result.options))}" width="${width}" height="${height}"\n  title="${attribute(name)}" allow="autoplay" loading="lazy"></iframe>`,
