@@ -37,7 +37,7 @@ package enum CharacterReferences {
 
     /// Whether an attribute's value from ``decode(_:)`` still has references that are characters to browsers (HTML standard, sections
     /// 13.2.5.72 to 13.2.5.80), such as `&eacute;`, `&eacute` before a dot, and `&#128;`. It may err on the side of true.
-    fileprivate static func remain(in decoded: String) -> Bool {
+    static func remain(in decoded: String) -> Bool {
         decoded.utf8.split(separator: UInt8(ascii: "&"), omittingEmptySubsequences: false).dropFirst().contains { rest in
             if rest.first == UInt8(ascii: "#") { return true }
             let name = rest.prefix { isLetter($0) || (0x30...0x39).contains($0) }

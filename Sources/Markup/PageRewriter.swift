@@ -1,66 +1,110 @@
 internal import Foundation
 
-/// Replaces the animations of an HTML page by videos, as the page arrives: images with a GIF, or with a format that the caller
-/// names. All other bytes stay as they are.
+/// Gives the animations of an HTML page other addresses: images with a GIF, or with a format that the caller names. All other bytes
+/// stay as they are.
 ///
-/// These images stay:
-/// - images with `data-gifreel="off"`, `usemap`, `ismap` or `onload`;
-/// - images with a relative URL, if the page's URL is unknown, and images whose URL is uncertain (see ``LinkText``);
-/// - images within elements that choose among several media or show their content as a fallback.
+/// The elements stay, so that style sheets and scripts find what they expect. Addresses are read from `src` and `srcset` of images,
+/// from `source` elements within `picture`, from the attributes of lazy loaders, and from preloads of images.
 package struct PageRewriter {
-    /// Returns the video for an animation at an absolute URL; nil leaves the image as it is. May block.
-    package typealias Videos = (_ url: String) -> EmbeddedVideo?
+    /// What becomes of a link.
+    package enum Decision: Equatable, Sendable {
+        /// The link becomes `address`. `still` is the address of a still picture; nil if scripts can derive it.
+        case replace(address: String, still: String? = nil)
+        /// The link stays, for a reason: “is a still picture”.
+        case stay(String)
+    }
 
-    /// The number of replaced images.
-    package private(set) var count = 0
+    /// A link that stays.
+    package struct Remainder: Hashable, Sendable {
+        /// As the page contains it.
+        package let link: String
+        package let reason: String
+    }
 
-    private static let owners: Set = ["picture", "video", "audio", "object", "canvas"]
+    /// A rewritten page.
+    package struct Page: Equatable, Sendable {
+        package var bytes: [UInt8] = []
+        /// The number of elements with a new address.
+        package var changed = 0
+        /// The links to animations that stay, each once.
+        package var remaining: [Remainder] = []
+        /// Whether the page had the script already, or has it now.
+        package var hasScript = false
+    }
 
-    private let videos: Videos
+    /// Decides about an absolute URL. May block.
+    package typealias Decisions = (_ url: String) -> Decision
+
+    /// Attributes from which scripts take the address of an image that they load later; gifreel.js knows the same.
+    private static let lazyNames: Set<String> = Set(
+        ["", "lazy", "lazy-"].flatMap { start in
+            ["src", "srcset", "original", "original-set", "lazy", "load", "echo", "gif"].map { "data-\(start)\($0)" }
+        })
+    /// Elements that show their content as a fallback.
+    private static let owners: Set = ["video", "audio", "object", "canvas"]
+
+    private let decide: Decisions
     /// With their dots.
     private let extensions: [String]
-    private var tokenizer = HTMLTokenizer()
+    /// The element that is inserted before the end of the body; nil for none.
+    private let script: String?
     private var base: URL?
     private var hasBaseElement = false
-    /// Open elements whose images stay.
     private var openOwners: [String] = []
+    private var openPictures = 0
+    private var page = Page()
 
     /// - Parameters:
     ///   - base: The page's URL, which resolves relative links unless the page has a `<base>`.
-    ///   - extensions: The extensions of images that are replaced, in lower case.
-    package init(base: String? = nil, extensions: [String] = ["gif"], videos: @escaping Videos) {
+    ///   - extensions: The extensions of images that are considered, in lower case.
+    ///   - script: The tag of gifreel.js, which a page with a new address needs before `</body>`; nil for none.
+    private init(base: String?, extensions: [String], script: String?, decide: @escaping Decisions) {
         self.base = base.flatMap { URL(string: $0) }
         self.extensions = extensions.map { ".\($0)" }
-        self.videos = videos
+        self.script = script
+        self.decide = decide
     }
 
-    /// Adds a piece of the page, and returns the next piece of the rewritten page.
-    package mutating func append(_ piece: some Sequence<UInt8>) -> [UInt8] { rewrite(tokenizer.append(piece)) }
-
-    /// Ends the page, and returns the rest of the rewritten page.
-    package mutating func finish() -> [UInt8] { rewrite(tokenizer.finish()) }
-
-    private mutating func rewrite(_ tokens: [HTMLTokenizer.Token]) -> [UInt8] {
-        var output: [UInt8] = []
-        for token in tokens {
-            switch token {
-            case .text(let text):
-                output += text
-            case .endTag(let name, let text):
-                if let index = openOwners.lastIndex(of: name) { openOwners.removeSubrange(index...) }
-                output += text
-            case .startTag(let tag):
-                if let video = replacement(tag) {
-                    output += video
-                    count += 1
-                } else {
-                    output += tag.text
-                }
-                if Self.owners.contains(tag.name) { openOwners.append(tag.name) }
-                if tag.name == "base" { use(tag) }
-            }
+    /// Rewrites a page. See ``init(base:extensions:script:decide:)``.
+    package static func rewrite(
+        _ page: [UInt8], base: String? = nil, extensions: [String] = ["gif"], script: String? = nil,
+        decide: @escaping Decisions
+    ) -> Page {
+        var rewriter = PageRewriter(base: base, extensions: extensions, script: script, decide: decide)
+        rewriter.page.hasScript = script == nil
+        var tokenizer = HTMLTokenizer()
+        let tokens = tokenizer.append(page) + tokenizer.finish()
+        for (index, token) in tokens.enumerated() {
+            let isLastEnd = { tokens[(index + 1)...].allSatisfy { if case .endTag("body", _) = $0 { false } else { true } } }
+            rewriter.take(token, isLastEnd: isLastEnd)
         }
-        return output
+        return rewriter.page
+    }
+
+    private mutating func take(_ token: HTMLTokenizer.Token, isLastEnd: () -> Bool) {
+        switch token {
+        case .text(let text):
+            page.bytes += text
+        case .endTag(let name, let text):
+            if let index = openOwners.lastIndex(of: name) { openOwners.removeSubrange(index...) }
+            if name == "picture" { openPictures = max(0, openPictures - 1) }
+            if name == "body", !page.hasScript, page.changed > 0, let script, isLastEnd() {
+                page.bytes += script.utf8
+                page.hasScript = true
+            }
+            page.bytes += text
+        case .startTag(let tag):
+            if let changed = rewritten(tag) {
+                page.bytes += changed
+                page.changed += 1
+            } else {
+                page.bytes += tag.text
+            }
+            if Self.owners.contains(tag.name) { openOwners.append(tag.name) }
+            if tag.name == "picture" { openPictures += 1 }
+            if tag.name == "base" { use(tag) }
+            if tag.name == "script", let link = tag["src"]?.value, link.hasSuffix("/gifreel.js") { page.hasScript = true }
+        }
     }
 
     /// The first `<base>` with an address counts (HTML standard, section 4.2.3).
@@ -74,18 +118,123 @@ package struct PageRewriter {
         base = URL(string: link, relativeTo: base)?.absoluteURL ?? base
     }
 
-    private func replacement(_ tag: StartTag) -> [UInt8]? {
-        guard tag.name == "img", openOwners.isEmpty, let link = (tag["src"]?.value).flatMap(LinkText.normalize),
-            isAnimation(link),
-            tag["data-gifreel"]?.value != "off", ["usemap", "ismap", "onload"].allSatisfy({ tag[$0] == nil }),
-            let url = URL(string: link, relativeTo: base)?.absoluteURL, ["http", "https"].contains(url.scheme?.lowercased()),
-            let video = videos(url.absoluteString)
-        else { return nil }
-        return video.markup(replacing: tag)
+    // MARK: Elements
+
+    private mutating func rewritten(_ tag: StartTag) -> [UInt8]? {
+        var names: [String]
+        switch tag.name {
+        case "img": names = ["src", "srcset"] + Self.lazyNames
+        case "source" where openPictures > 0: names = ["srcset"] + Self.lazyNames
+        case "link" where tag["as"]?.value == "image" && tag["rel"]?.value == "preload": names = ["href", "imagesrcset"]
+        default: return nil
+        }
+        var still: String?
+        var changes: [(attribute: StartTag.Attribute, value: String)] = []
+        for attribute in tag.attributes where names.contains(attribute.name) {
+            names.removeAll { $0 == attribute.name }
+            let value = attribute.value
+            guard !CharacterReferences.remain(in: value) || !attribute.name.hasSuffix("set") else {
+                noteSet(value, "its address is uncertain")
+                continue
+            }
+            let changed =
+                attribute.name.hasSuffix("set")
+                ? SourceSet.replaceLinks(in: value) { replacement(of: $0, in: tag, &still) }
+                : replacement(of: value, in: tag, &still)
+            if let changed, changed != value { changes.append((attribute, changed)) }
+        }
+        guard !changes.isEmpty else { return nil }
+        var output: [UInt8] = []
+        var position = tag.text.startIndex
+        for (attribute, value) in changes {
+            output += tag.text[position..<attribute.rawValue.startIndex]
+            output += AttributeText.value(value, asIn: attribute)
+            position = attribute.rawValue.endIndex
+        }
+        if let still, tag.name == "img", tag["data-gifreel-still"] == nil, let last = changes.last?.attribute {
+            output += tag.text[position..<last.text.endIndex]
+            output += " data-gifreel-still=\"".utf8
+            output += AttributeText.escape(still)
+            output += "\"".utf8
+            position = last.text.endIndex
+        }
+        return output + tag.text[position...]
+    }
+
+    private mutating func noteSet(_ value: String, _ reason: String) {
+        for link in SourceSet.links(value) where isAnimation(link) { note(link, reason) }
+    }
+
+    private mutating func note(_ link: String, _ reason: String) {
+        let remainder = Remainder(link: link, reason: reason)
+        if !page.remaining.contains(remainder) { page.remaining.append(remainder) }
+    }
+
+    /// The new text of a link; nil if it stays.
+    private mutating func replacement(of text: String, in tag: StartTag, _ still: inout String?) -> String? {
+        guard let link = LinkText.normalize(text) else {
+            if isAnimation(text) { note(text, "its address is uncertain") }
+            return nil
+        }
+        guard isAnimation(link) else { return nil }
+        if let reason = reasonToStay(tag) {
+            note(link, reason)
+            return nil
+        }
+        let file = String(link.prefix { $0 != "#" })
+        guard let url = URL(string: file, relativeTo: base)?.absoluteURL, let scheme = url.scheme?.lowercased() else {
+            note(link, "its address is relative; give --base")
+            return nil
+        }
+        guard ["http", "https"].contains(scheme) else { return nil }
+        switch decide(url.absoluteString) {
+        case .replace(let address, let own):
+            if let own { still = own }
+            return address + link.dropFirst(file.count)
+        case .stay(let reason):
+            note(link, reason)
+            return nil
+        }
+    }
+
+    /// Why an element stays, whatever it shows.
+    private func reasonToStay(_ tag: StartTag) -> String? {
+        if tag["data-gifreel"]?.value == "off" { return "data-gifreel is off" }
+        if tag["crossorigin"]?.value.lowercased() == "use-credentials" { return "it is requested with credentials" }
+        if !openOwners.isEmpty { return "it is the fallback of another element" }
+        // Images of one pixel count visits.
+        let sides = ["width", "height"].compactMap { tag[$0].flatMap { Double($0.value) } }
+        return sides.count == 2 && sides.allSatisfy { $0 < 3 } ? "it is tiny" : nil
     }
 
     private func isAnimation(_ link: String) -> Bool {
         let path = link.prefix { $0 != "?" && $0 != "#" }.lowercased()
         return extensions.contains { path.hasSuffix($0) }
+    }
+}
+
+/// Values of attributes for a page of another site. It has any encoding that extends ASCII, so these are bytes, and only bytes that
+/// have a meaning in HTML are replaced.
+private enum AttributeText {
+    /// A new value in the quotes of an attribute, or in double quotes if it has none.
+    static func value(_ text: String, asIn attribute: StartTag.Attribute) -> [UInt8] {
+        let isQuoted = attribute.text.endIndex > attribute.rawValue.endIndex
+        let quote = isQuoted ? [] : [UInt8(ascii: "\"")]
+        return quote + escape(text) + quote
+    }
+
+    /// Escapes everything that could end an attribute, begin an element or begin a character reference (HTML standard, section
+    /// 13.1.2).
+    static func escape(_ text: String) -> [UInt8] {
+        text.utf8.flatMap { byte -> [UInt8] in
+            switch byte {
+            case UInt8(ascii: "&"): Array("&amp;".utf8)
+            case UInt8(ascii: "<"): Array("&lt;".utf8)
+            case UInt8(ascii: ">"): Array("&gt;".utf8)
+            case UInt8(ascii: "\""): Array("&quot;".utf8)
+            case UInt8(ascii: "'"): Array("&#39;".utf8)
+            default: [byte]
+            }
+        }
     }
 }

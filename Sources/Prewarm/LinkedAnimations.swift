@@ -27,7 +27,7 @@ enum LinkedAnimations {
                 continue
             }
             var links = attributes.compactMap { element.attributes[$0] }
-            for name in ["srcset", "data-srcset"] { links += element.attributes[name].map(candidates) ?? [] }
+            for name in ["srcset", "data-srcset"] { links += element.attributes[name].map(SourceSet.links) ?? [] }
             for link in links.compactMap(LinkText.normalize) where isAnimation(link) {
                 guard let url = URL(string: link, relativeTo: base)?.absoluteURL,
                     ["http", "https"].contains(url.scheme?.lowercased()),
@@ -47,30 +47,5 @@ enum LinkedAnimations {
     static func isAnimation(_ link: String) -> Bool {
         let path = link.prefix { $0 != "?" && $0 != "#" }.lowercased()
         return extensions.contains { path.hasSuffix($0) }
-    }
-
-    /// The URLs of a `srcset` (HTML standard, section 4.8.4.2.2). A URL extends to a space, and may contain commas.
-    private static func candidates(_ text: String) -> [String] {
-        var urls: [String] = []
-        var rest = text.unicodeScalars[...]
-        while true {
-            rest = rest.drop { isSpace($0) || $0 == "," }
-            let url = rest.prefix { !isSpace($0) }
-            guard !url.isEmpty else { return urls }
-            rest = rest[url.endIndex...]
-            if let last = url.lastIndex(where: { $0 != "," }) { urls.append(String(url[...last])) }
-            if url.last == "," { continue }
-            // Widths and densities. A comma within parentheses belongs to them.
-            var isInParentheses = false
-            rest = rest.drop { scalar in
-                if scalar == "(" { isInParentheses = true }
-                if scalar == ")" { isInParentheses = false }
-                return scalar != "," || isInParentheses
-            }
-        }
-    }
-
-    private static func isSpace(_ scalar: Unicode.Scalar) -> Bool {
-        [" ", "\t", "\n", "\u{0C}", "\r"].contains(scalar)
     }
 }

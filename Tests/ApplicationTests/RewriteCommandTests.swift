@@ -3,7 +3,7 @@ import Glibc
 import TestSupport
 import Testing
 
-@Suite("gifreel rewrite prints pages with videos that the server has") struct RewriteCommandTests {
+@Suite("gifreel rewrite prints pages with addresses that the server answers") struct RewriteCommandTests {
     private func rewrite(_ arguments: [String], _ page: String, environment: [String: String] = [:]) throws
         -> ChildProcess.Outcome
     {
@@ -15,62 +15,54 @@ import Testing
         text.components(separatedBy: " \(name)=\"").dropFirst().map { String($0.prefix { $0 != "\"" }) }
     }
 
+    /// An animation of noise, which other formats make smaller.
+    private static let gif = GIFBuilder.animation(frames: 3)
+
     @Test func theServerAnswersEveryAddressOfARewrittenPage() throws {
         let origin = try LoopbackOrigin([:])
         defer { origin.stop() }
-        let gif = GIFBuilder.animation(frames: 3)
-        origin.on("/a.gif", .ok(gif))
+        origin.on("/a.gif", .ok(Self.gif))
         let key = String(repeating: "k", count: 32)
         let settings = ["signing.keys=\(key)", "sources.require_signature=true", "mounts.media.origin=\(origin.url("/"))"]
         let server = try GifreelProcess(settings)
         let address = "http://127.0.0.1:\(server.port)"
-        let page = "<p><img src=\"\(origin.url("/a.gif"))\" alt=a></p>"
+        let page = "<body><img alt=a src=\"\(origin.url("/a.gif"))\"></body>"
         for mount in [[], ["--set", "mounts.media.origin=\(origin.url("/"))"]] {
             let outcome = try rewrite(
-                ["--server", address, "--facts", "--option", "width=20"] + mount, page,
-                environment: ["GIFREEL_SIGNING_KEYS": key])
-            #expect(
-                outcome.code == 0 && outcome.output.hasPrefix("<p><video ") && outcome.output.hasSuffix("</video></p>"),
-                "\(outcome)")
-            #expect(outcome.output.contains(mount.isEmpty ? "/mp4,width=20,sig=" : "/media/a.mp4?width=20&amp;sig="))
-            let addresses = values("src", in: outcome.output) + values("poster", in: outcome.output)
-            #expect(addresses.count == 2)
+                ["--server", address, "--option", "width=20"] + mount, page, environment: ["GIFREEL_SIGNING_KEYS": key])
+            let start = "<body><img alt=a src=\"\(address)\(mount.isEmpty ? "/auto,width=20,sig=" : "/media/a.auto?width=20&amp;sig=")"
+            #expect(outcome.code == 0 && outcome.output.hasPrefix(start), "\(outcome)")
+            #expect(outcome.output.contains("data-signed></script></body>") && outcome.log.contains("1 element negotiates"))
+            #expect(outcome.output.contains("data-mount=\"media\" data-origin=\"\(origin.url("/"))\"") == !mount.isEmpty)
+            let addresses = values("src", in: outcome.output) + values("data-gifreel-still", in: outcome.output)
+            #expect(addresses.count == 3)
             for url in addresses {
                 let target = String(url.dropFirst(address.count)).replacingOccurrences(of: "&amp;", with: "&")
                 #expect(try server.request("GET", target).status == 200, "\(target)")
             }
-            #expect(values("width", in: outcome.output) == ["20"])
         }
     }
 
-    @Test func aStoredAV1ComesFirstAndVideosStateTheirCodecs() throws {
-        let gif = GIFBuilder.animation(frames: 3)
-        let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(gif) }])
+    @Test func withFactsStillAndTinyPicturesStay() throws {
+        let origin = try LoopbackOrigin([:])
         defer { origin.stop() }
+        origin.on("/still.gif", .ok(GIFBuilder.animation(frames: 1)))
+        origin.on("/text.gif", .ok(Array("no GIF".utf8)))
+        origin.on("/noise.gif", .ok(GIFBuilder.noise(frames: 4, width: 64, height: 64)))
         let server = try GifreelProcess()
-        let page = "<img src=\"\(origin.url("/a.gif"))\">"
+        let images = ["still", "text", "noise"].map { "<img src=\"\(origin.url("/\($0).gif"))\">" }
         let arguments = ["--server", "http://127.0.0.1:\(server.port)", "--facts"]
-        #expect(try values("type", in: rewrite(arguments, page).output) == ["video/mp4"])
-        for format in ["mp4", "mp4,codec=av1"] {
-            #expect(try server.request("GET", "/\(format)/\(origin.url("/a.gif"))").status == 200)
+        // The second time, the server knows the sources.
+        for _ in 0..<2 {
+            let outcome = try rewrite(arguments, images.joined())
+            #expect(outcome.code == 0 && outcome.output.hasPrefix(images[0] + images[1] + "<img src=\"http://127.0.0.1:"), "\(outcome)")
+            #expect(outcome.log.contains("/still.gif stays: it is") && outcome.log.contains("/text.gif stays: "))
+            #expect(outcome.log.contains("has no </body>; add <script src="))
         }
-        let types = try values("type", in: rewrite(arguments, page).output)
-        #expect(types.count == 2 && types[0].hasPrefix("video/mp4; codecs=&quot;av01.0."), "\(types)")
-        #expect(types.last?.hasPrefix("video/mp4; codecs=&quot;avc1.") == true, "\(types)")
-    }
-
-    @Test func aGIFThatTheServerCannotConvertStays() throws {
-        let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(Array("no GIF".utf8)) }])
-        defer { origin.stop() }
-        let server = try GifreelProcess()
-        let page = "<img src=\"\(origin.url("/a.gif"))\">"
-        let outcome = try rewrite(["--server", "http://127.0.0.1:\(server.port)", "--facts"], page)
-        #expect(outcome.code == 0 && outcome.output == page && outcome.log.contains(": 415"), "\(outcome)")
     }
 
     @Test func aServerThatDoesNotAnswerIsAFailureAndImagesWithoutFactsStay() throws {
-        let gif = GIFBuilder.animation(frames: 3)
-        let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(gif) }])
+        let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(Self.gif) }])
         defer { origin.stop() }
         let page = "<p><img src=\"\(origin.url("/a.gif"))\"><img src=\"https://x.test/b.gif\"></p>"
         // A port that nothing listens on, and a site without Gifreel.
@@ -81,35 +73,49 @@ import Testing
             #expect(outcome.code == 1 && outcome.output == page, "\(outcome)")
             #expect(outcome.log.hasSuffix("gifreel: 2 images stay because the server did not answer for them.\n"), "\(outcome)")
         }
-        let file = FileManager.default.temporaryDirectory.appendingPathComponent("gifreel-\(UUID().uuidString).html")
-        defer { try? FileManager.default.removeItem(at: file) }
-        try Data(page.utf8).write(to: file)
-        #expect(try rewrite(["--server", closed.url(""), "--facts", "--in-place", file.path], "").code == 1)
-        #expect(try String(contentsOf: file, encoding: .utf8) == page)
+        let scratch = try ScratchDirectory()
+        let file = try scratch.write("a.html", page)
+        #expect(try rewrite(["--server", closed.url(""), "--facts", "--in-place", file], "").code == 1)
+        #expect(try scratch.text("a.html") == page)
         // Without facts, the server is not asked.
         #expect(try rewrite(["--server", closed.url("")], page).code == 0)
     }
 
-    @Test func animatedPNGsAndWebPsAreReplacedIfTheyAreNamedAndStillOnesStay() throws {
+    @Test func animatedPNGsAndWebPsChangeIfTheyAreNamedAndStillOnesStay() throws {
         let origin = try LoopbackOrigin([:])
         defer { origin.stop() }
         var still = APNGBuilder(width: 20, height: 16, plays: nil)
         still.addPicture(APNGBuilder.Frame(width: 20, height: 16, word: 0xff00_00ff))
         origin.on("/still.png", .ok(still.finish()))
-        var animated = APNGBuilder(width: 20, height: 16)
-        for word: UInt32 in [0xff00_00ff, 0xff00_ff00] { animated.add(APNGBuilder.Frame(width: 20, height: 16, word: word)) }
-        origin.on("/a.png", .ok(animated.finish()))
-        origin.on("/a.gif", .ok(GIFBuilder.animation(frames: 2)))
-        let server = try GifreelProcess(["mounts.media.origin=\(origin.url("/m/"))"])
+        let server = try GifreelProcess()
         let arguments = ["--server", "http://127.0.0.1:\(server.port)"]
-        let images = ["/still.png", "/a.png", "/a.gif"].map { "<img src=\"\(origin.url($0))\">" }
+        let images = ["/still.png", "/a.gif"].map { "<img src=\"\(origin.url($0))\">" }
         let all = try rewrite(arguments + ["--sources", "gif, apng"], images.joined())
-        #expect(all.code == 0 && all.log.isEmpty, "\(all)")
-        #expect(all.output.hasPrefix(images[0] + "<video ") && all.output.components(separatedBy: "<video ").count == 3)
-        // The size is known of the image that the server was asked for.
-        #expect(values("width", in: all.output) == ["20"])
-        let plain = try rewrite(arguments, images.joined())
-        #expect(plain.code == 0 && plain.output.hasPrefix(images[0] + images[1] + "<video "), "\(plain)")
+        #expect(all.code == 0 && all.log.contains("/still.png stays: it is"), "\(all)")
+        #expect(all.output.hasPrefix(images[0] + "<img src=\"http://127.0.0.1:\(server.port)/auto/"))
+        #expect(try rewrite(arguments, images.joined()).output == all.output)
+    }
+
+    @Test(arguments: [
+        ("<rss><item>&lt;img src=a.gif></item></rss>", "a feed"), ("<html amp><amp-img><img src=https://x.test/a.gif>", "an AMP page"),
+        ("<!--[if mso]><x><![endif]--><img src=https://x.test/a.gif>", "an email"),
+    ]) func otherDocumentsThanPagesStay(_ document: String, _ words: String) throws {
+        let outcome = try rewrite(["--server", "https://g.test"], document)
+        #expect(outcome.code == 0 && outcome.output == document && outcome.log.contains("stays, because it is \(words); --for page"))
+        let forced = try rewrite(["--server", "https://g.test", "--for", "page"], document)
+        #expect(forced.output.contains("https://g.test/auto/") == document.contains("https"))
+        #expect(try rewrite(["--server", "https://g.test", "--for", "mail"], "<img src=https://x.test/a.gif>").output.hasPrefix("<img src=https:"))
+    }
+
+    @Test func whatStaysIsReportedWithItsReasonAndASecondRunChangesNothing() throws {
+        let page = "<body><img src=a.gif><img src=https://x.test/b.gif><img src=\"https://x.test/c.gif\" data-gifreel=off></body>"
+        let outcome = try rewrite(["--server", "https://g.test"], page)
+        #expect(outcome.log.contains("a.gif stays: its address is relative; give --base\n"), "\(outcome)")
+        #expect(outcome.log.contains("c.gif stays: data-gifreel is off\n"))
+        #expect(outcome.output.hasSuffix("<script src=\"https://g.test/gifreel.js\" defer></script></body>"))
+        #expect(try rewrite(["--server", "https://g.test"], outcome.output).output == outcome.output)
+        let without = try rewrite(["--server", "https://g.test", "--no-script"], page)
+        #expect(!without.output.contains("<script") && !without.log.contains("</body>"))
     }
 
     @Test(arguments: [
@@ -138,17 +144,17 @@ import Testing
         #expect(outcome.code == 0 && outcome.output == page, "\(outcome)")
         // Others are replaced.
         let others = "<img src=https://other.test/a.gif><img src=https://x.test/b/a.gif><img src=https://x.test/m/a.gif>"
-        #expect(try rewrite(["--server", "https://g.test"] + flags, others).output.contains("<video "))
+        #expect(try rewrite(["--server", "https://g.test"] + flags, others).output.contains("https://g.test/"))
     }
 
     /// A proxy may send only some paths of a host to Gifreel.
-    @Test func imagesOfASiteOnTheSameHostAreReplaced() throws {
+    @Test func imagesOfASiteOnTheSameHostChange() throws {
         let page = "<img src=https://site.test/uploads/a.gif>"
         let plain = try rewrite(["--server", "https://site.test"], page)
-        #expect(plain.output.contains("https://site.test/mp4/https://site.test/uploads/a.gif"), "\(plain)")
+        #expect(plain.output.contains("https://site.test/auto/https://site.test/uploads/a.gif"), "\(plain)")
         let mounted = try rewrite(
             ["--server", "https://site.test", "--set", "mounts.uploads.origin=https://site.test/uploads/"], page)
-        #expect(mounted.output.contains("https://site.test/uploads/a.mp4"), "\(mounted)")
+        #expect(mounted.output.contains("https://site.test/uploads/a.auto"), "\(mounted)")
     }
 
     @Test func filesAreReplacedOnlyIfTheyHaveAGIF() throws {
@@ -158,7 +164,7 @@ import Testing
         let before = try FileManager.default.attributesOfItem(atPath: without)[.systemFileNumber] as? Int
         let outcome = try rewrite(["--server", "https://g.test", "--in-place", with, without], "")
         #expect(outcome.code == 0 && outcome.output.isEmpty, "\(outcome)")
-        #expect(try scratch.text("a.html").contains("https://g.test/mp4/https://x.test/a.gif"))
+        #expect(try scratch.text("a.html").contains("https://g.test/auto/https://x.test/a.gif"))
         #expect(try scratch.text("b.html") == "<p>")
         #expect(try FileManager.default.attributesOfItem(atPath: without)[.systemFileNumber] as? Int == before)
     }
@@ -171,7 +177,7 @@ import Testing
         try #require(symlink("a.html", link) == 0)
         let outcome = try rewrite(["--server", "https://g.test", "--in-place", link], "")
         #expect(outcome.code == 0, "\(outcome)")
-        #expect(try scratch.text("a.html").contains("<video"))
+        #expect(try scratch.text("a.html").contains("/auto/"))
         let attributes = try FileManager.default.attributesOfItem(atPath: page)
         #expect(attributes[.posixPermissions] as? Int == 0o640)
         #expect(try FileManager.default.destinationOfSymbolicLink(atPath: link) == "a.html")
@@ -185,6 +191,7 @@ import Testing
         (["--server", "https://g.test", "--sources", "gif,bmp"], 64, "--sources names \"bmp\""),
         (["--server", "g.test"], 64, "must be an http or https URL"),
         (["--server", "https://g.test", "--in-place"], 64, "--in-place needs files"),
+        (["--server", "https://g.test", "--for", "letter"], 64, "--for"),
     ]) func errorsNameTheirCause(_ arguments: [String], _ code: Int32, _ sentence: String) throws {
         let outcome = try rewrite(arguments, "<p>")
         #expect(outcome.code == code && outcome.log.contains(sentence), "\(outcome)")

@@ -1,4 +1,4 @@
-/// Pages as common systems write them, with the number of images in each that become videos.
+/// Pages as common systems write them, with the number of elements in each that get other addresses.
 enum PagesOfSystems {
     static let all: [(name: String, replaced: Int, page: String)] = [
         (
@@ -51,14 +51,14 @@ enum PagesOfSystems {
             """
         ),
         (
-            "a page with lazy images", 1,
+            "a page with lazy images", 2,
             """
             <img src="data:image/gif;base64,R0lGODlhAQABAAAAACH5BAEKAAEALAAAAAABAAEAAAICTAEAOw==" data-src="https://lazy.test/a.gif" class="lazyload"><noscript><img src="https://lazy.test/a.gif" alt="a"></noscript>
             <img data-gifreel="off" src="https://lazy.test/b.gif">
             """
         ),
         (
-            "a page with pictures of several types", 1,
+            "a page with pictures of several types", 3,
             """
             <picture><source type="image/webp" srcset="a.webp"><img src="a.gif" alt="a"></picture>
             <map name="m"><area href="#"></map><img src="b.gif" usemap="#m"><object data="c.swf"><img src="c.gif"></object>

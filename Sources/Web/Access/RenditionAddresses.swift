@@ -89,6 +89,9 @@ package struct RenditionAddresses: Sendable {
     /// Whether the targets are below a mount.
     package var isMounted: Bool { mounted != nil }
 
+    /// The name of the mount that the targets are below; nil for targets with the URL in the path.
+    package var mountName: String? { mounted?.stem.split(separator: "/").first.map(String.init) }
+
     /// The source as clients know it: its URL, or its path below the mount.
     var sourceText: String { mounted?.source ?? source.canonical }
 }

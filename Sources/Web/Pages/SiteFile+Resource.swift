@@ -11,17 +11,24 @@ extension SiteFile {
 
     var bytes: [UInt8] {
         switch self {
-        case .script: Self.withoutComments(PackageResources.gifreel_js)
+        case .script: Self.condensed(PackageResources.gifreel_js)
         case .sample: PackageResources.sample_gif
         case .icon: PackageResources.favicon_ico
         }
     }
 
-    /// A script without indentation and lines of comments.
-    private static func withoutComments(_ script: [UInt8]) -> [UInt8] {
+    /// A script without indentation, lines of comments, and most spaces between tokens. Strings and styles in the script must not contain
+    /// the patterns that are replaced.
+    private static func condensed(_ script: [UInt8]) -> [UInt8] {
         let lines = script.split(separator: UInt8(ascii: "\n")).map { $0.drop { $0 == UInt8(ascii: " ") } }
         let code = lines.filter { !$0.starts(with: "//".utf8) && !$0.starts(with: "/*".utf8) }
-        return Array(code.joined(separator: [UInt8(ascii: "\n")]))
+        var text = code.map { String(decoding: $0, as: UTF8.self) }.joined(separator: "\n")
+        let operators = ["=", "=>", "&&", "||", "??", "===", "!==", "+", "?", ":"]
+        let patterns =
+            operators.map { (" \($0) ", $0) } + ["{", ";", ",", "("].map { ($0 + "\n", $0) }
+            + [("\n}", "}"), (", ", ","), ("{ ", "{"), (" }", "}"), (") {", "){"), ("if (", "if("), ("for (", "for(")]
+        for (pattern, replacement) in patterns { text = text.replacing(pattern, with: replacement) }
+        return Array(text.utf8)
     }
 
     /// The file as a resource of the server.

@@ -9,18 +9,20 @@ internal import Settings
 internal import SystemIO
 internal import Web
 
-/// `gifreel rewrite`: replaces the animations of HTML pages by videos.
+/// `gifreel rewrite`: gives the animations of HTML pages the addresses that negotiate.
 struct RewriteCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "rewrite",
-        abstract: "Replaces the GIFs of HTML pages by videos, and APNGs and WebPs if they are named.",
+        abstract: "Gives the GIFs of HTML pages the addresses that negotiate, and APNGs and WebPs if they are named.",
         usage: """
             gifreel rewrite --server https://gifs.example.com --base https://example.com/post/ [--facts] <page.html >new.html
             gifreel rewrite --server https://gifs.example.com --in-place public/*.html
             """,
         discussion: """
-            Prints the pages one after the other. Only images change: those with data-gifreel="off", and those within picture, \
-            video, audio, object or canvas, stay. The server is asked for each PNG and WebP: still ones stay. Mounts and signing keys are read from the settings, as by the server.
+            Prints the pages one after the other. The elements stay, and nothing but the addresses of images changes. A page with a \
+            new address also gets the tag of gifreel.js, for the buttons that pause. Feeds, emails and AMP pages stay. Standard error \
+            says what changed, and what stays for which reason. The server is asked about each PNG and WebP: still ones stay. Mounts \
+            and signing keys are read from the settings, as by the server.
             """)
 
     @Option(help: "The address at which browsers reach Gifreel. Default: server.public_url.")
@@ -35,13 +37,19 @@ struct RewriteCommand: ParsableCommand {
     )
     var sources = "gif"
 
-    @Flag(help: "Asks the server for the size of each GIF, whether it plays once, and its stored videos.")
+    @Option(name: .customLong("for"), help: "What the documents are: page, feed, mail or amp. Only pages change. Default: told by the markup.")
+    var kind: PageKind?
+
+    @Flag(help: "Asks the server what each GIF becomes: still, tiny and well compressed ones stay.")
     var facts = false
+
+    @Flag(inversion: .prefixedNo, help: "Adds the tag of gifreel.js before </body>, unless the page has it.")
+    var script = true
 
     @Flag(help: "Rewrites the files, instead of printing the pages.")
     var inPlace = false
 
-    @Option(name: .customLong("option"), help: "An option of the videos and posters, such as width=480. Can be repeated.")
+    @Option(name: .customLong("option"), help: "An option of the renditions, such as quality=50. Can be repeated.")
     var options: [String] = []
 
     @Option(help: "When the signatures expire: a time from now (90s, 1h, 7d) or Unix seconds. Default: never.")
@@ -78,8 +86,8 @@ struct RewriteCommand: ParsableCommand {
         }
     }
 
-    /// Rewrites one page after the other. Exits with 1 if a page cannot be read or written, or if the server did not say for an
-    /// image whether it can be replaced. Such an image stays, and the other images and pages are still rewritten.
+    /// Rewrites one page after the other. Exits with 1 if a page cannot be read or written, or if the server gave no answer about an
+    /// image. Such an image stays, and the other images and pages are still rewritten.
     func run() throws {
         do {
             let values = try SettingsReader.read(
@@ -89,18 +97,24 @@ struct RewriteCommand: ParsableCommand {
             guard let server = server ?? configuration.web.publicURL else {
                 throw SettingsError("Give --server, or set server.public_url.")
             }
-            let videos = try PageVideos(
+            let images = try PageImages(
                 server: server, asksForFacts: facts, patterns: configuration.fetch.allow, options: options,
                 mounts: configuration.web.mounts, keys: configuration.web.signingKeys, presets: configuration.defaults.presets,
                 expires: try expires.map(SignCommand.time))
             let extensions = try formats.flatMap(\.fileExtensions)
+            let isSigned = !configuration.web.signingKeys.isEmpty
             for file in files.isEmpty ? ["-"] : files {
-                let rewriter = PageRewriter(base: base, extensions: extensions, videos: videos.video)
-                if inPlace { try replace(file, rewriter) } else { try printPage(file, rewriter) }
+                let document = try Files.read(file)
+                let page = rewrite(document, called: file, images, extensions) { scriptTag(server, images, isSigned: isSigned) }
+                if !inPlace {
+                    try DescriptorIO.write(page, to: STDOUT_FILENO)
+                } else if page != document {
+                    try replace(file, with: page)
+                }
             }
-            if videos.unanswered > 0 {
-                let images = videos.unanswered == 1 ? "1 image stays" : "\(videos.unanswered) images stay"
-                throw SettingsError("\(images) because the server did not answer for them.")
+            if images.unanswered > 0 {
+                let words = images.unanswered == 1 ? "1 image stays" : "\(images.unanswered) images stay"
+                throw SettingsError("\(words) because the server did not answer for them.")
             }
         } catch {
             StandardError.write("gifreel: \(error)\n")
@@ -108,10 +122,47 @@ struct RewriteCommand: ParsableCommand {
         }
     }
 
-    private func replace(_ path: String, _ rewriter: PageRewriter) throws {
-        var rewriter = rewriter
-        let page = rewriter.append(try Files.read(path)) + rewriter.finish()
-        guard rewriter.count > 0 else { return }
+    /// The rewritten document, or the document if it is no page. Writes to standard error what changes and what stays.
+    private func rewrite(
+        _ document: [UInt8], called file: String, _ images: PageImages, _ extensions: [String], script tag: () -> String
+    ) -> [UInt8] {
+        let name = file == "-" ? "standard input" : file
+        let kind = kind ?? PageKind(of: document)
+        guard kind == .page else {
+            StandardError.write("gifreel: \(name): stays, because it is \(kind.words); --for page rewrites it\n")
+            return document
+        }
+        var urls: [String] = []
+        _ = PageRewriter.rewrite(document, base: base, extensions: extensions) { url in
+            urls.append(url)
+            return .stay("")
+        }
+        images.ask(about: urls)
+        // The mount of the script's tag is known after a first pass.
+        for url in urls { _ = images.decision(url) }
+        let page = PageRewriter.rewrite(
+            document, base: base, extensions: extensions, script: script ? tag() : nil, decide: images.decision)
+        if page.changed > 0 {
+            StandardError.write("gifreel: \(name): \(page.changed) \(page.changed == 1 ? "element negotiates" : "elements negotiate")\n")
+            if !page.hasScript { StandardError.write("gifreel: \(name): has no </body>; add \(tag())\n") }
+        }
+        for remainder in page.remaining {
+            StandardError.write("gifreel: \(name): \(remainder.link) stays: \(remainder.reason)\n")
+        }
+        return page.bytes
+    }
+
+    /// The tag of the script, with the attributes that the addresses need.
+    private func scriptTag(_ server: String, _ images: PageImages, isSigned: Bool) -> String {
+        let root = server.hasSuffix("/") ? String(server.dropLast()) : server
+        var attributes = "src=\"\(root)/gifreel.js\" defer"
+        if let mount = images.mount { attributes += " data-mount=\"\(mount.name)\" data-origin=\"\(mount.origin)\"" }
+        if isSigned { attributes += " data-signed" }
+        if sources != "gif" { attributes += " data-sources=\"\(sources)\"" }
+        return "<script \(attributes)></script>"
+    }
+
+    private func replace(_ path: String, with page: [UInt8]) throws(SettingsError) {
         do throws(SystemError) {
             let file = try OutputFile(path)
             do throws(SystemError) {
@@ -125,22 +176,15 @@ struct RewriteCommand: ParsableCommand {
             throw SettingsError("\(path) cannot be written: \(String(cString: strerror(error.code))).")
         }
     }
+}
 
-    private func printPage(_ path: String, _ rewriter: PageRewriter) throws {
-        var rewriter = rewriter
-        var outputError: SystemError?
-        do throws(FileError) {
-            try Files.forEachPiece(of: path) { piece throws(SystemError) in
-                do throws(SystemError) {
-                    try DescriptorIO.write(rewriter.append(piece), to: STDOUT_FILENO)
-                } catch {
-                    outputError = error
-                    throw error
-                }
-            }
-        } catch {
-            throw outputError.map { SettingsError("Standard output cannot be written: \($0).") } ?? error
+extension PageKind: ExpressibleByArgument {
+    fileprivate var words: String {
+        switch self {
+        case .page: "a page"
+        case .feed: "a feed"
+        case .mail: "an email"
+        case .amp: "an AMP page"
         }
-        try DescriptorIO.write(rewriter.finish(), to: STDOUT_FILENO)
     }
 }

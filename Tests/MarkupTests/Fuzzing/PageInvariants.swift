@@ -15,12 +15,31 @@ enum PageInvariants {
         let (whole, split) = (tokens(page, piece: max(1, page.count)), tokens(page, piece: piece))
         guard whole == split else { return "a split changes the tokens: \(whole) \(split)" }
         guard whole.flatMap(text) == page else { return "the tokens are not the page" }
-        guard rewrite(page, piece: piece, videos: { _ in nil }).page == page else { return "a page without videos changes" }
-        let all = rewrite(page, piece: max(1, page.count), videos: video)
-        guard all == rewrite(page, piece: piece, videos: video) else { return "a split changes the rewritten page" }
-        let images = whole.count { if case .startTag(let tag) = $0 { tag.name == "img" } else { false } }
-        guard all.count <= images else { return "\(all.count) videos in place of \(images) images" }
-        return all.count > 0 || all.page == page ? nil : "a page without a video changes"
+        let none = PageRewriter.rewrite(page, base: base, extensions: extensions) { _ in .stay("") }
+        guard none.bytes == page, none.changed == 0 else { return "a page without new addresses changes" }
+        let all = PageRewriter.rewrite(page, base: base, extensions: extensions) { .replace(address: "/auto,a=b/\($0)", still: "'s\"") }
+        if all.changed == 0 { return all.bytes == page ? nil : "a page without a new address changes" }
+        return difference(between: page, and: all.bytes)
+    }
+
+    private static let (base, extensions) = ("https://example.com/a/", ["gif", "webp"])
+
+    /// A difference between a page and the rewritten page that is not an address, in words; nil if there is none.
+    static func difference(between page: [UInt8], and rewritten: [UInt8]) -> String? {
+        let (before, after) = (tokens(page, piece: max(1, page.count)), tokens(rewritten, piece: max(1, rewritten.count)))
+        guard before.count == after.count else { return "\(before.count) tokens become \(after.count)" }
+        for (old, new) in zip(before, after) where old != new {
+            guard case .startTag(let old) = old, case .startTag(let new) = new, ["img", "source", "link"].contains(old.name),
+                old.name == new.name, old.isSelfClosing == new.isSelfClosing
+            else { return "\(old) becomes \(new)" }
+            var others = new.attributes
+            if others.count > old.attributes.count { others.removeAll { $0.name == "data-gifreel-still" } }
+            guard others.map(\.name) == old.attributes.map(\.name) else { return "\(old) has other attributes in \(new)" }
+            for (one, other) in zip(old.attributes, others) where one.rawValue != other.rawValue {
+                guard other.value.contains("/auto") else { return "\(one) becomes \(other)" }
+            }
+        }
+        return nil
     }
 
     /// The tokens; texts that follow one another are one.
@@ -48,27 +67,6 @@ enum PageInvariants {
         case .startTag(let tag): tag.text
         }
     }
-
-    private struct Rewritten: Equatable {
-        var page: [UInt8]
-        var count: Int
-    }
-
-    private static func rewrite(_ page: [UInt8], piece: Int, videos: @escaping PageRewriter.Videos) -> Rewritten {
-        var rewriter = PageRewriter(base: "https://example.com/a/", extensions: ["gif", "webp"], videos: videos)
-        var output: [UInt8] = []
-        var rest = page[...]
-        while !rest.isEmpty {
-            output += rewriter.append(rest.prefix(piece))
-            rest = rest.dropFirst(piece)
-        }
-        output += rewriter.finish()
-        return Rewritten(page: output, count: rewriter.count)
-    }
-
-    private static func video(_ url: String) -> EmbeddedVideo? {
-        EmbeddedVideo(sources: [.init(url: "/mp4/\(url)", type: "video/mp4")], poster: "/jpg/\(url)", size: (96, 64))
-    }
 }
 
 /// The first inputs of the fuzzer.
@@ -79,6 +77,6 @@ enum PageSeeds {
         "<!--<img src=a.gif>--><!--><!---><![CDATA[<img src=a.gif>]]><?pi <img src=a.gif>?></ x><//><a<b<c d=e f='g' h=\"i\"j>",
         "<script><!--<script></script>--></script><style></styl></style ><title><img src=a.gif></title><textarea></textarea>",
         "<svg><![CDATA[<img src=a.gif>]]><foreignObject><img src=a.gif></foreignObject></svg><math/><plaintext><img src=a.gif>",
-        "<img =a src = \" a.gif \" src=b.gif onload=1><img src=\"https://other.example/x.gif\" alt=\"\" role=a aria-hidden=b>",
+        "<img =a src = \" a.gif \" src=b.gif onload=1><img srcset='a.gif 1x,b.webp, c.gif(,) 2x' data-src=d.gif/><img src=\"https://other.example/x.gif\" alt=\"\" role=a aria-hidden=b>",
     ].map { [4] + Array($0.utf8) }
 }

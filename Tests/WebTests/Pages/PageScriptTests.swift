@@ -7,12 +7,10 @@ import Testing
 @testable import Web
 
 @Suite("The server has what gifreel.js requests", .enabled(if: ScriptHost.node != nil)) struct PageScriptTests {
-    private static let origin = "https://site.test/"
-
     /// The rendition and the source that an address names.
-    private func parse(_ address: String, _ mounts: [String: Mount] = [:]) throws -> (rendition: Rendition, source: String) {
+    private func parse(_ address: String) throws -> (rendition: Rendition, source: String) {
         let target = address.replacing(ScriptHost.server, with: "/")
-        let route = try RouteParser(mounts: mounts).parse(target).route
+        let route = try RouteParser(mounts: [:]).parse(target).route
         guard case .rendition(let rendition, let source) = route else { throw Problem.notFound(address) }
         return (rendition, source.canonical)
     }
@@ -38,12 +36,11 @@ import Testing
     }
 
     @Test func eachOptionIsSentWhereItHasAnEffect() throws {
-        let options = RenditionOption.allCases.filter { $0.applies(to: .mp4) || $0.applies(to: .jpg) }
-        #expect(options.contains(.tune) && options.contains(.codec) && options.contains(.frame))
-        let pages = options.map { ScriptHost.Page(settings: ["options": text($0)], width: "150") }
+        let options = RenditionOption.allCases.filter { $0.applies(to: .mp4) || $0.applies(to: .webp) }
+        #expect(options.contains(.tune) && options.contains(.codec) && options.contains(.frame) && options.contains(.bg))
+        let pages = options.map { ScriptHost.Page(settings: ["options": text($0)]) }
         for (option, addresses) in zip(options, try ScriptHost.addresses(pages)) {
-            #expect(addresses.count == 2)
-            for (address, format) in zip(addresses, [Rendition.Format.jpg, .mp4]) {
+            for (address, format) in zip(addresses, [Rendition.Format.mp4, .webp]) {
                 let (rendition, source) = try parse(address)
                 #expect(rendition.format == format && source == "https://site.test/a.gif", "\(address)")
                 #expect(address.contains("\(option.rawValue)=") == option.applies(to: format), "\(address)")
@@ -52,36 +49,43 @@ import Testing
     }
 
     @Test(arguments: [
-        ("", "jpg,width=160", "mp4,width=160"), ("quality=50", "jpg,quality=50,width=160", "mp4,quality=50,width=160"),
-        ("width=320", "jpg,width=320", "mp4,width=320"), ("height=90", "jpg,height=90", "mp4,height=90"),
-        ("tune=screen,zoom=2", "jpg,zoom=2", "mp4,tune=screen,zoom=2"),
-        ("frame=3,speed=2", "jpg,frame=3,width=160", "mp4,speed=2,width=160"),
-    ]) func theWidthIsThatOfTheImageUnlessTheOptionsHaveASize(_ options: String, _ poster: String, _ video: String) throws {
-        let settings = ["options": options]
-        let mounted = settings.merging(["mount": "media"]) { $1 }
-        let pages = [settings, mounted].map { ScriptHost.Page(settings: $0, width: "150") }
-        let mounts = ["media": Mount(origin: try SourceURL(Self.origin))]
-        for addresses in try ScriptHost.addresses(pages) {
-            #expect(try addresses.map { try parse($0, mounts).rendition.canonicalText } == [poster, video], "\(addresses)")
-        }
+        ([:], "a.gif", "auto/https://site.test/a.gif", "webp/https://site.test/a.gif"),
+        ([:], "a.gif?v=1#x", "auto/https://site.test/a.gif?v=1#x", "webp/https://site.test/a.gif?v=1#x"),
+        (["mount": "media"], "a.gif", "media/a.auto", "media/a.webp"),
+        (["mount": "media"], "a.gif?v=1", "auto/https://site.test/a.gif?v=1", "webp/https://site.test/a.gif?v=1"),
+        (["mount": "media", "options": "width=20,tune=film"], "a.gif", "media/a.auto?width=20&tune=film", "media/a.webp?width=20"),
+        (["mount": "media", "sources": "apng"], "a.apng", "media/a.apng.auto", "media/a.apng.webp"),
+        ([:], "https://gifs.test/auto,width=20/https://site.test/a.gif", "auto,width=20/https://site.test/a.gif", "webp,width=20/https://site.test/a.gif"),
+        (["mount": "media"], "https://gifs.test/media/a.auto", "media/a.auto", "media/a.webp"),
+    ]) func anAddressHasTheFormOfItsSource(_ settings: [String: String], _ link: String, _ automatic: String, _ still: String) throws {
+        let page = ScriptHost.Page(settings: settings, link: link)
+        #expect(try ScriptHost.addresses([page]) == [[automatic, still].map { ScriptHost.server + $0 }])
     }
 
-    @Test func theAV1HasOneCodec() throws {
-        let page = ScriptHost.Page(settings: ["options": "codec=h264,frame=1", "av1": ""], width: nil)
-        let names = ["jpg,frame=1", "mp4,codec=av1,on_miss=queue,on_larger=problem", "mp4,on_larger=problem,codec=h264"]
-        let expected = names.map { "\(ScriptHost.server)\($0)/\(Self.origin)a.gif" }
+    @Test(arguments: ["https://gifs.test/mp4/https://site.test/a.gif", "https://gifs.test/object/a.gif", "a.png", "ftp://x.test/a.gif"])
+    func otherAddressesStay(_ link: String) throws {
+        #expect(try ScriptHost.addresses([ScriptHost.Page(settings: [:], link: link)]) == [[link, link]])
+    }
+
+    @Test func theCandidatesOfASetChange() throws {
+        let page = ScriptHost.Page(settings: [:], name: "srcset", link: "a.gif 1x, b.png 2x,/c.gif  3x")
+        let server = ScriptHost.server
+        let expected = ["auto", "webp"].map {
+            "\(server)\($0)/https://site.test/a.gif 1x, b.png 2x,\(server)\($0)/https://site.test/c.gif  3x"
+        }
         #expect(try ScriptHost.addresses([page]) == [expected])
     }
 }
 
 /// Runs gifreel.js in Node.js, with objects in place of those of a browser.
 enum ScriptHost {
-    /// A page with one GIF, which has not arrived.
+    /// A page with one lazy image.
     struct Page: Encodable {
         /// The attributes `data-…` of the script's tag.
         let settings: [String: String]
-        /// The attribute `width` of the image.
-        let width: String?
+        /// The attribute of the image that has the link.
+        var name = "src"
+        var link = "a.gif"
     }
 
     /// The address of the server of the script.
@@ -94,7 +98,7 @@ enum ScriptHost {
             .first { FileManager.default.isExecutableFile(atPath: $0.path) }
     }()
 
-    /// The addresses that each page requests: the poster, then the sources of the video in their order.
+    /// The values of the attribute of each page's image: without and with reduced motion.
     static func addresses(_ pages: [Page]) throws -> [[String]] {
         let input = [UInt8](try JSONEncoder().encode(pages))
         let script = String(decoding: SiteFile.script.bytes, as: UTF8.self)
@@ -108,37 +112,54 @@ enum ScriptHost {
         const script = process.argv[1];
         const ignore = () => {};
         class IntersectionObserver {
-          constructor(report) { this.report = report; }
-          observe(target) { this.report([{ target, isIntersecting: true }]); }
-          unobserve() {}
-          disconnect() {}
+          observe() {}
         }
         class MutationObserver {
           observe() {}
         }
-        function addresses({ settings, width }) {
-          const img = {
-            nodeType: 1, tagName: "IMG", src: "https://site.test/a.gif", srcset: "", alt: "", dataset: {}, attributes: [],
-            clientWidth: Number(width), complete: false, matches: () => true, closest: () => null, hasAttribute: () => false,
-            getAttribute: (name) => (name === "width" && width ? width : null), addEventListener: ignore, removeAttribute: ignore,
-          };
-          const sources = [];
-          const video = {
-            addEventListener: ignore, setAttribute: ignore, play: async () => {}, append: (source) => sources.push(source.src),
-            lastChild: { addEventListener: ignore },
-          };
-          const document = {
-            currentScript: { src: "\(server)gifreel.js", dataset: settings }, baseURI: "https://site.test/post",
-            documentElement: { nodeType: 1, tagName: "HTML", querySelectorAll: () => [img] },
-            createElement: (name) => (name === "video" ? video : {}),
-          };
-          const names = [
-            "document", "navigator", "matchMedia", "devicePixelRatio", "IntersectionObserver", "MutationObserver", "setTimeout",
-          ];
-          const values = [document, {}, () => ({ matches: false }), 1, IntersectionObserver, MutationObserver, ignore];
-          new Function(...names, script)(...values);
-          return [img.src, ...sources];
+        class Element {
+          attributes = [];
+          dataset = {};
+          getAttribute(name) { return this.attributes.find((attribute) => attribute.name === name)?.value ?? null; }
+          setAttribute(name, value) {
+            const attribute = this.attributes.find((each) => each.name === name);
+            if (attribute) attribute.value = value;
+            else this.attributes.push({ name, value });
+          }
+          matches() { return true; }
+          addEventListener() {}
+          append() {}
+          querySelectorAll() { return []; }
+          attachShadow() { return new Element(); }
         }
-        console.log(JSON.stringify(JSON.parse(readFileSync(0, "utf8")).map(addresses)));
+        class Link extends Element {
+          set href(link) { this.url = URL.canParse(link, "https://site.test/post") ? new URL(link, "https://site.test/post").href : link; }
+          get href() { return this.url; }
+        }
+        class CSSStyleSheet {
+          replaceSync() {}
+        }
+        function address({ settings, name, link }, matches) {
+          const img = new Element();
+          Object.assign(img, { localName: "img", loading: "lazy", isConnected: true, alt: "" });
+          img.setAttribute(name, link);
+          const document = new Element();
+          Object.assign(document, {
+            currentScript: { src: "\(server)gifreel.js", dataset: settings }, documentElement: document, querySelector: ignore,
+            createElement: (name) => (name === "a" ? new Link() : new Element()), querySelectorAll: () => [img],
+          });
+          const names = [
+            "document", "navigator", "matchMedia", "IntersectionObserver", "MutationObserver", "Element", "CSSStyleSheet",
+            "requestAnimationFrame", "addEventListener", "setTimeout",
+          ];
+          const media = () => ({ matches, addEventListener: ignore });
+          const values = [
+            document, {}, media, IntersectionObserver, MutationObserver, Element, CSSStyleSheet, ignore, ignore, ignore,
+          ];
+          new Function(...names, script)(...values);
+          return img.getAttribute(name);
+        }
+        const pages = JSON.parse(readFileSync(0, "utf8"));
+        console.log(JSON.stringify(pages.map((page) => [address(page, false), address(page, true)])));
         """
 }

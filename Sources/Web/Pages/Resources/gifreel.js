@@ -1,180 +1,331 @@
 "use strict";
-// Plays the GIFs of a page, or the formats in data-sources, as videos of this server. Where anything fails, the image stays.
-// Its attributes and limits: docs/pages.md.
+// Gives the GIFs of a page, or the formats in data-sources, the addresses that negotiate, and a button that pauses each animation.
+// The images stay the elements that they are. Where anything fails, they show the page's own files. Attributes and limits: docs/pages.md.
 (() => {
   const { src, dataset: settings } = document.currentScript;
+  if (document.querySelector("gifreel-controls")) return;
   const root = src.slice(0, src.lastIndexOf("/") + 1);
-  const origin = new URL(settings.origin || "/", document.baseURI).href;
-  const selector = settings.selector || "img";
+  /** Resolves links as the page does. */
+  const resolver = document.createElement("a");
+  resolver.href = settings.origin || "/";
+  const origin = resolver.href;
   const formats = (settings.sources || "gif").trim().replace(/\W+/g, "|").replace("apng", "a?png");
   const isSource = new RegExp(`^https?:[^?#]*\\.(${formats})([?#]|$)`, "i");
-  const widths = (settings.widths || "160 320 480 640 960 1280 1920").split(" ");
-  const stays = matchMedia("(prefers-reduced-motion: reduce)").matches || navigator.connection?.saveData;
-  const known = new WeakMap();
-  /** Attributes without a meaning on a video. Click handlers are called on the image. */
-  const dropped = /^(on.*|src|srcset|sizes|alt|loading|decoding|fetchpriority|data-gifreel.*)$/;
+  const [pause, play, pauseAll, playAll, title] = (
+    settings.words || "Pause animation|Play animation|Pause all|Play all|Animations"
+  ).split("|");
+  /** The attributes with addresses; those of lazy loaders begin with data-. */
+  const names = /^(src(set)?|data-(lazy-?)?(src(set)?|original(-set)?|lazy|load|echo|gif))$/;
+  const reduced = matchMedia("(prefers-reduced-motion: reduce)");
+  const states = new WeakMap();
+  /** The states of the images in the document. */
+  const shown = new Set();
+  let frozen = reduced.matches || !!navigator.connection?.saveData;
 
-  /** The URL of a rendition: below a mount, where the extension replaces that of a GIF, or with the source in its path. */
-  function address(source, format, options) {
-    if (settings.mount && source.startsWith(origin) && /\.(gif|a?png|webp|avif|mp4|mov|webm)$/.test(source)) {
-      const query = options.length ? "?" + options.join("&") : "";
-      return `${root}${settings.mount}/${source.slice(origin.length).replace(/\.gif$/, "")}.${format}${query}`;
+  // Addresses
+
+  /** The file that a link shows, if it is one of the formats. `own` has the options of a link to this server. */
+  function parse(link) {
+    resolver.href = link;
+    let [, source, fragment] = /^([^#]*)(.*)/.exec(resolver.href);
+    let own;
+    if (source.startsWith(root)) {
+      const rest = source.slice(root.length);
+      const [, format, options, absolute] = /^(\w+)((?:,[^/]*)?)\/(https?:.*)/.exec(rest) || [];
+      if (format === "auto") [source, own] = [absolute, options];
+      else if (format) return;
+      else if (rest.startsWith(settings.mount + "/")) [source, own] = [origin + rest.slice(settings.mount.length + 1).replace(/\.auto$/, ".gif"), ""];
     }
-    return `${root}${[format, ...options]}/${source}`;
+    return isSource.test(source) && { source, own, fragment };
   }
 
-  /** The URLs that the page states, or this server's. */
-  function addresses(img, source) {
-    const { gifreelMp4: mp4, gifreelAv1: av1, gifreelJpg: jpg } = img.dataset;
-    if (mp4) return { mp4, av1, jpg };
-    const options = settings.options ? settings.options.split(",") : [];
-    // The smallest step that fills the image. Without a stated width, the file decides.
-    const pixels = img.getAttribute("width") && img.clientWidth * devicePixelRatio;
-    const step = pixels && widths.find((width) => width >= pixels);
-    if (step && !/\b(width|height|zoom)=/.test(options)) options.push("width=" + step);
-    const without = (names) => options.filter((option) => !names.test(option));
-    return {
-      mp4: address(source, "mp4", ["on_larger=problem", ...without(/^frame=/)]),
-      av1: "av1" in settings && address(source, "mp4", ["codec=av1", "on_miss=queue", "on_larger=problem", ...without(/^(frame|codec)=/)]),
-      jpg: address(source, "jpg", without(/^(speed|fps|start|end|loops|tune|codec|max_bytes)=/)),
+  /** The link to the same source in a format; "" is the source itself. Below a mount, the extension replaces that of a GIF. */
+  function convertLink(link, format) {
+    const parsed = parse(link);
+    if (!parsed) return link;
+    const { source, own, fragment } = parsed;
+    if (own === undefined ? !format : format === "auto") return link;
+    if (!format) return source + fragment;
+    // Stills have no speed, start, bg, end, expires, loops, tune, codec, chroma, max_bytes and fps.
+    const options = (own ?? settings.options ?? "").split(",")
+      .filter((option) => option && !(format === "auto" ? /^frame/ : /^([sbeltcm]|fps)/).test(option));
+    return root + (settings.mount && source.startsWith(origin) && !source.includes("?")
+      ? `${settings.mount}/${source.slice(origin.length).replace(/\.gif$/, "")}.${format}?${options.join("&")}`.replace(/\?$/, "")
+      : `${[format, ...options]}/${source}`) + fragment;
+  }
+
+  /** A value of `src` or `srcset` with its links in a format. */
+  const convert = (name, value, format) =>
+    /set$/.test(name)
+      ? value.replace(/([^\s,]\S*[^\s,])((\s+[^,]+)?(,|$))/g, (_, link, rest) => convertLink(link, format) + rest)
+      : convertLink(value, format);
+
+  // Images
+
+  // Browsers regard an image that is not loaded yet, because it is lazy, as complete.
+  const loaded = (img) => img.complete && img.naturalWidth;
+
+  /** Shows the page's own addresses ("page"), the sources (""), or those of a format. */
+  function show(state, kind) {
+    if (state.kind === kind) return;
+    // The page has seen the image arrive already.
+    state.quiet = loaded(state.img);
+    state.kind = kind;
+    for (const place of state.places) {
+      const { element, name, original } = place;
+      place.value = kind === "page" ? original : (kind === "webp" && state.img.dataset.gifreelStill) || convert(name, original, kind);
+      element.setAttribute(name, place.value);
+    }
+  }
+
+  function update(state) {
+    const { img, moves } = state;
+    // The page's file is loading, and nothing is known of it.
+    if (moves === undefined && state.plays === state.home) return;
+    const paused = moves !== false && (state.paused ?? frozen);
+    show(state, paused ? "webp" : state.plays);
+    if (moves && shown.has(state) && !state.hidden) {
+      state.button ||= addButton(state);
+      state.button.className = paused ? "play" : "";
+      state.button.ariaLabel = (paused ? play : pause) + (img.alt && ": " + img.alt);
+      plan();
+    } else removeButton(state);
+  }
+
+  /** What the elements of an image name, if it is to be changed. */
+  function read(img) {
+    if (!img.matches(settings.selector || "img") || img.dataset.gifreel === "off") return;
+    const elements = [img];
+    if (img.parentNode?.localName === "picture") elements.push(...img.parentNode.querySelectorAll("source"));
+    const places = [];
+    for (const element of elements) {
+      for (const { name, value } of [...element.attributes]) {
+        if (!names.test(name)) continue;
+        const isLater = name[0] === "d";
+        const changed = convert(name, value, isLater ? "auto" : "webp");
+        if (changed === value) continue;
+        if (isLater) element.setAttribute(name, changed);
+        else places.push({ element, name, original: value, value });
+      }
+    }
+    // Images of one pixel count visits.
+    const isTiny = ["width", "height"].every((name) => (img.getAttribute(name) || 9) < 3) || [1, 2].includes(img.naturalWidth);
+    if (!places[0] || isTiny) return;
+    const { source, own } = [img.currentSrc, ...places.map(({ value }) => value.trim().split(/\s/)[0])].map(parse).find(Boolean);
+    return { img, places, source, home: own === undefined ? "page" : "", kind: "page", plays: "page" };
+  }
+
+  function consider(img, isLate) {
+    const old = states.get(img);
+    if (old?.places.every(({ element, name, value }) => element.isConnected && element.getAttribute(name) === value)) {
+      // It may have been moved.
+      if (!shown.has(old)) enter(old);
+      return;
+    }
+    if (old) {
+      leave(old);
+      states.delete(img);
+    }
+    const state = read(img);
+    if (!state) return;
+    states.set(img, state);
+    state.paused = old?.paused;
+    const isLazy = img.loading === "lazy";
+    // Nothing of the file has been loaded yet.
+    if ((isLate || isLazy) && state.home && !loaded(img) && /\.(gif|apng)([?]|$)/i.test(state.source)) state.plays = "auto";
+    enter(state);
+    if (!isLazy) ask(state);
+  }
+
+  /** Keeps events from the page that the addresses of this server cause: the page does not know these. */
+  function hide(event) {
+    const state = states.get(event.target);
+    if (!state) return;
+    const failed = event.type === "error";
+    if (failed ? state.kind === state.home : !state.quiet) return;
+    event.stopImmediatePropagation();
+    if (!failed) return;
+    if (state.kind === "webp") state.moves = false;
+    else state.plays = state.home;
+    update(state);
+  }
+
+  function enter(state) {
+    shown.add(state);
+    views.observe(state.img);
+    update(state);
+  }
+
+  function leave(state) {
+    shown.delete(state);
+    views.unobserve(state.img);
+    removeButton(state);
+  }
+
+  // What the server has of the sources
+
+  let waiting = [];
+  function ask(state) {
+    if (state.asked) return;
+    state.asked = true;
+    if (waiting.push(state) < 2) setTimeout(send);
+  }
+  function send() {
+    // Servers and proxies bound the length of an address.
+    while (waiting[0]) receive(waiting.splice(0, 20), 0);
+  }
+  async function receive(part, tries) {
+    const restore = () => {
+      for (const state of part) {
+        if (!loaded(state.img)) state.plays = state.home;
+        update(state);
+      }
     };
+    const limit = setTimeout(restore, 4000);
+    try {
+      const query = part.map(({ source }) => "&url=" + encodeURIComponent(source)).join("");
+      // A module, because each policy that allows this script allows it.
+      const answers = "signed" in settings ? [] : (await import(`${root}facts.js?try=${tries}${query}`)).default;
+      part.forEach((state, index) => decide(state, answers[index] || {}));
+      const unknown = part.filter((state) => state.unknown && shown.has(state));
+      if (unknown[0] && tries < 6) setTimeout(receive, 1000 << tries, unknown, tries + 1);
+    } catch {
+      restore();
+    }
+    clearTimeout(limit);
+  }
+  function decide(state, { moves, stored }) {
+    // What the server does not know yet is an animation until the server has seen it.
+    state.unknown = moves === undefined;
+    state.moves = moves ?? true;
+    if (stored && state.home && !loaded(state.img)) state.plays = "auto";
+    update(state);
   }
 
-  function makeVideo(img, { mp4, av1 }) {
-    const video = document.createElement("video");
-    for (const { name, value } of img.attributes) if (!dropped.test(name)) video.setAttribute(name, value);
-    Object.assign(video, { muted: true, loop: true, playsInline: true, preload: "auto" });
-    if (img.alt && !img.hasAttribute("role")) video.setAttribute("role", "img");
-    if (img.alt && !img.hasAttribute("aria-label")) video.setAttribute("aria-label", img.alt);
-    if (img.getAttribute("alt") === "") video.setAttribute("aria-hidden", "true");
-    const add = (type, src) => video.append(Object.assign(document.createElement("source"), { type, src }));
-    if (av1) add('video/mp4; codecs="av01.0.08M.08"', av1);
-    add("video/mp4", mp4);
-    return video;
+  // Buttons, outside of the body, where no rule and no script of the page meets them
+
+  const host = document.createElement("gifreel-controls");
+  const buttons = host.attachShadow({ mode: "open" });
+  const all = document.createElement("button");
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync(`:host{all:initial!important;position:fixed!important;inset:0 auto auto 0!important;z-index:2147483647!important}
+button{all:initial;position:absolute;box-sizing:border-box;width:32px;height:32px;border:2px solid #fff;border-radius:9px;background:#000c;cursor:pointer;opacity:0;pointer-events:none}
+.on,button:focus-visible{opacity:1;pointer-events:auto}
+button:focus-visible{outline:3px solid #fff;box-shadow:0 0 0 6px #06f}
+button::before{content:"";position:absolute;inset:7px 8px;border:solid #fff;border-width:0 4px}
+.play::before{border-width:7px 0 7px 12px;border-color:#0000 #fff}
+.all{position:fixed;inset:auto auto 8px 8px;width:auto;height:auto;padding:8px;font:16px system-ui;color:#fff}
+.all::before{content:none}
+@media print{:host{display:none!important}}`);
+  buttons.adoptedStyleSheets = [sheet];
+  buttons.append(all);
+  all.className = "all";
+  host.setAttribute("role", "region");
+  host.ariaLabel = title;
+
+  const nameAll = () => (all.textContent = frozen ? playAll : pauseAll);
+  function addButton(state) {
+    if (!host.isConnected) document.documentElement.append(host);
+    const button = document.createElement("button");
+    button.state = state;
+    // In the order of the images.
+    let next = all;
+    while (next.previousSibling?.state.img.compareDocumentPosition(state.img) & 2) next = next.previousSibling;
+    next.before(button);
+    return button;
+  }
+  function removeButton(state) {
+    state.button?.remove();
+    state.button = null;
   }
 
-  /** Shows the poster of a GIF that has not arrived. `start` in the result plays the video. */
-  function takeOver(img) {
-    const source = img.src.split("#")[0];
-    const { srcset } = img;
-    const urls = addresses(img, source);
-    const takeover = new AbortController();
-    const { signal } = takeover;
-    let poster;
-    let video;
-    let isPaused = false;
-    let limit;
-    // Where the visitor forbids videos to start, or an iPhone saves energy, the GIF moves.
-    const play = () => video.play().catch(({ name }) => name === "NotAllowedError" && restore());
-    const visibility = new IntersectionObserver(([{ isIntersecting }]) => {
-      if (!isIntersecting) video.pause();
-      else if (!isPaused) play();
-    });
-
-    const shows = () => (img.src === poster ? !img.srcset : img.src.split("#")[0] === source && img.srcset === srcset);
-    function release() {
-      takeover.abort();
-      clearTimeout(limit);
-      visibility.disconnect();
-      approach.unobserve(img);
-      if (video) {
-        video.replaceWith(img);
-        // Ends the download.
-        video.replaceChildren();
-        video.load();
-      }
-      if (img.src === poster) img.src = source;
-    }
-    function restore(event) {
-      // Handlers of the page do not know the poster.
-      event?.stopImmediatePropagation();
-      if (srcset && shows()) img.srcset = srcset;
-      release();
-    }
-    function swap() {
-      clearTimeout(limit);
-      if (!shows()) return;
-      const { naturalWidth, naturalHeight, clientWidth } = img;
-      // The sides of a video are even.
-      if (naturalWidth % 2 || naturalHeight % 2) video.style.aspectRatio = naturalWidth / naturalHeight;
-      video.style.objectFit = getComputedStyle(img).objectFit;
-      img.replaceWith(video);
-      changes.observe(img, changed);
-      if (naturalWidth && video.clientWidth !== clientWidth) video.width = naturalWidth;
-      visibility.observe(video);
-    }
-    function start() {
-      video = makeVideo(img, urls);
-      video.addEventListener("loadeddata", swap, { once: true, signal });
-      video.addEventListener("error", restore, { signal });
-      video.lastChild.addEventListener("error", restore, { signal });
-      video.addEventListener("click", (event) => {
-        if (!img.dispatchEvent(new MouseEvent("click", event))) event.preventDefault();
-        if (event.defaultPrevented || video.closest("a, button, label")) return;
-        isPaused = !video.paused;
-        if (isPaused) video.pause();
-        else play();
-      });
-      // Some browsers load nothing before they are asked to play.
-      play();
-      limit = setTimeout(restore, 1000 * (settings.patience || 10));
-    }
-    function showPoster() {
-      if (!shows()) return;
-      img.addEventListener("error", restore, { capture: true, signal });
-      img.removeAttribute("srcset");
-      img.src = urls.jpg;
-      poster = img.src;
-    }
-    if (/\.gif([?]|$)/i.test(source)) {
-      // The GIF is not loaded then.
-      if (urls.jpg && (stays || !img.complete)) showPoster();
-    } else if (urls.jpg && stays) {
-      // A still picture has no poster.
-      Object.assign(new Image(), { onload: showPoster, src: urls.jpg });
-    }
-    if (stays) img.addEventListener("click", start, { once: true, signal });
-    return { start: stays ? () => {} : start, shows, release };
-  }
-
-  const approach = new IntersectionObserver(
-    (entries) => {
-      for (const { target, isIntersecting } of entries) {
-        if (!isIntersecting) continue;
-        approach.unobserve(target);
-        known.get(target)?.start();
-      }
-    },
-    { rootMargin: (settings.margin || 300) + "px" },
-  );
-
-  function consider(img) {
-    if (known.get(img)?.shows()) return;
-    // A script, such as a lazy loader, has changed the picture.
-    known.get(img)?.release();
-    known.delete(img);
-    if (img.tagName !== "IMG" || !img.matches(selector) || img.dataset.gifreel === "off") return;
-    // Another picture is shown.
-    if (img.srcset && !img.srcset.split(/,?\s+/).includes(img.getAttribute("src"))) return;
-    if (!isSource.test(img.src) || img.useMap || img.isMap || img.closest("picture")) return;
-    // A rendition of this server.
-    if (img.src.startsWith(root) && /^[^/]+\/https?[:%]/.test(img.src.slice(root.length))) return;
-    // Addresses that the page does not state have no signature.
-    if ("signed" in settings && !img.dataset.gifreelMp4) return;
-    known.set(img, takeOver(img));
-    approach.observe(img);
-  }
-  function find(node) {
-    if (node.nodeType === 1) [node, ...node.querySelectorAll("img")].forEach(consider);
-  }
-
-  const changed = { attributeFilter: ["src", "srcset"] };
-  const changes = new MutationObserver((records) => {
-    for (const { target, addedNodes } of records) {
-      consider(target);
-      addedNodes.forEach(find);
-    }
+  const ownerOf = (event) => event.composedPath()[0].state;
+  host.addEventListener("click", (event) => {
+    event.stopPropagation();
+    const state = ownerOf(event);
+    if (!state) return toggleAll(!frozen);
+    state.paused = !(state.paused ?? frozen);
+    update(state);
   });
-  find(document.documentElement);
-  changes.observe(document, { childList: true, subtree: true, ...changed });
+  host.addEventListener("keydown", (event) => /^( |Enter)$/.test(event.key) && event.stopPropagation());
+  host.addEventListener("focusin", (event) => {
+    ownerOf(event)?.img.scrollIntoView({ block: "nearest" });
+    place();
+  });
+
+  function toggleAll(value) {
+    frozen = value;
+    for (const state of shown) {
+      state.paused = undefined;
+      update(state);
+    }
+    nameAll();
+  }
+
+  const noHover = matchMedia("(hover: none)");
+  let pointer = {};
+  let frame;
+  const plan = () => (frame ||= requestAnimationFrame(place));
+
+  /** Lays each button on the lower left corner of its image, or beside a small one. */
+  function place() {
+    frame = 0;
+    const { clientX: x, clientY: y } = pointer;
+    const clamp = (value, size) => Math.max(0, Math.min(value, size - 40)) + "px";
+    for (const { img, button, inView, paused } of shown) {
+      if (!button || !inView) continue;
+      const { left, top, right, bottom, width, height } = img.getBoundingClientRect();
+      const isAt = x >= left && x <= right + 30 && y >= top && y <= bottom;
+      button.classList.toggle("on", isAt || (paused ?? frozen) || noHover.matches);
+      button.style.translate = clamp(width < 64 || height < 64 ? right - 2 : left + 8, innerWidth) + " " + clamp(bottom - 40, innerHeight);
+    }
+  }
+
+  // The page
+
+  const views = new IntersectionObserver((entries) => {
+    for (const { target, isIntersecting, boundingClientRect } of entries) {
+      const state = states.get(target);
+      if (!state) continue;
+      state.inView = isIntersecting;
+      state.hidden = !boundingClientRect.width;
+      update(state);
+      if (isIntersecting) ask(state);
+      else state.button?.classList.remove("on");
+    }
+    plan();
+  });
+
+  function find(tree, isLate) {
+    for (const node of [tree, ...(tree.querySelectorAll?.("*") || [])]) {
+      if (node.localName === "img") consider(node, isLate);
+      else if (node.shadowRoot && node !== host) watch(node.shadowRoot);
+    }
+  }
+  const changes = new MutationObserver((records) => {
+    for (const { type, target, addedNodes } of records) {
+      // The image of a <source> is beside it.
+      if (type === "attributes") find(target.localName === "source" ? target.parentNode : target, true);
+      for (const node of addedNodes) find(node, true);
+    }
+    for (const state of shown) if (!state.img.isConnected) leave(state);
+  });
+  function watch(tree) {
+    for (const type of ["load", "error"]) tree.addEventListener(type, hide, true);
+    changes.observe(tree, { childList: true, subtree: true, attributeFilter: ["src", "srcset"] });
+    find(tree, tree !== document);
+  }
+  const { attachShadow } = Element.prototype;
+  Element.prototype.attachShadow = function (init) {
+    const tree = attachShadow.call(this, init);
+    if (tree.mode === "open") watch(tree);
+    return tree;
+  };
+  nameAll();
+  watch(document);
+  reduced.addEventListener("change", () => toggleAll(reduced.matches));
+  addEventListener("pointerover", (event) => plan((pointer = event)));
+  addEventListener("scroll", plan, { capture: true, passive: true });
+  addEventListener("resize", plan);
+  addEventListener("keydown", ({ key, defaultPrevented }) => key === (settings.key ?? "Escape") && !defaultPrevented && shown.size && toggleAll(true));
 })();

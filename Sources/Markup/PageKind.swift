@@ -1,0 +1,61 @@
+/// What a document with HTML is for.
+package enum PageKind: String, Sendable, CaseIterable {
+    /// A page for browsers.
+    case page
+    /// A feed (RSS, Atom, JSON Feed), whose readers cache and transform its images.
+    case feed
+    /// An email, whose images a proxy requests for programs that it does not know.
+    case mail
+    /// A page in AMP HTML, whose cache stores one variant of each image.
+    case amp
+
+    /// Judges a document by its markup.
+    package init(of document: [UInt8]) {
+        self = Self.fields(document) ?? Self.tags(document)
+    }
+
+    /// The first lines of a message (RFC 5322), or of JSON.
+    private static func fields(_ document: [UInt8]) -> PageKind? {
+        let text = document.drop { $0.isHTMLSpace || [0xEF, 0xBB, 0xBF].contains($0) }
+        if text.first == UInt8(ascii: "{") { return .feed }
+        let name = String(lowercased: text.prefix { $0 != UInt8(ascii: ":") && $0 > 0x20 }.prefix(40))
+        let isField = text.dropFirst(name.utf8.count).first == UInt8(ascii: ":")
+        let names = ["from", "received", "return-path", "mime-version", "content-type", "message-id", "delivered-to", "subject"]
+        return isField && names.contains(name) ? .mail : nil
+    }
+
+    private static func tags(_ document: [UInt8]) -> PageKind {
+        var tokenizer = HTMLTokenizer()
+        for token in tokenizer.append(document) + tokenizer.finish() {
+            switch token {
+            case .text(let text):
+                // Comments that only Word and Outlook read. Pages that Word saves name its versions.
+                if text.starts(with: "[if mso".utf8) || text.starts(with: "[if !mso".utf8) { return .mail }
+            case .startTag(let tag):
+                if let kind = kind(of: tag) { return kind }
+            case .endTag:
+                break
+            }
+        }
+        return .page
+    }
+
+    private static func kind(of tag: StartTag) -> PageKind? {
+        switch tag.name {
+        case "rss", "feed", "rdf:rdf", "channel":
+            return .feed
+        case "html":
+            for attribute in tag.attributes {
+                let name = attribute.name.replacing("⚡", with: "amp").replacing("\u{FE0F}", with: "")
+                if name == "amp4email" { return .mail }
+                if name == "amp" || name == "amp4ads" { return .amp }
+                if name == "xmlns:v", tag["xmlns:w"] == nil { return .mail }
+            }
+            return nil
+        case "meta":
+            return tag["name"]?.value == "x-apple-disable-message-reformatting" ? .mail : nil
+        default:
+            return nil
+        }
+    }
+}
