@@ -169,7 +169,7 @@ package final class WebHandler: HTTPHandler {
             try access.checkBytes(request.clientAddress.map(ClientNetwork.init))
         } catch {
             switch try? parse(request).route {
-            case .rendition, .upload, .object, .oembed, .facts: return problems.response(error, ProblemForm(request, parser))
+            case .rendition, .upload, .object, .oembed, .facts, .factsModule: return problems.response(error, ProblemForm(request, parser))
             default: return nil
             }
         }
@@ -245,6 +245,8 @@ package final class WebHandler: HTTPHandler {
             return .receive(try uploads.sink(target, rendition, ClientContext(request, access), request))
         case .facts(let query):
             return .receive(try facts.sink(query, ClientContext(request, access), request))
+        case .factsModule(let query):
+            return try facts.module(query, ClientContext(request, access), request)
         case .home:
             return .now(try site.home())
         case .openAPI:

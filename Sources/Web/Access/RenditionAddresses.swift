@@ -76,7 +76,7 @@ package struct RenditionAddresses: Sendable {
     package var automatic: String { target(Route.auto, []) }
 
     /// The target whose rendition `Accept` selects, with the options of a page that videos have.
-    func automatic(of page: Rendition) -> String { target(Route.auto, options(of: page.inFormat(.mp4))) }
+    package func automatic(of page: Rendition) -> String { target(Route.auto, options(of: page.inFormat(.mp4))) }
 
     /// No option in canonical form contains a character that cannot be signed, so the signer returns no nil.
     private func target(_ name: String, _ options: [QueryItem], fileName: String? = nil) -> String {

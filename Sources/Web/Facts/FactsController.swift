@@ -57,9 +57,21 @@ struct FactsController: Sendable {
     private func response(
         to order: FactsOrder, _ body: [UInt8], _ client: ClientContext
     ) async throws(Problem) -> HTTPResponse {
+        let texts = try await onThread { () throws(Problem) in try Self.texts(body) }
+        let found = try await find(texts, order, client)
+        let bytes = try await onThread { () throws(Problem) in
+            JSONText.encode(FactsList(images: found.map(entry)))
+        }
+        return HTTPResponse(
+            status: 200, headers: ["Content-Type": "application/json", "Cache-Control": "no-store"], body: .bytes(bytes))
+    }
+
+    /// What is stored of the sources of a list.
+    private func find(
+        _ texts: [String], _ order: FactsOrder, _ client: ClientContext
+    ) async throws(Problem) -> [FoundItem] {
         let items = try await onThread { () throws(Problem) in
             var credentials = order.credentials
-            let texts = try Self.texts(body)
             credentials.source = texts.joined(separator: "\n")
             let key = try access.signatures.verify(credentials, of: nil, mount: nil)
             return texts.map { item($0, key, expires: credentials.expires) }
@@ -68,12 +80,39 @@ struct FactsController: Sendable {
         client.allowance = access.allowance(client.network, items.lazy.compactMap { $0.target?.key }.first)
         var found: [FoundItem] = []
         for item in items { found.append(try await look(for: item, order, client)) }
-        let complete = found
-        let bytes = try await onThread { () throws(Problem) in
-            JSONText.encode(FactsList(images: complete.map(entry)))
+        return found
+    }
+
+    // MARK: The module
+
+    /// Responds to `gifreel.js`, which asks what to do with images: as a module, because every Content-Security-Policy that allows the
+    /// script allows a module of the same server. What is not stored is queued.
+    ///
+    /// - Throws: ``Problem`` if the query is invalid, or if too many lists are in progress.
+    func module(
+        _ query: [QueryItem], _ client: ClientContext, _ request: borrowing HTTPRequest
+    ) throws(Problem) -> HTTPReply {
+        try access.checkLoop(request)
+        // A page asks again at another address: browsers load a module once.
+        if let other = query.first(where: { $0.name != "url" && $0.name != "try" }) {
+            throw .badOption(other.name, "is unknown; GET /\(Route.factsModule) takes url and try")
         }
-        return HTTPResponse(
-            status: 200, headers: ["Content-Type": "application/json", "Cache-Control": "no-store"], body: .bytes(bytes))
+        let texts = query.filter { $0.name == "url" }.map(\.value)
+        let order = try FactsOrder([QueryItem(name: "queue", value: "true")])
+        guard let reservation = lists.admission.admit(client.network) else { throw .busy }
+        return .later {
+            defer { withExtendedLifetime(reservation) {} }
+            do throws(Problem) {
+                let found = try await find(texts, order, client)
+                let answers = JSONText.encode(found.map { ModuleAnswer(entry($0)) })
+                return HTTPResponse(
+                    status: 200,
+                    headers: ["Content-Type": "text/javascript; charset=utf-8", "Cache-Control": "no-store"],
+                    body: .bytes(Array("export default ".utf8) + answers))
+            } catch {
+                return ProblemDocument.response(error)
+            }
+        }
     }
 
     private func onThread<Value: Sendable>(
@@ -250,6 +289,26 @@ private struct FactsOrder: Sendable {
         }
         credentials = reader.credentials
         credentials.options += query.filter { $0.name == "queue" }
+    }
+}
+
+/// What `gifreel.js` does with an image.
+private struct ModuleAnswer: Encodable {
+    /// Whether the image is an animation that needs a button: one that plays for more than five seconds (WCAG 2.2, 2.2.2). Nil if
+    /// nothing is known of the source.
+    var moves: Bool?
+    /// Whether `auto` has a better file than the source for most browsers.
+    var stored = false
+
+    init(_ entry: FactsList.Entry) {
+        if entry.state == .unknown { return }
+        if let source = entry.source, source.animated, entry.page.still != nil {
+            let plays = PlayerPage.playCount(loopCount: source.loopCount, repetitions: 1)
+            moves = plays.map { Double($0) * source.duration > 5 } ?? true
+        } else {
+            moves = false
+        }
+        stored = entry.page.use != .stay && (entry.renditions ?? [:]).keys.contains { $0 == "avif" || $0 == "awebp" }
     }
 }
 

@@ -23,7 +23,7 @@ extension SiteFile {
         let lines = script.split(separator: UInt8(ascii: "\n")).map { $0.drop { $0 == UInt8(ascii: " ") } }
         let code = lines.filter { !$0.starts(with: "//".utf8) && !$0.starts(with: "/*".utf8) }
         var text = code.map { String(decoding: $0, as: UTF8.self) }.joined(separator: "\n")
-        let operators = ["=", "=>", "&&", "||", "??", "===", "!==", "+", "?", ":"]
+        let operators = ["=", "=>", "&&", "||", "??", "===", "!==", "<", ">", "<=", ">=", "+", "?", ":"]
         let patterns =
             operators.map { (" \($0) ", $0) } + ["{", ";", ",", "("].map { ($0 + "\n", $0) }
             + [("\n}", "}"), (", ", ","), ("{ ", "{"), (" }", "}"), (") {", "){"), ("if (", "if("), ("for (", "for(")]

@@ -24,6 +24,8 @@ package enum Route: Sendable, Equatable {
     case oembed([QueryItem])
     /// The facts of a list of sources, with the query's parameters.
     case facts([QueryItem])
+    /// The same for `gifreel.js`, as a module.
+    case factsModule([QueryItem])
     /// A prewarm job by its id, or nil for a new job, with the query's parameters.
     case prewarm(String?, [QueryItem])
     /// The status of a request that did not wait.
@@ -37,17 +39,18 @@ package enum Route: Sendable, Equatable {
     package static let auto = "auto"
     /// The name of the route of lists of facts.
     package static let facts = "facts"
+    static let factsModule = "facts.js"
 
     /// First path segments of routes, which no mount can have as its name.
     package static let reservedNames = Set(Rendition.Format.allCases.map(\.rawValue)).union([
-        auto, facts, "object", "cache", "purges", "prewarm", "metrics", "healthz", "readyz", "oembed", "openapi.json", "status",
+        auto, facts, factsModule, "object", "cache", "purges", "prewarm", "metrics", "healthz", "readyz", "oembed", "openapi.json", "status",
     ]).union(SiteFile.allCases.map(\.rawValue))
 
     /// The methods of the route, with those of the admin interface.
     var methods: [HTTPMethod] {
         switch self {
         case .rendition, .object: [.get, .head, .options, .purge]
-        case .purge, .metrics, .health, .readiness, .home, .file, .openAPI, .oembed: [.get, .head, .options]
+        case .purge, .metrics, .health, .readiness, .home, .file, .openAPI, .oembed, .factsModule: [.get, .head, .options]
         case .prewarm(let id, _): id == nil ? [.get, .head, .post, .options] : [.get, .head, .delete, .options]
         case .status: [.get, .head, .delete, .options]
         case .upload, .facts: [.post, .options]

@@ -43,6 +43,7 @@ package struct RouteParser: Sendable {
         case "openapi.json" where rest.isEmpty: return ParsedTarget(.openAPI)
         case "oembed" where rest.isEmpty: return ParsedTarget(.oembed(try Self.items(query)))
         case Route.facts[...] where rest.isEmpty: return ParsedTarget(.facts(try Self.items(query)))
+        case Route.factsModule[...] where rest.isEmpty: return ParsedTarget(.factsModule(try Self.items(query)))
         case "healthz" where rest.isEmpty: return ParsedTarget(.health)
         case "readyz" where rest.isEmpty: return ParsedTarget(.readiness)
         case "prewarm" where !rest.droppingBytes(1).utf8.contains(UInt8(ascii: "/")):

@@ -83,7 +83,7 @@ final class PageImages {
         }
         if mount == nil, let name = addresses.mountName, let base = mounts[name]?.base { mount = (name, base) }
         return .replace(
-            address: server + addresses.automatic(rendition),
+            address: server + addresses.automatic(of: rendition),
             still: keys.isEmpty ? nil : server + addresses.target(rendition.inFormat(.webp)))
     }
 

@@ -158,4 +158,30 @@ import Testing
             #expect(preflight.status == 204 && preflight["access-control-allow-methods"]?.contains("POST") == true)
         }
     }
+
+    @Test func theScriptReceivesItsAnswersAsAModule() async throws {
+        try await run { settings in
+            settings.allow = [try #require(SourcePattern("127.0.0.1"))]
+        } _: { web async throws in
+            let (known, unknown) = (web.origin.url("/a.gif"), web.origin.url("/b.gif"))
+            let target = "/facts.js?try=0" + [known, unknown, "https://elsewhere.test/a.gif"].map { "&url=\($0)" }.joined()
+            func answers() async throws -> [[String: Bool]] {
+                let response = try await web.request("GET", target)
+                #expect(response.status == 200 && response["content-type"] == "text/javascript; charset=utf-8", "\(response.text)")
+                #expect(response["cache-control"] == "no-store" && response["access-control-allow-origin"] == "*")
+                let text = try #require(response.text.components(separatedBy: "export default ").last)
+                return try JSONDecoder().decode([[String: Bool]].self, from: Data(text.utf8))
+            }
+            _ = try await web.request("GET", "/json/\(known)")
+            let first = try await answers()
+            #expect(first[0] == ["moves": true, "stored": false] && first[2] == ["moves": false, "stored": false])
+            _ = try await web.request("GET", "/\(Self.sequence)/\(known)")
+            #expect(try await answers()[0] == ["moves": true, "stored": true])
+            // What the server did not know is queued.
+            #expect(first[1] == ["stored": false])
+            while try await answers()[1]["stored"] == false { await Task.yield() }
+            #expect(try await web.request("GET", target + "&a=b").status == 400)
+            #expect(try await web.request("POST", "/facts.js").status == 405)
+        }
+    }
 }

@@ -3,7 +3,6 @@
 // The images stay the elements that they are. Where anything fails, they show the page's own files. Attributes and limits: docs/pages.md.
 (() => {
   const { src, dataset: settings } = document.currentScript;
-  if (document.querySelector("gifreel-controls")) return;
   const root = src.slice(0, src.lastIndexOf("/") + 1);
   /** Resolves links as the page does. */
   const resolver = document.createElement("a");
@@ -131,10 +130,11 @@
     states.set(img, state);
     state.paused = old?.paused;
     const isLazy = img.loading === "lazy";
-    // Nothing of the file has been loaded yet.
-    if ((isLate || isLazy) && state.home && !loaded(img) && /\.(gif|apng)([?]|$)/i.test(state.source)) state.plays = "auto";
+    // Whether nothing of the file has been requested. Browsers load lazy images within 2500 pixels; Chromium regards others as complete.
+    const isFresh = !loaded(img) && (isLate || (isLazy && (img.complete || img.getBoundingClientRect().top > innerHeight + 2500)));
+    if (isFresh && state.home && /\.(gif|apng)([?]|$)/i.test(state.source)) state.plays = "auto";
     enter(state);
-    if (!isLazy) ask(state);
+    if (!isLazy || !isFresh) ask(state);
   }
 
   /** Keeps events from the page that the addresses of this server cause: the page does not know these. */
@@ -209,11 +209,11 @@
   const all = document.createElement("button");
   const sheet = new CSSStyleSheet();
   sheet.replaceSync(`:host{all:initial!important;position:fixed!important;inset:0 auto auto 0!important;z-index:2147483647!important}
-button{all:initial;position:absolute;box-sizing:border-box;width:32px;height:32px;border:2px solid #fff;border-radius:9px;background:#000c;cursor:pointer;opacity:0;pointer-events:none}
+button{all:initial;position:absolute;width:30px;height:30px;border:1px solid #fff;border-radius:9px;background:#000c;opacity:0;pointer-events:none}
 .on,button:focus-visible{opacity:1;pointer-events:auto}
 button:focus-visible{outline:3px solid #fff;box-shadow:0 0 0 6px #06f}
-button::before{content:"";position:absolute;inset:7px 8px;border:solid #fff;border-width:0 4px}
-.play::before{border-width:7px 0 7px 12px;border-color:#0000 #fff}
+button::before{content:"";position:absolute;inset:7px;border:solid #fff;border-width:0 4px}
+.play::before{border-width:7px 0 7px 14px;border-color:#0000 #fff}
 .all{position:fixed;inset:auto auto 8px 8px;width:auto;height:auto;padding:8px;font:16px system-ui;color:#fff}
 .all::before{content:none}
 @media print{:host{display:none!important}}`);
@@ -247,9 +247,12 @@ button::before{content:"";position:absolute;inset:7px 8px;border:solid #fff;bord
     state.paused = !(state.paused ?? frozen);
     update(state);
   });
-  host.addEventListener("keydown", (event) => /^( |Enter)$/.test(event.key) && event.stopPropagation());
   host.addEventListener("focusin", (event) => {
-    ownerOf(event)?.img.scrollIntoView({ block: "nearest" });
+    const state = ownerOf(event);
+    if (!state) return;
+    state.img.scrollIntoView({ block: "nearest" });
+    // The still picture is there when the button is pressed.
+    new Image().src = state.img.dataset.gifreelStill || convertLink(state.source, "webp");
     place();
   });
 
