@@ -20,7 +20,9 @@ package enum PageKind: String, Sendable, CaseIterable {
         if text.first == UInt8(ascii: "{") { return .feed }
         let name = String(lowercased: text.prefix { $0 != UInt8(ascii: ":") && $0 > 0x20 }.prefix(40))
         let isField = text.dropFirst(name.utf8.count).first == UInt8(ascii: ":")
-        let names = ["from", "received", "return-path", "mime-version", "content-type", "message-id", "delivered-to", "subject"]
+        let names = [
+            "from", "received", "return-path", "mime-version", "content-type", "message-id", "delivered-to", "subject",
+        ]
         return isField && names.contains(name) ? .mail : nil
     }
 

@@ -30,7 +30,8 @@ import Testing
         for mount in [[], ["--set", "mounts.media.origin=\(origin.url("/"))"]] {
             let outcome = try rewrite(
                 ["--server", address, "--option", "width=20"] + mount, page, environment: ["GIFREEL_SIGNING_KEYS": key])
-            let start = "<body><img alt=a src=\"\(address)\(mount.isEmpty ? "/auto,width=20,sig=" : "/media/a.auto?width=20&amp;sig=")"
+            let start =
+                "<body><img alt=a src=\"\(address)\(mount.isEmpty ? "/auto,width=20,sig=" : "/media/a.auto?width=20&amp;sig=")"
             #expect(outcome.code == 0 && outcome.output.hasPrefix(start), "\(outcome)")
             #expect(outcome.output.contains("data-signed></script></body>") && outcome.log.contains("1 element negotiates"))
             #expect(outcome.output.contains("data-mount=\"media\" data-origin=\"\(origin.url("/"))\"") == !mount.isEmpty)
@@ -55,7 +56,9 @@ import Testing
         // The second time, the server knows the sources.
         for _ in 0..<2 {
             let outcome = try rewrite(arguments, images.joined())
-            #expect(outcome.code == 0 && outcome.output.hasPrefix(images[0] + images[1] + "<img src=\"http://127.0.0.1:"), "\(outcome)")
+            #expect(
+                outcome.code == 0 && outcome.output.hasPrefix(images[0] + images[1] + "<img src=\"http://127.0.0.1:"),
+                "\(outcome)")
             #expect(outcome.log.contains("/still.gif stays: it is") && outcome.log.contains("/text.gif stays: "))
             #expect(outcome.log.contains("has no </body>; add <script src="))
         }
@@ -97,18 +100,24 @@ import Testing
     }
 
     @Test(arguments: [
-        ("<rss><item>&lt;img src=a.gif></item></rss>", "a feed"), ("<html amp><amp-img><img src=https://x.test/a.gif>", "an AMP page"),
+        ("<rss><item>&lt;img src=a.gif></item></rss>", "a feed"),
+        ("<html amp><amp-img><img src=https://x.test/a.gif>", "an AMP page"),
         ("<!--[if mso]><x><![endif]--><img src=https://x.test/a.gif>", "an email"),
     ]) func otherDocumentsThanPagesStay(_ document: String, _ words: String) throws {
         let outcome = try rewrite(["--server", "https://g.test"], document)
-        #expect(outcome.code == 0 && outcome.output == document && outcome.log.contains("stays, because it is \(words); --for page"))
+        #expect(
+            outcome.code == 0 && outcome.output == document && outcome.log.contains("stays, because it is \(words); --for page")
+        )
         let forced = try rewrite(["--server", "https://g.test", "--for", "page"], document)
         #expect(forced.output.contains("https://g.test/auto/") == document.contains("https"))
-        #expect(try rewrite(["--server", "https://g.test", "--for", "mail"], "<img src=https://x.test/a.gif>").output.hasPrefix("<img src=https:"))
+        #expect(
+            try rewrite(["--server", "https://g.test", "--for", "mail"], "<img src=https://x.test/a.gif>").output.hasPrefix(
+                "<img src=https:"))
     }
 
     @Test func whatStaysIsReportedWithItsReasonAndASecondRunChangesNothing() throws {
-        let page = "<body><img src=a.gif><img src=https://x.test/b.gif><img src=\"https://x.test/c.gif\" data-gifreel=off></body>"
+        let page =
+            "<body><img src=a.gif><img src=https://x.test/b.gif><img src=\"https://x.test/c.gif\" data-gifreel=off></body>"
         let outcome = try rewrite(["--server", "https://g.test"], page)
         #expect(outcome.log.contains("a.gif stays: its address is relative; give --base\n"), "\(outcome)")
         #expect(outcome.log.contains("c.gif stays: data-gifreel is off\n"))

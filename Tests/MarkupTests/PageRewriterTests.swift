@@ -38,7 +38,10 @@ import Testing
     @Test func candidatesSourcesLazyAttributesAndPreloadsChange() {
         let address = "https://g.test/auto/https://site.test/blog/"
         for (before, after) in [
-            ("<img src=\"a.png\" srcset=\"a.gif 1x, b.png 2x,c.gif 3x\">", "<img src=\"a.png\" srcset=\"\(address)a.gif 1x, b.png 2x,\(address)c.gif 3x\">"),
+            (
+                "<img src=\"a.png\" srcset=\"a.gif 1x, b.png 2x,c.gif 3x\">",
+                "<img src=\"a.png\" srcset=\"\(address)a.gif 1x, b.png 2x,\(address)c.gif 3x\">"
+            ),
             ("<img srcset=' a.gif , b.gif  640w '>", "<img srcset=' \(address)a.gif , \(address)b.gif  640w '>"),
             (
                 "<picture><source media='(x)' srcset='a.gif'><img src='b.gif'></picture>",
@@ -57,7 +60,9 @@ import Testing
 
     /// Style sheets select images by the ends of their addresses.
     @Test func queriesAndFragmentsStayAtTheEnd() {
-        #expect(rewrite("<img src='a.GIF?v=1#only-dark'>") == "<img src='https://g.test/auto/https://site.test/blog/a.GIF?v=1#only-dark'>")
+        #expect(
+            rewrite("<img src='a.GIF?v=1#only-dark'>")
+                == "<img src='https://g.test/auto/https://site.test/blog/a.GIF?v=1#only-dark'>")
     }
 
     @Test func onlyTheFirstOfSeveralAttributesCounts() {
@@ -72,7 +77,8 @@ import Testing
 
     @Test func relativeLinksNeedAPage() {
         let without = page("<img src=a.gif>", base: nil)
-        #expect(without.changed == 0 && without.remaining == [.init(link: "a.gif", reason: "its address is relative; give --base")])
+        #expect(
+            without.changed == 0 && without.remaining == [.init(link: "a.gif", reason: "its address is relative; give --base")])
         #expect(rewrite("<img src=https://x.test/a.gif>", base: nil).contains("auto/https://x.test/a.gif"))
         #expect(rewrite("<base href=/img/><base href=/no/><img src=a.gif>").contains("auto/https://site.test/img/a.gif"))
         #expect(rewrite("<img src=//cdn.test/a.GIF?v=1#x>").contains("auto/https://cdn.test/a.GIF?v=1"))
@@ -125,7 +131,9 @@ import Testing
 
     @Test func bytesOfOtherEncodingsStay() {
         let before = Array("\u{e9}".utf8) + [0xE9] + Array("<img alt='".utf8) + [0xE9] + Array("' src='".utf8)
-        let output = PageRewriter.rewrite(before + Array("a.gif'>".utf8), base: "https://site.test/") { _ in .replace(address: "x") }
+        let output = PageRewriter.rewrite(before + Array("a.gif'>".utf8), base: "https://site.test/") { _ in
+            .replace(address: "x")
+        }
         #expect(output.bytes == before + Array("x'>".utf8))
     }
 
@@ -148,7 +156,10 @@ import Testing
         #expect(output("<body><img src='a.gif'></body></html>") == ("<body>\(image)\(script)</body></html>", true))
         #expect(output("<p><img src='a.gif'>") == ("<p>\(image)", false))
         #expect(output("<body><img src='a.png'></body>") == ("<body><img src='a.png'></body>", false))
-        #expect(output("<script src=https://x/gifreel.js></script><img src='a.gif'></body>") == ("<script src=https://x/gifreel.js></script>\(image)</body>", true))
+        #expect(
+            output("<script src=https://x/gifreel.js></script><img src='a.gif'></body>") == (
+                "<script src=https://x/gifreel.js></script>\(image)</body>", true
+            ))
         #expect(output("<img src='a.gif'></body></body>") == ("\(image)</body>\(script)</body>", true))
     }
 }
@@ -156,10 +167,14 @@ import Testing
 @Suite("In pages of common systems, only the addresses of images change") struct PagesOfSystemsTests {
     @Test(arguments: PagesOfSystems.all.map(\.name)) func theRestOfThePageStays(_ name: String) throws {
         let system = try #require(PagesOfSystems.all.first { $0.name == name })
-        let output = PageRewriter.rewrite(Array(system.page.utf8), base: "https://site.test/p/") { .replace(address: "/auto/\($0)") }
+        let output = PageRewriter.rewrite(Array(system.page.utf8), base: "https://site.test/p/") {
+            .replace(address: "/auto/\($0)")
+        }
         #expect(output.changed == system.replaced, "\(String(decoding: output.bytes, as: UTF8.self))")
         #expect(PageInvariants.difference(between: Array(system.page.utf8), and: output.bytes) == nil)
-        let again = PageRewriter.rewrite(output.bytes, base: "https://site.test/p/") { $0.contains("/auto/") ? .stay("") : .replace(address: "x") }
+        let again = PageRewriter.rewrite(output.bytes, base: "https://site.test/p/") {
+            $0.contains("/auto/") ? .stay("") : .replace(address: "x")
+        }
         #expect(again.bytes == output.bytes)
     }
 }
@@ -171,10 +186,12 @@ import Testing
         ("<html xmlns:v=\"urn:schemas-microsoft-com:vml\" xmlns:w=\"urn:schemas-microsoft-com:office:word\">", .page),
         ("<?xml version=\"1.0\"?>\n<rss version=2.0>", .feed), ("<feed xmlns=\"http://www.w3.org/2005/Atom\">", .feed),
         ("<rdf:RDF xmlns:rdf=x>", .feed), ("\u{FEFF}{\"version\": \"https://jsonfeed.org/version/1.1\"}", .feed),
-        ("<!doctype html><html \u{26A1} lang=en>", .amp), ("<html \u{26A1}\u{FE0F}>", .amp), ("<html amp>", .amp), ("<html amp4ads>", .amp),
+        ("<!doctype html><html \u{26A1} lang=en>", .amp), ("<html \u{26A1}\u{FE0F}>", .amp), ("<html amp>", .amp),
+        ("<html amp4ads>", .amp),
         ("<html \u{26A1}4email>", .mail), ("<html xmlns:v=\"urn:schemas-microsoft-com:vml\">", .mail),
         ("<html><head><!--[if mso]><xml></xml><![endif]-->", .mail), ("<!--[if !mso]><!--><p>", .mail),
-        ("<meta name=\"x-apple-disable-message-reformatting\">", .mail), ("From: a@example.com\r\nSubject: x\r\n\r\n<p>", .mail),
+        ("<meta name=\"x-apple-disable-message-reformatting\">", .mail),
+        ("From: a@example.com\r\nSubject: x\r\n\r\n<p>", .mail),
         ("MIME-Version: 1.0\n", .mail),
     ]) func kind(_ document: String, _ kind: PageKind) {
         #expect(PageKind(of: Array(document.utf8)) == kind)

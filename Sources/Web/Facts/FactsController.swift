@@ -104,11 +104,11 @@ struct FactsController: Sendable {
             defer { withExtendedLifetime(reservation) {} }
             do throws(Problem) {
                 let found = try await find(texts, order, client)
-                let answers = JSONText.encode(found.map { ModuleAnswer(entry($0)) })
+                let answers = found.map { String(ModuleAnswer(entry($0)).rawValue) }.joined()
                 return HTTPResponse(
                     status: 200,
                     headers: ["Content-Type": "text/javascript; charset=utf-8", "Cache-Control": "no-store"],
-                    body: .bytes(Array("export default ".utf8) + answers))
+                    body: .bytes(Array("export default \"\(answers)\"".utf8)))
             } catch {
                 return ProblemDocument.response(error)
             }
@@ -292,23 +292,26 @@ private struct FactsOrder: Sendable {
     }
 }
 
-/// What `gifreel.js` does with an image.
-private struct ModuleAnswer: Encodable {
-    /// Whether the image is an animation that needs a button: one that plays for more than five seconds (WCAG 2.2, 2.2.2). Nil if
-    /// nothing is known of the source.
-    var moves: Bool?
-    /// Whether `auto` has a better file than the source for most browsers.
-    var stored = false
+/// What `gifreel.js` does with an image, in one digit.
+private struct ModuleAnswer: OptionSet {
+    let rawValue: Int
+
+    static let isKnown = Self(rawValue: 1)
+    /// The image is an animation that needs a button: one that plays for more than five seconds (WCAG 2.2, 2.2.2).
+    static let moves = Self(rawValue: 2)
+    /// `auto` has a better file than the source for most browsers.
+    static let isStored = Self(rawValue: 4)
+
+    init(rawValue: Int) { self.rawValue = rawValue }
 
     init(_ entry: FactsList.Entry) {
-        if entry.state == .unknown { return }
+        self = entry.state == .unknown ? [] : .isKnown
         if let source = entry.source, source.animated, entry.page.still != nil {
             let plays = PlayerPage.playCount(loopCount: source.loopCount, repetitions: 1)
-            moves = plays.map { Double($0) * source.duration > 5 } ?? true
-        } else {
-            moves = false
+            if plays.map({ Double($0) * source.duration > 5 }) ?? true { insert(.moves) }
         }
-        stored = entry.page.use != .stay && (entry.renditions ?? [:]).keys.contains { $0 == "avif" || $0 == "awebp" }
+        let names = (entry.renditions ?? [:]).keys
+        if entry.page.use != .stay, names.contains("avif") || names.contains("awebp") { insert(.isStored) }
     }
 }
 

@@ -144,7 +144,16 @@ package struct APIOperation: Sendable {
                 ]
             ],
             answers: [Answer(200, "The facts.", ["application/json": APISchemas.reference("FactsList")])],
-            problems: ProblemTable.request + ProblemTable.access + ProblemTable.rate + ProblemTable.load)
+            problems: ProblemTable.request + ProblemTable.access + ProblemTable.rate + ProblemTable.load),
+        APIOperation(
+            method: "get", path: "/\(Route.factsModule)", id: "get_facts_module",
+            summary: "What gifreel.js does with the images of a page, as a module.",
+            parameters: [
+                .query("url", APISchemas.url, "The URL of a source. Can be repeated."),
+                .query("try", APISchemas.text, "Any text: browsers load a module of one address once."),
+            ],
+            answers: [Answer(200, "The module.", ["text/javascript": APISchemas.text])],
+            problems: ProblemTable.request + ProblemTable.access + ProblemTable.rate + ProblemTable.load),
     ]
 
     private static func content(_ format: Rendition.Format) -> [String: JSONValue] {

@@ -37,7 +37,9 @@ struct RewriteCommand: ParsableCommand {
     )
     var sources = "gif"
 
-    @Option(name: .customLong("for"), help: "What the documents are: page, feed, mail or amp. Only pages change. Default: told by the markup.")
+    @Option(
+        name: .customLong("for"),
+        help: "What the documents are: page, feed, mail or amp. Only pages change. Default: told by the markup.")
     var kind: PageKind?
 
     @Flag(help: "Asks the server what each GIF becomes: still, tiny and well compressed ones stay.")
@@ -143,7 +145,8 @@ struct RewriteCommand: ParsableCommand {
         let page = PageRewriter.rewrite(
             document, base: base, extensions: extensions, script: script ? tag() : nil, decide: images.decision)
         if page.changed > 0 {
-            StandardError.write("gifreel: \(name): \(page.changed) \(page.changed == 1 ? "element negotiates" : "elements negotiate")\n")
+            StandardError.write(
+                "gifreel: \(name): \(page.changed) \(page.changed == 1 ? "element negotiates" : "elements negotiate")\n")
             if !page.hasScript { StandardError.write("gifreel: \(name): has no </body>; add \(tag())\n") }
         }
         for remainder in page.remaining {

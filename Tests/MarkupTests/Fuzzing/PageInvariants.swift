@@ -17,7 +17,9 @@ enum PageInvariants {
         guard whole.flatMap(text) == page else { return "the tokens are not the page" }
         let none = PageRewriter.rewrite(page, base: base, extensions: extensions) { _ in .stay("") }
         guard none.bytes == page, none.changed == 0 else { return "a page without new addresses changes" }
-        let all = PageRewriter.rewrite(page, base: base, extensions: extensions) { .replace(address: "/auto,a=b/\($0)", still: "'s\"") }
+        let all = PageRewriter.rewrite(page, base: base, extensions: extensions) {
+            .replace(address: "/auto,a=b/\($0)", still: "'s\"")
+        }
         if all.changed == 0 { return all.bytes == page ? nil : "a page without a new address changes" }
         return difference(between: page, and: all.bytes)
     }

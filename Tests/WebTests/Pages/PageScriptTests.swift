@@ -53,16 +53,26 @@ import Testing
         ([:], "a.gif?v=1#x", "auto/https://site.test/a.gif?v=1#x", "webp/https://site.test/a.gif?v=1#x"),
         (["mount": "media"], "a.gif", "media/a.auto", "media/a.webp"),
         (["mount": "media"], "a.gif?v=1", "auto/https://site.test/a.gif?v=1", "webp/https://site.test/a.gif?v=1"),
-        (["mount": "media", "options": "width=20,tune=film"], "a.gif", "media/a.auto?width=20&tune=film", "media/a.webp?width=20"),
+        (
+            ["mount": "media", "options": "width=20,tune=film"], "a.gif", "media/a.auto?width=20&tune=film",
+            "media/a.webp?width=20"
+        ),
         (["mount": "media", "sources": "apng"], "a.apng", "media/a.apng.auto", "media/a.apng.webp"),
-        ([:], "https://gifs.test/auto,width=20/https://site.test/a.gif", "auto,width=20/https://site.test/a.gif", "webp,width=20/https://site.test/a.gif"),
+        (
+            [:], "https://gifs.test/auto,width=20/https://site.test/a.gif", "auto,width=20/https://site.test/a.gif",
+            "webp,width=20/https://site.test/a.gif"
+        ),
         (["mount": "media"], "https://gifs.test/media/a.auto", "media/a.auto", "media/a.webp"),
-    ]) func anAddressHasTheFormOfItsSource(_ settings: [String: String], _ link: String, _ automatic: String, _ still: String) throws {
+    ]) func anAddressHasTheFormOfItsSource(_ settings: [String: String], _ link: String, _ automatic: String, _ still: String)
+        throws
+    {
         let page = ScriptHost.Page(settings: settings, link: link)
         #expect(try ScriptHost.addresses([page]) == [[automatic, still].map { ScriptHost.server + $0 }])
     }
 
-    @Test(arguments: ["https://gifs.test/mp4/https://site.test/a.gif", "https://gifs.test/object/a.gif", "a.png", "ftp://x.test/a.gif"])
+    @Test(arguments: [
+        "https://gifs.test/mp4/https://site.test/a.gif", "https://gifs.test/object/a.gif", "a.png", "ftp://x.test/a.gif",
+    ])
     func otherAddressesStay(_ link: String) throws {
         #expect(try ScriptHost.addresses([ScriptHost.Page(settings: [:], link: link)]) == [[link, link]])
     }

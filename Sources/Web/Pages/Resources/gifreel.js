@@ -185,8 +185,8 @@
     try {
       const query = part.map(({ source }) => "&url=" + encodeURIComponent(source)).join("");
       // A module, because each policy that allows this script allows it.
-      const answers = "signed" in settings ? [] : (await import(`${root}facts.js?try=${tries}${query}`)).default;
-      part.forEach((state, index) => decide(state, answers[index] || {}));
+      const answers = "signed" in settings ? "" : (await import(`${root}facts.js?try=${tries}${query}`)).default;
+      part.forEach((state, index) => decide(state, answers[index]));
       const unknown = part.filter((state) => state.unknown && shown.has(state));
       if (unknown[0] && tries < 6) setTimeout(receive, 1000 << tries, unknown, tries + 1);
     } catch {
@@ -194,11 +194,12 @@
     }
     clearTimeout(limit);
   }
-  function decide(state, { moves, stored }) {
+  /** Follows an answer of three bits: the image is known, needs a button, has a better file. */
+  function decide(state, answer) {
+    state.unknown = !(answer & 1);
     // What the server does not know yet is an animation until the server has seen it.
-    state.unknown = moves === undefined;
-    state.moves = moves ?? true;
-    if (stored && state.home && !loaded(state.img)) state.plays = "auto";
+    state.moves = state.unknown || !!(answer & 2);
+    if (answer & 4 && state.home && !loaded(state.img)) state.plays = "auto";
     update(state);
   }
 
@@ -274,13 +275,13 @@ button::before{content:"";position:absolute;inset:7px;border:solid #fff;border-w
   function place() {
     frame = 0;
     const { clientX: x, clientY: y } = pointer;
-    const clamp = (value, size) => Math.max(0, Math.min(value, size - 40)) + "px";
     for (const { img, button, inView, paused } of shown) {
       if (!button || !inView) continue;
       const { left, top, right, bottom, width, height } = img.getBoundingClientRect();
       const isAt = x >= left && x <= right + 30 && y >= top && y <= bottom;
       button.classList.toggle("on", isAt || (paused ?? frozen) || noHover.matches);
-      button.style.translate = clamp(width < 64 || height < 64 ? right - 2 : left + 8, innerWidth) + " " + clamp(bottom - 40, innerHeight);
+      const beside = width < 64 || height < 64 ? right - 2 : left + 8;
+      button.style.translate = `${Math.max(0, Math.min(beside, innerWidth - 40))}px ${Math.max(top, Math.min(bottom, innerHeight) - 40)}px`;
     }
   }
 
