@@ -3,7 +3,7 @@ package import SystemIO
 
 /// An HTTP client that fetches GIFs.
 ///
-/// One dedicated thread drives all transfers; callers only wait. Every connection, even after a redirect, is checked against
+/// One dedicated thread drives all transfers, and others decode bodies with a `Content-Encoding`; callers only wait. Every connection, even after a redirect, is checked against
 /// the allowed sources, ports and addresses when it is opened.
 package final class Fetcher: Sendable {
     private let context: FetchContext
@@ -24,10 +24,10 @@ package final class Fetcher: Sendable {
         }
     }
 
-    deinit {
-        client.stop()
-        fileThreads.close()
-    }
+    deinit { shutdown() }
+
+    /// See ``FetchContext/decodingThreads``.
+    var decodingThreads: WorkThreads { context.decodingThreads }
 
     /// Fetches a source. The fetch ends at once when the task is cancelled.
     ///
@@ -48,7 +48,11 @@ package final class Fetcher: Sendable {
         let configuration = context.settings.configuration
         await url.bucket.flatMap { configuration.buckets[$0]?.signer }?.prepare(within: configuration.timeout)
         let order = FetchOrder(url: url, validators: validators, fields: fields, arriving: arriving)
-        return try await client.run { [context] in FetchCall(order, context, $0) }.get()
+        let received = try await client.run { [context] in FetchCall(order, context, $0) }.get()
+        switch received {
+        case .outcome(let outcome): return outcome
+        case .coded(let body, let source): return .fetched(source(try await body.finish()))
+        }
     }
 
     /// Sends a document with POST, under the same rules for URLs and addresses as a fetch. Redirects are not followed.
@@ -103,5 +107,6 @@ package final class Fetcher: Sendable {
     package func shutdown() {
         client.stop()
         fileThreads.close()
+        context.decodingThreads.close()
     }
 }

@@ -71,6 +71,9 @@ final class CallDriver {
     /// - Throws: An error of libcurl that concerns all transfers.
     func advance(on multi: borrowing MultiHandle) throws(HTTPError) {
         try multi.perform()
+        for active in Array(byHandle.values) {
+            if active.transfer?.passOn() == false { end(active, .failure(HTTPTransfer.refused), on: multi) }
+        }
         while let (handle, code) = multi.nextFinished() {
             if let active = byHandle[handle], let transfer = active.transfer { end(active, transfer.result(code), on: multi) }
         }

@@ -18,6 +18,8 @@ final class HTTPTransfer {
     private var exhaustion: String?
     private var didSendRequest = false
     private var hasUnreadInput = false
+    /// Small parts of the body that the call gets together.
+    private var held: [UInt8] = []
     private(set) var receivedBytes = 0
     private(set) var openedSockets = 0
     private(set) var refusedSockets = 0
@@ -151,11 +153,26 @@ final class HTTPTransfer {
         return wasComplete || !head.isComplete || call.receive(head)
     }
 
+    /// Parts of the body below this size wait for others. A server that sends single bytes as chunks would otherwise occupy the
+    /// thread, and so delay other transfers.
+    private static let smallPart = 4 << 10
+
     /// Receives a part of the body. Returning false ends the transfer.
     fileprivate func receiveBody(_ bytes: UnsafeRawBufferPointer) -> Bool {
         receivedBytes += bytes.count
         stall.receive(bytes.count)
-        return call.receive(bytes)
+        if held.isEmpty, bytes.count >= Self.smallPart { return call.receive(bytes) }
+        held.append(contentsOf: bytes)
+        return held.count < Self.smallPart || passOn()
+    }
+
+    /// Passes on the parts of the body that wait. Called when no more arrive for the moment.
+    ///
+    /// - Returns: False to end the transfer.
+    func passOn() -> Bool {
+        guard !held.isEmpty else { return true }
+        defer { held.removeAll(keepingCapacity: true) }
+        return held.withUnsafeBytes(call.receive)
     }
 
     /// Fills `space` with the next bytes of the body to send. Returns nil if they cannot be read.
@@ -193,9 +210,13 @@ final class HTTPTransfer {
         stall.isStalled(at: now, hasBegun: head.status >= 200)
     }
 
+    /// The result of a transfer that its call has ended and knows why.
+    static let refused = HTTPError.interrupted(cause: "the body was refused")
+
     /// The result of a transfer that has ended with `code`.
     func result(_ code: CURLcode) -> Result<Void, HTTPError> {
         if let failure { return .failure(failure) }
+        guard passOn() else { return .failure(Self.refused) }
         guard code == CURLE_OK else { return .failure(error(for: code)) }
         // libcurl takes a head that ends with the connection for a response without a body.
         return head.isComplete ? .success(()) : .failure(.interrupted(cause: "its head is incomplete"))

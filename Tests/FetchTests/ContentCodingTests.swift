@@ -1,8 +1,9 @@
-import Fetch
 import Foundation
 import SystemIO
 import TestSupport
 import Testing
+
+@testable import Fetch
 
 @Suite("Compressed bodies are decoded within the limits") struct ContentCodingTests {
     private static let gif = TestGIF.large(100_000)
@@ -72,6 +73,83 @@ import Testing
             }
             #expect(fetcher.counters().bytes < 4 << 20)
         }
+    }
+
+    @Test func theBytesBetweenTwoCodingsAreLimitedToo() async throws {
+        // A megabyte of empty blocks is a kilobyte when compressed again, and decodes to nothing.
+        let blocks = [[UInt8]](repeating: [0, 0, 0, 255, 255], count: 250_000).flatMap { $0 }
+        let body = try compressed(Array(Gzip.stored([]).prefix(10)) + blocks)
+        try await withOrigin({ $0.maxBytes = 1 << 20 }) { origin, fetcher in
+            #expect(body.count < 1 << 14)
+            origin.on("/nested.gif", .ok(body, ["Content-Encoding: gzip, gzip"]))
+            await #expect(throws: FetchError.tooLarge(limit: 1 << 20, declared: nil)) {
+                try await fetcher.source(origin.url("/nested.gif"))
+            }
+        }
+    }
+
+    @Test(arguments: [false, true]) func theMembersOfABodyAreLimited(_ isNested: Bool) async throws {
+        let members = [[UInt8]](repeating: Gzip.stored([]), count: 20_000).flatMap { $0 } + Gzip.stored(TestGIF.dot)
+        let body = isNested ? try compressed(members) : members
+        try await withOrigin { origin, fetcher in
+            origin.on("/members.gif", .ok(body, ["Content-Encoding: \(isNested ? "gzip, gzip" : "gzip")"]))
+            let cause = "its compressed data have more than 1024 members"
+            await #expect(throws: FetchError.failed(.protocolViolation(cause: cause))) {
+                try await fetcher.source(origin.url("/members.gif"))
+            }
+            let few = [[UInt8]](repeating: Gzip.stored([]), count: 1000).flatMap { $0 } + Gzip.stored(TestGIF.dot)
+            origin.on("/few.gif", .ok(few, ["Content-Encoding: gzip"]))
+            #expect(try await fetcher.source(origin.url("/few.gif")).bytes.readAll() == TestGIF.dot)
+        }
+    }
+
+    @Test func decodingDelaysNoOtherFetch() async throws {
+        try await withOrigin { origin, fetcher async throws in
+            let release = DispatchSemaphore(value: 0)
+            // As bodies that take long to decode do.
+            for _ in 0..<2 { #expect(fetcher.decodingThreads.submit { release.wait() }) }
+            defer { for _ in 0..<2 { release.signal() } }
+            origin.on("/coded.gif", .ok(Gzip.stored(Self.gif), ["Content-Encoding: gzip"]))
+            origin.on("/plain.gif", .ok(TestGIF.dot))
+            let coded = Task { try await fetcher.source(origin.url("/coded.gif")) }
+            try await waitUntil("the end of its transfer") {
+                fetcher.counters().bytes >= Self.gif.count && fetcher.counters().active == 0
+            }
+            #expect(try await fetcher.source(origin.url("/plain.gif")).count == TestGIF.dot.count)
+            coded.cancel()
+            await #expect(throws: FetchError.cancelled) { try await coded.value }
+        }
+    }
+
+    @Test func aBodyThatTakesTooLongToDecodeIsAnErrorOfTheOrigin() async throws {
+        let threads = WorkThreads(count: 1, limit: .max, name: "test")
+        defer { threads.close() }
+        func outcome(_ limits: CodedBody.Limits) async throws -> FetchError? {
+            let body = try #require(CodedBody(["gzip"], limits, on: threads) { _ in })
+            try Gzip.stored(Self.gif).withUnsafeBytes { bytes throws(FetchError) in try body.append(bytes) }
+            do throws(FetchError) { _ = try await body.finish() } catch { return error }
+            return nil
+        }
+        let later = ContinuousClock.now + .seconds(600)
+        #expect(try await outcome(CodedBody.Limits(bytes: 1 << 20, deadline: later, timeout: .seconds(600))) == nil)
+        #expect(
+            try await outcome(
+                CodedBody.Limits(bytes: 1 << 20, deadline: later, timeout: .seconds(600), processorTime: 0))
+                == .failed(.protocolViolation(cause: "its compressed data take too long to decode")))
+        #expect(
+            try await outcome(CodedBody.Limits(bytes: 1 << 20, deadline: .now - .seconds(1), timeout: .seconds(600)))
+                == .timeout(.total, limit: .seconds(600)))
+    }
+
+    @Test func aStepDecodesAFewKilobytesAtMost() throws {
+        // Two codings of which the inner one expands by a thousand.
+        let bomb = try compressed(try compressed(TestGIF.dot + [UInt8](repeating: 0, count: 8 << 20)))
+        let decoder = try #require(ContentDecoder(["gzip", "gzip"], limit: 16 << 20))
+        decoder.add(bomb)
+        var (steps, longest, count) = (0, 0, 0)
+        while try decoder.step({ bytes in (longest, count) = (max(longest, bytes.count), count + bytes.count) }) { steps += 1 }
+        #expect(decoder.isComplete && count == (8 << 20) + TestGIF.dot.count)
+        #expect(longest <= 32 << 10 && steps >= (8 << 20) / (32 << 10))
     }
 
     @Test func damagedAndCutBodiesAreErrorsOfTheOrigin() async throws {

@@ -5,34 +5,52 @@ internal import Glibc
 ///
 /// As in browsers, a body with a coding that is not known here is the source itself, and so is a body that does not begin as its
 /// coding does.
+///
+/// A few kilobytes may take seconds to decode, because nested codings multiply, and empty members cost time without output. The work
+/// is therefore divided into steps of less than a millisecond, and each coding may return only as many bytes as a source may have.
 final class ContentDecoder {
+    /// In the order of decoding. Each one has used up its input before it gets more.
     private let layers: [Inflater]
+    private let limit: Int
 
     /// Codings that are applied to one another. Real origins have two where both a server and a proxy compress.
     private static let maxLayers = 2
 
-    /// - Parameter codings: The codings in the order in which they were applied, in lower case.
+    /// - Parameters:
+    ///   - codings: The codings in the order in which they were applied, in lower case.
+    ///   - limit: The largest source, in bytes.
     /// - Returns: Nil if the body is to be taken as it is.
-    init?(_ codings: [String]) {
+    init?(_ codings: [String], limit: Int) {
         let known = codings.filter { $0 != "identity" }.map { Inflater.Format(coding: $0) }
         guard !known.isEmpty, known.count <= Self.maxLayers, !known.contains(nil) else { return nil }
         layers = known.compactMap { $0 }.reversed().map { Inflater($0) }
+        self.limit = limit
     }
 
-    /// Decodes a part of the body.
+    /// Adds the next part of the body. Call it only when ``step(_:)`` has returned false.
+    func add(_ bytes: [UInt8]) {
+        layers[0].take(bytes)
+    }
+
+    /// Decodes a few kilobytes.
     ///
-    /// - Parameter receive: Gets the decoded bytes in pieces.
-    func decode(
-        _ bytes: UnsafeRawBufferPointer, _ receive: (UnsafeRawBufferPointer) throws(FetchError) -> Void
-    ) throws(FetchError) {
-        try pass(bytes, to: 0, receive)
-    }
-
-    private func pass(
-        _ bytes: UnsafeRawBufferPointer, to index: Int, _ receive: (UnsafeRawBufferPointer) throws(FetchError) -> Void
-    ) throws(FetchError) {
-        guard index < layers.count else { return try receive(bytes) }
-        try layers[index].inflate(bytes) { piece throws(FetchError) in try pass(piece, to: index + 1, receive) }
+    /// - Parameter receive: Receives decoded bytes, if there are any.
+    /// - Returns: False if nothing is left to decode in what was added.
+    func step(_ receive: (UnsafeRawBufferPointer) throws(FetchError) -> Void) throws(FetchError) -> Bool {
+        guard let index = layers.lastIndex(where: { !$0.isIdle }) else { return false }
+        let output = try layers[index].step()
+        guard layers[index].returned <= limit else { throw .tooLarge(limit: limit, declared: nil) }
+        if output.isEmpty { return true }
+        if index + 1 < layers.count {
+            layers[index + 1].take(Array(output))
+            return true
+        }
+        var failure: FetchError?
+        output.withUnsafeBytes { bytes in
+            do throws(FetchError) { try receive(bytes) } catch { failure = error }
+        }
+        if let failure { throw failure }
+        return true
     }
 
     /// Whether the coded data has ended.
@@ -69,13 +87,25 @@ private final class Inflater {
 
     private let format: Format
     private var state = State.beginning
-    /// The first bytes, until they tell the format.
+    private var input: [UInt8] = []
+    /// The next byte of ``input``.
+    private var position = 0
+    /// A first byte that does not yet show the format.
     private var start: [UInt8] = []
     private var stream = z_stream()
     private var isOpen = false
-    private var piece = [UInt8](repeating: 0, count: 32 << 10)
+    private var members = 0
+    private var output = [UInt8](repeating: 0, count: 32 << 10)
+    /// Whether zlib has more output for the input so far.
+    private var hasOutput = false
+    /// Bytes returned so far.
+    private(set) var returned = 0
 
     private static let gzipStart: [UInt8] = [0x1f, 0x8b]
+    /// Members of gzip. Tools that compress in parallel write one per 64 KiB or more.
+    private static let maxMembers = 1024
+    /// Bytes of input per step. The worst ones take some microseconds per 40 bytes.
+    private static let inputPerStep = 4096
 
     init(_ format: Format) {
         self.format = format
@@ -93,38 +123,65 @@ private final class Inflater {
         }
     }
 
-    func inflate(
-        _ bytes: UnsafeRawBufferPointer, _ receive: (UnsafeRawBufferPointer) throws(FetchError) -> Void
-    ) throws(FetchError) {
+    /// Whether another step needs more input.
+    var isIdle: Bool { position == input.count && !hasOutput }
+
+    func take(_ bytes: [UInt8]) {
+        input = bytes
+        position = 0
+    }
+
+    /// Processes a part of the input, and returns what came of it.
+    func step() throws(FetchError) -> ArraySlice<UInt8> {
+        let count = try advance()
+        returned += count
+        return output[..<count]
+    }
+
+    /// Processes a part of the input. Returns the bytes in ``output``.
+    private func advance() throws(FetchError) -> Int {
         switch state {
-        case .ignoring: return
-        case .passing: try receive(bytes)
-        case .inflating: try run(bytes, receive)
+        case .ignoring:
+            position = input.count
+            return 0
+        case .passing:
+            let count = min(input.count - position, output.count)
+            output.replaceSubrange(..<count, with: input[position..<position + count])
+            position += count
+            return count
         case .beginning, .ended:
-            start.append(contentsOf: bytes)
-            guard start.count >= 2 else { return }
-            let first = start
-            start = []
-            try begin(first)
-            if state == .ignoring { return }
-            var failure: FetchError?
-            first.withUnsafeBytes { first in
-                do throws(FetchError) {
-                    if state == .passing { try receive(first) } else { try run(first, receive) }
-                } catch {
-                    failure = error
-                }
+            if !start.isEmpty {
+                take(start + input[position...])
+                start = []
             }
-            if let failure { throw failure }
+            guard input.count - position >= 2 else {
+                start = Array(input[position...])
+                position = input.count
+                return 0
+            }
+            try begin(input[position], input[position + 1])
+            return 0
+        case .inflating:
+            let (status, read, written) = inflate()
+            position += read
+            hasOutput = status == Z_OK && written == output.count
+            switch status {
+            case Z_STREAM_END: state = .ended
+            case Z_OK: break
+            // All input was used up before.
+            case Z_BUF_ERROR where position == input.count: break
+            default: throw .failed(.protocolViolation(cause: "its compressed data are damaged"))
+            }
+            return written
         }
     }
 
     /// Decides by the first two bytes how the data are read.
-    private func begin(_ start: [UInt8]) throws(FetchError) {
+    private func begin(_ first: UInt8, _ second: UInt8) throws(FetchError) {
         let isFirst = state == .beginning
         switch format {
         case .gzip:
-            guard start.starts(with: Self.gzipStart) else {
+            guard [first, second] == Self.gzipStart else {
                 state = isFirst ? .passing : .ignoring
                 return
             }
@@ -135,62 +192,35 @@ private final class Inflater {
                 return
             }
             // RFC 1950 section 2.2: the method, and a checksum of both bytes.
-            let isFramed = start[0] & 0x0f == 8 && (Int(start[0]) << 8 + Int(start[1])) % 31 == 0
+            let isFramed = first & 0x0f == 8 && (Int(first) << 8 + Int(second)) % 31 == 0
             try open(windowBits: isFramed ? MAX_WBITS : -MAX_WBITS)
         }
     }
 
     private func open(windowBits: Int32) throws(FetchError) {
-        if isOpen { inflateEnd(&stream) }
-        stream = z_stream()
-        isOpen = gifreel_inflate(&stream, windowBits) == Z_OK
-        guard isOpen else { throw .exhausted(cause: "no memory to decompress") }
+        members += 1
+        guard members <= Self.maxMembers else {
+            throw .failed(.protocolViolation(cause: "its compressed data have more than \(Self.maxMembers) members"))
+        }
+        let status = isOpen ? inflateReset(&stream) : gifreel_inflate(&stream, windowBits)
+        guard status == Z_OK else { throw .exhausted(cause: "no memory to decompress") }
+        isOpen = true
         state = .inflating
     }
 
-    private func run(
-        _ bytes: UnsafeRawBufferPointer, _ receive: (UnsafeRawBufferPointer) throws(FetchError) -> Void
-    ) throws(FetchError) {
-        var rest = bytes
-        while true {
-            let (status, read, written) = step(rest)
-            rest = UnsafeRawBufferPointer(rebasing: rest[read...])
-            if written > 0 {
-                var failure: FetchError?
-                piece.withUnsafeBytes { piece in
-                    do throws(FetchError) {
-                        try receive(UnsafeRawBufferPointer(rebasing: piece[..<written]))
-                    } catch {
-                        failure = error
-                    }
-                }
-                if let failure { throw failure }
+    /// Decompresses as much as fits into ``output``. Returns zlib's status and the numbers of bytes that were read and written.
+    private func inflate() -> (status: Int32, read: Int, written: Int) {
+        input.withUnsafeBufferPointer { input in
+            output.withUnsafeMutableBufferPointer { output in
+                let available = min(input.count - position, Self.inputPerStep)
+                // zlib does not write to its input.
+                stream.next_in = UnsafeMutablePointer(mutating: input.baseAddress.map { $0 + position })
+                stream.avail_in = UInt32(available)
+                stream.next_out = output.baseAddress
+                stream.avail_out = UInt32(output.count)
+                let status = CZlib.inflate(&stream, Z_NO_FLUSH)
+                return (status, available - Int(stream.avail_in), output.count - Int(stream.avail_out))
             }
-            switch status {
-            case Z_STREAM_END:
-                state = .ended
-                if !rest.isEmpty { try inflate(rest, receive) }
-                return
-            // All input is used up, and all output was received.
-            case Z_OK where rest.isEmpty && written < piece.count, Z_BUF_ERROR: return
-            case Z_OK: continue
-            default: throw .failed(.protocolViolation(cause: "its compressed data are damaged"))
-            }
-        }
-    }
-
-    /// Decompresses as much as fits into ``piece``. Returns zlib's status and the numbers of bytes that were read and written.
-    private func step(_ input: UnsafeRawBufferPointer) -> (status: Int32, read: Int, written: Int) {
-        piece.withUnsafeMutableBufferPointer { output in
-            let available = min(input.count, Int(CInt.max))
-            // zlib does not write to its input.
-            stream.next_in = UnsafeMutablePointer(
-                mutating: input.baseAddress?.assumingMemoryBound(to: UInt8.self))
-            stream.avail_in = UInt32(available)
-            stream.next_out = output.baseAddress
-            stream.avail_out = UInt32(output.count)
-            let status = CZlib.inflate(&stream, Z_NO_FLUSH)
-            return (status, available - Int(stream.avail_in), output.count - Int(stream.avail_out))
         }
     }
 }

@@ -17,7 +17,14 @@ struct FetchOrder: Sendable {
 
 /// A fetch across all its redirects. Used on the client's thread only.
 final class FetchCall: HTTPCall {
-    typealias Continuation = CheckedContinuation<Result<FetchOutcome, FetchError>, Never>
+    /// What a fetch has received.
+    enum Received: Sendable {
+        case outcome(FetchOutcome)
+        /// A body that is still being decoded, and the source that comes of it.
+        case coded(CodedBody, @Sendable (FetchedBody) -> FetchedSource)
+    }
+
+    typealias Continuation = CheckedContinuation<Result<Received, FetchError>, Never>
 
     private let order: FetchOrder
     private let context: FetchContext
@@ -35,10 +42,10 @@ final class FetchCall: HTTPCall {
     private var head: ResponseHead?
     private var sink: BodySink?
     /// Nil if the body is the source itself.
-    private var decoder: ContentDecoder?
+    private var coded: CodedBody?
     private var bodyBytes = 0
     private var failure: FetchError?
-    private var result: Result<FetchOutcome, FetchError> = .failure(.closed)
+    private var result: Result<Received, FetchError> = .failure(.closed)
 
     init(_ order: FetchOrder, _ context: FetchContext, _ continuation: Continuation) {
         self.order = order
@@ -65,7 +72,7 @@ final class FetchCall: HTTPCall {
         if started == nil { started = .now }
         settings = context.settings
         judge = AddressJudge(url, settings, context)
-        (head, decoder, bodyBytes, failure) = (nil, nil, 0, nil)
+        (head, coded, bodyBytes, failure) = (nil, nil, 0, nil)
         sink = BodySink(limit: settings.configuration.maxBytes)
         do throws(FetchError) {
             // The settings may have changed since the call was queued.
@@ -94,7 +101,7 @@ final class FetchCall: HTTPCall {
         if let fault = head.fault {
             failure = .failed(.protocolViolation(cause: fault))
         } else if bringsContent {
-            decoder = ContentDecoder(head.contentCodings)
+            coded = codedBody(head)
             let limit = settings.configuration.maxBytes
             if let length = head.contentLength, length > limit { failure = .tooLarge(limit: limit, declared: length) }
         }
@@ -108,13 +115,13 @@ final class FetchCall: HTTPCall {
             return (head?.contentLength ?? .max) <= worthDraining && bodyBytes <= worthDraining
         }
         do throws(FetchError) {
-            if decoder == nil {
-                try take(bytes)
-            } else {
+            if let coded {
                 // Both the received and the decoded bytes are limited.
                 let limit = settings.configuration.maxBytes
                 guard bodyBytes <= limit else { throw .tooLarge(limit: limit, declared: nil) }
-                try decoder?.decode(bytes) { piece throws(FetchError) in try take(piece) }
+                try coded.append(bytes)
+            } else if let arrived = try sink?.append(bytes) {
+                Self.show(arrived, to: order.arriving, length: head?.contentLength, cacheDirectives)
             }
             return true
         } catch {
@@ -123,13 +130,24 @@ final class FetchCall: HTTPCall {
         }
     }
 
-    /// Takes a part of the source, and shows the bytes received so far once they are recognized as a source.
-    private func take(_ bytes: UnsafeRawBufferPointer) throws(FetchError) {
-        guard let arrived = try sink?.append(bytes) else { return }
-        guard arrived.isFirst else { return order.arriving.advance(to: arrived.count) }
-        let length = decoder == nil ? head?.contentLength : nil
+    /// The receiver of a body with a `Content-Encoding`.
+    private func codedBody(_ head: ResponseHead) -> CodedBody? {
+        let configuration = settings.configuration
+        let limits = CodedBody.Limits(
+            bytes: configuration.maxBytes, deadline: (started ?? .now) + configuration.timeout, timeout: configuration.timeout)
+        return CodedBody(head.contentCodings, limits, on: context.decodingThreads) {
+            [arriving = order.arriving, cacheDirectives] in
+            Self.show($0, to: arriving, length: nil, cacheDirectives)
+        }
+    }
+
+    /// Shows the bytes received so far.
+    private static func show(
+        _ arrived: BodySink.Arrived, to arriving: ArrivingSource, length: Int?, _ cacheDirectives: CacheDirectives
+    ) {
+        guard arrived.isFirst else { return arriving.advance(to: arrived.count) }
         let start = ArrivingSource.Start(file: arrived.file, length: length, cacheDirectives: cacheDirectives)
-        order.arriving.begin(start, count: arrived.count)
+        arriving.begin(start, count: arrived.count)
     }
 
     /// Whether the body is the source: status 200, 201, 203 from a transforming proxy, or 206 with all that there is, which some
@@ -155,24 +173,27 @@ final class FetchCall: HTTPCall {
             // Without content the status decides, however the body ended.
             if let head, !bringsContent { return try follow(head) }
             if case .failure(let error) = end { throw FetchError(error, settings.configuration, refusal: judge.refusal) }
-            result = .success(.fetched(try source()))
+            result = .success(try received())
         } catch {
+            coded?.cancel()
             result = .failure(error)
         }
         return false
     }
 
-    private func source() throws(FetchError) -> FetchedSource {
+    private func received() throws(FetchError) -> Received {
         guard let head, let sink = sink.take() else { throw .failed(.protocolViolation(cause: "no head")) }
-        if decoder?.isComplete == false { throw .failed(.cutShort(cause: "its compressed data end early")) }
         if let range = head.wholeRange, head.status == 206, range != bodyBytes {
             throw .failed(.cutShort(cause: "\(bodyBytes) bytes of \(range)"))
         }
-        let body = try sink.finish()
-        return FetchedSource(
-            bytes: body.bytes, count: body.count, sha256: body.sha256,
-            validators: redirects == 0 ? head.validators : SourceValidators(), cacheDirectives: cacheDirectives,
-            duration: duration)
+        let validators = redirects == 0 ? head.validators : SourceValidators()
+        let source = { @Sendable [cacheDirectives, duration] (body: FetchedBody) in
+            FetchedSource(
+                bytes: body.bytes, count: body.count, sha256: body.sha256, validators: validators,
+                cacheDirectives: cacheDirectives, duration: duration)
+        }
+        if let coded { return .coded(coded, source) }
+        return .outcome(.fetched(source(try sink.finish())))
     }
 
     /// Acts on a response without content.
@@ -192,7 +213,7 @@ final class FetchCall: HTTPCall {
                 isUnconditional = true
                 return true
             }
-            result = .success(.notModified(unmodified(head)))
+            result = .success(.outcome(.notModified(unmodified(head))))
             return false
         case 404: throw .notFound
         case 410: throw .gone
@@ -229,6 +250,7 @@ final class FetchCall: HTTPCall {
 
     func end(_ error: HTTPError?) {
         let failure = error.map { FetchError($0, context.settings.configuration, refusal: nil) }
+        if failure != nil { coded?.cancel() }
         continuation.resume(returning: failure.map { .failure($0) } ?? result)
     }
 }

@@ -80,6 +80,8 @@ final class FetchSettings: Sendable {
 final class FetchContext: Sendable {
     private let current: Mutex<FetchSettings>
     let ownEndpoints = OwnEndpoints()
+    /// For bodies with a `Content-Encoding`. Each body has at most one turn in the queue.
+    let decodingThreads = WorkThreads(count: 2, limit: .max, name: "fetch-decode")
     private let counted = Mutex(FetchCounters())
 
     init(_ configuration: FetchConfiguration) {
