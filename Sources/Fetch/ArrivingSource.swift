@@ -45,6 +45,8 @@ package final class ArrivingSource: Sendable {
         /// Whether the source is complete; nil before the end of the fetch.
         var isComplete: Bool?
         var retained: (any AnyObject & Sendable)?
+        /// Decides whether the fetch may begin.
+        var gate: (@Sendable () -> Bool)?
     }
 
     private let state = Mutex(State())
@@ -61,6 +63,16 @@ package final class ArrivingSource: Sendable {
             return !state.isClaimed
         }
     }
+
+    /// Sets what decides whether the fetch may begin, such as whether there is memory for the source.
+    ///
+    /// - Parameter gate: Asked on any thread, again and again until it returns true. Nil permits the fetch.
+    package func setGate(_ gate: (@Sendable () -> Bool)?) {
+        state.withLock { $0.gate = gate }
+    }
+
+    /// Whether the fetch may begin.
+    func mayBegin() -> Bool { state.withLock { $0.gate }?() ?? true }
 
     /// Records that the first bytes have arrived.
     package func begin(_ start: Start, count: Int) {

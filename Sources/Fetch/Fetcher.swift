@@ -67,6 +67,7 @@ package final class Fetcher: Sendable {
     private func read(
         _ place: SourceURL.FilePlace, _ validators: SourceValidators, _ arriving: ArrivingSource
     ) async throws(FetchError) -> FetchOutcome {
+        guard arriving.mayBegin() else { throw .busy }
         let reader = FileReader(place, limit: context.settings.configuration.maxBytes)
         let result = await fileThreads.run { [context] in
             Result { () throws(FetchError) in

@@ -35,6 +35,8 @@ final class CallDriver {
 
     /// The longest time between two looks at deadlines.
     private static let sweepInterval = Duration.milliseconds(250)
+    /// The time after which a call that may not begin is asked again.
+    private static let gateInterval = Duration.milliseconds(20)
 
     /// - Parameter publish: Called with the counters before a caller gets its result.
     init(_ limits: HTTPClient.Limits, publish: @escaping (HTTPClient.Counters) -> Void) {
@@ -79,10 +81,17 @@ final class CallDriver {
         }
         let now = ContinuousClock.now
         if now >= nextSweep { sweep(at: now, on: multi) }
-        while let id = queue.next() {
+        while let id = queue.next(mayBegin: { mayBegin($0, at: now) }) {
             if let active = calls[id] { start(active, on: multi) }
         }
         publishCounters()
+    }
+
+    /// Whether a call may begin if the limits allow it. If not, it is asked again soon: what it waits for wakes no thread.
+    private func mayBegin(_ id: Int, at now: ContinuousClock.Instant) -> Bool {
+        guard let call = calls[id]?.call, !call.mayBegin() else { return true }
+        nextSweep = min(nextSweep, now + Self.gateInterval)
+        return false
     }
 
     /// The longest time until the next call of ``advance(on:)``, in milliseconds.
@@ -112,7 +121,9 @@ final class CallDriver {
 
     /// Admits, queues or refuses a call.
     private func enter(_ active: ActiveCall, isContinuation: Bool, on multi: borrowing MultiHandle) {
-        switch queue.enter(active.id, key: active.key, isContinuation: isContinuation) {
+        let now = ContinuousClock.now
+        let decision = queue.enter(active.id, key: active.key, isContinuation: isContinuation) { mayBegin(active.id, at: now) }
+        switch decision {
         case .admitted: start(active, on: multi)
         case .queued: nextSweep = min(nextSweep, active.deadline)
         case .refused: finish(active, .busy, on: multi)

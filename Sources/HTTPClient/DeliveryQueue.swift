@@ -5,6 +5,8 @@ package import SystemIO
 package struct DeliveryLimits: Sendable {
     /// Items that wait or are being sent, of all receivers together.
     package var items: Int
+    /// Whether a receiver may have only three times as many items as are free, so that one that hangs leaves room for others.
+    package var leavesRoom = false
     /// Items that are sent together.
     package var batch = 1
     /// The time in which the first items of a batch are collected.
@@ -57,6 +59,8 @@ package enum DeliveryEvent: Sendable {
 package final class DeliveryQueue<Item: Sendable>: Sendable {
     private struct Receiver {
         var items: Deque<Item> = []
+        /// Items that wait or are being sent.
+        var count = 0
         var senders = 0
     }
 
@@ -96,8 +100,11 @@ package final class DeliveryQueue<Item: Sendable>: Sendable {
     package func add(_ item: Item, to receiver: String) -> Bool {
         state.withLock { state in
             guard !state.isStopped, state.count < limits.items else { return false }
+            let taken = state.receivers[receiver]?.count ?? 0
+            guard !limits.leavesRoom || taken < 3 * (limits.items - state.count) else { return false }
             state.count += 1
-            state.receivers[receiver, default: Receiver()].items.append(item)
+            state.receivers[receiver, default: Receiver()].count += 1
+            state.receivers[receiver]?.items.append(item)
             if state.receivers[receiver, default: Receiver()].senders < limits.perReceiver {
                 state.receivers[receiver]?.senders += 1
                 state.lastSender += 1
@@ -121,7 +128,10 @@ package final class DeliveryQueue<Item: Sendable>: Sendable {
         }
         while let batch = nextBatch(receiver, number) {
             await deliver(batch)
-            state.withLock { $0.count -= batch.count }
+            state.withLock { state in
+                state.count -= batch.count
+                state.receivers[receiver]?.count -= batch.count
+            }
         }
     }
 

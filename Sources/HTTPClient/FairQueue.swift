@@ -30,10 +30,11 @@ struct FairQueue<ID: Hashable, Key: Hashable> {
 
     /// Admits, queues or refuses an operation.
     ///
-    /// - Parameter isContinuation: Whether the operation was running before, under any key. It is queued before all others and
-    ///   never refused.
-    mutating func enter(_ id: ID, key: Key, isContinuation: Bool = false) -> Decision {
-        if hasCapacity(for: key) {
+    /// - Parameters:
+    ///   - isContinuation: Whether the operation was running before, under any key. It is queued before all others and never refused.
+    ///   - mayBegin: Whether the operation may begin if the limits allow it. Otherwise it is queued.
+    mutating func enter(_ id: ID, key: Key, isContinuation: Bool = false, mayBegin: () -> Bool = { true }) -> Decision {
+        if hasCapacity(for: key), mayBegin() {
             admit(key)
             return .admitted
         }
@@ -54,8 +55,12 @@ struct FairQueue<ID: Hashable, Key: Hashable> {
     }
 
     /// Admits the next queued operation that the limits allow, and returns it.
-    mutating func next() -> ID? {
-        guard running < limits.running, let index = queue.firstIndex(where: { hasCapacity(for: $0.key) }) else { return nil }
+    ///
+    /// - Parameter mayBegin: See ``enter(_:key:isContinuation:mayBegin:)``.
+    mutating func next(mayBegin: (ID) -> Bool = { _ in true }) -> ID? {
+        guard running < limits.running,
+            let index = queue.firstIndex(where: { hasCapacity(for: $0.key) && mayBegin($0.id) })
+        else { return nil }
         let entry = queue.remove(at: index)
         Self.decrement(&waitingByKey, entry.key)
         admit(entry.key)

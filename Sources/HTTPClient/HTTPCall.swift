@@ -11,6 +11,9 @@ package protocol HTTPCall: AnyObject {
     /// Whether ``allows(_:port:)`` decides which connections may be used.
     var checksAddresses: Bool { get }
 
+    /// Whether the call may send its next request, as soon as the limits allow it. Asked again and again until it returns true; the
+    /// call waits until then.
+    func mayBegin() -> Bool
     /// Returns the request to send now, or nil to end the call.
     func nextRequest() -> ClientRequest?
     /// Whether the request may be sent to an address; nil for one that is not of the Internet Protocol.
@@ -32,6 +35,7 @@ package protocol HTTPCall: AnyObject {
 extension HTTPCall {
     package var key: String { "" }
     package var checksAddresses: Bool { false }
+    package func mayBegin() -> Bool { true }
     package func allows(_ address: IPAddress?, port: Int) -> Bool { true }
 }
 

@@ -9,10 +9,17 @@ internal import SystemIO
 /// nothing.
 ///
 /// It bounds jobs (being fetched, waiting for a worker, or running) and bytes in memory: of sources, of renditions that the disk does
-/// not take, and of buffers for clients that follow a source. A source that is still being fetched counts with the largest allowed size. The slots that a job takes are its expected cost in multiples of a
-/// conversion to H.264. A job that costs more than a limit allows is admitted alone. Background work gets at most half of the slots.
-/// One origin gets at most three quarters of them while its sources are being fetched, so that a slow origin does not block the others.
-/// One client gets at most three times as many as are free, so that there is always a slot for another client.
+/// not take, and of buffers for clients that follow a source. A source counts from the moment at which its fetch begins, with the
+/// largest allowed size until its own is known. A job that waits for its fetch holds a slot and no bytes. The slots that a job takes
+/// are its expected cost in multiples of a conversion to H.264. A job that costs more than a limit allows is admitted alone.
+///
+/// | limited | slots | bytes | fetches at once |
+/// | --- | --- | --- | --- |
+/// | background work | half | half | half |
+/// | one host, while its sources are being fetched | three quarters | half | `sources.per_host` |
+/// | one client | three times as many as are free | three times as many as are free | three times as many as are free |
+///
+/// So a host that does not answer leaves room for others, and there is always room for another client.
 ///
 /// Clients may read a source, or a rendition in memory, for long after its job has ended. What only clients hold may take a quarter of
 /// the bytes. What goes beyond that is released, the oldest first, when a job needs the memory, so that slow clients do not keep jobs
@@ -20,33 +27,85 @@ internal import SystemIO
 ///
 /// Any thread; the lock is held for a few additions.
 package final class Admission: Sendable {
+    /// For what memory is reserved.
+    struct Owner: Sendable {
+        /// The client whose request started the job; nil if it is unknown, or if no client waits.
+        var client: ClientNetwork?
+        var isBackground = false
+        /// The origin of a fetch.
+        var origin: Origin?
+    }
+
+    /// What is taken of a resource.
+    private struct Usage {
+        var total = 0
+        var background = 0
+        /// Of fetches that have not ended.
+        var origins: [Origin: Int] = [:]
+        var clients: [ClientNetwork: Int] = [:]
+
+        mutating func add(_ count: Int, _ owner: Owner) {
+            total += count
+            if owner.isBackground { background += count }
+            if let origin = owner.origin { Self.add(count, to: &origins, origin) }
+            if let client = owner.client { Self.add(count, to: &clients, client) }
+        }
+
+        mutating func endFetch(_ count: Int, of origin: Origin) { Self.add(-count, to: &origins, origin) }
+
+        private static func add<Key>(_ count: Int, to counts: inout [Key: Int], _ key: Key) {
+            let sum = counts[key, default: 0] + count
+            counts[key] = sum > 0 ? sum : nil
+        }
+
+        /// Whether more fits into the shares of its owner. Something alone always fits, so that no limit excludes it permanently.
+        ///
+        /// - Parameters:
+        ///   - limit: The total that the resource has.
+        ///   - perOrigin: The part that one origin may have.
+        ///   - sharedFrom: The total below which clients have no shares: reserving a part for others would leave it unused.
+        func hasShare(_ count: Int, _ owner: Owner, of limit: Int, perOrigin: Int, sharedFrom: Int = 0) -> Bool {
+            if owner.isBackground, !fits(count, beside: background, in: max(1, limit / 2)) { return false }
+            if let origin = owner.origin, !fits(count, beside: origins[origin] ?? 0, in: perOrigin) { return false }
+            guard let client = owner.client, limit > sharedFrom else { return true }
+            return fits(count, beside: clients[client] ?? 0, in: 3 * max(0, limit - total))
+        }
+    }
+
     private struct State {
         /// Slots taken.
-        var jobs = 0
-        /// Those of background work.
-        var background = 0
-        var bytes = 0
-        /// Slots by the origin of a fetch.
-        var fetching: [Origin: Int] = [:]
-        /// Slots by the client whose request started the job.
-        var clients: [ClientNetwork: Int] = [:]
+        var jobs = Usage()
+        var bytes = Usage()
+        /// Fetches in progress.
+        var fetches = Usage()
+        /// Bytes that fetches in progress have reserved and mostly do not need.
+        var fetchBytes = 0
         /// The sources that only readers hold, in the order of the ends of their jobs.
         var read: [Int: ReadSource] = [:]
         var lastNumber = 0
         var limits: Limits
 
+        /// Whether a source would have room once the sources that are being fetched have arrived.
+        func mayHaveRoom(for count: Int) -> Bool {
+            let bytesOfReaders = read.values.reduce(0) { $0 + $1.bytes }
+            let held = bytes.total - fetchBytes
+            let released = max(0, bytesOfReaders - limits.bytesOfReaders)
+            return held - released + count <= limits.bytes || held == bytesOfReaders
+        }
+
         /// Makes room for a source. One source is always admitted, whatever its size, besides those that only readers hold.
         ///
         /// - Returns: Sources to release, which do not count any more; nil, without effect, if there is no room.
-        mutating func makeRoom(for count: Int) -> [ReadSource]? {
-            guard bytes + count > limits.bytes else {
-                bytes += count
+        mutating func makeRoom(for count: Int, _ owner: Owner) -> [ReadSource]? {
+            guard bytes.hasShare(count, owner, of: limits.bytes, perOrigin: limits.bytes / 2) else { return nil }
+            var room = limits.bytes - bytes.total
+            guard room < count else {
+                bytes.add(count, owner)
                 return []
             }
             var bytesOfReaders = read.values.reduce(0) { $0 + $1.bytes }
-            let isAlone = bytes == bytesOfReaders
+            let isAlone = bytes.total == bytesOfReaders
             var released: [Int] = []
-            var room = limits.bytes - bytes
             for (number, source) in read.sorted(by: { $0.key < $1.key })
             where room < count && bytesOfReaders > limits.bytesOfReaders {
                 released.append(number)
@@ -54,8 +113,10 @@ package final class Admission: Sendable {
                 bytesOfReaders -= source.bytes
             }
             guard room >= count || isAlone else { return nil }
-            bytes = limits.bytes - room + count
-            return released.compactMap { read.removeValue(forKey: $0) }
+            let sources = released.compactMap { read.removeValue(forKey: $0) }
+            bytes.add(-sources.reduce(0) { $0 + $1.bytes }, Owner())
+            bytes.add(count, owner)
+            return sources
         }
     }
 
@@ -69,29 +130,22 @@ package final class Admission: Sendable {
     private struct Limits {
         let jobs: Int
         let bytes: Int
+        let fetches: Int
 
-        /// Below this number, reserving slots for other origins would leave them unused.
+        /// Below this number, reserving slots for other clients or origins would leave them unused.
         static let smallestShare = 8
 
         /// The share that readers keep even when jobs are waiting for memory.
         var bytesOfReaders: Int { bytes / 4 }
-        var jobsInBackground: Int { max(1, jobs / 2) }
         var jobsPerOrigin: Int { max(Self.smallestShare, jobs - jobs / 4) }
-
-        /// The slots of one client, its own included.
-        ///
-        /// - Parameter free: Those that no job has.
-        func jobsPerClient(free: Int) -> Int { jobs <= Self.smallestShare ? jobs : 3 * max(0, free) }
     }
 
-    /// The host and port of a fetch.
+    /// The host of a fetch. Its ports are not told apart: one host may answer on all of them.
     struct Origin: Hashable, Sendable {
-        let host: String
-        let port: Int
+        private let host: String
 
         init(_ url: SourceURL) {
             host = url.host
-            port = url.port
         }
     }
 
@@ -100,59 +154,81 @@ package final class Admission: Sendable {
     /// - Parameters:
     ///   - jobs: The number of slots: running jobs and queued ones.
     ///   - bytes: Bytes of sources in memory. A single source is always admitted, whatever its size.
-    package init(jobs: Int, bytes: Int) {
-        state = Mutex(State(limits: Limits(jobs: jobs, bytes: bytes)))
+    ///   - fetches: Fetches that run at once.
+    package init(jobs: Int, bytes: Int, fetches: Int = .max / 4) {
+        state = Mutex(State(limits: Limits(jobs: jobs, bytes: bytes, fetches: fetches)))
     }
 
     /// Changes the limits. Admitted work goes on; nothing more is admitted until the new limits allow it.
-    func setLimits(jobs: Int, bytes: Int) {
-        state.withLock { $0.limits = Limits(jobs: jobs, bytes: bytes) }
+    func setLimits(jobs: Int, bytes: Int, fetches: Int = .max / 4) {
+        state.withLock { $0.limits = Limits(jobs: jobs, bytes: bytes, fetches: fetches) }
     }
 
     /// Takes a slot, which its holder has until it releases the last reference.
     ///
     /// - Parameters:
     ///   - origin: The origin of the fetch; nil for an upload.
-    ///   - bytes: The largest size that the source may have.
+    ///   - bytes: The largest size that the source may have. It is reserved at once for an upload, and by
+    ///     ``AdmissionSlot/beginFetch()`` for a fetch.
     ///   - cost: The slots that the job takes; see ``Rendition/cost``.
     ///   - client: The client that waits for the job; nil if it is unknown, or if no client waits.
     /// - Throws: ``RenditionError/overloaded(cause:)`` if a limit is reached.
     func admit(
         _ origin: Origin?, bytes: Int, cost: Int = 1, urgency: Urgency, client: ClientNetwork? = nil
     ) throws(RenditionError) -> AdmissionSlot {
-        let client = urgency.isBackground ? nil : client
+        let isBackground = urgency.isBackground
+        let owner = Owner(client: isBackground ? nil : client, isBackground: isBackground, origin: origin)
         let released = state.withLock { state -> [ReadSource]? in
             let limits = state.limits
-            guard Self.fits(cost, beside: state.jobs, in: limits.jobs) else { return nil }
-            if urgency.isBackground, !Self.fits(cost, beside: state.background, in: limits.jobsInBackground) { return nil }
-            if let origin, !Self.fits(cost, beside: state.fetching[origin, default: 0], in: limits.jobsPerOrigin) {
-                return nil
-            }
-            if let client {
-                let limit = limits.jobsPerClient(free: limits.jobs - state.jobs)
-                guard Self.fits(cost, beside: state.clients[client] ?? 0, in: limit) else { return nil }
-            }
-            guard let released = state.makeRoom(for: bytes) else { return nil }
-            state.jobs += cost
-            if let client { state.clients[client, default: 0] += cost }
-            if urgency.isBackground { state.background += cost }
-            if let origin { state.fetching[origin, default: 0] += cost }
+            guard fits(cost, beside: state.jobs.total, in: limits.jobs),
+                state.jobs.hasShare(
+                    cost, owner, of: limits.jobs, perOrigin: limits.jobsPerOrigin, sharedFrom: Limits.smallestShare)
+            else { return nil }
+            let released = origin == nil ? state.makeRoom(for: bytes, owner) : state.mayHaveRoom(for: bytes) ? [] : nil
+            if released != nil { state.jobs.add(cost, owner) }
             return released
         }
         guard let released else { throw .overloaded(cause: nil) }
         for source in released { source.release() }
-        return AdmissionSlot(self, origin, bytes: bytes, cost: cost, isBackground: urgency.isBackground, client: client)
+        return AdmissionSlot(self, owner, bytes: bytes, cost: cost)
+    }
+
+    /// Reserves the memory of a fetch that begins now.
+    ///
+    /// - Returns: False, without effect, if the fetch has to wait.
+    func beginFetch(bytes: Int, _ owner: Owner) -> Bool {
+        let released = state.withLock { state -> [ReadSource]? in
+            guard state.fetches.hasShare(1, owner, of: state.limits.fetches, perOrigin: .max),
+                let released = state.makeRoom(for: bytes, owner)
+            else { return nil }
+            state.fetches.add(1, owner)
+            state.fetchBytes += bytes
+            return released
+        }
+        for source in released ?? [] { source.release() }
+        return released != nil
+    }
+
+    /// Records the end of a fetch that ``beginFetch(bytes:_:)`` has admitted. Its bytes stay reserved.
+    func endFetch(bytes: Int, _ owner: Owner) {
+        state.withLock { state in
+            state.fetches.add(-1, owner)
+            state.fetchBytes -= bytes
+            if let origin = owner.origin { state.bytes.endFetch(bytes, of: origin) }
+        }
     }
 
     /// Reserves memory until the last reference to the result is released.
     ///
+    /// - Parameter client: The client that needs it; nil if it is unknown, or if several may.
     /// - Throws: ``RenditionError/overloaded(cause:)`` if the limit is reached.
-    func reserve(bytes: Int) throws(RenditionError) -> AdmittedMemory {
-        guard let released = state.withLock({ $0.makeRoom(for: bytes) }) else {
+    func reserve(bytes: Int, for client: ClientNetwork? = nil) throws(RenditionError) -> AdmittedMemory {
+        let owner = Owner(client: client)
+        guard let released = state.withLock({ $0.makeRoom(for: bytes, owner) }) else {
             throw .overloaded(cause: "transcode.queue_bytes is used up")
         }
         for source in released { source.release() }
-        return AdmittedMemory(self, bytes: bytes)
+        return AdmittedMemory(self, bytes: bytes, owner)
     }
 
     /// Accounts for a rendition in memory until its last reader has ended. No effect on one with a file on disk.
@@ -169,41 +245,36 @@ package final class Admission: Sendable {
         rendition.descriptor.hold(memory)
     }
 
-    /// Whether a job has room among others. A job without others always has room, so that no limit excludes it permanently.
-    private static func fits(_ cost: Int, beside taken: Int, in limit: Int) -> Bool {
-        taken + cost <= limit || (taken == 0 && limit > 0)
-    }
-
     /// Whether a slot is free.
-    var hasCapacity: Bool { state.withLock { $0.jobs < $0.limits.jobs } }
+    var hasCapacity: Bool { state.withLock { $0.jobs.total < $0.limits.jobs } }
 
     /// Slots taken and bytes accounted for.
-    var load: (jobs: Int, bytes: Int) { state.withLock { ($0.jobs, $0.bytes) } }
+    var load: (jobs: Int, bytes: Int) { state.withLock { ($0.jobs.total, $0.bytes.total) } }
 
-    func fetchEnded(_ origin: Origin?, cost: Int) {
-        state.withLock { state in
-            guard let origin, let count = state.fetching[origin] else { return }
-            state.fetching[origin] = count > cost ? count - cost : nil
-        }
+    /// Records that the source of a job does not burden its origin any more.
+    func jobLeavesOrigin(_ origin: Origin, cost: Int) {
+        state.withLock { $0.jobs.endFetch(cost, of: origin) }
     }
 
-    func releaseJob(cost: Int, isBackground: Bool, client: ClientNetwork?) {
-        state.withLock { state in
-            state.jobs -= cost
-            if isBackground { state.background -= cost }
-            if let client, let count = state.clients[client] { state.clients[client] = count > cost ? count - cost : nil }
-        }
+    /// Returns the slots of a job that has left its origin.
+    func releaseJob(cost: Int, _ owner: Owner) {
+        state.withLock { $0.jobs.add(-cost, owner) }
     }
 
-    func release(bytes: Int) {
-        state.withLock { $0.bytes -= bytes }
+    /// Accounts for more bytes, or for fewer. The bytes are there, so no limit applies.
+    func change(bytes: Int, _ owner: Owner) {
+        if bytes != 0 { state.withLock { $0.bytes.add(bytes, owner) } }
     }
 
     /// Records that only readers hold a source, and returns its number.
     ///
-    /// - Parameter release: Ends the readers. Called at most once, and not after ``readersGotJob(_:)`` or ``readersEnded(_:)``.
-    func leaveToReaders(bytes: Int, release: @escaping @Sendable () -> Void) -> Int {
+    /// - Parameters:
+    ///   - owner: The bytes do not count for its shares any more.
+    ///   - release: Ends the readers. Called at most once, and not after ``readersGotJob(_:_:)`` or ``readersEnded(_:)``.
+    func leaveToReaders(bytes: Int, _ owner: Owner, release: @escaping @Sendable () -> Void) -> Int {
         state.withLock { state in
+            state.bytes.add(-bytes, owner)
+            state.bytes.add(bytes, Owner())
             state.lastNumber += 1
             state.read[state.lastNumber] = ReadSource(bytes: bytes, release: release)
             return state.lastNumber
@@ -211,8 +282,13 @@ package final class Admission: Sendable {
     }
 
     /// Records that a job uses a source that only readers held, and returns its bytes; nil if it has been released.
-    func readersGotJob(_ number: Int) -> Int? {
-        state.withLock { $0.read.removeValue(forKey: number) }?.bytes
+    func readersGotJob(_ number: Int, _ owner: Owner) -> Int? {
+        state.withLock { state in
+            guard let bytes = state.read.removeValue(forKey: number)?.bytes else { return nil }
+            state.bytes.add(-bytes, Owner())
+            state.bytes.add(bytes, owner)
+            return bytes
+        }
     }
 
     /// Records that the last reader of a source has ended.
@@ -220,9 +296,14 @@ package final class Admission: Sendable {
         // The closure is released after the lock.
         let source = state.withLock { state in
             let source = state.read.removeValue(forKey: number)
-            state.bytes -= source?.bytes ?? 0
+            state.bytes.add(-(source?.bytes ?? 0), Owner())
             return source
         }
         withExtendedLifetime(source) {}
     }
+}
+
+/// Whether something has room among others. Alone it always has room, so that no limit excludes it permanently.
+private func fits(_ cost: Int, beside taken: Int, in limit: Int) -> Bool {
+    taken + cost <= limit || (taken == 0 && limit > 0)
 }

@@ -7,24 +7,40 @@ package final class AdmissionSlot: Sendable {
     /// The part for the source's bytes. Readers of a source that outlive its job hold it, so that the bytes stay accounted for.
     let memory: AdmittedMemory
     private let admission: Admission
+    private let owner: Admission.Owner
     private let cost: Int
-    private let isBackground: Bool
-    private let client: ClientNetwork?
-    /// The origin of a fetch that has not ended.
-    private let origin: Mutex<Admission.Origin?>
+    /// The largest size of the source.
+    private let maxBytes: Int
+    private let fetch: Mutex<FetchState>
     /// Memory that other slots hold, for sources that this job shares.
     private let joined = Mutex<[AdmittedMemory]>([])
     private let kept = Mutex<(any AnyObject & Sendable)?>(nil)
 
-    init(
-        _ admission: Admission, _ origin: Admission.Origin?, bytes: Int, cost: Int, isBackground: Bool, client: ClientNetwork?
-    ) {
+    private enum FetchState {
+        case waiting, running, ended
+    }
+
+    init(_ admission: Admission, _ owner: Admission.Owner, bytes: Int, cost: Int) {
         self.admission = admission
-        self.client = client
+        self.owner = owner
         self.cost = cost
-        self.isBackground = isBackground
-        self.origin = Mutex(origin)
-        memory = AdmittedMemory(admission, bytes: bytes)
+        maxBytes = bytes
+        let isUpload = owner.origin == nil
+        fetch = Mutex(isUpload ? .ended : .waiting)
+        memory = AdmittedMemory(admission, bytes: isUpload ? bytes : 0, owner)
+    }
+
+    /// Reserves memory for the largest source, when the fetch begins. A second call has no effect.
+    ///
+    /// - Returns: False if the fetch has to wait because all memory is in use, or the share of its client or origin.
+    func beginFetch() -> Bool {
+        fetch.withLock { fetch in
+            guard case .waiting = fetch else { return true }
+            guard admission.beginFetch(bytes: maxBytes, owner) else { return false }
+            memory.add(reserved: maxBytes)
+            fetch = .running
+            return true
+        }
     }
 
     /// Accounts for the bytes of a source until its last job and its last reader have ended.
@@ -46,7 +62,7 @@ package final class AdmissionSlot: Sendable {
     /// Records that the source has been fetched and how large it is, at most the size that was admitted.
     func sourceArrived(bytes: Int) {
         endFetch()
-        memory.shrink(to: bytes)
+        memory.set(to: bytes)
     }
 
     /// Keeps an object, such as the source in memory, until the slot is returned.
@@ -55,13 +71,18 @@ package final class AdmissionSlot: Sendable {
     }
 
     private func endFetch() {
-        let ended = origin.withLock { $0.take() }
-        admission.fetchEnded(ended, cost: cost)
+        let earlier = fetch.withLock { fetch in
+            defer { fetch = .ended }
+            return fetch
+        }
+        if case .running = earlier { admission.endFetch(bytes: maxBytes, owner) }
+        if case .ended = earlier { return }
+        if let origin = owner.origin { admission.jobLeavesOrigin(origin, cost: cost) }
     }
 
     deinit {
         endFetch()
-        admission.releaseJob(cost: cost, isBackground: isBackground, client: client)
+        admission.releaseJob(cost: cost, Admission.Owner(client: owner.client, isBackground: owner.isBackground))
         memory.endJob()
         for memory in joined.withLock(\.self) { memory.endJob() }
     }

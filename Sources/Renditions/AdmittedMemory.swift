@@ -14,20 +14,30 @@ final class AdmittedMemory: Sendable {
     }
 
     private let admission: Admission
+    /// Whose shares the bytes count for while jobs use them.
+    private let owner: Admission.Owner
     private let state: Mutex<State>
 
-    init(_ admission: Admission, bytes: Int) {
+    /// - Parameter bytes: What ``Admission`` has reserved.
+    init(_ admission: Admission, bytes: Int, _ owner: Admission.Owner) {
         self.admission = admission
+        // The share of an origin ends with its fetch, which the slot records.
+        self.owner = Admission.Owner(client: owner.client, isBackground: owner.isBackground)
         state = Mutex(State(bytes: bytes))
     }
 
-    /// Returns what is not needed.
-    func shrink(to count: Int) {
-        let unused = state.withLock { state in
+    /// Takes over bytes that ``Admission`` has reserved.
+    func add(reserved count: Int) {
+        state.withLock { $0.bytes += count }
+    }
+
+    /// Accounts for the size of the source once it is known.
+    func set(to count: Int) {
+        let change = state.withLock { state in
             defer { state.bytes = count }
-            return state.bytes - count
+            return count - state.bytes
         }
-        admission.release(bytes: unused)
+        admission.change(bytes: change, owner)
     }
 
     /// Returns all bytes, because the memory of another job accounts for the source; no effect if readers hold this one.
@@ -37,7 +47,7 @@ final class AdmittedMemory: Sendable {
             defer { state.bytes = 0 }
             return state.bytes
         }
-        admission.release(bytes: unused)
+        admission.change(bytes: -unused, owner)
     }
 
     /// Records how to end readers that outlive the jobs.
@@ -51,7 +61,7 @@ final class AdmittedMemory: Sendable {
     func addJob() -> Bool {
         state.withLock { state in
             if let number = state.number {
-                guard let bytes = admission.readersGotJob(number) else { return false }
+                guard let bytes = admission.readersGotJob(number, owner) else { return false }
                 state.number = nil
                 state.bytes = bytes
             }
@@ -65,7 +75,7 @@ final class AdmittedMemory: Sendable {
         state.withLock { state in
             state.jobs -= 1
             guard state.jobs == 0, !state.release.isEmpty else { return }
-            state.number = admission.leaveToReaders(bytes: state.bytes) { [release = state.release] in
+            state.number = admission.leaveToReaders(bytes: state.bytes, owner) { [release = state.release] in
                 for end in release { end() }
             }
             state.bytes = 0
@@ -74,7 +84,7 @@ final class AdmittedMemory: Sendable {
 
     deinit {
         let (bytes, number) = state.withLock { ($0.bytes, $0.number) }
-        admission.release(bytes: bytes)
+        admission.change(bytes: -bytes, owner)
         if let number { admission.readersEnded(number) }
     }
 }

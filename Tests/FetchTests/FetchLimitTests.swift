@@ -1,4 +1,5 @@
 import Fetch
+import Synchronization
 import SystemIO
 import TestSupport
 import Testing
@@ -42,6 +43,51 @@ import Testing
             origin.on("/slow.gif", .raw(head, then: [.trickle(TestGIF.dot, every: .milliseconds(2))]))
             let source = try await fetcher.source(origin.url("/slow.gif"))
             #expect(try source.bytes.readAll() == TestGIF.dot)
+        }
+    }
+
+    @Test func aBodyOfTinyChunksIsReceivedWholeAndLimited() async throws {
+        let gif = TestGIF.large(50_000)
+        let chunks = gif.flatMap { Array("1\r\n".utf8) + [$0] + Array("\r\n".utf8) }
+        try await withOrigin({ $0.maxBytes = gif.count }) { origin, fetcher async throws in
+            let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+            origin.on("/a.gif", .raw(head, chunks + Array("0\r\n\r\n".utf8)))
+            #expect(try await fetcher.source(origin.url("/a.gif")).bytes.readAll() == gif)
+            origin.on("/long.gif", .raw(head, chunks + Array("1\r\n!\r\n".utf8), then: [.hang]))
+            await #expect(throws: FetchError.tooLarge(limit: gif.count, declared: nil)) {
+                try await fetcher.source(origin.url("/long.gif"))
+            }
+        }
+    }
+
+    @Test func aFetchWaitsUntilItMayBegin() async throws {
+        try await withOrigin { origin, fetcher async throws in
+            origin.on("/a.gif", .ok(TestGIF.dot))
+            let (isOpen, asked) = (Mutex(false), Mutex(0))
+            let arriving = ArrivingSource()
+            arriving.setGate {
+                asked.withLock { $0 += 1 }
+                return isOpen.withLock { $0 }
+            }
+            let waiting = Task { try await fetcher.fetch(SourceURL(origin.url("/a.gif")), arriving: arriving) }
+            try await waitUntil("the second question") { asked.withLock { $0 } > 1 }
+            // It occupies no place of the origin meanwhile.
+            #expect(try await fetcher.source(origin.url("/a.gif")).count == TestGIF.dot.count)
+            #expect(fetcher.counters().waiting == 1 && origin.count("/a.gif") == 1)
+            isOpen.withLock { $0 = true }
+            guard case .fetched(let source) = try await waiting.value else { return #expect(Bool(false)) }
+            #expect(source.count == TestGIF.dot.count && origin.count("/a.gif") == 2)
+        }
+    }
+
+    @Test func aFetchThatMayNotBeginInTimeIsRefused() async throws {
+        try await withOrigin({ $0.timeout = .milliseconds(100) }) { origin, fetcher async throws in
+            let arriving = ArrivingSource()
+            arriving.setGate { false }
+            await #expect(throws: FetchError.busy) {
+                try await fetcher.fetch(SourceURL(origin.url("/a.gif")), arriving: arriving)
+            }
+            #expect(origin.count("/a.gif") == 0 && fetcher.counters().waiting == 0)
         }
     }
 

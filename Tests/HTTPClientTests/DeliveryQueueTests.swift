@@ -76,6 +76,23 @@ struct DeliveryQueueTests {
         #expect(log.all.sorted() == ["a", "b", "c", "d"].map { "\($0): delivered" })
     }
 
+    @Test func aReceiverThatHangsLeavesRoomForOthersWhereTheLimitSaysSo() async throws {
+        let (log, gate) = (Log(), AsyncGate())
+        var limits = limits(items: 40)
+        limits.leavesRoom = true
+        let queue = queue(limits, log) { items in
+            if items == ["slow"] { await gate.pass() }
+            return .delivered
+        }
+        #expect((0..<40).filter { _ in queue.add("slow", to: "slow") }.count == 30)
+        #expect((0..<7).allSatisfy { _ in queue.add("fast", to: "fast") })
+        try await waitUntil("the other receiver") { log.all.count == 7 }
+        gate.open()
+        try await waitUntil("the end") { queue.count == 0 }
+        // What was delivered does not count.
+        #expect(queue.add("slow", to: "slow"))
+    }
+
     @Test func aStopGivesUpWhatIsLeft() async throws {
         let (log, sent) = (Log(), Log())
         let queue = queue(limits(attempts: 1_000_000), log) { items in

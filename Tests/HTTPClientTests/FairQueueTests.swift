@@ -32,6 +32,25 @@ import Testing
         expect(queue.next(), 3)
     }
 
+    @Test func whatMayNotBeginWaitsAndBlocksNoOther() {
+        var queue = queue()
+        expect(queue.enter(1, key: "a") { false }, .queued)
+        expect(queue.enter(2, key: "a"), .admitted)
+        expect(queue.enter(3, key: "b") { false }, .queued)
+        expect(queue.next { $0 == 3 }, 3)
+        expect(queue.next { _ in false }, nil)
+        #expect(queue.runningCount == 2 && queue.waitingCount == 1)
+        // Nothing is asked that the limits do not allow.
+        expect(queue.enter(4, key: "a"), .admitted)
+        var asked = false
+        expect(
+            queue.next { _ in
+                asked = true
+                return true
+            }, nil)
+        #expect(!asked)
+    }
+
     @Test func queueIsBoundedInTotalAndPerKey() {
         var queue = queue(limit: 1, perKey: 1)
         for id in 1...4 { _ = queue.enter(id, key: "a") }

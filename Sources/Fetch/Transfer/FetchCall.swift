@@ -59,6 +59,7 @@ final class FetchCall: HTTPCall {
     var key: String { "\(url.host):\(url.port)" }
     var timeout: Duration { context.settings.configuration.timeout }
     var checksAddresses: Bool { true }
+    func mayBegin() -> Bool { started != nil || order.arriving.mayBegin() }
 
     /// The object's bucket, for an object in S3.
     private var bucket: BucketAccess? { url.bucket.flatMap { settings.configuration.buckets[$0] } }

@@ -67,15 +67,19 @@ package struct SourceLoader: Sendable {
 
     /// Loads the source: from memory, from a fetch in progress, or by a new fetch.
     ///
-    /// - Parameter validators: Those of the stored rendition; the origin may answer that nothing has changed.
-    func load(_ url: SourceURL, validators: SourceValidators) async throws(RenditionError) -> Outcome {
+    /// - Parameters:
+    ///   - validators: Those of the stored rendition; the origin may answer that nothing has changed.
+    ///   - slot: Reserves the memory if a new fetch begins, and is held until that fetch ends.
+    func load(
+        _ url: SourceURL, validators: SourceValidators, _ slot: AdmissionSlot
+    ) async throws(RenditionError) -> Outcome {
         if let source = state.shared.whole(url) { return .loaded(source) }
         var key = Key(url: url, validators: SourceValidators())
         // The outcome of an unconditional fetch suits every caller; that of a conditional one suits only equal validators.
         if !state.fetches.isJoinable(key) { key = Key(url: url, validators: validators) }
         do throws(RenditionError) {
             return try await state.fetches.value(for: key) { [key] _ async throws(RenditionError) in
-                try await fetchNow(key)
+                try await fetchNow(key, slot)
             }.value
         } catch .cancelled {
             throw .overloaded(cause: nil)
@@ -104,7 +108,7 @@ package struct SourceLoader: Sendable {
         let key = Key(url: url, validators: SourceValidators())
         state.fetches.start(key, urgency: .visitor) { _ async throws(RenditionError) in
             defer { withExtendedLifetime(slot) {} }
-            let outcome = try await fetchNow(key)
+            let outcome = try await fetchNow(key, slot)
             if case .loaded(let loaded) = outcome {
                 if loaded.storage.isAllowed {
                     slot.keep(loaded)
@@ -116,10 +120,12 @@ package struct SourceLoader: Sendable {
         }
     }
 
-    private func fetchNow(_ key: Key) async throws(RenditionError) -> Outcome {
+    private func fetchNow(_ key: Key, _ slot: AdmissionSlot) async throws(RenditionError) -> Outcome {
         // Noted before the origin is asked: a later purge covers the origin's answer.
         let epoch = cache.epoch(for: key.url.canonical)
         let arriving = state.shared.open(key.url, epoch: epoch)
+        arriving.setGate { slot.beginFetch() }
+        defer { arriving.setGate(nil) }
         let outcome: FetchOutcome
         do throws(FetchError) {
             outcome = try await inSpan("fetch", ofKind: .client) { span async throws(FetchError) in

@@ -91,7 +91,7 @@ struct MissRunner: Sendable {
         _ request: RenditionRequest, _ stored: CachedRendition?, _ slot: AdmissionSlot, _ flight: Flight
     ) async throws(RenditionError) -> RenditionResult {
         flight.progress.fetches { loader.arrived(request.source) }
-        switch try await fetch(request, validatorsOf: stored) {
+        switch try await fetch(request, validatorsOf: stored, slot) {
         case .notModified(let unmodified, let epoch):
             return try await renew(request, stored, unmodified, epoch)
         case .loaded(let loaded):
@@ -131,11 +131,11 @@ struct MissRunner: Sendable {
     }
 
     private func fetch(
-        _ request: RenditionRequest, validatorsOf stored: CachedRendition?
+        _ request: RenditionRequest, validatorsOf stored: CachedRendition?, _ slot: AdmissionSlot
     ) async throws(RenditionError) -> SourceLoader.Outcome {
         do throws(RenditionError) {
             let outcome = try await loader.load(
-                request.source, validators: SourceValidators(stored?.alias?.validators))
+                request.source, validators: SourceValidators(stored?.alias?.validators), slot)
             state.missing.remove(request.source)
             return outcome
         } catch {

@@ -21,10 +21,12 @@ package final class RenditionState: Sendable {
         package var jobs: Int
         /// Bytes of sources in memory.
         package var bytes: Int
+        /// Fetches that run at once.
+        package var fetches: Int
 
         package init(
             queueTimeout: Duration, waitTimeout: Duration? = nil, fetchLifetime: Duration, missLifetime: Duration, jobs: Int,
-            bytes: Int
+            bytes: Int, fetches: Int
         ) {
             self.queueTimeout = queueTimeout
             self.waitTimeout = waitTimeout
@@ -32,6 +34,7 @@ package final class RenditionState: Sendable {
             self.missLifetime = missLifetime
             self.jobs = jobs
             self.bytes = bytes
+            self.fetches = fetches
         }
     }
 
@@ -71,7 +74,7 @@ package final class RenditionState: Sendable {
         failures = FailureMemory(cache, clock: clock)
         self.cache = cache
         missing = MissingSources(clock: clock)
-        admission = Admission(jobs: limits.jobs, bytes: limits.bytes)
+        admission = Admission(jobs: limits.jobs, bytes: limits.bytes, fetches: limits.fetches)
     }
 
     /// Applies other limits. Work that exceeds a smaller limit goes on; nothing more is admitted until it has ended.
@@ -81,7 +84,7 @@ package final class RenditionState: Sendable {
         uploadFlights.setTimeouts(queue: limits.queueTimeout, wait: limits.waitTimeout, lifetime: limits.missLifetime)
         objectFlights.setTimeouts(queue: limits.queueTimeout, lifetime: limits.missLifetime)
         sources.setLifetime(limits.fetchLifetime)
-        admission.setLimits(jobs: limits.jobs, bytes: limits.bytes)
+        admission.setLimits(jobs: limits.jobs, bytes: limits.bytes, fetches: limits.fetches)
     }
 
     /// Detaches from later calls all work in progress that a purge covers, and forgets the failures that it covers.

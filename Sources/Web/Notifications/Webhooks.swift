@@ -39,6 +39,7 @@ package final class Webhooks: Sendable {
     package static var limits: DeliveryLimits {
         var limits = DeliveryLimits(items: 1000, attempts: 6, backoff: Backoff(first: .seconds(1), longest: .seconds(60)))
         limits.perReceiver = 16
+        limits.leavesRoom = true
         return limits
     }
 

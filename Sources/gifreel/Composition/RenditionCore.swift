@@ -178,6 +178,6 @@ extension ServiceConfiguration {
         return RenditionState.Limits(
             queueTimeout: queueTimeout, waitTimeout: waitTimeout, fetchLifetime: fetchLifetime,
             missLifetime: fetchLifetime + queueTimeout + .seconds(allowance.wall * 4), jobs: pool.workers + pool.queue,
-            bytes: queueBytes)
+            bytes: queueBytes, fetches: fetch.concurrency)
     }
 }

@@ -43,14 +43,90 @@ extension ArrivingSource {
 
     @Test func aSourceCountsWithTheLargestSizeUntilItsSizeIsKnown() throws {
         let admission = Admission(jobs: 100, bytes: 1000)
-        let first = try admission.admit(origin(), bytes: 600, urgency: .visitor)
-        #expect(throws: RenditionError.overloaded(cause: nil)) {
-            try admission.admit(origin(), bytes: 600, urgency: .visitor)
-        }
-        first.sourceArrived(bytes: 100)
-        let second = try admission.admit(origin(), bytes: 600, urgency: .visitor)
+        let slots = try (1...2).map { try admission.admit(origin("https://\($0).test/"), bytes: 600, urgency: .visitor) }
+        // A job that waits for its fetch holds no memory.
+        #expect(admission.load == (2, 0))
+        #expect(slots[0].beginFetch() && slots[0].beginFetch() && !slots[1].beginFetch())
+        #expect(admission.load == (2, 600))
+        slots[0].sourceArrived(bytes: 100)
+        #expect(slots[1].beginFetch())
         #expect(admission.load == (2, 700))
-        withExtendedLifetime((first, second)) {}
+    }
+
+    @Test func aFetchIsRefusedAtOnceIfTheSourcesInMemoryLeaveNoRoom() throws {
+        let admission = Admission(jobs: 100, bytes: 1000)
+        let fetching = try admission.admit(origin(), bytes: 900, urgency: .visitor)
+        #expect(fetching.beginFetch())
+        // What a fetch has reserved is mostly free again soon.
+        #expect(throws: Never.self) { try admission.admit(origin(), bytes: 900, urgency: .visitor) }
+        fetching.sourceArrived(bytes: 900)
+        #expect(throws: RenditionError.overloaded(cause: nil)) { try admission.admit(origin(), bytes: 900, urgency: .visitor) }
+        withExtendedLifetime(fetching) {}
+    }
+
+    /// The fetches that may begin of as many as have a slot.
+    private func begin(
+        _ admission: Admission, _ count: Int, bytes: Int, urgency: Urgency = .visitor, client: ClientNetwork? = nil,
+        host: (Int) -> String = { "\($0).test" }
+    ) throws -> (slots: [AdmissionSlot], begun: Int) {
+        let slots = try (0..<count).map {
+            try admission.admit(origin("https://\(host($0))/"), bytes: bytes, urgency: urgency, client: client)
+        }
+        return (slots, slots.filter { $0.beginFetch() }.count)
+    }
+
+    @Test func clientsLeaveMemoryForOthers() throws {
+        let admission = Admission(jobs: 1000, bytes: 1000)
+        let one = try begin(admission, 60, bytes: 20, client: client(1))
+        let other = try begin(admission, 12, bytes: 20, client: client(2))
+        #expect(one.begun == 38 && other.begun == 9)
+        // What the source turns out to need counts from then on.
+        one.slots[0].sourceArrived(bytes: 1)
+        #expect(admission.load.bytes == 46 * 20 + 1)
+        withExtendedLifetime(other) {}
+    }
+
+    @Test func clientsLeaveFetchesForOthers() throws {
+        let admission = Admission(jobs: 1000, bytes: 1000, fetches: 40)
+        let one = try begin(admission, 60, bytes: 1, client: client(1))
+        let other = try begin(admission, 5, bytes: 1, client: client(2))
+        #expect(one.begun == 30 && other.begun == 5)
+        for slot in one.slots { slot.sourceArrived(bytes: 1) }
+        #expect(try begin(admission, 30, bytes: 1, client: client(1)).begun == 29)
+        withExtendedLifetime(other) {}
+    }
+
+    @Test func aHostLeavesHalfOfTheMemoryWhateverItsPorts() throws {
+        let admission = Admission(jobs: 1000, bytes: 1000)
+        let slow = try begin(admission, 40, bytes: 20) { $0 % 2 == 0 ? "a.test" : "a.test:8443" }
+        let other = try begin(admission, 40, bytes: 20) { _ in "b.test" }
+        #expect(slow.begun == 25 && other.begun == 25)
+        for slot in slow.slots { slot.sourceArrived(bytes: 1) }
+        #expect(try begin(admission, 20, bytes: 20) { _ in "a.test" }.begun == 20)
+        withExtendedLifetime(other) {}
+    }
+
+    @Test func backgroundWorkLeavesHalfOfTheMemoryAndOfTheFetches() throws {
+        let admission = Admission(jobs: 1000, bytes: 1000, fetches: 40)
+        let background = try begin(admission, 40, bytes: 20, urgency: .prewarm)
+        #expect(background.begun == 20)
+        for slot in background.slots { slot.sourceArrived(bytes: 20) }
+        let others = try begin(admission, 40, bytes: 20, urgency: .prewarm)
+        #expect(others.begun == 5)
+    }
+
+    @Test func whatReadersHoldCountsForNoClient() throws {
+        let admission = Admission(jobs: 100, bytes: 1000)
+        let file = try MemoryFile(name: "test")
+        let source = ArrivingSource(file: file.reader, count: 240)
+        var slot: AdmissionSlot? = try admission.admit(origin(), bytes: 240, urgency: .visitor, client: client(1))
+        #expect(slot?.beginFetch() == true)
+        slot?.sourceArrived(bytes: 240)
+        slot?.account(for: source)
+        slot = nil
+        #expect(admission.load == (0, 240))
+        #expect(try begin(admission, 60, bytes: 20, client: client(1)).begun == 28)
+        withExtendedLifetime(source) {}
     }
 
     @Test func oneSourceIsAlwaysAdmitted() {
@@ -115,14 +191,14 @@ extension ArrivingSource {
     @Test func aCostlyJobTakesAsManySlotsAsItCosts() throws {
         let admission = Admission(jobs: 7, bytes: 1000)
         var slots = try (0..<2).map { _ in try admission.admit(origin(), bytes: 1, cost: 3, urgency: .visitor) }
-        #expect(admission.load == (6, 2))
+        #expect(admission.load == (6, 0))
         #expect(throws: RenditionError.overloaded(cause: nil)) {
             try admission.admit(nil, bytes: 1, cost: 3, urgency: .visitor)
         }
         slots.append(try admission.admit(nil, bytes: 1, urgency: .visitor))
-        #expect(admission.load == (7, 3) && !admission.hasCapacity)
+        #expect(admission.load == (7, 1) && !admission.hasCapacity)
         slots.removeFirst()
-        #expect(admission.load == (4, 2))
+        #expect(admission.load == (4, 1))
         slots = []
         #expect(admission.load == (0, 0))
     }

@@ -209,7 +209,7 @@ final class InterleavedWorld: Sendable {
         let state = RenditionState(
             RenditionState.Limits(
                 queueTimeout: .seconds(600), fetchLifetime: .seconds(600), missLifetime: .seconds(600), jobs: 1000,
-                bytes: 1 << 30),
+                bytes: 1 << 30, fetches: 64),
             cache: cache, clock: .system, executor: executor)
         let pipeline = RenditionPipeline(
             RenditionPipeline.Policy(originRules: .lasting(), goneGrace: .seconds(600), maxSourceBytes: 1000), state: state,

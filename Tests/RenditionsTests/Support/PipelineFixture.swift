@@ -81,7 +81,7 @@ final class PipelineFixture: Sendable {
         renditionState = RenditionState(
             RenditionState.Limits(
                 queueTimeout: .seconds(600), fetchLifetime: .seconds(600), missLifetime: .seconds(600), jobs: jobs,
-                bytes: 1 << 30),
+                bytes: 1 << 30, fetches: 64),
             cache: cache, clock: clock)
         pipeline = RenditionPipeline(
             RenditionPipeline.Policy(originRules: rules, goneGrace: .seconds(600), maxSourceBytes: 1000), state: renditionState,

@@ -85,7 +85,7 @@ final class SimulatedNode: Sendable {
     private static func limits(jobs: Int) -> RenditionState.Limits {
         RenditionState.Limits(
             queueTimeout: .seconds(30), fetchLifetime: .seconds(Limits.fetch), missLifetime: .seconds(240), jobs: jobs,
-            bytes: 12_000)
+            bytes: 12_000, fetches: 64)
     }
 
     func purge(_ scope: PurgeScope) async throws(CacheError) {

@@ -136,7 +136,7 @@ final class WebFixture: Sendable {
         state = RenditionState(
             RenditionState.Limits(
                 queueTimeout: .seconds(300), fetchLifetime: .seconds(300), missLifetime: .seconds(300), jobs: settings.jobs,
-                bytes: 1 << 30),
+                bytes: 1 << 30, fetches: 64),
             cache: cache, clock: .system)
         let registry = PrometheusRegistry(Families.instruments)
         let meter = WorkMeter(factory: registry) { Problem($0).code }
