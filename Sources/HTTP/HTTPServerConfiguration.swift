@@ -18,7 +18,8 @@ package struct HTTPServerConfiguration: Sendable {
     /// none is idle, new ones wait in the kernel's backlog.
     package var maxConnections = 8192
     /// Connections that one client (``ClientNetwork``) may have open at the same time, 1…1,000,000. Another one replaces its longest
-    /// idle ones; if none is idle, it is reset. Trusted proxies and Unix sockets have no such limit.
+    /// idle ones; if none is idle, it waits up to five seconds and then gets 503. Trusted proxies and Unix sockets have no such limit,
+    /// and neither have proxies on this machine or a private network, which are recognized by the fields that they add.
     package var maxConnectionsPerClient = 256
     /// Time for a whole request head, from its first byte, or from the connection's start for the first one.
     package var headTimeout = Duration.seconds(10)

@@ -21,6 +21,11 @@ struct TrustedProxies: Sendable {
 
         /// Whether the peer is a trusted proxy.
         var isTrusted: Bool { trustedElements != nil }
+
+        /// Whether the peer seems to be a proxy that the settings do not list; see ``TrustedProxies/mayBeUnlisted(_:)``.
+        func isUnlistedProxy(_ head: RequestHead) -> Bool {
+            !isTrusted && head.isForwarded && TrustedProxies.isInternal(client)
+        }
     }
 
     /// The address of a client that trusted proxies do not name: the unspecified address, which indicates the absence of an
@@ -29,6 +34,24 @@ struct TrustedProxies: Sendable {
 
     /// Whether a peer is a trusted proxy.
     func contains(_ peer: IPAddress?) -> Bool { proxies.contains(peer) }
+
+    /// Whether a peer may be a proxy that the settings do not list: it is not trusted, and its address is one of this machine or of a
+    /// private network. It is one if a request from it has fields that proxies add.
+    ///
+    /// Many clients share the address of such a proxy, so the limits that keep one client from excluding others do not apply to it. A
+    /// client on the Internet cannot evade them by sending the fields, but one that reaches the server from a private address can.
+    func mayBeUnlisted(_ peer: IPAddress?) -> Bool { Self.isInternal(peer) && !contains(peer) }
+
+    /// Loopback, private use, shared address space (RFC 6598), link-local and unique local addresses.
+    private static let internalNetworks = ClientList(
+        [
+            "127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "169.254.0.0/16", "::1", "fc00::/7",
+            "fe80::/10",
+        ].compactMap { ClientPattern($0) })
+
+    private static func isInternal(_ peer: IPAddress?) -> Bool {
+        peer.map { internalNetworks.contains($0.unmapped) } ?? false
+    }
 
     /// Finds the client of a request: the peer, or the last address before the trusted proxies in the fields that they write.
     ///

@@ -78,7 +78,7 @@ struct RenditionController: Sendable {
 
     private func request(_ rendition: Rendition, of source: SourceURL, _ client: ClientContext) -> RenditionRequest {
         RenditionRequest(
-            rendition, of: source, urgency: client.urgency, client: client.network, allowance: client.allowance,
+            rendition, of: source, urgency: client.urgency, client: client.share, allowance: client.allowance,
             isOnlyFromStore: client.wantsStoredOnly)
     }
 

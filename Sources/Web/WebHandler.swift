@@ -158,7 +158,7 @@ package final class WebHandler: HTTPHandler {
 
     /// A problem document, as for errors of the handler.
     package func response(to error: HTTPProtocolError) -> HTTPResponse {
-        crossOrigin.applied(to: ProblemDocument.response(Problem(error.status, error.code, error.sentence)))
+        crossOrigin.applied(to: ProblemDocument.response(Problem(error.status, error.code, error.sentence, retryAfter: error.retryAfter)))
     }
 
     /// The response to a client that has received too many bytes. Routes of operators stay open to it, and so do requests whose

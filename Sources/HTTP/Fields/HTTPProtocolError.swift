@@ -15,6 +15,7 @@ package enum HTTPProtocolError: Error, Sendable, Hashable, CaseIterable {
     case headTooLarge
     case handlerFailed
     case unsupportedTransferCoding, methodNotImplemented
+    case tooManyConnections
     case versionNotSupported
 
     /// The status code (RFC 9110 section 15, RFC 6585 for 431).
@@ -32,6 +33,7 @@ package enum HTTPProtocolError: Error, Sendable, Hashable, CaseIterable {
         case .headTooLarge: 431
         case .handlerFailed: 500
         case .unsupportedTransferCoding, .methodNotImplemented: 501
+        case .tooManyConnections: 503
         case .versionNotSupported: 505
         }
     }
@@ -48,9 +50,15 @@ package enum HTTPProtocolError: Error, Sendable, Hashable, CaseIterable {
         case 431: "header_fields_too_large"
         case 500: "internal_error"
         case 501: "not_implemented"
+        case 503: "overloaded"
         case 505: "http_version_not_supported"
         default: "bad_request"
         }
+    }
+
+    /// The seconds after which the request may be repeated; nil if it would be refused again.
+    package var retryAfter: Int? {
+        if case .tooManyConnections = self { 2 } else { nil }
     }
 
     /// A public sentence about the reason.
@@ -77,6 +85,7 @@ package enum HTTPProtocolError: Error, Sendable, Hashable, CaseIterable {
         case .handlerFailed: "The request could not be handled."
         case .unsupportedTransferCoding: "The transfer coding is not supported."
         case .methodNotImplemented: "The method is not supported."
+        case .tooManyConnections: "This client has too many connections open."
         case .versionNotSupported: "The HTTP version is not supported."
         }
     }

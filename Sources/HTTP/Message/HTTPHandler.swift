@@ -15,7 +15,10 @@ package protocol HTTPHandler: Sendable {
 extension HTTPHandler {
     /// The error's sentence as text.
     package func response(to error: HTTPProtocolError) -> HTTPResponse {
-        HTTPResponse(status: error.status, contentType: "text/plain; charset=utf-8", text: error.sentence + "\n")
+        var response = HTTPResponse(
+            status: error.status, contentType: "text/plain; charset=utf-8", text: error.sentence + "\n")
+        if let seconds = error.retryAfter { response.headers.append("Retry-After", String(seconds)) }
+        return response
     }
 }
 

@@ -36,6 +36,10 @@ package struct HTTPRequest: ~Copyable {
     /// Whether the peer is a trusted proxy, whose fields about the request are believed.
     package var isFromTrustedProxy: Bool { origin.isTrusted }
 
+    /// Whether the request seems to come through a proxy that the settings do not list, so that ``clientAddress`` is that of many
+    /// clients.
+    package var isFromUnlistedProxy: Bool { origin.isUnlistedProxy(head.pointee) }
+
     /// The scheme that the client used, as reported by a trusted proxy (`Forwarded` or `X-Forwarded-Proto`); `http` otherwise.
     package var scheme: HTTPScheme { origin.scheme(head.pointee) ?? .http }
 

@@ -67,6 +67,14 @@ struct RequestHead {
         return present & mask != 0
     }
 
+    /// Whether a field occurs that proxies add.
+    var isForwarded: Bool {
+        let mask: UInt32 =
+            1 << UInt32(KnownField.forwardedFor.rawValue) | 1 << UInt32(KnownField.forwarded.rawValue)
+            | 1 << UInt32(KnownField.via.rawValue)
+        return present & mask != 0
+    }
+
     /// The value of the first field of that kind.
     func first(_ known: KnownField) -> UnsafeRawBufferPointer? {
         guard has(known) else { return nil }
@@ -124,11 +132,12 @@ enum KnownField: UInt8 {
     case host, range, expect, connection, forwarded
     case ifMatch, ifNoneMatch, ifModifiedSince, ifUnmodifiedSince, ifRange
     case contentLength, transferEncoding
-    case requestID, forwardedFor, forwardedProto
+    case requestID, forwardedFor, forwardedProto, via
 
     /// The field with that name. `name` must contain token characters only.
     init(_ name: UnsafeRawBufferPointer) {
         switch name.count {
+        case 3: self = name.equalsIgnoringCase("via") ? .via : .unknown
         case 4: self = name.isFieldName("host") ? .host : .unknown
         case 5: self = name.isFieldName("range") ? .range : .unknown
         case 6: self = name.isFieldName("expect") ? .expect : .unknown

@@ -1,6 +1,5 @@
 internal import CLinux
 internal import Glibc
-internal import Synchronization
 internal import SystemIO
 
 /// The part of a loop that accepts connections, at a pace that follows their arrival and within the server's limit.
@@ -121,74 +120,4 @@ struct AcceptPace {
         lastTurn = turn
         return count
     }
-}
-
-/// The limits of open connections, in total and per client, which all loops of a server share. Any thread; a lock is held for one
-/// dictionary access.
-final class ConnectionLimit: Sendable {
-    private let limit: Int
-    private let perClient: Int
-    /// A proxy's connections are those of many clients.
-    private let proxies: TrustedProxies
-    private let open = Atomic(0)
-    private let accepted = Atomic(0)
-    private let refused = Atomic(0)
-    private let pausedLoops = Atomic(0)
-    private let clients = Mutex<[ClientNetwork: Int]>([:])
-
-    init(_ limit: Int, perClient: Int = .max, proxies: TrustedProxies = TrustedProxies()) {
-        self.limit = limit
-        self.perClient = perClient
-        self.proxies = proxies
-    }
-
-    /// Connections open now.
-    var count: Int { open.load(ordering: .relaxed) }
-
-    /// Whether no more connections may be accepted. Loops that ask at the same time may exceed the limit by one each.
-    var isReached: Bool { count >= limit }
-
-    /// Whether clients wait at any loop for a connection to end.
-    var isContended: Bool { pausedLoops.load(ordering: .relaxed) > 0 }
-
-    /// Connections accepted since the start.
-    var acceptedCount: Int { accepted.load(ordering: .relaxed) }
-
-    /// Connections that were refused since the start, because their client had as many as it may.
-    var refusedCount: Int { refused.load(ordering: .relaxed) }
-
-    /// The client that a connection counts for; nil for a trusted proxy and for a Unix socket.
-    func client(of peer: IPAddress?) -> ClientNetwork? {
-        guard let peer, !proxies.contains(peer) else { return nil }
-        return ClientNetwork(peer)
-    }
-
-    /// Whether a client has as many connections as it may. Loops that ask at the same time may exceed the limit by one each.
-    func isReached(by client: ClientNetwork) -> Bool {
-        clients.withLock { $0[client] ?? 0 } >= perClient
-    }
-
-    /// Counts a connection that was accepted.
-    ///
-    /// - Parameter peer: The address of its other end.
-    func enter(_ peer: IPAddress?) {
-        open.wrappingAdd(1, ordering: .relaxed)
-        accepted.wrappingAdd(1, ordering: .relaxed)
-        if let client = client(of: peer) { clients.withLock { $0[client, default: 0] += 1 } }
-    }
-
-    /// Counts the end of a connection.
-    func leave(_ peer: IPAddress?) {
-        open.wrappingSubtract(1, ordering: .relaxed)
-        guard let client = client(of: peer) else { return }
-        clients.withLock { clients in
-            let count = clients[client] ?? 0
-            clients[client] = count > 1 ? count - 1 : nil
-        }
-    }
-
-    func refuse() { refused.wrappingAdd(1, ordering: .relaxed) }
-
-    func pause() { pausedLoops.wrappingAdd(1, ordering: .relaxed) }
-    func resume() { pausedLoops.wrappingSubtract(1, ordering: .relaxed) }
 }

@@ -30,6 +30,12 @@ final class Connection {
     let token: ConnectionToken
     /// The address of the other end; nil for a Unix socket.
     let peer: IPAddress?
+    /// The client for whose limit the connection counts; nil for none.
+    var client: ClientNetwork?
+    /// Whether the client has as many connections as it may, so that the response to any request says so.
+    var isRefused = false
+    /// Whether a request may show that the peer is a proxy that the settings do not list.
+    var mayBeProxy = false
 
     var phase = Phase.reading
     /// Whether the kernel may have input, according to the last report and the last read.

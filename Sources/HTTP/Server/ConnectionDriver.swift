@@ -69,7 +69,7 @@ final class ConnectionDriver {
         timeouts.awaitHead(connection)
         connection.idleSince = clock.now
         connections.insert(connection)
-        connectionLimit.enter(connection.peer)
+        connectionLimit.enter(connection)
         // Most clients send their request at once: a connection that ends with its first response is often over before the
         // poller would report it.
         connection.isReadable = true
@@ -95,7 +95,7 @@ final class ConnectionDriver {
         bodies.abort(connection)
         connection.outgoing = []
         connections.remove(connection.token)
-        connectionLimit.leave(connection.peer)
+        connectionLimit.leave(connection)
         closedCount += 1
     }
 
@@ -166,6 +166,7 @@ final class ConnectionDriver {
     func expire(_ connection: Connection) {
         switch timeouts.judge(connection) {
         case .continue: break
+        case .close where connection.isRefused && connection.phase == .reading: endRefused(connection)
         case .close: close(connection)
         case .reset:
             _ = clinux_reset_on_close(connection.token.descriptor)
@@ -228,6 +229,7 @@ final class ConnectionDriver {
     /// Serves the requests at the start of `bytes` one after the other.
     private func serveRequests(_ connection: Connection, in bytes: UnsafeRawBufferPointer) -> Bool {
         reader.parse(bytes, of: connection) { head in
+            if connection.isRefused { return refuse(connection, .tooManyConnections, head) }
             apply(dispatcher.dispatch(connection, head), connection, head)
         } refuse: { error, head in
             refuse(connection, error, head)
@@ -292,6 +294,12 @@ final class ConnectionDriver {
     private func refuse(_ connection: Connection, _ error: HTTPProtocolError, _ head: RequestHead) {
         dispatcher.startRefusal(connection, head)
         respond(connection, writer.response(to: error), head)
+    }
+
+    /// Answers a connection that is refused and has sent no request so far.
+    func endRefused(_ connection: Connection) {
+        guard connection.phase == .reading else { return }
+        refuse(connection, .tooManyConnections, RequestHead())
     }
 
     // MARK: - Request bodies

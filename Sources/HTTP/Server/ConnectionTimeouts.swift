@@ -13,6 +13,8 @@ struct ConnectionTimeouts {
 
     /// How long incoming bytes are read after the last response, so that no reset destroys it.
     private static let lingerTime: UInt64 = 3_000_000_000
+    /// How long the request of a refused connection is waited for: the client counts on being served.
+    private static let refusalTime: UInt64 = 1_000_000_000
 
     /// Nanoseconds that a byte of a response adds to the time for it.
     private static let timePerByte = UInt64(1_000_000_000 / HTTPServerConfiguration.responseBytesPerSecond)
@@ -38,7 +40,7 @@ struct ConnectionTimeouts {
     /// Limits the time until the head of a request has arrived.
     func awaitHead(_ connection: Connection) {
         connection.isWithinHead = true
-        connection.deadline = clock.now + headTimeout
+        connection.deadline = clock.now + (connection.isRefused ? min(headTimeout, Self.refusalTime) : headTimeout)
     }
 
     /// Limits the time until the next request begins.

@@ -11,6 +11,8 @@ final class EventLoop {
     /// How long a connection may stay idle after draining has begun. A request that was sent to it before that would be lost if
     /// it were closed at once; within this time it is answered, with `Connection: close`.
     private static let idleGrace: UInt64 = 500_000_000
+    /// The time between two searches for idle connections of clients at their limits.
+    private static let searchInterval: UInt64 = 50_000_000
     /// How long listening goes on at least after draining has begun: handshakes that another processor begins at that moment
     /// become visible within it.
     private static let settlingTime: UInt64 = 10_000_000
@@ -36,13 +38,11 @@ final class EventLoop {
     private var nextSweep: UInt64 = 0
     /// Nil while the server accepts requests.
     private var drain: Drain?
-    /// Accepted connections of clients at their limits, which are served once others of the same client have ended. In the order of
-    /// their arrival, each with the time at which it is reset.
-    private var held: [(connection: Connection, end: UInt64)] = []
-    /// The longest time for which a connection is held, in nanoseconds. A burst of short requests takes less.
-    private static let patience: UInt64 = 5_000_000_000
-    /// The connections that a loop holds at most.
-    private static let mostHeld = 256
+    private var held = HeldConnections()
+    /// When idle connections of clients at their limits are looked for again at the earliest, because that visits all connections.
+    private var nextSearch: UInt64 = 0
+    /// The proxies that were recognized when held connections were looked at last.
+    private var knownProxies = 0
 
     init(_ parts: LoopParts) {
         settings = parts.settings
@@ -69,6 +69,8 @@ final class EventLoop {
             // A connection that has ended lets another one be accepted.
             if driver.closedCount != closedBefore {
                 if acceptor.isPaused { acceptor.resume() }
+                serveHeld()
+            } else if settings.connectionLimit.unlistedProxyCount != knownProxies {
                 serveHeld()
             }
             if clock.now >= nextSweep { sweep() }
@@ -132,13 +134,8 @@ final class EventLoop {
     private func accept(from index: Int) -> Bool {
         let mayHaveMore = acceptor.accept(from: index, turn: turn, closeIdle: { closeLongestIdle() }) { socket, peer in
             let connection = Connection(socket: socket, generation: connections.nextGeneration(), peer: peer)
-            if mayConnect(peer) {
-                start(connection)
-            } else if held.count < Self.mostHeld, drain == nil {
-                held.append((connection, clock.now + Self.patience))
-            } else {
-                refuse(connection)
-            }
+            guard let client = settings.connectionLimit.client(of: peer), !mayConnect(client) else { return start(connection) }
+            if drain != nil || !held.hold(connection, of: client, at: clock.now) { refuse(connection) }
         }
         if acceptor.isPaused || !held.isEmpty { sweepSoon() }
         return mayHaveMore
@@ -151,43 +148,45 @@ final class EventLoop {
         if !poller.addConnection(token.descriptor, token: token.encoded) { driver.close(connection) }
     }
 
+    /// Answers the next request of a connection with 503, and closes it then.
     private func refuse(_ connection: Connection) {
-        // Without the reset, the kernel would keep the connection's state for a minute.
-        _ = clinux_reset_on_close(connection.token.descriptor)
-        settings.connectionLimit.refuse()
+        settings.connectionLimit.refuse(connection.peer, at: clock.now)
+        let isLast = settings.connectionLimit.hasManyRefused
+        connection.isRefused = true
+        start(connection)
+        if isLast { driver.endRefused(connection) }
     }
 
-    /// Serves the held connections whose clients may have another one, and resets those that have waited for too long.
+    /// Serves the held connections whose clients may have another one.
     private func serveHeld() {
-        guard !held.isEmpty else { return }
-        held.removeAll { connection, end in
-            if settings.connectionLimit.isReached || !mayConnect(connection.peer) {
-                guard end <= clock.now else { return false }
-                refuse(connection)
-            } else {
+        knownProxies = settings.connectionLimit.unlistedProxyCount
+        for client in held.clients {
+            while !settings.connectionLimit.isReached, !settings.connectionLimit.isReached(by: client),
+                let connection = held.next(of: client)
+            {
                 start(connection)
             }
-            return true
         }
     }
 
     /// Whether a client may have another connection. At its limit, its longest idle connections are closed.
-    private func mayConnect(_ peer: IPAddress?) -> Bool {
-        guard let client = settings.connectionLimit.client(of: peer), settings.connectionLimit.isReached(by: client) else {
-            return true
-        }
-        return closeLongestIdle(of: client)
+    private func mayConnect(_ client: ClientNetwork) -> Bool {
+        // Those that came earlier are first.
+        if held.contains(client) { return false }
+        guard settings.connectionLimit.isReached(by: client) else { return true }
+        guard clock.now >= nextSearch else { return false }
+        nextSearch = clock.now + Self.searchInterval
+        return closeLongestIdle { $0.client == client }
     }
 
-    /// Closes the connections that have been idle longest. Returns false if none has been idle for long.
+    /// Closes connections that have been idle longest. Returns false if none has been idle for long.
     ///
-    /// - Parameter client: Only those of this client; nil for all.
-    private func closeLongestIdle(of client: ClientNetwork? = nil) -> Bool {
+    /// - Parameter condition: Only connections for which it holds.
+    @discardableResult
+    private func closeLongestIdle(where condition: (Connection) -> Bool = { _ in true }) -> Bool {
         let limit = clock.now - min(clock.now, Self.expendableAfter)
-        let idle = connections.filter { connection in
-            connection.isIdle && connection.idleSince <= limit
-                && (client == nil || settings.connectionLimit.client(of: connection.peer) == client)
-        }.sorted { $0.idleSince < $1.idleSince }
+        let idle = connections.filter { $0.isIdle && $0.idleSince <= limit && condition($0) }
+            .sorted { $0.idleSince < $1.idleSince }
         for connection in idle.prefix(max(1, idle.count / 8)) { driver.close(connection) }
         return !idle.isEmpty
     }
@@ -204,12 +203,16 @@ final class EventLoop {
     private func sweep() {
         nextSweep = clock.now + settings.sweepInterval
         let isContended = settings.connectionLimit.isContended
-        serveHeld()
+        if !held.isEmpty {
+            closeLongestIdle { connection in connection.client.map { held.contains($0) } ?? false }
+            serveHeld()
+            for connection in held.expired(at: clock.now) { refuse(connection) }
+        }
         if isContended || drain != nil || !held.isEmpty { sweepSoon() }
         let now = clock.now
         for connection in connections.filter({ $0.deadline <= now }) { driver.expire(connection) }
         if let drain { proceed(drain) }
-        if isContended { _ = closeLongestIdle() }
+        if isContended { closeLongestIdle() }
         acceptor.resume()
         driver.flushLog()
         scheduling.update()
@@ -222,8 +225,7 @@ final class EventLoop {
     /// - Parameter timeout: Nanoseconds until the remaining connections are closed.
     private func startDraining(within timeout: UInt64) {
         driver.startDraining()
-        for (connection, _) in held { refuse(connection) }
-        held = []
+        for connection in held.removeAll() { refuse(connection) }
         let end = clock.now + timeout
         if let earlier = drain {
             drain = Drain(start: earlier.start, end: min(earlier.end, end))

@@ -1,6 +1,6 @@
 internal import Glibc
 internal import Synchronization
-internal import SystemIO
+package import SystemIO
 
 /// An HTTP/1.1 server: loop threads that share nothing but their settings. Any thread may use it.
 ///
@@ -27,9 +27,14 @@ package final class HTTPServer: Sendable {
 
     /// A server that does not listen yet.
     ///
-    /// - Parameter observer: Receives finished requests. Without an observer nothing is recorded.
-    package init(configuration: HTTPServerConfiguration, handler: any HTTPHandler, observer: (any HTTPObserver)? = nil) {
-        settings = LoopSettings(configuration, handler: handler)
+    /// - Parameters:
+    ///   - observer: Receives finished requests. Without an observer nothing is recorded.
+    ///   - report: Receives events for operators, on loop threads; it must not block.
+    package init(
+        configuration: HTTPServerConfiguration, handler: any HTTPHandler, observer: (any HTTPObserver)? = nil,
+        report: @escaping @Sendable (HTTPServerEvent) -> Void = { _ in }
+    ) {
+        settings = LoopSettings(configuration, handler: handler, report: report)
         self.configuration = configuration
         self.observer = observer
     }
@@ -166,6 +171,27 @@ package final class HTTPServer: Sendable {
         await loops?.wait()
         log?.close()
         await logThread?.wait()
+    }
+}
+
+/// Something that an operator may want to change.
+package enum HTTPServerEvent: Sendable, Hashable {
+    /// Requests come through a proxy that ``HTTPServerConfiguration/trustedProxies`` does not have. Reported once per proxy.
+    case unlistedProxy(IPAddress)
+    /// Connections were refused because their client had as many as it may. Reported once a minute, with the latest client.
+    ///
+    /// - Parameter count: Of all clients, since the last report.
+    case refusedConnections(of: IPAddress, count: Int, limit: Int)
+}
+
+extension HTTPServerEvent: CustomStringConvertible {
+    /// A line for the log.
+    package var description: String {
+        switch self {
+        case .unlistedProxy(let peer): "clients behind \(peer) count as one: set server.trusted_proxies=\(peer)"
+        case .refusedConnections(let peer, let count, let limit):
+            "refused \(count) connections beyond server.max_connections_per_client (\(limit)), the last one from \(peer)"
+        }
     }
 }
 

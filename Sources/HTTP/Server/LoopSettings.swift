@@ -26,7 +26,10 @@ struct LoopSettings: Sendable {
     /// See ``PeerProbe``.
     let looksUpLocalPeers: Bool
 
-    init(_ configuration: HTTPServerConfiguration, handler: any HTTPHandler) {
+    init(
+        _ configuration: HTTPServerConfiguration, handler: any HTTPHandler,
+        report: @escaping @Sendable (HTTPServerEvent) -> Void = { _ in }
+    ) {
         self.handler = handler
         recordsClientFields = configuration.recordsClientFields
         proxies = TrustedProxies(configuration.trustedProxies, configuration.forwardedField)
@@ -47,7 +50,8 @@ struct LoopSettings: Sendable {
         let shortest = min(headTimeout, idleTimeout, bodyTimeout, bodyRateWindow, responseTimeout)
         sweepInterval = max(10_000_000, min(1_000_000_000, shortest / 8))
         connectionLimit = ConnectionLimit(
-            configuration.maxConnections, perClient: configuration.maxConnectionsPerClient, proxies: proxies)
+            configuration.maxConnections, perClient: configuration.maxConnectionsPerClient, proxies: proxies,
+            report: report)
         looksUpLocalPeers = configuration.looksUpLocalPeers
     }
 }

@@ -2,6 +2,7 @@
 final class RequestDispatcher {
     private let handler: any HTTPHandler
     private let proxies: TrustedProxies
+    private let connectionLimit: ConnectionLimit
     private let responseTimeout: UInt64
     private let clock: LoopClock
     private var requestIDs = RequestIDGenerator()
@@ -9,6 +10,7 @@ final class RequestDispatcher {
     init(settings: LoopSettings, clock: LoopClock) {
         handler = settings.handler
         proxies = settings.proxies
+        connectionLimit = settings.connectionLimit
         responseTimeout = settings.responseTimeout
         self.clock = clock
     }
@@ -36,6 +38,7 @@ final class RequestDispatcher {
 
     private func startExchange(_ connection: Connection, _ head: RequestHead) -> TrustedProxies.Origin {
         let origin = proxies.origin(peer: connection.peer, head: head)
+        if connection.mayBeProxy, head.isForwarded { connectionLimit.recognizeProxy(connection) }
         connection.exchange = Exchange(started: clock.now, client: origin.client, timeToSend: responseTimeout)
         connection.deadline = .max
         return origin

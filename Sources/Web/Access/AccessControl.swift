@@ -180,6 +180,9 @@ struct ClientContext: Sendable {
     let urgency: Urgency
     /// The network by which the client is limited; nil if its address is unknown.
     let network: ClientNetwork?
+    /// The network that has a share of what the server can do at once; nil if its address is unknown or that of a proxy which the
+    /// settings do not list, because many clients share it.
+    let share: ClientNetwork?
     var allowance: MissAllowance
     /// Whether the client prefers 202 to waiting.
     let prefersAsync: Bool
@@ -194,6 +197,7 @@ struct ClientContext: Sendable {
         scheme = request.scheme
         urgency = PriorityField.urgency(request)
         network = request.clientAddress.map(ClientNetwork.init)
+        share = request.isFromUnlistedProxy ? nil : network
         allowance = access.allowance(network, key)
         prefersAsync = PreferField.namesAsync(request)
         wantsStoredOnly = RequestCacheControl.namesOnlyIfCached(request)

@@ -44,7 +44,7 @@ struct FactsController: Sendable {
     ) throws(Problem) -> any HTTPBodySink {
         try access.checkLoop(request)
         let order = try FactsOrder(query)
-        guard let reservation = lists.admission.admit(client.network) else { throw .busy }
+        guard let reservation = lists.admission.admit(client.share) else { throw .busy }
         return CollectingSink(limit: Self.bodyLimit, reservation: reservation) { body in
             do throws(Problem) {
                 return try await response(to: order, body, client)
@@ -99,7 +99,7 @@ struct FactsController: Sendable {
         }
         let texts = query.filter { $0.name == "url" }.map(\.value)
         let order = try FactsOrder([QueryItem(name: "queue", value: "true")])
-        guard let reservation = lists.admission.admit(client.network) else { throw .busy }
+        guard let reservation = lists.admission.admit(client.share) else { throw .busy }
         return .later {
             defer { withExtendedLifetime(reservation) {} }
             do throws(Problem) {
@@ -194,7 +194,7 @@ struct FactsController: Sendable {
             throw .busy
         }
         let facts = RenditionRequest(
-            Rendition(format: .json), of: source, client: client.network, allowance: client.allowance)
+            Rendition(format: .json), of: source, client: client.share, allowance: client.allowance)
         found.isKnownToFail = found.facts == nil && pipeline.isKnownToFail(facts)
         if order.queues, !found.isKnownToFail, background.waiting < Self.maxWaiting, let wanted = wanted(found) {
             var request = facts.with(wanted)

@@ -101,7 +101,7 @@ struct PageController: Sendable {
 
     private func request(_ rendition: Rendition, of page: RequestedPage, _ client: ClientContext) -> RenditionRequest {
         RenditionRequest(
-            rendition, of: page.source, urgency: client.urgency, client: client.network, allowance: client.allowance,
+            rendition, of: page.source, urgency: client.urgency, client: client.share, allowance: client.allowance,
             isOnlyFromStore: client.wantsStoredOnly)
     }
 

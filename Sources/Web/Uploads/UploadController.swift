@@ -43,7 +43,7 @@ struct UploadController: Sendable {
         try access.checkLoop(request)
         // The signature of a form covers its fields too, so it is checked at the end of the form.
         if form == nil { try access.authorize(&target) }
-        guard pipeline.hasCapacity, let reservation = admission.admit(client.network) else {
+        guard pipeline.hasCapacity, let reservation = admission.admit(client.share) else {
             throw .overloaded
         }
         let span = RequestSpan(of: request, tracer)
@@ -51,7 +51,7 @@ struct UploadController: Sendable {
             defer { withExtendedLifetime(reservation) {} }
             meter.uploaded(source.count)
             let upload = UploadRequest(
-                rendition, of: source, urgency: client.urgency, client: client.network,
+                rendition, of: source, urgency: client.urgency, client: client.share,
                 allowance: access.allowance(client.network, target.key))
             var client = client
             client.callback = callback

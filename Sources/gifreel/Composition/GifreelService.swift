@@ -115,7 +115,8 @@ package final class GifreelService: Sendable {
             let gate = accessLog.map { AccessLogGate($0, isOpen: configuration.logLevel <= .info) }
             server = HTTPServer(
                 configuration: configuration.http, handler: current,
-                observer: ObserverList([requestMeter, limits] + (gate.map { [$0] } ?? [])))
+                observer: ObserverList([requestMeter, limits] + (gate.map { [$0] } ?? [])),
+                report: { logger.warning("\($0)") })
             let readings = StateReadings(
                 outdatedPackages: outdatedPackages, core: core, server: server, prewarm: prewarm, background: background,
                 statuses: statuses,

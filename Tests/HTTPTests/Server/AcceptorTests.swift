@@ -6,6 +6,11 @@ import Testing
 
 @testable import HTTP
 
+/// A connection of a Unix socket, which counts for no client.
+private func anyConnection() -> Connection {
+    Connection(socket: OwnedDescriptor(taking: open("/dev/null", O_RDWR | O_CLOEXEC)), generation: 1, peer: nil)
+}
+
 @Suite("An acceptor takes connections within the limit of the server") struct AcceptorTests {
     /// An acceptor of one free port, and what it has accepted.
     private final class Fixture {
@@ -49,12 +54,12 @@ import Testing
         func closeIdle() -> Bool {
             guard hasIdle else { return false }
             closedIdle += 1
-            limit.leave(nil)
+            limit.leave(anyConnection())
             return true
         }
 
         func start(_ socket: consuming OwnedDescriptor) {
-            limit.enter(nil)
+            limit.enter(anyConnection())
             accepted.append(socket.release())
         }
 
@@ -83,7 +88,7 @@ import Testing
         // A paused acceptor does not watch its listeners, which would report without end.
         #expect(!test.isReported)
         #expect(!test.accept())
-        test.limit.leave(nil)
+        test.limit.leave(anyConnection())
         test.acceptor.resume()
         #expect(!test.acceptor.isPaused && !test.limit.isContended)
         #expect(test.isReported)
@@ -107,7 +112,7 @@ import Testing
         let clients = try test.connect(2)
         while test.accept() {}
         #expect(test.acceptor.isPaused && !test.acceptor.isSettled)
-        test.limit.leave(nil)
+        test.limit.leave(anyConnection())
         test.acceptor.refuseNewClients()
         #expect(test.acceptor.isOpen)
         try blockUntil("all handshakes to be complete") { test.acceptor.isSettled }
@@ -160,14 +165,20 @@ import Testing
 @Suite("Connections are counted by client") struct ConnectionLimitTests {
     private func address(_ text: String) throws -> IPAddress { try #require(IPAddress(text)) }
 
+    /// A connection from an address.
+    private func connection(_ text: String) throws -> Connection {
+        Connection(
+            socket: OwnedDescriptor(taking: open("/dev/null", O_RDWR | O_CLOEXEC)), generation: 1, peer: try address(text))
+    }
+
     @Test func aClientHasItsOwnLimit() throws {
         let limit = ConnectionLimit(100, perClient: 2)
-        let (first, neighbour, other) = (try address("2001:db8::1"), try address("2001:db8::2"), try address("192.0.2.1"))
+        let (first, neighbour) = (try connection("2001:db8::1"), try connection("2001:db8::2"))
         limit.enter(first)
         limit.enter(neighbour)
-        let client = try #require(limit.client(of: first))
+        let client = try #require(limit.client(of: first.peer))
         #expect(limit.isReached(by: client))
-        #expect(!limit.isReached(by: ClientNetwork(other)))
+        #expect(!limit.isReached(by: ClientNetwork(try address("192.0.2.1"))))
         limit.leave(neighbour)
         #expect(!limit.isReached(by: client))
         limit.leave(first)
@@ -178,6 +189,86 @@ import Testing
         let limit = ConnectionLimit(100, perClient: 1, proxies: try trustedProxies(["10.0.0.0/8"], .xForwardedFor))
         for peer in [try address("10.1.2.3"), nil] { #expect(limit.client(of: peer) == nil) }
         #expect(limit.client(of: try address("11.0.0.1")) != nil)
+    }
+
+    @Test func onlyAPeerOnAPrivateNetworkMayBeAProxyThatIsNotListed() throws {
+        let limit = ConnectionLimit(100, perClient: 1, proxies: try trustedProxies(["10.0.0.0/8"], .xForwardedFor))
+        for (peer, mayBe) in [
+            ("127.0.0.1", true), ("::1", true), ("192.168.1.1", true), ("172.16.0.1", true), ("::ffff:192.168.1.1", true),
+            ("100.64.0.1", true), ("fd00::1", true), ("10.0.0.1", false), ("192.0.2.1", false), ("172.32.0.1", false),
+            ("2001:db8::1", false), ("::ffff:192.0.2.1", false),
+        ] {
+            let connection = try connection(peer)
+            limit.enter(connection)
+            #expect(connection.mayBeProxy == mayBe, "\(peer)")
+        }
+    }
+
+    @Test func aRecognizedProxyCountsNoMoreAndNothingIsLeftOfItsCount() throws {
+        let limit = ConnectionLimit(100, perClient: 1)
+        let (before, after) = (try connection("127.0.0.1"), try connection("127.0.0.1"))
+        limit.enter(before)
+        let client = try #require(limit.client(of: before.peer))
+        #expect(limit.isReached(by: client))
+        limit.recognizeProxy(before)
+        limit.recognizeProxy(before)
+        #expect(!limit.isReached(by: client) && limit.client(of: before.peer) == nil && limit.unlistedProxyCount == 1)
+        limit.enter(after)
+        limit.leave(before)
+        limit.leave(after)
+        #expect(limit.count == 0)
+    }
+
+    @Test func refusedConnectionsCountForNoClientAndAreReportedOnceAMinute() throws {
+        let events = Shared<[HTTPServerEvent]>([])
+        let limit = ConnectionLimit(16, perClient: 1) { event in events.update { $0.append(event) } }
+        let refused = try (0..<2).map { _ in try connection("192.0.2.1") }
+        for (index, connection) in refused.enumerated() {
+            connection.isRefused = true
+            #expect(!limit.hasManyRefused)
+            limit.enter(connection)
+            limit.refuse(connection.peer, at: 1_000_000_000 * UInt64(index + 1))
+        }
+        let client = ClientNetwork(try address("192.0.2.1"))
+        #expect(limit.hasManyRefused && !limit.isReached(by: client))
+        limit.refuse(try address("192.0.2.2"), at: 62_000_000_000)
+        let (one, other) = (try address("192.0.2.1"), try address("192.0.2.2"))
+        #expect(
+            events.value == [
+                .refusedConnections(of: one, count: 1, limit: 1), .refusedConnections(of: other, count: 2, limit: 1),
+            ])
+        for connection in refused { limit.leave(connection) }
+        #expect(!limit.hasManyRefused && limit.count == 0 && limit.refusedCount == 3)
+    }
+}
+
+@Suite("Connections are held by client") struct HeldConnectionsTests {
+    @Test func theyAreServedInTheOrderOfTheirArrivalAndExpire() throws {
+        let clients = try ["192.0.2.1", "192.0.2.2"].map { ClientNetwork(try #require(IPAddress($0))) }
+        var held = HeldConnections()
+        let connections = (0..<4).map { _ in anyConnection() }
+        for (index, connection) in connections.enumerated() {
+            let isHeld = held.hold(connection, of: clients[index % 2], at: UInt64(index) * 1_000_000_000)
+            #expect(isHeld)
+        }
+        #expect(held.count == 4 && Set(held.clients) == Set(clients))
+        let first = held.next(of: clients[0])
+        #expect(first === connections[0])
+        let (early, late) = (held.expired(at: 4_999_999_999), held.expired(at: 6_000_000_000))
+        #expect(early.isEmpty && late.count == 1 && late.first === connections[1])
+        #expect(held.contains(clients[0]) && held.contains(clients[1]))
+        let rest = held.removeAll()
+        #expect(rest.count == 2 && held.isEmpty && held.clients.isEmpty)
+        let none = held.next(of: clients[0])
+        #expect(none == nil)
+    }
+
+    @Test func theirNumberIsBounded() throws {
+        let client = ClientNetwork(try #require(IPAddress("192.0.2.1")))
+        var held = HeldConnections()
+        var count = 0
+        for _ in 0..<300 where held.hold(anyConnection(), of: client, at: 0) { count += 1 }
+        #expect(count == 256 && held.count == 256)
     }
 }
 

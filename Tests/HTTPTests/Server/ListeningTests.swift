@@ -184,18 +184,24 @@ import Testing
                     return client
                 }
                 try blockUntil("the connections to be accepted") { server.counters.openConnections == 3 }
-                let impatient = try RawClient(port: port)
+                let (impatient, silent) = (try RawClient(port: port), try RawClient(port: port))
+                try impatient.send(Self.request)
                 #expect(try RawClient(port: port, from: 0x7F00_0002).request(Self.request).status == 200)
-                // It is held for a moment, and then refused.
-                #expect(impatient.isReset())
-                #expect(server.counters.openConnections <= 4 && server.counters.refusedConnections == 1)
+                // They are held for a moment, and then refused.
+                for client in [impatient, silent] {
+                    let answer = try client.response()
+                    #expect(answer.status == 503 && answer["Retry-After"] == "2" && answer["Connection"] == "close")
+                    #expect(client.isClosed())
+                }
+                #expect(server.counters.refusedConnections == 2)
+                try blockUntil("the refused connections to be closed") { server.counters.openConnections <= 4 }
                 // One is served as soon as another one ends.
                 let next = try RawClient(port: port)
                 try next.send(Self.request)
                 try holders[0].send("Host: h\r\nConnection: close\r\n\r\n")
                 #expect(try holders[0].response().status == 200)
                 #expect(try next.response().status == 200)
-                #expect(server.counters.refusedConnections == 1)
+                #expect(server.counters.refusedConnections == 2)
             }
         }
     }
@@ -216,6 +222,68 @@ import Testing
                 #expect(idle[0].isClosed())
                 #expect(server.counters.openConnections <= 2)
             }
+        }
+    }
+
+    @Test func connectionsBeyondThoseThatAreHeldGet503AtOnce() async throws {
+        let events = Shared<[HTTPServerEvent]>([])
+        let configure: (inout HTTPServerConfiguration) -> Void = { configuration in
+            configuration.threads = 1
+            configuration.maxConnectionsPerClient = 1
+            configuration.headTimeout = .seconds(60)
+        }
+        try await withServer(report: { event in events.update { $0.append(event) } }, configure: configure) { server, port in
+            try await onThread {
+                let holder = try RawClient(port: port)
+                try holder.send("GET /file HTTP/1.1\r\n")
+                try blockUntil("the connection to be accepted") { server.counters.openConnections == 1 }
+                let clients = try (0..<300).map { _ in try RawClient(port: port) }
+                for client in clients.suffix(4) { #expect(try client.request(Self.request).status == 503) }
+                // The others are still held: one that ends is enough for all of them.
+                try holder.send("Host: h\r\nConnection: close\r\n\r\n")
+                #expect(try holder.response().status == 200)
+                let last = "GET /file HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"
+                for client in clients.prefix(3) { #expect(try client.request(last).status == 200) }
+                #expect(server.counters.refusedConnections >= 40)
+            }
+            // Once a minute.
+            let peer = try #require(IPAddress("127.0.0.1"))
+            #expect(events.value == [.refusedConnections(of: peer, count: 1, limit: 1)])
+        }
+    }
+
+    @Test(arguments: ["X-Forwarded-For: 192.0.2.1", "Forwarded: for=192.0.2.1", "Via: 1.1 proxy"])
+    func aProxyOnThisMachineThatIsNotListedHasNoLimitOfItsOwn(_ field: String) async throws {
+        let events = Shared<[HTTPServerEvent]>([])
+        let configure: (inout HTTPServerConfiguration) -> Void = { configuration in
+            configuration.maxConnectionsPerClient = 2
+            configuration.headTimeout = .seconds(60)
+        }
+        try await withServer(report: { event in events.update { $0.append(event) } }, configure: configure) { server, port in
+            try await onThread {
+                // Those that wait when the first request shows the proxy are served too.
+                let holders = try (0..<2).map { _ in
+                    let client = try RawClient(port: port)
+                    try client.send("GET /file HTTP/1.1\r\n")
+                    return client
+                }
+                try blockUntil("the connections to be accepted") { server.counters.openConnections == 2 }
+                let waiting = try (0..<4).map { _ in try RawClient(port: port) }
+                for client in waiting { try client.send(Self.request) }
+                try holders[0].send("Host: h\r\n\(field)\r\n\r\n")
+                #expect(try holders[0].response().status == 200)
+                for client in waiting { #expect(try client.response().status == 200) }
+                // Other clients keep their limit.
+                let others = try (0..<2).map { _ in try RawClient(port: port, from: 0x7F00_0002) }
+                for client in others { try client.send("GET /file HTTP/1.1\r\n") }
+                let beyond = try RawClient(port: port, from: 0x7F00_0002)
+                #expect(try beyond.request(Self.request).status == 503)
+            }
+            let peer = try #require(IPAddress("127.0.0.1"))
+            #expect(events.value.first == .unlistedProxy(peer) && events.value.filter { $0 == .unlistedProxy(peer) }.count == 1)
+            #expect(
+                "\(HTTPServerEvent.unlistedProxy(peer))"
+                    == "clients behind 127.0.0.1 count as one: set server.trusted_proxies=127.0.0.1")
         }
     }
 

@@ -9,6 +9,7 @@ import Testing
 /// Runs `body` against a server on a free port, and stops it.
 func withServer(
     _ handler: any HTTPHandler = StubHandler(), observer: (any HTTPObserver)? = nil,
+    report: @escaping @Sendable (HTTPServerEvent) -> Void = { _ in },
     configure: (inout HTTPServerConfiguration) -> Void = { _ in },
     _ body: (HTTPServer, Int) async throws -> Void
 ) async throws {
@@ -17,7 +18,7 @@ func withServer(
     configuration.threads = 2
     configuration.usesSocketActivation = false
     configure(&configuration)
-    let server = HTTPServer(configuration: configuration, handler: handler, observer: observer)
+    let server = HTTPServer(configuration: configuration, handler: handler, observer: observer, report: report)
     try server.start()
     do {
         try await body(server, server.port ?? 0)

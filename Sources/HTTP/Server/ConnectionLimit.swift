@@ -1,0 +1,138 @@
+internal import Synchronization
+internal import SystemIO
+
+/// The limits of open connections, in total and per client, which all loops of a server share. Any thread; a lock is held for one
+/// dictionary access.
+///
+/// A proxy's connections are those of many clients, so they count only in total. That includes proxies on this machine or a private
+/// network that the settings do not list, once a request has shown that they are proxies.
+final class ConnectionLimit: Sendable {
+    private struct State {
+        var clients: [ClientNetwork: Int] = [:]
+        /// The proxies that the settings do not list.
+        var unlisted: Set<ClientNetwork> = []
+        /// Connections refused since the last report.
+        var unreported = 0
+        /// When refused connections are reported again, in nanoseconds of a loop's clock.
+        var nextReport: UInt64 = 0
+    }
+
+    private let limit: Int
+    private let perClient: Int
+    private let proxies: TrustedProxies
+    private let report: @Sendable (HTTPServerEvent) -> Void
+    private let open = Atomic(0)
+    private let accepted = Atomic(0)
+    private let refused = Atomic(0)
+    private let answering = Atomic(0)
+    private let unlistedProxies = Atomic(0)
+    private let pausedLoops = Atomic(0)
+    private let state = Mutex(State())
+
+    /// Proxies that are recognized. A private network has a few; the number is bounded because its clients may claim to be ones.
+    private static let mostUnlisted = 256
+    private static let reportInterval: UInt64 = 60_000_000_000
+
+    /// - Parameter report: Receives events, on loop threads; it must not block.
+    init(
+        _ limit: Int, perClient: Int = .max, proxies: TrustedProxies = TrustedProxies(),
+        report: @escaping @Sendable (HTTPServerEvent) -> Void = { _ in }
+    ) {
+        self.limit = limit
+        self.perClient = perClient
+        self.proxies = proxies
+        self.report = report
+    }
+
+    /// Connections open now.
+    var count: Int { open.load(ordering: .relaxed) }
+
+    /// Whether no more connections may be accepted. Loops that ask at the same time may exceed the limit by one each.
+    var isReached: Bool { count >= limit }
+
+    /// Whether clients wait at any loop for a connection to end.
+    var isContended: Bool { pausedLoops.load(ordering: .relaxed) > 0 }
+
+    /// Connections accepted since the start.
+    var acceptedCount: Int { accepted.load(ordering: .relaxed) }
+
+    /// Connections that were refused since the start, because their client had as many as it may.
+    var refusedCount: Int { refused.load(ordering: .relaxed) }
+
+    /// The client that a connection counts for; nil for a proxy and for a Unix socket.
+    func client(of peer: IPAddress?) -> ClientNetwork? {
+        guard let peer, !proxies.contains(peer) else { return nil }
+        let client = ClientNetwork(peer)
+        return state.withLock { $0.unlisted.contains(client) } ? nil : client
+    }
+
+    /// Whether a client has as many connections as it may. Loops that ask at the same time may exceed the limit by one each.
+    func isReached(by client: ClientNetwork) -> Bool {
+        state.withLock { !$0.unlisted.contains(client) && $0.clients[client] ?? 0 >= perClient }
+    }
+
+    /// Counts a connection that was accepted.
+    func enter(_ connection: Connection) {
+        open.wrappingAdd(1, ordering: .relaxed)
+        accepted.wrappingAdd(1, ordering: .relaxed)
+        connection.mayBeProxy = proxies.mayBeUnlisted(connection.peer)
+        if connection.isRefused {
+            answering.wrappingAdd(1, ordering: .relaxed)
+        } else if let client = client(of: connection.peer) {
+            connection.client = client
+            state.withLock { $0.clients[client, default: 0] += 1 }
+        }
+    }
+
+    /// Counts the end of a connection.
+    func leave(_ connection: Connection) {
+        open.wrappingSubtract(1, ordering: .relaxed)
+        if connection.isRefused { answering.wrappingSubtract(1, ordering: .relaxed) }
+        guard let client = connection.client else { return }
+        state.withLock { state in
+            let count = state.clients[client] ?? 0
+            state.clients[client] = count > 1 ? count - 1 : nil
+        }
+    }
+
+    // MARK: Refusals
+
+    /// Whether so many refused connections wait for their response that another one gets it at once and is closed. They must not
+    /// occupy the connections of other clients.
+    var hasManyRefused: Bool { answering.load(ordering: .relaxed) >= max(1, limit / 8) }
+
+    /// Counts a connection that is refused because its client has as many as it may, and reports that once a minute.
+    ///
+    /// - Parameter now: Nanoseconds of the loop's clock.
+    func refuse(_ peer: IPAddress?, at now: UInt64) {
+        refused.wrappingAdd(1, ordering: .relaxed)
+        let count = state.withLock { state -> Int? in
+            state.unreported += 1
+            guard now >= state.nextReport else { return nil }
+            state.nextReport = now + Self.reportInterval
+            defer { state.unreported = 0 }
+            return state.unreported
+        }
+        if let count, let peer { report(.refusedConnections(of: peer.unmapped, count: count, limit: perClient)) }
+    }
+
+    // MARK: Proxies
+
+    /// The number of proxies that the settings do not list.
+    var unlistedProxyCount: Int { unlistedProxies.load(ordering: .relaxed) }
+
+    /// Records that the peer of a connection is a proxy that the settings do not list.
+    func recognizeProxy(_ connection: Connection) {
+        connection.mayBeProxy = false
+        guard let peer = connection.peer else { return }
+        let isNew = state.withLock { state in
+            state.unlisted.count < Self.mostUnlisted && state.unlisted.insert(ClientNetwork(peer)).inserted
+        }
+        guard isNew else { return }
+        unlistedProxies.wrappingAdd(1, ordering: .relaxed)
+        report(.unlistedProxy(peer.unmapped))
+    }
+
+    func pause() { pausedLoops.wrappingAdd(1, ordering: .relaxed) }
+    func resume() { pausedLoops.wrappingSubtract(1, ordering: .relaxed) }
+}

@@ -1,0 +1,58 @@
+internal import SystemIO
+
+/// The accepted connections of clients at their limits, which are served once others of the same client have ended. It belongs to one
+/// loop thread.
+///
+/// They wait by client, in the order of their arrival, so that the work per turn depends on the number of clients only.
+struct HeldConnections {
+    private struct Entry {
+        let connection: Connection
+        /// When the client is refused, in nanoseconds of the loop's clock.
+        let end: UInt64
+    }
+
+    private var entries: [ClientNetwork: [Entry]] = [:]
+    private(set) var count = 0
+
+    /// The longest time for which a connection is held, in nanoseconds. A burst of short requests takes less.
+    private static let patience: UInt64 = 5_000_000_000
+    /// The connections that a loop holds at most.
+    private static let most = 256
+
+    var isEmpty: Bool { count == 0 }
+
+    /// The clients with connections here.
+    var clients: [ClientNetwork] { Array(entries.keys) }
+
+    func contains(_ client: ClientNetwork) -> Bool { entries[client] != nil }
+
+    /// Holds a connection. Returns false if no more are held.
+    mutating func hold(_ connection: Connection, of client: ClientNetwork, at now: UInt64) -> Bool {
+        guard count < Self.most else { return false }
+        entries[client, default: []].append(Entry(connection: connection, end: now + Self.patience))
+        count += 1
+        return true
+    }
+
+    /// Removes and returns the connection of a client that has waited longest.
+    mutating func next(of client: ClientNetwork) -> Connection? { remove(1, of: client).first }
+
+    /// Removes and returns the connections that have waited for too long.
+    mutating func expired(at now: UInt64) -> [Connection] {
+        clients.flatMap { client in remove((entries[client] ?? []).prefix { $0.end <= now }.count, of: client) }
+    }
+
+    /// Removes and returns all connections.
+    mutating func removeAll() -> [Connection] {
+        clients.flatMap { client in remove(.max, of: client) }
+    }
+
+    private mutating func remove(_ wanted: Int, of client: ClientNetwork) -> [Connection] {
+        guard wanted > 0, var waiting = entries[client] else { return [] }
+        let removed = waiting.prefix(wanted).map(\.connection)
+        waiting.removeFirst(removed.count)
+        count -= removed.count
+        entries[client] = waiting.isEmpty ? nil : waiting
+        return removed
+    }
+}
