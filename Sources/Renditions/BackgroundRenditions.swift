@@ -100,7 +100,10 @@ package final class BackgroundRenditions: Sendable {
             state.waiting.append(entry)
             return false
         }
-        if isDropped { count(.dropped) }
+        if isDropped {
+            rendition.allowance.giveBack()
+            count(.dropped)
+        }
         wake()
         return contains(rendition)
     }

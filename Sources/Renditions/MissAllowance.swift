@@ -5,10 +5,17 @@ package struct MissAllowance: Sendable {
     /// Counts a miss; returns nil if it may go on, else the seconds to wait, at least 1. The parameter says whether the request is
     /// refused then; without the miss, it would still be answered.
     package let take: @Sendable (_ isRequired: Bool) -> Int?
+    /// Returns a miss that was counted and that the server then had no capacity for.
+    package let giveBack: @Sendable () -> Void
 
-    /// - Parameter take: See ``take``.
-    package init(_ take: @escaping @Sendable (_ isRequired: Bool) -> Int?) {
+    /// - Parameters:
+    ///   - take: See ``take``.
+    ///   - giveBack: See ``giveBack``.
+    package init(
+        _ take: @escaping @Sendable (_ isRequired: Bool) -> Int?, giveBack: @escaping @Sendable () -> Void = {}
+    ) {
         self.take = take
+        self.giveBack = giveBack
     }
 
     /// For work that no client requested.
@@ -24,14 +31,46 @@ package struct MissAllowance: Sendable {
                 isGiven = wait == nil
                 return wait
             }
+        } giveBack: {
+            let wasGiven = grant.isGiven.withLock { isGiven in
+                defer { isGiven = false }
+                return isGiven
+            }
+            if wasGiven { giveBack() }
         }
     }
+
+    /// The permission for a miss that was counted already.
+    package var counted: MissAllowance { MissAllowance({ _ in nil }, giveBack: giveBack) }
 
     /// Counts a miss.
     ///
     /// - Throws: ``RenditionError/rateLimited(retryAfter:)`` if the client has used up its allowance.
     package func use() throws(RenditionError) {
         if let seconds = take(true) { throw .rateLimited(retryAfter: seconds) }
+    }
+
+    /// Counts a miss and runs it. A miss that the server refuses does not count, so that the client may repeat it when the server
+    /// has capacity.
+    ///
+    /// - Throws: ``RenditionError/rateLimited(retryAfter:)`` if the client has used up its allowance, and the errors of `miss`.
+    func spend<Result>(
+        _ miss: () async throws(RenditionError) -> Result
+    ) async throws(RenditionError) -> Result {
+        try use()
+        return try await returning(miss)
+    }
+
+    /// Runs a miss that was counted already, and gives it back if the server refuses it.
+    func returning<Result>(
+        _ miss: () async throws(RenditionError) -> Result
+    ) async throws(RenditionError) -> Result {
+        do throws(RenditionError) {
+            return try await miss()
+        } catch {
+            if error.isRefusal { giveBack() }
+            throw error
+        }
     }
 
     /// Counts a miss that the response does not depend on.

@@ -135,6 +135,14 @@ extension RenditionError {
         }
     }
 
+    /// Whether the server has refused the work because it has no capacity.
+    var isRefusal: Bool {
+        switch self {
+        case .overloaded, .fetchFailed(.busy), .conversionFailed(.queueFull, _): true
+        default: false
+        }
+    }
+
     /// Whether the source may be usable although no rendition can be produced: the converter failed, and not the client or the origin.
     var concernsRendition: Bool {
         switch self {

@@ -104,4 +104,8 @@ package struct ObserverList: HTTPObserver {
     package func requestsFinished(_ batch: HTTPAccessBatch) {
         for observer in observers { observer.requestsFinished(batch) }
     }
+
+    package func requestsDropped(_ batch: HTTPAccessBatch) {
+        for observer in observers { observer.requestsDropped(batch) }
+    }
 }

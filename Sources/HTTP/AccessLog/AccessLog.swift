@@ -26,15 +26,16 @@ final class AccessLog: Sendable {
     }
 
     func post(_ batch: HTTPAccessBatch) {
-        let wasEmpty = state.withLock { state in
+        let (wasEmpty, isDropped) = state.withLock { state in
             guard state.bytes + batch.memory <= Self.capacity else {
                 state.lost += batch.count
-                return false
+                return (false, true)
             }
             state.batches.append(batch)
             state.bytes += batch.memory
-            return state.batches.count == 1
+            return (state.batches.count == 1, false)
         }
+        if isDropped { observer.requestsDropped(batch) }
         if wasEmpty { wakeup.signal() }
     }
 

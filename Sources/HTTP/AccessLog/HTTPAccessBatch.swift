@@ -7,6 +7,14 @@ package protocol HTTPObserver: Sendable {
     /// Called on a thread of the server that does nothing else. While a call lasts, batches beyond a bound are dropped and
     /// counted.
     func requestsFinished(_ batch: HTTPAccessBatch)
+
+    /// Receives requests that ``requestsFinished(_:)`` does not get, because the observer was too slow. Limits of clients must count
+    /// them. Called on loop threads; must not block.
+    func requestsDropped(_ batch: HTTPAccessBatch)
+}
+
+extension HTTPObserver {
+    package func requestsDropped(_ batch: HTTPAccessBatch) {}
 }
 
 /// One finished request, as a view of its batch.

@@ -127,12 +127,13 @@ package struct RenditionPipeline: Sendable {
         if let lastFrame = try await redirectPastEnd(request) { return try await find(lastFrame) }
         try state.failures.check(request.key, of: request.source)
         if request.isOnlyFromStore { throw .notStored }
-        try request.allowance.use()
-        let (result, joined) = try await state.flights.value(
-            for: FlightKey(request), urgency: request.urgency, client: request.client, outlivesCallers: limit != nil,
-            within: limit, watch: request.watch
-        ) {
-            flight async throws(RenditionError) in try await misses.run(request, flight, after: look)
+        let (result, joined) = try await request.allowance.spend { () async throws(RenditionError) in
+            try await state.flights.value(
+                for: FlightKey(request), urgency: request.urgency, client: request.client, outlivesCallers: limit != nil,
+                within: limit, watch: request.watch
+            ) {
+                flight async throws(RenditionError) in try await misses.run(request, flight, after: look)
+            }
         }
         return RenditionResult(result, joined: joined)
     }
@@ -169,11 +170,12 @@ package struct RenditionPipeline: Sendable {
             return .rendition(result)
         }
         if request.isOnlyFromStore { throw .notStored }
-        try request.allowance.use()
-        var request = request
-        request.followsSource = true
-        let buffer = try state.admission.reserve(bytes: FollowedSource.pieceLimit)
-        return try await race(request, after: look, loader.follow(request.source), buffer).get()
+        return try await request.allowance.spend { () async throws(RenditionError) in
+            var request = request
+            request.followsSource = true
+            let buffer = try state.admission.reserve(bytes: FollowedSource.pieceLimit, for: request.client)
+            return try await race(request, after: look, loader.follow(request.source), buffer).get()
+        }
     }
 
     /// Returns the source itself in place of a rendition that cannot be produced. No cache may store that answer, because another
@@ -188,7 +190,7 @@ package struct RenditionPipeline: Sendable {
         guard error.concernsRendition else { return nil }
         var original = request.with(Rendition(format: .original))
         // Any other attempt has used the client's allowance already.
-        if case .remembered = error {} else { original.allowance = .unlimited }
+        if case .remembered = error {} else if !error.isRefusal { original.allowance = .unlimited }
         do throws(RenditionError) {
             var result = try await find(original)
             result.isStorable = false
@@ -225,7 +227,9 @@ package struct RenditionPipeline: Sendable {
         guard !request.isOnlyFromStore, !isKnownToFail(request), request.allowance.useIfAvailable() else { return }
         state.flights.start(FlightKey(request), urgency: request.urgency, client: request.client) {
             flight async throws(RenditionError) in
-            try await runMissBehindResponse(request, flight)
+            try await request.allowance.returning { () async throws(RenditionError) in
+                try await runMissBehindResponse(request, flight)
+            }
         }
     }
 
@@ -266,13 +270,14 @@ package struct RenditionPipeline: Sendable {
             throw RenditionError(error)
         }
         if let stored = await usable(found, request.rendition) { return RenditionResult(stored, .hit) }
-        try request.allowance.use()
-        let (result, joined) = try await state.uploadFlights.value(
-            for: request.id, urgency: request.urgency, client: request.client, watch: request.watch
-        ) { flight async throws(RenditionError) in
-            try await misses.run(request, flight)
+        return try await request.allowance.spend { () async throws(RenditionError) in
+            let (result, joined) = try await state.uploadFlights.value(
+                for: request.id, urgency: request.urgency, client: request.client, watch: request.watch
+            ) { flight async throws(RenditionError) in
+                try await misses.run(request, flight)
+            }
+            return RenditionResult(result, joined: joined)
         }
-        return RenditionResult(result, joined: joined)
     }
 
     /// Returns a stored object, from the local cache or the shared tier; nil if neither has it.
@@ -295,10 +300,11 @@ package struct RenditionPipeline: Sendable {
         }
         if isOnlyFromStore { throw .notStored }
         guard let sharing else { return nil }
-        try allowance.use()
-        return try await state.objectFlights.value(for: "\(id).\(fileExtension)") { _ async throws(RenditionError) in
-            try await sharing.load(id, fileExtension: fileExtension)
-        }.value
+        return try await allowance.spend { () async throws(RenditionError) in
+            try await state.objectFlights.value(for: "\(id).\(fileExtension)") { _ async throws(RenditionError) in
+                try await sharing.load(id, fileExtension: fileExtension)
+            }.value
+        }
     }
 
     /// Whether another miss would be admitted now.
@@ -364,7 +370,9 @@ package struct RenditionPipeline: Sendable {
         let key = FlightKey(request)
         guard !request.isOnlyFromStore, !state.flights.isJoinable(key), request.allowance.useIfAvailable() else { return }
         state.flights.start(key, urgency: .renewal) { flight async throws(RenditionError) in
-            try await misses.run(request, flight)
+            try await request.allowance.returning { () async throws(RenditionError) in
+                try await misses.run(request, flight)
+            }
         }
     }
 

@@ -108,6 +108,11 @@ package struct AccessControl: Sendable {
         throw Problem(429, "rate_limited", "This address has sent too many uploads.", retryAfter: seconds)
     }
 
+    /// Returns an upload that the server had no memory for.
+    func giveBackUpload(_ client: ClientNetwork?) {
+        if limitsUploads, let client { limits.uploads.giveBack(client) }
+    }
+
     /// Refuses a client that has received more bytes than it may.
     ///
     /// - Throws: `rate_limited`.

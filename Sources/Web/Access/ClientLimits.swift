@@ -33,7 +33,11 @@ package final class ClientLimits: Sendable {
 }
 
 extension ClientLimits: HTTPObserver {
-    package func requestsFinished(_ batch: HTTPAccessBatch) {
+    package func requestsFinished(_ batch: HTTPAccessBatch) { charge(batch) }
+
+    package func requestsDropped(_ batch: HTTPAccessBatch) { charge(batch) }
+
+    private func charge(_ batch: HTTPAccessBatch) {
         guard countsBytes.load(ordering: .relaxed) else { return }
         batch.forEach { record in
             if let client = record.client, record.bytes > 0 { bytes.charge(ClientNetwork(client), record.bytes) }

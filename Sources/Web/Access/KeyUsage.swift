@@ -37,6 +37,17 @@ final class KeyUsage: Sendable {
             let wait = key.rate.map { take(name, $0) } ?? general.take(isRequired)
             if wait == nil { misses.increment(name) } else if isRequired { refused(name) }
             return wait
+        } giveBack: { [self] in
+            if let rate = key.rate { giveBack(name, rate) } else { general.giveBack() }
+        }
+    }
+
+    private func giveBack(_ key: String, _ limit: RateLimit) {
+        buckets.withLock { buckets in
+            guard let fullAt = buckets[key] else { return }
+            var bucket = TokenBucket(fullAt: fullAt)
+            bucket.giveBack(TokenBucket.Rate(limit))
+            buckets[key] = bucket.fullAt
         }
     }
 

@@ -47,6 +47,11 @@ package final class RateLimiter: Sendable {
         withBucket(of: client) { $0.take(at: $1, $2) }
     }
 
+    /// Returns a token that the client has not used.
+    func giveBack(_ client: ClientNetwork) {
+        withBucket(of: client) { tokens, _, rate in tokens.giveBack(rate) }
+    }
+
     /// Takes tokens that the client has used already. The bucket may owe some then; see ``secondsUntilRepaid(by:)``.
     func charge(_ client: ClientNetwork, _ tokens: Int) {
         withBucket(of: client) { $0.charge(tokens, at: $1, $2) }
@@ -95,7 +100,7 @@ package final class RateLimiter: Sendable {
     ///   bucket, so they are not limited.
     func allowance(for client: ClientNetwork?) -> MissAllowance {
         guard let client else { return .unlimited }
-        return MissAllowance { _ in self.take(client) }
+        return MissAllowance { _ in self.take(client) } giveBack: { self.giveBack(client) }
     }
 
     private static func fullest(_ set: Range<Int>, _ buckets: [Bucket?]) -> Int {

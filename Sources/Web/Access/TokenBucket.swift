@@ -37,6 +37,11 @@ struct TokenBucket {
         return nil
     }
 
+    /// Returns a token.
+    mutating func giveBack(_ rate: Rate) {
+        fullAt -= min(fullAt, rate.interval)
+    }
+
     /// Takes tokens that are used already. The bucket may owe up to an hour.
     mutating func charge(_ tokens: Int, at now: UInt64, _ rate: Rate) {
         fullAt = min(max(fullAt, now) + rate.time(of: tokens), now + rate.span + 3_600_000_000_000)

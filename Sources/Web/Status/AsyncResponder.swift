@@ -40,7 +40,7 @@ struct AsyncResponder: Sendable {
         let response = await accept(client, request.allowance, host: request.source.host) { watch throws(RenditionError) in
             var request = request
             request.watch = watch
-            request.allowance = .unlimited
+            request.allowance = request.allowance.counted
             let result = try await pipeline.find(request)
             log.answered(request.rendition, host: request.source.host, result)
             return (url, result)
@@ -66,7 +66,7 @@ struct AsyncResponder: Sendable {
             defer { withExtendedLifetime(reservation) {} }
             var upload = upload
             upload.watch = watch
-            upload.allowance = .unlimited
+            upload.allowance = upload.allowance.counted
             let result = try await pipeline.find(upload)
             log.answered(upload.rendition, host: nil, result)
             // The address in the status would lead nowhere.
@@ -83,7 +83,12 @@ struct AsyncResponder: Sendable {
         let request: AsyncRequest
         do throws(Problem) {
             do throws(RenditionError) { try allowance.use() } catch { throw Problem(error) }
-            request = try registry.open(client.network)
+            do throws(Problem) {
+                request = try registry.open(client.share)
+            } catch {
+                allowance.giveBack()
+                throw error
+            }
         } catch {
             return ProblemDocument.response(error)
         }

@@ -99,17 +99,26 @@ final class UploadReservation: Sendable {
     private let admission: UploadAdmission
     private let client: ClientNetwork?
     private let bytes = Atomic(0)
+    private let refusal = Mutex<(@Sendable () -> Void)?>(nil)
 
     fileprivate init(_ admission: UploadAdmission, _ client: ClientNetwork?) {
         self.admission = admission
         self.client = client
     }
 
+    /// Sets what is called once if memory is refused.
+    func onRefusal(_ action: @escaping @Sendable () -> Void) {
+        refusal.withLock { $0 = action }
+    }
+
     /// Reserves memory for the next bytes of the upload.
     ///
     /// - Throws: ``Problem/overloaded`` if the limit is reached.
     func reserve(_ count: Int) throws(Problem) {
-        guard admission.reserve(count, client) else { throw .overloaded }
+        guard admission.reserve(count, client) else {
+            refusal.withLock { $0.take() }?()
+            throw .overloaded
+        }
         bytes.wrappingAdd(count, ordering: .relaxed)
     }
 

@@ -37,7 +37,6 @@ struct UploadController: Sendable {
         _ unchecked: ParsedTarget, _ rendition: Rendition, _ client: ClientContext, _ request: borrowing HTTPRequest
     ) throws(Problem) -> any HTTPBodySink {
         guard rendition.format != .html else { throw .badRequest("A page needs the URL of a GIF; uploads have no pages.") }
-        try access.countUpload(client.network)
         var target = unchecked
         let form = try MultipartParser(form: request.headerBytes("Content-Type"))
         try access.checkLoop(request)
@@ -46,6 +45,8 @@ struct UploadController: Sendable {
         guard pipeline.hasCapacity, let reservation = admission.admit(client.share) else {
             throw .overloaded
         }
+        try access.countUpload(client.network)
+        reservation.onRefusal { access.giveBackUpload(client.network) }
         let span = RequestSpan(of: request, tracer)
         let respond = { @Sendable (rendition: Rendition, source: SourceFile, callback: SourceURL?, target: ParsedTarget) in
             defer { withExtendedLifetime(reservation) {} }

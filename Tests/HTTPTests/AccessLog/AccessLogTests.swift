@@ -68,6 +68,9 @@ import Testing
         struct Slow: HTTPObserver {
             let gate: Shared<Bool>
             let counts: Shared<[Int]>
+            let dropped: Shared<Int>
+
+            func requestsDropped(_ batch: HTTPAccessBatch) { dropped.update { $0 += batch.count } }
 
             func requestsFinished(_ batch: HTTPAccessBatch) {
                 try? blockUntil("the gate") { gate.value }
@@ -79,7 +82,8 @@ import Testing
         }
         let gate = Shared(false)
         let counts = Shared([0, 0])
-        let log = try AccessLog(observer: Slow(gate: gate, counts: counts))
+        let dropped = Shared(0)
+        let log = try AccessLog(observer: Slow(gate: gate, counts: counts, dropped: dropped))
         try #require(SystemThread.start(name: "test-log") { log.run() }).detach()
         let recorder = AccessRecorder(log)
         let nothing = UnsafeRawBufferPointer(start: nil, count: 0)
@@ -91,7 +95,7 @@ import Testing
         gate.update { $0 = true }
         try await counts.wait { $0[0] + $0[1] == total }
         log.close()
-        #expect(counts.value[1] > 0)
+        #expect(counts.value[1] > 0 && dropped.value == counts.value[1])
     }
 
     @Test func clientFieldsAreWrittenOnlyIfEnabled() throws {

@@ -26,6 +26,8 @@ import Testing
                     uses += 1
                     return uses > limit ? 7 : nil
                 }
+            } giveBack: { [self] in
+                uses.withLock { $0 -= 1 }
             }
         }
     }
@@ -49,6 +51,38 @@ import Testing
                 _ = try await world.pipeline.original(insteadOf: remembered, for: request)
             }
             #expect(misses.count == 3 && world.fetches.count == 3)
+        }
+    }
+
+    @Test func whatTheServerRefusesUsesNoAllowance() async throws {
+        try await PipelineFixture.run(jobs: 0) { world async throws in
+            world.answer("/a.gif", .content(gif))
+            let misses = Misses(limit: 1)
+            let request = try world.request("/a.gif", allowance: misses.allowance.countedOnce)
+            let refused = RenditionError.overloaded(cause: nil)
+            for _ in 0..<3 {
+                await #expect(throws: refused) { try await world.pipeline.find(request) }
+                await #expect(throws: refused) { _ = try await world.pipeline.findOrFollow(request) }
+                await #expect(throws: refused) { _ = try await world.pipeline.original(insteadOf: refused, for: request) }
+                world.pipeline.produceBehindResponse(request)
+                try await waitUntil("the refusal") { world.renditionState.flights.count == 0 && misses.count == 0 }
+            }
+            world.renditionState.admission.setLimits(jobs: 8, bytes: 1 << 20)
+            _ = try await world.pipeline.find(request)
+            #expect(misses.count == 1 && world.fetches.count == 1)
+        }
+    }
+
+    @Test func aSourceThatFailsUsesTheAllowance() async throws {
+        try await PipelineFixture.run { world async throws in
+            world.answer("/a.gif", .failure(.notFound))
+            world.answer("/b.gif", .failure(.busy))
+            let misses = Misses(limit: 9)
+            for (path, count) in [("/b.gif", 0), ("/a.gif", 1)] {
+                let request = try world.request(path, allowance: misses.allowance)
+                await #expect(throws: RenditionError.self) { try await world.pipeline.find(request) }
+                #expect(misses.count == count)
+            }
         }
     }
 

@@ -38,6 +38,16 @@ import Testing
         #expect((0..<4).map { _ in limiter.take(client) } == [nil, nil, nil, 10])
     }
 
+    @Test func aTokenThatIsGivenBackIsNotUsed() throws {
+        let limiter = RateLimiter(RateLimit(perMinute: 6, burst: 2), clock: time.clock)
+        let allowance = limiter.allowance(for: try client("192.0.2.1"))
+        for _ in 0..<5 {
+            #expect(allowance.take(true) == nil)
+            allowance.giveBack()
+        }
+        #expect((0..<3).map { _ in allowance.take(true) } == [nil, nil, 10])
+    }
+
     @Test func clientsDoNotCountForOneAnother() throws {
         let limiter = RateLimiter(RateLimit(perMinute: 1, burst: 1), clock: time.clock)
         for address in ["192.0.2.1", "192.0.2.2", "2001:db8::1", "2001:db8:0:1::1", "::ffff:192.0.2.3"] {
