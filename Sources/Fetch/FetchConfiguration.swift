@@ -1,6 +1,6 @@
 /// The settings of a ``Fetcher``. Values must be in the ranges that are given here; none is checked.
 package struct FetchConfiguration: Sendable {
-    /// Which URLs may be fetched, redirects included.
+    /// The sources that may be fetched, and the targets of redirects.
     package var allow: [SourcePattern] = [.any]
     /// Origins that may be fetched from although their addresses are special.
     package var allowPrivate: [AddressException] = []
@@ -36,22 +36,19 @@ package struct FetchConfiguration: Sendable {
     package var loopName = "gifreel"
     /// A PEM file of certificate authorities to trust instead of the system's.
     package var certificateAuthorities: String?
-    /// The buckets whose objects may be fetched, by name.
+    /// How requests for the objects of buckets are signed, by the name of the bucket.
     package var buckets: [String: BucketAccess] = [:]
-    /// The directories whose files may be read, as absolute paths that end with a slash.
-    package var directories: Set<String> = []
-    /// The sources whose requests must be signed. Other sources may not redirect to them.
-    package var signedSources: [SourceScope] = []
-    /// The fields of requests to certain origins, such as credentials.
-    package var originFields: [OriginFields] = []
+    /// The mounts, whose sources may be fetched in addition to ``allow``.
+    package var mounts: [MountRule] = []
 
     package init() {}
 
-    /// The decision which URLs may be fetched, before any address is known.
-    package var sourcePolicy: SourcePolicy {
-        SourcePolicy(
-            patterns: allow,
-            addresses: AddressPolicy(ports: ports, exceptions: allowPrivate, translationPrefixes: translationPrefixes))
+    /// The rules for sources, compiled from these settings.
+    package var rules: SourceRules {
+        SourceRules(
+            allow: allow,
+            addresses: AddressPolicy(ports: ports, exceptions: allowPrivate, translationPrefixes: translationPrefixes),
+            mounts: mounts)
     }
 
     /// Whether the text is one word of printable ASCII, as ``loopName`` must be.

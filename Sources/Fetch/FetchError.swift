@@ -5,7 +5,7 @@ internal import SystemIO
 ///
 /// ``publicDetail`` is for the client and names no address, no cause and nothing an origin sent; ``description`` is for the log.
 package enum FetchError: Error, Equatable, Sendable {
-    package typealias Refusal = SourcePolicy.Refusal
+    package typealias Refusal = SourceRules.Refusal
 
     /// The URL, or one it redirects to, may not be fetched.
     case notAllowed(Refusal)

@@ -42,12 +42,19 @@ package final class Fetcher: Sendable {
         _ url: SourceURL, validators: SourceValidators? = nil, fields: [String] = [],
         arriving: ArrivingSource = ArrivingSource()
     ) async throws(FetchError) -> FetchOutcome {
-        try context.settings.check(url)
+        let settings = context.settings
+        if let refusal = settings.rules.refusal(of: url) { throw .notAllowed(refusal) }
         let validators = validators ?? SourceValidators()
-        if let file = url.file { return try await read(file, validators, arriving) }
-        let configuration = context.settings.configuration
-        await url.bucket.flatMap { configuration.buckets[$0]?.signer }?.prepare(within: configuration.timeout)
-        let order = FetchOrder(url: url, validators: validators, fields: fields, arriving: arriving)
+        let address: WebAddress
+        switch url {
+        case .file(let file): return try await read(file, validators, arriving)
+        case .object(let object):
+            await settings.configuration.buckets[object.bucket]?.signer?.prepare(within: settings.configuration.timeout)
+            address = object.address
+        case .web(let web): address = web
+        }
+        let order = FetchOrder(
+            source: url, address: address, validators: validators, fields: fields, arriving: arriving)
         let received = try await client.run { [context] in FetchCall(order, context, $0) }.get()
         switch received {
         case .outcome(let outcome): return outcome
@@ -60,12 +67,12 @@ package final class Fetcher: Sendable {
     /// - Parameter fields: Additional request header fields, as `Name: value`.
     /// - Throws: ``FetchError`` unless the receiver answers with a status from 200 to 299.
     package func post(_ document: [UInt8], to url: SourceURL, fields: [String]) async throws(FetchError) {
-        try context.settings.check(url)
-        try await client.run { [context] in DeliveryCall(document, to: url, fields: fields, context, $0) }.get()
+        guard case .web(let address) = url else { throw .notAllowed(.pattern) }
+        try await client.run { [context] in DeliveryCall(document, to: address, fields: fields, context, $0) }.get()
     }
 
     private func read(
-        _ place: SourceURL.FilePlace, _ validators: SourceValidators, _ arriving: ArrivingSource
+        _ place: FileAddress, _ validators: SourceValidators, _ arriving: ArrivingSource
     ) async throws(FetchError) -> FetchOutcome {
         guard arriving.mayBegin() else { throw .busy }
         let reader = FileReader(place, limit: context.settings.configuration.maxBytes)

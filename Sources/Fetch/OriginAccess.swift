@@ -1,22 +1,9 @@
 package import HTTPClient
 internal import SystemIO
 
-/// Header fields that belong to the sources below a URL.
-package struct OriginFields: Sendable, Equatable {
-    /// The beginning of the canonical URLs of the sources.
-    package let base: String
-    /// As `Name: value`.
-    package let fields: [String]
-
-    package init(base: String, fields: [String]) {
-        self.base = base
-        self.fields = fields
-    }
-
-    /// Whether the fields belong to a source.
-    package func apply(to source: SourceURL) -> Bool { source.canonical.hasPrefix(base) }
-
-    /// Fields that the fetcher sets itself, or that would change the meaning of a request.
+/// Fields of the settings that are sent with requests, as `Name: value`.
+package enum RequestField {
+    /// Fields that the client sets itself, or that would change the meaning of a request.
     private static let reserved: Set = [
         "accept-encoding", "cdn-loop", "connection", "content-length", "expect", "host", "if-modified-since", "if-none-match",
         "range",
@@ -24,7 +11,7 @@ package struct OriginFields: Sendable, Equatable {
     ]
 
     /// Whether a text is a field that may be sent (RFC 9110 section 5.1, 5.5).
-    package static func isField(_ text: String) -> Bool {
+    package static func isValid(_ text: String) -> Bool {
         guard let colon = text.firstIndex(of: ":") else { return false }
         let name = text[..<colon]
         let value = text[text.index(after: colon)...].drop { $0 == " " }
@@ -34,10 +21,10 @@ package struct OriginFields: Sendable, Equatable {
     }
 }
 
-/// Where the objects of a bucket are, and how requests for them are signed.
+/// How requests for the objects of a bucket are signed.
 package struct BucketAccess: Sendable, Equatable {
     /// The URL of the bucket, with a slash at its end.
-    let root: String
+    private let root: String
     /// Nil for a public bucket, whose objects are fetched without a signature.
     let signer: RequestSigner?
 

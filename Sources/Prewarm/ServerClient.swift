@@ -16,14 +16,15 @@ package struct ServerClient: Sendable {
     ///   - token: The admin token.
     ///   - timeout: The limit for a whole request, in seconds.
     ///   - unixPath: A socket that is connected to in place of the URL's host and port.
-    ///   - usesProxies: Whether variables such as `http_proxy` apply.
+    ///   - usesProxies: Whether variables such as `http_proxy` apply. A token is sent through a proxy only if TLS hides it.
     package init(server: String, token: String?, timeout: Int = 60, unixPath: String? = nil, usesProxies: Bool = true) {
         let socket = Self.socketPath(server)
         self.server = socket == nil ? server : "http://localhost"
         self.token = token
         self.timeout = timeout
         self.unixPath = unixPath ?? socket
-        self.usesProxies = usesProxies
+        let hidesToken = token == nil || server.lowercased().hasPrefix("https://")
+        self.usesProxies = usesProxies && self.unixPath == nil && hidesToken
     }
 
     /// The path in an address of the form `unix:PATH`; nil for another one.

@@ -5,13 +5,17 @@ struct EnvironmentVariables {
     /// Variables that Kubernetes injects for services named `gifreel` or `gifreel-…`, sorted.
     private(set) var injected: [String] = []
 
-    /// - Throws: ``SettingsError`` for a variable that is neither, and for two that set one setting.
+    /// - Throws: ``SettingsError`` for a variable that is neither, for two that set one setting, and for an empty secret.
     init(_ environment: [String: String]) throws(SettingsError) {
         for (variable, value) in environment.sorted(by: { $0.key < $1.key }) where variable.hasPrefix("GIFREEL_") {
             // For a service named `gifreel-server`, one of them has the name of a setting.
             if Self.isInjectedAddress(variable, value) {
                 injected.append(variable)
             } else if let name = Self.settingName(variable) {
+                // A deployment forgot to fill it. The server would start unprotected.
+                if Setting.named(name)?.isSecret == true, value.allSatisfy({ $0.isWhitespace || $0 == "," }) {
+                    throw SettingsError("\(name) (\(variable)) is empty; give the variable a value or unset it.")
+                }
                 entries[name] = SettingEntry(variable, [.text(value)])
             } else if let name = Self.secretName(variable) {
                 // The variable without `_FILE` comes before this one in the order of names.

@@ -229,7 +229,15 @@ package struct SettingsError: Error, Sendable, Equatable, CustomStringConvertibl
         _ name: String, _ value: String, _ expectation: String, origin: String? = nil
     ) -> SettingsError {
         let isSecret = Setting.named(name)?.isSecret ?? false
-        let shown = isSecret ? "has a wrong value" : value.isEmpty ? "is empty" : "is “\(value)”"
+        let shown = isSecret ? "has a wrong value" : value.isEmpty ? "is empty" : "is “\(withoutCredentials(value))”"
         return SettingsError("\(name)\(origin.map { " (\($0))" } ?? "") \(shown); it must be \(expectation).")
+    }
+
+    /// The text, with the user and the password of a URL masked.
+    private static func withoutCredentials(_ text: String) -> String {
+        guard let scheme = text.firstRange(of: "://"), let at = text.lastIndex(of: "@"), at >= scheme.upperBound else {
+            return text
+        }
+        return "\(text[..<scheme.upperBound])***\(text[at...])"
     }
 }

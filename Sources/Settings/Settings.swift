@@ -212,6 +212,7 @@ package struct Settings: Sendable {
 
     package struct Admin: Sendable {
         package var token: String?
+        package var previousToken: String?
     }
 
     package struct Purge: Sendable {
@@ -262,6 +263,7 @@ package struct Settings: Sendable {
         package var allow = ClientList(
             ["127.0.0.0/8", "::1", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7", "unix"]
                 .compactMap(ClientPattern.init))
+        package var hosts: [SourcePattern] = []
     }
 
     package struct Tracing: Sendable {
@@ -325,6 +327,15 @@ extension Settings {
         if !webhooks.allow.isEmpty && webhooks.key == nil {
             throw SettingsError(
                 "webhooks.allow names receivers but webhooks.key is not set; set a key or remove webhooks.allow.")
+        }
+        if admin.previousToken != nil && admin.token == nil {
+            throw SettingsError("admin.previous_token is set but admin.token is not; set admin.token to the new token.")
+        }
+        for (name, patterns) in [
+            ("sources.allow", fetch.allow), ("webhooks.allow", webhooks.allow), ("metrics.hosts", metrics.hosts),
+        ] {
+            guard let files = patterns.first(where: \.namesFiles) else { continue }
+            throw .wrongValue(name, files.description, "a pattern of hosts; files are available through mounts only")
         }
         try requireKeys("sources.require_signature", signing.isRequired)
         for (name, mount) in mounts.sorted(by: { $0.key < $1.key }) {

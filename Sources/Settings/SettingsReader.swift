@@ -69,7 +69,12 @@ package enum SettingsReader {
         var entries: [String: SettingEntry] = [:]
         for flag in flags {
             let parts = flag.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
-            guard parts.count == 2 else { throw SettingsError("--set \(flag) is not of the form name=value.") }
+            guard parts.count == 2 else {
+                // The text may hold a secret.
+                let name = flag.prefix { $0.isLetter || $0.isNumber || "._-".contains($0) }
+                let shown = Setting.named(String(name)) == nil ? "" : "\(name) "
+                throw SettingsError("--set \(shown)is not of the form name=value.")
+            }
             guard Setting.named(parts[0]) != nil else { throw .unknownName(parts[0], origin: "--set") }
             entries[parts[0]] = SettingEntry("--set", [.text(parts[1])])
         }

@@ -423,7 +423,10 @@ extension Setting {
     private static let admin = [
         Setting(
             "admin.token", \.admin.token, isSecret: true, .live, whenUnset: "admin requests are off",
-            "Bearer token of admin requests (PURGE, /cache, /prewarm).")
+            "Bearer token of admin requests (PURGE, /cache, /prewarm): 16 random bytes or more."),
+        Setting(
+            "admin.previous_token", \.admin.previousToken, isSecret: true, .live, whenUnset: "one token is valid",
+            "Token that is valid as well, while clients are changed over to admin.token."),
     ]
 
     private static let hook = SettingFamily(
@@ -476,7 +479,11 @@ extension Setting {
     private static let metrics = [
         Setting(
             "metrics.allow", \.metrics.allow.patterns, .live,
-            "Addresses, networks or unix (the Unix socket) that may read /metrics without the admin token.")
+            "Addresses, networks or unix (the Unix socket) that may read /metrics without the admin token."),
+        Setting(
+            "metrics.hosts", \.metrics.hosts, .live, whenUnset: "addresses and local names",
+            example: "*.monitoring.example.com",
+            "Names of this server under which metrics.allow holds, besides addresses, local names and the host of server.public_url."),
     ]
 
     private static let tracing = [

@@ -1,3 +1,4 @@
+internal import Fetch
 internal import HTTP
 internal import SystemIO
 internal import Telemetry
@@ -5,29 +6,42 @@ internal import Telemetry
 /// Handles `/metrics`.
 ///
 /// Clients at the addresses of `metrics.allow` need no token. All others need the admin token, because metrics reveal the load
-/// of the service.
+/// of the service. The `Host` of a request without a token has to be a name that no web page can give to this server: a page
+/// whose own name resolves to the server's address (DNS rebinding) has the browser's address and the right to read the response.
 struct MetricsController: Sendable {
     private let registry: PrometheusRegistry
     private let allowed: ClientList
+    private let hosts: [SourcePattern]
+    /// The host of the public URL.
+    private let publicHost: String?
     private let admin: AdminController
     /// Reading the metrics takes system calls, which would delay an event loop.
     private let threads: WorkThreads
 
-    init(registry: PrometheusRegistry, allowed: ClientList, admin: AdminController, threads: WorkThreads) {
+    init(_ policy: WebPolicy, registry: PrometheusRegistry, admin: AdminController, threads: WorkThreads) {
         self.registry = registry
-        self.allowed = allowed
+        allowed = policy.metricsReaders
+        hosts = policy.metricsHosts
+        publicHost = policy.publicURL.flatMap { try? SourceURL($0) }?.host
         self.admin = admin
         self.threads = threads
     }
 
     /// Whether a request may read the metrics by the address of its client alone, without the admin token.
     func isGrantedByAddress(_ request: borrowing HTTPRequest) -> Bool {
-        guard allowed.contains(request.clientAddress) else { return false }
+        guard allowed.contains(request.clientAddress), isOwnName(request.host) else { return false }
         return (try? admin.authorize(request.header("Authorization"))) == nil
     }
 
     func answer(_ request: borrowing HTTPRequest) throws(Problem) -> HTTPReply {
-        if !allowed.contains(request.clientAddress) { try admin.authorize(request.header("Authorization")) }
+        let isAllowed = allowed.contains(request.clientAddress)
+        if !isAllowed || !isOwnName(request.host) {
+            do throws(Problem) {
+                try admin.authorize(request.header("Authorization"))
+            } catch {
+                throw isAllowed ? Self.wrongHost : error
+            }
+        }
         let format: ExpositionFormat = AcceptField(request).prefersOpenMetrics ? .openMetrics : .prometheus
         return .later { [registry, threads] in
             guard let text = await threads.run({ registry.text(format) }) else {
@@ -37,5 +51,23 @@ struct MetricsController: Sendable {
                 status: 200, contentType: format.contentType, text: text,
                 headers: ["Cache-Control": "no-store", "Vary": "Accept"])
         }
+    }
+
+    private static let wrongHost = Problem(
+        401, "unauthorized",
+        "Without the admin token, metrics are available under an address, a local name or a name in metrics.hosts.")
+
+    /// Endings of names that the public DNS does not resolve.
+    private static let localEndings = [".localhost", ".local", ".internal", ".home.arpa"]
+
+    /// Whether no web page can have the name as its own.
+    ///
+    /// - Parameter host: The `Host` of a request; nil for none, which browsers do not do.
+    private func isOwnName(_ host: String?) -> Bool {
+        guard let host else { return true }
+        guard let url = try? SourceURL("http://\(host)/") else { return false }
+        let name = url.host
+        return IPAddress(name) != nil || !name.contains(".") || name == publicHost
+            || Self.localEndings.contains(where: name.hasSuffix) || hosts.contains { $0.matches(url) }
     }
 }

@@ -22,16 +22,13 @@ package struct SigningKeys: Sendable, CustomStringConvertible {
 
     package var isEmpty: Bool { keys.isEmpty }
 
-    /// Whether a key could be found by exhaustive search: a text of fewer than 32 bytes may have less than 128 bits of entropy.
-    package var hasShortKey: Bool { keys.contains(where: \.isShort) }
-
     package var description: String {
         let named = keys.filter { $0.name != nil }.map(\.description)
         return "\(keys.count) signing keys" + (named.isEmpty ? "" : ": \(named.joined(separator: "; "))")
     }
 
-    /// Whether the key that signs may sign requests for a source; true without keys.
-    package func permits(_ source: SourceURL) -> Bool { keys.first?.permits(source) ?? true }
+    /// Whether the key that signs may sign requests for a source, or for an upload if that is nil; true without keys.
+    package func permits(_ source: SourceURL?) -> Bool { keys.first?.permits(source) ?? true }
 
     /// The key with a name alone; nil if there is none.
     package func named(_ name: String) -> SigningKeys? { keys.first { $0.name == name }.map(SigningKeys.init) }
@@ -52,7 +49,6 @@ package struct SigningKeys: Sendable, CustomStringConvertible {
 /// A secret that signs requests, with the limits of the requests that it signs.
 package struct SigningKey: Sendable, CustomStringConvertible {
     private let authentication: HMACSHA256
-    fileprivate let isShort: Bool
     /// The name in metrics; nil for a key without one.
     package let name: String?
     /// The sources for which the key may sign requests; empty for all.
@@ -62,7 +58,6 @@ package struct SigningKey: Sendable, CustomStringConvertible {
 
     package init(secret: String, name: String? = nil, sources: [SourcePattern] = [], rate: RateLimit? = nil) {
         authentication = HMACSHA256(key: secret.utf8)
-        isShort = secret.utf8.count < SHA256.byteCount
         self.name = name
         self.sources = sources
         self.rate = rate

@@ -128,8 +128,7 @@ package final class WebHandler: HTTPHandler {
             purges: dependencies.purges, cache: dependencies.cache, state: dependencies.state, sharing: dependencies.sharing,
             hooks: dependencies.hooks, policy)
         metrics = MetricsController(
-            registry: dependencies.registry, allowed: policy.metricsReaders, admin: admin,
-            threads: dependencies.metricsThreads)
+            policy, registry: dependencies.registry, admin: admin, threads: dependencies.metricsThreads)
         prewarm = PrewarmController(
             queue: dependencies.prewarm, shared: dependencies.sharedPrewarm, webhooks: dependencies.webhooks, admin: admin,
             threads: dependencies.threads)

@@ -23,14 +23,18 @@ package struct WebPolicy: Sendable {
     package var uploadLimit: RateLimit?
     /// Bytes of responses per client; nil for no limit.
     package var byteLimit: RateLimit?
-    /// The rules for source URLs.
-    package var sources: SourcePolicy
+    /// The rules for sources, which include those of ``mounts``.
+    package var sources: SourceRules
     /// This service's name in `CDN-Loop`.
     package var loopName: String
     /// The token of admin requests; nil disables the admin interface.
     package var adminToken: String?
+    /// A second token, which is valid as well.
+    package var previousAdminToken: String?
     /// Clients that may read `/metrics` without the admin token.
     package var metricsReaders = ClientList()
+    /// The names of this server under which they may do that, besides local ones.
+    package var metricsHosts: [SourcePattern] = []
     /// Seconds of `max-age` in `Cache-Control`.
     package var maxAge: Int
     /// Seconds of `max-age` in `CDN-Cache-Control`; nil sends no fields for CDNs.
@@ -61,7 +65,7 @@ package struct WebPolicy: Sendable {
     package init(version: String, fetch: FetchConfiguration, cache: CacheConfiguration, maxAge: Int) {
         self.version = version
         self.maxAge = maxAge
-        sources = fetch.sourcePolicy
+        sources = fetch.rules
         loopName = fetch.loopName
         maxUploadBytes = fetch.maxBytes
         staleFor = cache.staleFor

@@ -62,7 +62,7 @@ import Testing
             ("POST", "/mp4", [], [1, 2, 3], 415), ("POST", "/mp4", [form], [1], 400),
             ("POST", "/mp4", [], [UInt8](repeating: 1, count: 70_000), 413), ("POST", "/prewarm", [], [1], 401),
             ("GET", "/mp4/\(String(repeating: "a", count: 40_000))", [], [], 414),
-            ("GET", "/mp4/\(url)", ["Bad Field: x"], [], 400), ("GET", "/mp4/\(url)", ["Host: b"], [], 400),
+            ("GET", "/mp4/\(url)", ["Bad Field: x"], [], 400), ("GET", "/mp4/\(url)", ["Host: a", "Host: b"], [], 400),
             ("GET", "/mp4/http://10.0.0.1/", [], [], 403),
         ]
         for (method, target, headers, body, status) in cases {

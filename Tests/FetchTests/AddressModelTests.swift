@@ -61,7 +61,7 @@ import Testing
 
     @Test func exceptionForARangeAllowsExactlyItsAddresses() throws {
         var random = SeededNumbers(seed: 3)
-        let url = try SourceURL("http://example.com/")
+        let url = try WebAddress("http://example.com/")
         for row in ["10.0.0.0/8", "172.16.0.0/12", "127.0.0.1", "fc00::/7", "::1", "fe80::/10"] {
             let policy = AddressPolicy(ports: [80], exceptions: [try #require(AddressException(row))])
             for _ in 0..<80 {

@@ -12,7 +12,7 @@ import Testing
     }
 
     private func refusal(_ policy: AddressPolicy, _ text: String, port: Int = 80) throws -> AddressRefusal? {
-        policy.refusal(of: try address(text), port: port, for: try SourceURL("http://example.com/"))
+        policy.refusal(of: try address(text), port: port, for: try WebAddress("http://example.com/"))
     }
 
     @Test(arguments: [
@@ -101,12 +101,12 @@ import Testing
 
     @Test func urlWithAnAddressIsJudgedWithoutALookup() throws {
         let policy = AddressPolicy(ports: [80, 9000], exceptions: [try #require(AddressException("10.0.0.1:9000"))])
-        #expect(policy.refusal(of: try SourceURL("http://example.com/")) == nil)
-        #expect(policy.refusal(of: try SourceURL("http://example.com:81/")) == .port(81, allowed: [80, 9000]))
-        #expect(policy.refusal(of: try SourceURL("http://example.com:9000/")) == nil)
-        #expect(policy.refusal(of: try SourceURL("http://10.0.0.1:9000/")) == nil)
-        #expect(policy.refusal(of: try SourceURL("http://10.0.0.1:22/")) == .port(22, allowed: [80, 9000]))
-        #expect(policy.refusal(of: try SourceURL("http://10.0.0.2/")) == .address(purpose: "private use"))
+        #expect(policy.refusal(of: try WebAddress("http://example.com/")) == nil)
+        #expect(policy.refusal(of: try WebAddress("http://example.com:81/")) == .port(81, allowed: [80, 9000]))
+        #expect(policy.refusal(of: try WebAddress("http://example.com:9000/")) == nil)
+        #expect(policy.refusal(of: try WebAddress("http://10.0.0.1:9000/")) == nil)
+        #expect(policy.refusal(of: try WebAddress("http://10.0.0.1:22/")) == .port(22, allowed: [80, 9000]))
+        #expect(policy.refusal(of: try WebAddress("http://10.0.0.2/")) == .address(purpose: "private use"))
     }
 
     /// The examples of RFC 6052 section 2.4.

@@ -14,9 +14,11 @@ import Testing
         configuration.ports = .all
         let root = origin.url("/b/")
         configuration.buckets = ["b": BucketAccess(root: root, signer: signer.map { .fixed($0) })]
+        let mount = MountRule(try SourceURL(bucketFolder: "s3://b/", of: "b", at: root))
+        configuration.mounts = [mount]
         let fetcher = try Fetcher(configuration: configuration)
         defer { fetcher.shutdown() }
-        let url = try SourceURL(s3: "s3://b/a+b.gif", bucket: "b", at: SourceURL(root))
+        let url = try mount.source("s3://b/a+b.gif")
         let outcome = try await fetcher.fetch(
             url, validators: SourceValidators(etag: "\"1\"", lastModified: "Sun, 06 Nov 1994 08:49:37 GMT"))
         guard case .fetched = outcome else {

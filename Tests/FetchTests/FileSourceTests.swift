@@ -24,7 +24,7 @@ import Testing
     }
 
     private func url(_ path: String) throws -> SourceURL {
-        try SourceURL(file: "file://" + root + path, below: root)
+        try MountRule(SourceURL(directory: root)).source("file://" + root + path)
     }
 
     private func withFetcher(
@@ -33,7 +33,7 @@ import Testing
         var configuration = FetchConfiguration()
         // Patterns are for hosts.
         configuration.allow = []
-        configuration.directories = [root]
+        if let directory = try? SourceURL(directory: root) { configuration.mounts = [MountRule(directory)] }
         change(&configuration)
         let fetcher = try Fetcher(configuration: configuration)
         defer { fetcher.shutdown() }
@@ -112,7 +112,8 @@ import Testing
 
     @Test func aMissingDirectoryIsTheOriginsFaultAndAnotherOneIsRefused() async throws {
         let url = try url("a.gif")
-        try await withFetcher({ $0.directories = [directory.path + "/other/"] }) { fetcher in
+        let other = MountRule(try SourceURL(directory: directory.path + "/other/"))
+        try await withFetcher({ $0.mounts = [other] }) { fetcher in
             await #expect(throws: FetchError.notAllowed(.pattern)) { try await fetcher.fetch(url) }
         }
         try await withFetcher { fetcher in
@@ -127,12 +128,12 @@ import Testing
 
     @Test(arguments: ["..%2Foutside.gif", "x/..%2F..%2Fa.gif", "a%00.gif", "x//a.gif", "/a.gif", "a.gif?b"])
     func aPathThatCouldLeadElsewhereIsNoSource(_ path: String) {
-        #expect(throws: SourceURLError.self) { try SourceURL(file: "file:///srv/gifs/" + path, below: "/srv/gifs/") }
+        #expect(throws: SourceURLError.self) { try FileAddress("file:///srv/gifs/" + path, below: "/srv/gifs/") }
     }
 
     @Test(arguments: ["../a.gif", "x/../a.gif", "%2e%2e/a.gif", "./a.gif"])
     func dotSegmentsAreResolvedWithinTheDirectory(_ path: String) throws {
-        #expect(try SourceURL(file: "file:///srv/gifs/" + path, below: "/srv/gifs/").canonical == "file:///srv/gifs/a.gif")
+        #expect(try FileAddress("file:///srv/gifs/" + path, below: "/srv/gifs/").canonical == "file:///srv/gifs/a.gif")
     }
 
     @Test func onlyAMountCanNameAFile() {
@@ -140,7 +141,7 @@ import Testing
             #expect(throws: SourceURLError.unsupportedScheme) { try SourceURL(text) }
         }
         #expect(throws: SourceURLError.unsupportedScheme) {
-            try SourceURL(file: "file:///srv/other/a.gif", below: "/srv/gifs/")
+            try FileAddress("file:///srv/other/a.gif", below: "/srv/gifs/")
         }
     }
 }

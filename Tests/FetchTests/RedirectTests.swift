@@ -39,7 +39,9 @@ import Testing
         var configuration = FetchConfiguration()
         configuration.allowPrivate = [try #require(AddressException("127.0.0.1"))]
         configuration.ports = .all
-        configuration.signedSources = [SourceScope(below: try SourceURL(origin.url("/signed/")))]
+        var mount = MountRule(try SourceURL(origin.url("/signed/")))
+        mount.requiresSignature = true
+        configuration.mounts = [mount]
         let fetcher = try Fetcher(configuration: configuration)
         defer { fetcher.shutdown() }
         await #expect(throws: FetchError.notAllowed(.pattern)) { try await fetcher.source(origin.url("/open.gif")) }
@@ -148,7 +150,7 @@ import Testing
         ("//127.1/", "http://127.0.0.1/"),
     ])
     func locationIsResolvedAgainstTheURL(location: String, target: String) throws {
-        #expect(try SourceURL(base).following(location: Array(location.utf8)).canonical == target)
+        #expect(try WebAddress(base).following(location: Array(location.utf8)).canonical == target)
     }
 
     @Test(arguments: [
@@ -156,12 +158,12 @@ import Testing
         "http://[::1%25lo]/",
     ])
     func locationThatIsNoSourceIsRefused(location: String) throws {
-        let url = try SourceURL(base)
+        let url = try WebAddress(base)
         #expect(throws: SourceURLError.self) { try url.following(location: Array(location.utf8)) }
     }
 
     @Test func bytesThatAreNotUTF8AreEncoded() throws {
-        let target = try SourceURL(base).following(location: [0x2f, 0xe9])
+        let target = try WebAddress(base).following(location: [0x2f, 0xe9])
         #expect(target.canonical == "http://example.com/%E9")
     }
 }

@@ -19,6 +19,7 @@ import Testing
         ("https://*.example.com/a/b/", "https://x.example.com/a/b/c.gif?d"),
         ("127.0.0.1", "http://127.1/"),
         ("[::1]:8080/x", "http://[0::1]:8080/x/y"),
+        ("example.com/a(b)/", "http://example.com/a%28b%29/c.gif"),
     ])
     func patternMatches(pattern: String, url: String) throws {
         let pattern = try #require(SourcePattern(pattern))
@@ -41,6 +42,10 @@ import Testing
         ("example.com/uploads", "http://example.com/uploads/..%2fsecret.gif"),
         ("example.com/uploads", "http://example.com/uploads/..%5Csecret.gif"),
         ("example.com/uploads", "http://example.com/?/uploads/"),
+        ("example.com/uploads", "http://example.com/uploads/..;x/secret.gif"),
+        ("example.com/uploads", "http://example.com/uploads/%252e%252e/secret.gif"),
+        ("file:///uploads/", "http://localhost/uploads/a.gif"),
+        ("file:///", "http://localhost/uploads/a.gif"),
     ])
     func patternDoesNotMatch(pattern: String, url: String) throws {
         let pattern = try #require(SourcePattern(pattern))
@@ -48,7 +53,26 @@ import Testing
     }
 
     @Test(arguments: [
-        "", "ftp://example.com", "exa mple.com", "example..com", "example.com:0", "example.com:x", "*.1", "/uploads",
+        ("*", true), ("file:///srv/", true), ("file:///srv/gifs/a*", true), ("file:///srv/b", false), ("localhost", false),
+        ("*.*", false),
+    ])
+    func onlySomePatternsMatchAFile(pattern: String, matches: Bool) throws {
+        let file = try MountRule(SourceURL(directory: "/srv/gifs/")).source("file:///srv/gifs/a.gif")
+        #expect(try #require(SourcePattern(pattern)).matches(file) == matches)
+    }
+
+    @Test(arguments: [
+        ("*", true), ("pics.s3.example/up/", true), ("https://pics.s3.example", true), ("pics.s3.example/x", false),
+    ])
+    func anObjectIsMatchedByTheURLOfItsService(pattern: String, matches: Bool) throws {
+        let folder = try SourceURL(bucketFolder: "s3://pics/up", of: "pics", at: "https://pics.s3.example/")
+        let object = try MountRule(folder).source("s3://pics/up/a.gif")
+        #expect(try #require(SourcePattern(pattern)).matches(object) == matches)
+    }
+
+    @Test(arguments: [
+        "", "file://host/x", "ftp://example.com", "exa mple.com", "example..com", "example.com:0", "example.com:x", "*.1",
+        "/uploads",
         "example.com/a*b", "example.com/a?b", "user@example.com",
     ])
     func malformedPatternIsRefused(text: String) {

@@ -60,11 +60,12 @@ package struct RawHTTPClient: ~Copyable {
         return try readResponse(toHead: method == "HEAD")
     }
 
-    /// Sends a request.
+    /// Sends a request. It has a `Host` of its own unless `headers` has one.
     package func send(
         _ method: String, _ target: String, version: String = "1.1", headers: [String] = [], body: [UInt8] = []
     ) throws(Failure) {
-        var head = "\(method) \(target) HTTP/\(version)\r\nHost: 127.0.0.1\r\n"
+        var head = "\(method) \(target) HTTP/\(version)\r\n"
+        if !headers.contains(where: { $0.hasPrefix("Host:") }) { head += "Host: 127.0.0.1\r\n" }
         for header in headers { head += header + "\r\n" }
         if !body.isEmpty { head += "Content-Length: \(body.count)\r\n" }
         try send(Array((head + "\r\n").utf8) + body)

@@ -1,4 +1,4 @@
-package import SystemIO
+internal import SystemIO
 
 /// The reason why an address may not be connected to.
 package enum AddressRefusal: Hashable, Sendable {
@@ -30,7 +30,7 @@ package struct AddressPolicy: Sendable {
     }
 
     /// Returns why `address` at `port` may not be connected to for `url`, or nil if it may.
-    package func refusal(of address: IPAddress, port: Int, for url: SourceURL) -> AddressRefusal? {
+    func refusal(of address: IPAddress, port: Int, for url: WebAddress) -> AddressRefusal? {
         guard ports.contains(port) else { return .port(port, allowed: ports) }
         let address = translationPrefixes.lazy.compactMap { $0.translated(address) }.first ?? address
         if exceptions.contains(where: { $0.covers(address, port: port, host: url.hostName) }) { return nil }
@@ -38,7 +38,7 @@ package struct AddressPolicy: Sendable {
     }
 
     /// Returns why `url` may not be fetched whatever addresses its host has, or nil if that depends on the addresses.
-    package func refusal(of url: SourceURL) -> AddressRefusal? {
+    func refusal(of url: WebAddress) -> AddressRefusal? {
         guard let address = url.hostName.address else {
             return ports.contains(url.port) ? nil : .port(url.port, allowed: ports)
         }

@@ -40,6 +40,9 @@ package struct HostGlob: Hashable, Sendable {
         guard HostName(text.replacing("*", with: "a")) != nil else { return nil }
     }
 
+    /// Whether the pattern matches one host only, which is ``text``.
+    var isLiteral: Bool { !text.utf8.contains(UInt8(ascii: "*")) }
+
     /// Whether the last label contains no star.
     var hasLiteralEnd: Bool { address != nil || labels.last?.contains("*") == false }
 

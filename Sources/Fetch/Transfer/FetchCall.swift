@@ -7,7 +7,9 @@ private let worthDraining = 16 << 10
 
 /// What a caller of a ``Fetcher`` wants.
 struct FetchOrder: Sendable {
-    let url: SourceURL
+    let source: SourceURL
+    /// The URL of the first request.
+    let address: WebAddress
     let validators: SourceValidators
     /// Additional request header fields.
     let fields: [String]
@@ -30,7 +32,7 @@ final class FetchCall: HTTPCall {
     private let context: FetchContext
     private let continuation: Continuation
     /// The URL of the current request: first the requested one, then those of the redirects.
-    private var url: SourceURL
+    private var url: WebAddress
     private var redirects = 0
     private var redirectDirectives = RedirectDirectives()
     private var isUnconditional = false
@@ -51,7 +53,7 @@ final class FetchCall: HTTPCall {
         self.order = order
         self.context = context
         self.continuation = continuation
-        url = order.url
+        url = order.address
         settings = context.settings
         judge = AddressJudge(url, settings, context)
     }
@@ -61,8 +63,8 @@ final class FetchCall: HTTPCall {
     var checksAddresses: Bool { true }
     func mayBegin() -> Bool { started != nil || order.arriving.mayBegin() }
 
-    /// The object's bucket, for an object in S3.
-    private var bucket: BucketAccess? { url.bucket.flatMap { settings.configuration.buckets[$0] } }
+    /// The source of the current request: that of the order, or the target of a redirect.
+    private var target: SourceURL { redirects == 0 ? order.source : .web(url) }
 
     /// The validators that the current request may have: they belong to the URL of the first one.
     private var validators: SourceValidators {
@@ -75,11 +77,9 @@ final class FetchCall: HTTPCall {
         judge = AddressJudge(url, settings, context)
         (head, coded, bodyBytes, failure) = (nil, nil, 0, nil)
         sink = BodySink(limit: settings.configuration.maxBytes)
-        do throws(FetchError) {
-            // The settings may have changed since the call was queued.
-            try settings.check(url, redirectedFrom: order.url)
-        } catch {
-            result = .failure(error)
+        // The settings may have changed since the call was queued.
+        if let refusal = settings.rules.refusal(of: target, redirectedFrom: order.source) {
+            result = .failure(.notAllowed(refusal))
             return nil
         }
         let conditions = [
@@ -89,8 +89,10 @@ final class FetchCall: HTTPCall {
         var request = settings.request(
             "GET", url.requestText,
             fields: settings.headers + conditions.compactMap(\.self) + order.fields
-                + settings.fields(of: url, source: order.url))
-        request.signer = bucket?.signer?.signature
+                + settings.rules.fields(of: target, source: order.source))
+        if case .object(let object) = target {
+            request.signer = settings.configuration.buckets[object.bucket]?.signer?.signature
+        }
         return request
     }
 
@@ -204,7 +206,7 @@ final class FetchCall: HTTPCall {
         switch head.status {
         case 301, 302, 303, 307, 308:
             // A signature holds for one host. S3 redirects to another region, which is an error of the configuration.
-            guard bucket == nil else { throw .failed(.status(head.status, retryAfter: nil)) }
+            if case .object = target { throw .failed(.status(head.status, retryAfter: nil)) }
             guard let location = head.location else { throw .failed(.redirectToNowhere) }
             try redirect(to: location, by: head)
             return true
@@ -226,13 +228,13 @@ final class FetchCall: HTTPCall {
         let current = context.settings
         let limit = current.configuration.maxRedirects
         guard redirects < limit else { throw .tooManyRedirects(limit: limit) }
-        let next: SourceURL
+        let next: WebAddress
         do throws(SourceURLError) {
             next = try url.following(location: location)
         } catch {
             throw .failed(.redirect(error))
         }
-        try current.check(next, redirectedFrom: order.url)
+        if let refusal = current.rules.refusal(of: .web(next), redirectedFrom: order.source) { throw .notAllowed(refusal) }
         url = next
         redirectDirectives.add(head)
         redirects += 1
@@ -261,7 +263,7 @@ final class DeliveryCall: HTTPCall {
     typealias Continuation = CheckedContinuation<Result<Void, FetchError>, Never>
 
     private let document: [UInt8]
-    private let url: SourceURL
+    private let url: WebAddress
     private let fields: [String]
     private let context: FetchContext
     private let continuation: Continuation
@@ -271,7 +273,7 @@ final class DeliveryCall: HTTPCall {
     private var result: Result<Void, FetchError> = .failure(.closed)
 
     init(
-        _ document: [UInt8], to url: SourceURL, fields: [String], _ context: FetchContext, _ continuation: Continuation
+        _ document: [UInt8], to url: WebAddress, fields: [String], _ context: FetchContext, _ continuation: Continuation
     ) {
         self.document = document
         self.url = url
@@ -288,16 +290,13 @@ final class DeliveryCall: HTTPCall {
     func nextRequest() -> ClientRequest? {
         let settings = context.settings
         judge = AddressJudge(url, settings, context)
-        do throws(FetchError) {
-            // The settings may have changed since the call was queued.
-            try settings.check(url)
-        } catch {
-            result = .failure(error)
+        // The settings may have changed since the call was queued.
+        if let refusal = settings.rules.refusal(of: .web(url)) {
+            result = .failure(.notAllowed(refusal))
             return nil
         }
         return settings.request(
-            "POST", url.requestText,
-            fields: settings.deliveryHeaders + fields + settings.fields(of: url, source: url), body: .bytes(document))
+            "POST", url.requestText, fields: settings.deliveryHeaders + fields, body: .bytes(document))
     }
 
     func allows(_ address: IPAddress?, port: Int) -> Bool { judge.allows(address, port: port) }

@@ -5,7 +5,7 @@ internal import SystemIO
 /// The configuration of a fetcher with the values derived from it. Immutable.
 final class FetchSettings: Sendable {
     let configuration: FetchConfiguration
-    let policy: SourcePolicy
+    let rules: SourceRules
     /// The header fields of every request.
     let headers: [String]
     /// The header fields of every request that sends a document.
@@ -13,7 +13,7 @@ final class FetchSettings: Sendable {
 
     init(_ configuration: FetchConfiguration) {
         self.configuration = configuration
-        policy = configuration.sourcePolicy
+        rules = configuration.rules
         headers = [
             "Accept: image/gif, */*;q=0.1",
             // Compression makes no GIF smaller.
@@ -42,37 +42,6 @@ final class FetchSettings: Sendable {
         request.userAgent = configuration.userAgent
         request.certificateAuthorities = configuration.certificateAuthorities
         return request
-    }
-
-    /// The additional fields of a request.
-    ///
-    /// A source that redirects to a private origin must not have its credentials, and neither must a host to which that origin
-    /// redirects.
-    ///
-    /// - Parameters:
-    ///   - url: That of the request.
-    ///   - source: That of the fetch, from which redirects may have led to `url`.
-    func fields(of url: SourceURL, source: SourceURL) -> [String] {
-        configuration.originFields.filter { $0.apply(to: url) && $0.apply(to: source) }.flatMap(\.fields)
-    }
-
-    /// Throws for a URL to which a source may not redirect, whatever addresses its host has.
-    func check(_ url: SourceURL, redirectedFrom source: SourceURL) throws(FetchError) {
-        try check(url)
-        // The request for the source may have been without the signature that the target's need.
-        if configuration.signedSources.contains(where: { $0.contains(url) && !$0.contains(source) }) {
-            throw .notAllowed(.pattern)
-        }
-    }
-
-    /// Throws for a URL that may not be fetched, whatever addresses its host has.
-    func check(_ url: SourceURL) throws(FetchError) {
-        if let refusal = policy.refusal(of: url) { throw .notAllowed(refusal) }
-        // A reload may have removed the mount, or moved it to another service.
-        if let bucket = url.bucket, !(configuration.buckets[bucket].map { url.requestText.hasPrefix($0.root) } ?? false) {
-            throw .notAllowed(.pattern)
-        }
-        if let file = url.file, !configuration.directories.contains(file.directory) { throw .notAllowed(.pattern) }
     }
 }
 
@@ -110,15 +79,15 @@ final class FetchContext: Sendable {
 
 /// Judges the addresses to which the connections of one request lead.
 struct AddressJudge {
-    private let url: SourceURL
+    private let url: WebAddress
     private let addresses: AddressPolicy
     private let ownEndpoints: OwnEndpoints
     /// The last refusal.
     private(set) var refusal: AddressRefusal?
 
-    init(_ url: SourceURL, _ settings: FetchSettings, _ context: FetchContext) {
+    init(_ url: WebAddress, _ settings: FetchSettings, _ context: FetchContext) {
         self.url = url
-        addresses = settings.policy.addresses
+        addresses = settings.rules.addresses
         ownEndpoints = context.ownEndpoints
     }
 

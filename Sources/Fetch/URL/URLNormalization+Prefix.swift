@@ -57,7 +57,7 @@ extension SourceURL {
         let digits = suffix.dropFirst()
         if digits.isEmpty { return root + ":" }
         guard let port = PortSuffix.port(in: Substring(digits)) else { throw .badPort }
-        let whole = try SourceURL("\(root):\(port)/")
+        let whole = try WebAddress("\(root):\(port)/")
         // Canonical URLs leave the default port out.
         return port == whole.scheme.defaultPort ? whole.canonical : String(whole.canonical.dropLast())
     }

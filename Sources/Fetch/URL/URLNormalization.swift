@@ -2,23 +2,6 @@ internal import SystemIO
 
 /// The normalization of paths and queries (RFC 3986 section 6.2.2).
 enum URLNormalization {
-    /// Decodes `text` leniently: a `%` without two digits stands for itself.
-    static func decodedBytes(_ text: String) -> [UInt8] {
-        let bytes = Array(text.utf8)
-        var result: [UInt8] = []
-        var index = 0
-        while index < bytes.count {
-            if let value = PercentEncoding.triplet(in: bytes, at: index) {
-                result.append(value)
-                index += 3
-            } else {
-                result.append(bytes[index])
-                index += 1
-            }
-        }
-        return result
-    }
-
     /// Decodes unreserved bytes, writes hexadecimal digits in upper case, encodes forbidden bytes and each `%` without two digits,
     /// and resolves dot segments.
     ///

@@ -7,7 +7,7 @@ package import SystemIO
 /// The checks between parsing a request and processing it: signatures, source rules, loops and rates.
 package struct AccessControl: Sendable {
     let signatures: SignatureCheck
-    private let sources: SourcePolicy
+    private let sources: SourceRules
     private let options: OptionPolicy
     private let presets: RenditionPresets
     private let loop: LoopToken
@@ -16,12 +16,9 @@ package struct AccessControl: Sendable {
     private let limitsUploads: Bool
     /// Whether the bytes that a client receives are limited.
     let limitsBytes: Bool
-    /// The sources that are available through mounts only.
-    private let privateSources: [SourceScope]
 
     package init(_ policy: WebPolicy, limits: ClientLimits, clock: TimeSource) {
-        signatures = SignatureCheck(
-            keys: policy.signingKeys, isRequired: policy.requiresSignature, mounts: Array(policy.mounts.values), clock: clock)
+        signatures = SignatureCheck(keys: policy.signingKeys, isRequired: policy.requiresSignature, clock: clock)
         sources = policy.sources
         options = policy.options
         presets = policy.presets
@@ -30,7 +27,6 @@ package struct AccessControl: Sendable {
         limitsMisses = policy.rateLimit != nil
         limitsUploads = policy.uploadLimit != nil
         limitsBytes = policy.byteLimit != nil
-        privateSources = policy.mounts.values.filter(\.isPrivate).map { SourceScope(below: $0.origin) }
     }
 
     /// Checks a request whose target contains all that its signature covers, and notes its key in the target.
@@ -50,7 +46,7 @@ package struct AccessControl: Sendable {
     /// - Throws: `bad_signature`, `expired_signature`, `option_not_allowed` or `source_not_allowed`.
     func authorize(_ target: inout ParsedTarget) throws(Problem) {
         guard let credentials = target.credentials else { return }
-        target.key = try signatures.verify(credentials, of: target.source, mount: target.mount)
+        target.key = try signatures.verify(credentials, of: target.source, rule: signatureRule(of: target))
         try checkRights(of: target, credentials)
     }
 
@@ -59,12 +55,18 @@ package struct AccessControl: Sendable {
     /// - Parameter key: Nil for a list without a signature.
     func authorize(_ target: inout ParsedTarget, inListSignedBy key: SigningKey?) throws(Problem) {
         guard let credentials = target.credentials else { return }
-        if key == nil { try signatures.verify(credentials, of: target.source, mount: target.mount) }
+        if key == nil { try signatures.verify(credentials, of: target.source, rule: signatureRule(of: target)) }
         target.key = key
         try checkRights(of: target, credentials)
     }
 
+    /// Whether the target needs a signature by a rule of its mount, or of the mounts that serve its source; nil without a rule.
+    private func signatureRule(of target: ParsedTarget) -> Bool? {
+        target.mount?.rule.requiresSignature ?? (target.source.map(sources.rights)?.needsSignature == true ? true : nil)
+    }
+
     private func checkRights(of target: ParsedTarget, _ credentials: Credentials) throws(Problem) {
+        let rights = target.source.map(sources.rights)
         try options.check(
             credentials.options.map { ($0.name, $0.value) }, isSigned: target.key != nil, presets: presets)
         if let key = target.key, let name = key.name {
@@ -74,10 +76,8 @@ package struct AccessControl: Sendable {
             }
             limits.keys.granted(name)
         }
-        if let refusal = target.source.flatMap(sources.refusal) { throw Problem(.fetchFailed(.notAllowed(refusal))) }
-        if target.mount == nil, let source = target.source, privateSources.contains(where: { $0.contains(source) }) {
-            throw Problem(.fetchFailed(.notAllowed(.pattern)))
-        }
+        let refusal = rights?.refusal ?? (target.mount == nil && rights?.needsMount == true ? .pattern : nil)
+        if let refusal { throw Problem(.fetchFailed(.notAllowed(refusal))) }
     }
 
     /// Whether addresses in a target's page are limited to the options of unsigned requests.
@@ -129,44 +129,34 @@ package struct AccessControl: Sendable {
 package struct SignatureCheck: Sendable {
     private let keys: SigningKeys
     private let isRequired: Bool
-    /// The sources of the mounts whose requests must be signed.
-    private let signedSources: [SourceScope]
     private let now: @Sendable () -> Int64
 
-    /// - Parameters:
-    ///   - isRequired: Whether a request without a signature is refused. A wrong signature is refused in any case, if there are keys.
-    ///   - mounts: All mounts. Where one requires signatures, requests for its sources need them too if they contain a URL, or name a
-    ///     mount without a rule of its own.
-    package init(keys: SigningKeys, isRequired: Bool, mounts: [Mount] = [], clock: TimeSource) {
+    /// - Parameter isRequired: Whether a request without a signature is refused, unless a rule applies to it. A wrong signature is
+    ///   refused in any case, if there are keys.
+    package init(keys: SigningKeys, isRequired: Bool, clock: TimeSource) {
         self.keys = keys
         self.isRequired = isRequired
-        signedSources = mounts.flatMap(\.signedSources)
         now = { clock.unixSeconds }
     }
 
     /// Checks that the credentials contain a valid signature, if one is required, and have not expired.
     ///
-    /// - Parameter mount: The mount of the request, which may have its own rule.
+    /// - Parameter rule: Whether the mount or the source of the request needs a signature; nil for the general setting.
     /// - Returns: The key that has verified a signature; nil for a request without one.
     /// - Throws: `bad_signature` or `expired_signature`.
     @discardableResult
-    func verify(_ credentials: Credentials, of source: SourceURL?, mount: Mount?) throws(Problem) -> SigningKey? {
+    func verify(_ credentials: Credentials, of source: SourceURL?, rule: Bool?) throws(Problem) -> SigningKey? {
         var key: SigningKey?
         if !keys.isEmpty {
             if let signature = credentials.signature {
                 key = keys.key(verifying: signature, of: credentials.texts(canonicalSource: source?.canonical).map(\.text))
                 guard key != nil else { throw .badSignature("The signature does not match the request.") }
-            } else if needsSignature(source, mount) {
+            } else if rule ?? isRequired {
                 throw .badSignature("The request needs a signature.")
             }
         }
         if let expires = credentials.expires, hasExpired(expires) { throw .expiredSignature }
         return key
-    }
-
-    private func needsSignature(_ source: SourceURL?, _ mount: Mount?) -> Bool {
-        if let rule = mount?.requiresSignature { return rule }
-        return isRequired || source.map { source in signedSources.contains { $0.contains(source) } } ?? false
     }
 
     /// Whether the time `expires`, in seconds since 1970, has come.

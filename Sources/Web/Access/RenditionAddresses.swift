@@ -39,10 +39,11 @@ package struct RenditionAddresses: Sendable {
         presets: RenditionPresets = RenditionPresets()
     ) {
         self.source = source
-        mounted = mounts.lazy
-            .filter { $0.value.serves(source) }
-            .max { ($0.value.base.utf8.count, $1.key) < ($1.value.base.utf8.count, $0.key) }
-            .flatMap { MountAddress(of: source, below: $0.value, called: $0.key) }
+        let candidates = mounts.compactMap { name, mount in
+            MountAddress(of: source, below: mount, called: name).map { (base: mount.rule.base, name: name, address: $0) }
+        }
+        // The innermost mount; of equal ones the first by name.
+        mounted = candidates.max { ($0.base.utf8.count, $1.name) < ($1.base.utf8.count, $0.name) }?.address
         signer = TargetSigner(keys: keys)
         self.expires = expires
         defaults = RenditionDefaults(presets: presets)

@@ -13,8 +13,8 @@ struct AdminController: Sendable {
     private let hooks: PurgeHooks
     private let mounts: [String: Mount]
     private let publicURL: String?
-    /// The digest of the token.
-    private let token: [UInt8]?
+    /// The digests of the tokens.
+    private let tokens: [[UInt8]]
 
     init(
         purges: Purges, cache: Cache, state: RenditionState, sharing: @escaping @Sendable () async -> SharingStatus,
@@ -27,11 +27,12 @@ struct AdminController: Sendable {
         self.hooks = hooks
         mounts = policy.mounts
         publicURL = policy.publicURL
-        token = policy.adminToken.map { SHA256.hash($0.utf8) }
+        tokens =
+            policy.adminToken.map { [$0, policy.previousAdminToken].compactMap(\.self).map { SHA256.hash($0.utf8) } } ?? []
     }
 
     /// Whether a token is configured. Without one, the admin interface does not exist.
-    var isOn: Bool { token != nil }
+    var isOn: Bool { !tokens.isEmpty }
 
     /// Handles `PURGE` of a rendition's path: removes every rendition of its source.
     func purge(_ url: SourceURL, within limit: Duration?, authorization: String?) throws(Problem) -> HTTPReply {
@@ -111,15 +112,16 @@ struct AdminController: Sendable {
         }
     }
 
-    /// Checks the token of a request. Compares digests in constant time, so the time reveals nothing about the token or its length.
+    /// Checks that the token of a request is one of the valid ones. Compares digests in constant time, so the time reveals nothing about the token or its length.
     ///
     /// - Throws: `not_found` if the admin interface is off, or `unauthorized`.
     func authorize(_ authorization: String?) throws(Problem) {
-        guard let token else { throw .notFound("The admin interface is off: no admin token is configured.") }
+        guard isOn else { throw .notFound("The admin interface is off: no admin token is configured.") }
         let words = (authorization ?? "").utf8.split(separator: UInt8(ascii: " "), maxSplits: 1)
-        guard words.count == 2, Substring(words[0]).lowercased() == "bearer",
-            ConstantTime.areEqual(SHA256.hash(words[1]), token)
-        else { throw .unauthorized }
+        guard words.count == 2, Substring(words[0]).lowercased() == "bearer" else { throw .unauthorized }
+        let digest = SHA256.hash(words[1])
+        // All are compared, so that the time does not show which one it is.
+        guard tokens.filter({ ConstantTime.areEqual(digest, $0) }).count > 0 else { throw .unauthorized }
     }
 
     private struct Purged: Encodable {

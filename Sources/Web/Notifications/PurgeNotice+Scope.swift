@@ -30,7 +30,7 @@ extension PurgeNotice {
     /// The source with a canonical URL. Only a mount knows where an object in S3 or a file is.
     private static func source(_ text: String, _ mounts: [String: Mount]) -> SourceURL? {
         guard [SourceURL.s3Scheme, SourceURL.fileScheme].contains(where: text.hasPrefix) else { return try? SourceURL(text) }
-        return mounts.values.lazy.filter { text.hasPrefix($0.base) }.compactMap { try? $0.source(text) }.first
+        return mounts.values.lazy.filter { text.hasPrefix($0.rule.base) }.compactMap { try? $0.rule.source(text) }.first
     }
 
     private static func targets(of source: SourceURL, _ mounts: [String: Mount]) -> [String] {

@@ -157,7 +157,7 @@ package final class Webhooks: Sendable {
         _ document: [UInt8], of status: String, to url: SourceURL, ended: @escaping @Sendable () -> Void = {}
     ) {
         let delivery = Delivery(document: document, status: status, url: url, ended: ended)
-        if !queue.add(delivery, to: "\(url.host):\(url.port)") { meter.increment("dropped") }
+        if !queue.add(delivery, to: url.authority) { meter.increment("dropped") }
     }
 
     /// Refuses further deliveries, and drops those that are left.

@@ -1,7 +1,6 @@
 package import Fetch
 package import Media
 internal import Renditions
-internal import SystemIO
 
 /// An origin that targets address by a name of the configuration.
 package struct Mount: Sendable, Equatable {
@@ -37,10 +36,8 @@ package struct Mount: Sendable, Equatable {
         case original
     }
 
-    /// The URL to which the paths of targets are appended.
-    package var origin: SourceURL
-    /// The path prefixes below the origin that are served, in the form of ``SourcePattern``, such as `avatars/`; empty for all.
-    package var allow: [String] = []
+    /// The sources of the mount, and the rights of requests for them.
+    package var rule: MountRule
     /// Seconds for which a source is fresh; nil for the general setting.
     package var freshFor: Int64?
     /// Seconds of `max-age` in responses; nil for the general setting.
@@ -51,83 +48,13 @@ package struct Mount: Sendable, Equatable {
     package var negotiates = false
     package var onMiss = OnMiss.wait
     package var onError = OnError.problem
-    /// Whether requests must be signed; nil for the general setting.
-    package var requiresSignature: Bool?
     package var query = Query.options
-    /// Whether requests to the origin carry credentials, so that its sources are available through mounts only.
-    package var isPrivate = false
 
-    package init(origin: SourceURL) {
-        self.origin = origin
-        bucketRoot = nil
-        directory = nil
-    }
-
-    /// A mount of files of this machine.
-    ///
-    /// - Parameter directory: An absolute path that ends with a slash.
-    package init(directory: String) throws(SourceURLError) {
-        let text = SourceURL.fileScheme + PercentEncoding.encode(directory, keepsSlashes: true)
-        origin = try SourceURL(file: text, below: directory)
-        bucketRoot = nil
-        self.directory = directory
-    }
-
-    /// A mount of objects.
-    ///
     /// - Parameters:
-    ///   - text: `s3://bucket/prefix`.
-    ///   - root: The URL of the bucket, which ends with a slash.
-    package init(s3 text: String, bucket: String, at root: SourceURL) throws(SourceURLError) {
-        origin = try SourceURL(s3: text.hasSuffix("/") ? text : text + "/", bucket: bucket, at: root)
-        bucketRoot = root
-        directory = nil
-    }
-
-    /// The URL of the bucket if the origin is `s3://bucket/prefix`.
-    private let bucketRoot: SourceURL?
-    /// The directory of files, which ends with a slash; nil for all other origins.
-    package let directory: String?
-
-    /// The origin with a trailing slash.
-    package var base: String {
-        origin.canonical.hasSuffix("/") ? origin.canonical : origin.canonical + "/"
-    }
-
-    /// The sources that may be fetched through the mount.
-    package var patterns: [SourcePattern] {
-        (allow.isEmpty ? [""] : allow).compactMap { pattern($0) }
-    }
-
-    /// The sources of the mount, if requests for them must be signed.
-    package var signedSources: [SourceScope] {
-        guard requiresSignature == true else { return [] }
-        return (allow.isEmpty ? [""] : allow).map { SourceScope(below: origin, path: $0) }
-    }
-
-    /// The pattern of a path below the origin; nil if it cannot be one.
-    package func pattern(_ path: String) -> SourcePattern? {
-        if directory != nil { return SourcePattern("localhost\(origin.path)\(path)") }
-        guard let bucketRoot, let bucket = origin.bucket else { return SourcePattern(base + path) }
-        // Patterns compare paths of requests.
-        let folder = base.dropFirst("\(SourceURL.s3Scheme)\(bucket)/".count)
-        return SourcePattern("\(bucketRoot.canonical)\(folder)\(path)")
-    }
-
-    /// Whether the mount has an address for a source.
-    func serves(_ source: SourceURL) -> Bool {
-        guard let named = MountPath(source.path[...], sources: sources), named.isSource else { return false }
-        // The case of an extension that is left out cannot be told.
-        guard named.stem == named.source || named.stem + ".gif" == named.source else { return false }
-        return source.canonical.hasPrefix(base) && (source.query == nil || query == .forward)
-            && patterns.contains { $0.matches(source) }
-    }
-
-    /// The source at a URL that begins with ``base``.
-    func source(_ text: String) throws(SourceURLError) -> SourceURL {
-        if let directory { return try SourceURL(file: text, below: directory) }
-        guard let bucketRoot, let bucket = origin.bucket else { return try SourceURL(text) }
-        return try SourceURL(s3: text, bucket: bucket, at: bucketRoot)
+    ///   - origin: The URL to which the paths of targets are appended.
+    ///   - allow: The path prefixes below the origin that are served; see ``MountRule``.
+    package init(origin: SourceURL, allow: [String] = []) {
+        rule = MountRule(origin, allow: allow)
     }
 }
 
@@ -146,11 +73,16 @@ package struct MountAddress: Sendable, Equatable {
         self.forwarded = forwarded
     }
 
-    /// - Parameter source: A source that the mount serves.
+    /// The address of a source below a mount; nil if it has none there.
     init?(of source: SourceURL, below mount: Mount, called name: String) {
-        guard mount.serves(source) else { return nil }
-        let path = "/" + source.canonical[...].droppingBytes(mount.base.utf8.count).before(UInt8(ascii: "?"))
-        guard let named = MountPath(path[...], sources: mount.sources) else { return nil }
+        let base = mount.rule.base
+        guard mount.rule.serves(source), source.canonical.hasPrefix(base), source.query == nil || mount.query == .forward else {
+            return nil
+        }
+        let path = "/" + source.canonical[...].droppingBytes(base.utf8.count).before(UInt8(ascii: "?"))
+        guard let named = MountPath(path[...], sources: mount.sources), named.isSource else { return nil }
+        // The case of an extension that is left out cannot be told.
+        guard named.stem == named.source || named.stem + ".gif" == named.source else { return nil }
         stem = "/\(name)\(named.stem)"
         isSourcePath = named.stem == named.source
         forwarded = source.query?[...].parts(at: UInt8(ascii: "&")).map(String.init) ?? []

@@ -281,18 +281,18 @@ package struct RouteParser: Sendable {
             format: named.format, named: named.isAutomatic ? Route.auto : nil, defaults: defaults)
         let forwarded = try Self.readQuery(query, of: mount, called: name, into: &reader)
         reader.credentials.source =
-            mount.base + named.source[...].droppingBytes(1)
+            mount.rule.base + named.source[...].droppingBytes(1)
             + (forwarded.isEmpty ? "" : "?" + forwarded.joined(separator: "&"))
         let source: SourceURL
         do throws(SourceURLError) {
-            source = try mount.source(reader.credentials.source)
+            source = try mount.rule.source(reader.credentials.source)
         } catch {
             throw .badSourceURL(error.description)
         }
         // Dot segments must not lead out of the mount or its allowed paths, and a number sign must not cut off the extension.
-        guard source.canonical.hasPrefix(mount.base), MountPath.isSource(source.path, mount.sources),
-            mount.patterns.contains(where: { $0.matches(source) })
-        else { throw .notFound("The mount “\(name)” does not serve this path.") }
+        guard MountPath.isSource(source.path, mount.sources), mount.rule.serves(source) else {
+            throw .notFound("The mount “\(name)” does not serve this path.")
+        }
         let rendition = try reader.finish()
         let isNegotiated = named.isAutomatic || mount.negotiates && named.isSource
         guard !isNegotiated || reader.onMiss != .queue else {

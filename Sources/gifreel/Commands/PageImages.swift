@@ -20,10 +20,7 @@ final class PageImages {
     private let root: String?
     private let client: ServerClient
     private let asksForFacts: Bool
-    /// One of these has to match a source.
-    private let patterns: [SourcePattern]
-    /// The sources that are available through mounts only.
-    private let privateSources: [SourceScope]
+    private let rules: SourceRules
     private let mounts: [String: Mount]
     private let keys: SigningKeys
     private let expires: Int64?
@@ -38,19 +35,18 @@ final class PageImages {
     ///   - server: The address at which browsers reach the server, with or without a trailing slash.
     ///   - asksForFacts: Whether the server is asked what each GIF becomes. It is always asked about other sources, because most of
     ///     them are still.
-    ///   - patterns: The sources that the server may fetch.
+    ///   - rules: The sources that the server may fetch.
     ///   - options: Options of the renditions, as `name=value`.
     ///   - expires: The expiry of signatures in seconds since 1970; nil for none.
     init(
-        server: String, asksForFacts: Bool, patterns: [SourcePattern], options: [String], mounts: [String: Mount],
+        server: String, asksForFacts: Bool, rules: SourceRules, options: [String], mounts: [String: Mount],
         keys: SigningKeys, presets: RenditionPresets, expires: Int64?
     ) throws(SettingsError) {
         self.server = server.hasSuffix("/") ? String(server.dropLast()) : server
         root = (try? SourceURL(self.server + "/"))?.canonical
         client = ServerClient(server: server, token: nil)
         self.asksForFacts = asksForFacts
-        self.patterns = patterns
-        privateSources = mounts.values.filter(\.isPrivate).map { SourceScope(below: $0.origin) }
+        self.rules = rules
         self.mounts = mounts
         self.keys = keys
         self.expires = expires
@@ -81,7 +77,7 @@ final class PageImages {
             case .stays(let reason): return .stay(reason)
             }
         }
-        if mount == nil, let name = addresses.mountName, let base = mounts[name]?.base { mount = (name, base) }
+        if mount == nil, let name = addresses.mountName, let base = mounts[name]?.rule.base { mount = (name, base) }
         return .replace(
             address: server + addresses.automatic(of: rendition),
             still: keys.isEmpty ? nil : server + addresses.target(rendition.inFormat(.webp)))
@@ -89,8 +85,8 @@ final class PageImages {
 
     /// Whether the settings allow requests for renditions of the source. The address of its host and the port are left to the server.
     private func isAllowed(_ source: SourceURL, isMounted: Bool) -> Bool {
-        patterns.contains { $0.matches(source) } && keys.permits(source)
-            && (isMounted || !privateSources.contains { $0.contains(source) })
+        let rights = rules.rights(to: source)
+        return rights.refusal != .pattern && keys.permits(source) && (isMounted || !rights.needsMount)
     }
 
     /// Whether the URL is one of the server's own: a rendition, a stored file, or a path of a mount. The site of the pages may have
@@ -99,7 +95,7 @@ final class PageImages {
         guard let root, source.canonical.hasPrefix(root) else { return false }
         let parts = source.canonical.dropFirst(root.count).split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
         guard let first = parts.first.map(String.init), parts.count == 2 else { return false }
-        if let mount = mounts[first] { return !source.canonical.hasPrefix(mount.base) }
+        if let mount = mounts[first] { return !source.canonical.hasPrefix(mount.rule.base) }
         let rest = parts[1].lowercased()
         return first == "object" || ["http:", "https:", "http%3a", "https%3a"].contains { rest.hasPrefix($0) }
     }

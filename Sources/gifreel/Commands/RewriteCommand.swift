@@ -100,7 +100,7 @@ struct RewriteCommand: ParsableCommand {
                 throw SettingsError("Give --server, or set server.public_url.")
             }
             let images = try PageImages(
-                server: server, asksForFacts: facts, patterns: configuration.fetch.allow, options: options,
+                server: server, asksForFacts: facts, rules: configuration.web.sources, options: options,
                 mounts: configuration.web.mounts, keys: configuration.web.signingKeys, presets: configuration.defaults.presets,
                 expires: try expires.map(SignCommand.time))
             let extensions = try formats.flatMap(\.fileExtensions)

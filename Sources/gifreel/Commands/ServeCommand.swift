@@ -173,6 +173,7 @@ struct ServeCommand: ParsableCommand {
             for each in read.overrides {
                 StandardError.write("gifreel: \(each.variable) overrides \(each.setting) of \(each.overridden)\n")
             }
+            for warning in configuration.secretWarnings { StandardError.write("gifreel: warning: \(warning)\n") }
             for package in LinkedPackages.program.outdated() { StandardError.write("gifreel: \(package)\n") }
             for line in read.lines { print(line) }
             if connect { try connectParts(configuration) }

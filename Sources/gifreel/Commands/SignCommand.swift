@@ -58,14 +58,16 @@ struct SignCommand: ParsableCommand {
                 }
                 keys = named
             }
-            print(try path(keys, try RenditionPresets(values.presets)))
+            var fetch = values.fetch
+            try ConfiguredMounts(values.mounts, store: values.store.s3).add(to: &fetch)
+            print(try path(keys, try RenditionPresets(values.presets), fetch.rules))
         } catch {
             StandardError.write("gifreel: \(error)\n")
             throw ExitCode.failure
         }
     }
 
-    private func path(_ keys: SigningKeys, _ presets: RenditionPresets) throws(SettingsError) -> String {
+    private func path(_ keys: SigningKeys, _ presets: RenditionPresets, _ rules: SourceRules) throws(SettingsError) -> String {
         // Accept selects the rendition of this route, which has the options of videos.
         let known = format == Route.auto ? .mp4 : Rendition.Format.named(format)
         guard let known else {
@@ -84,6 +86,15 @@ struct SignCommand: ParsableCommand {
                 throw SettingsError("expires and sig cannot be given as options; use --expires.")
             }
             let url = upload ? nil : try SourceURL(words[0])
+            guard keys.permits(url) else {
+                throw SettingsError(
+                    "The hosts of the key exclude \(upload ? "uploads" : "this source"); the server would refuse the request.")
+            }
+            // The addresses and ports of sources are left to the server, whose network may be another one.
+            if let url, rules.rights(to: url).refusal == .pattern {
+                throw SettingsError(
+                    "sources.allow excludes this source, and no mount has it; the server would refuse the request.")
+            }
             guard let path = signer.target(format, reader.credentials.options, of: url, expires: expires) else {
                 throw SettingsError("An option holds a character that cannot be signed.")
             }

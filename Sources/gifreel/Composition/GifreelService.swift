@@ -223,9 +223,7 @@ package final class GifreelService: Sendable {
     private static let hookDrainTimeout: Duration = .seconds(3)
 
     private func open(_ revision: ServiceRevision) {
-        if revision.configuration.web.signingKeys.hasShortKey {
-            revision.logger.warning("a signing key has fewer than 32 bytes and may be guessed")
-        }
+        for warning in revision.configuration.secretWarnings { revision.logger.warning("\(warning)") }
         if core.state.catchUp.isOpen { revision.handler.becomeReady() }
     }
 
@@ -288,9 +286,8 @@ extension ServiceConfiguration {
         sender.allow = webhooks.allow
         sender.concurrency = 16
         sender.perHost = 4
-        sender.originFields = []
         sender.buckets = [:]
-        sender.directories = []
+        sender.mounts = []
         return sender
     }
 }

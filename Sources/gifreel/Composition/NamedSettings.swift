@@ -28,10 +28,7 @@ extension PurgeHook {
         guard let url = settings.url, ["http://", "https://"].contains(where: url.lowercased().hasPrefix) else {
             throw .wrongValue("purge.hooks.\(name).url", settings.url ?? "", "an http or https URL")
         }
-        if let wrong = settings.headers.first(where: { !OriginFields.isField($0) }) {
-            let field = wrong.prefix { $0 != ":" }
-            throw SettingsError("purge.hooks.\(name).headers: “\(field)” is not a field “Name: value” that may be set.")
-        }
+        try SettingParser.checkFields(settings.headers, "purge.hooks.\(name).headers")
         self.init(
             name: name, url: url, method: settings.method.rawValue, fields: settings.headers, body: settings.body,
             scopes: PurgeNotice.Scope.allCases.filter { scope in settings.scopes.contains { $0.rawValue == scope.rawValue } })

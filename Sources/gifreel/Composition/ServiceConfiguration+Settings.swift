@@ -61,6 +61,7 @@ extension ServiceConfiguration {
         }
         webhooks = Webhooks.Policy(allow: settings.webhooks.allow, key: settings.webhooks.key)
         tracing = try TracingConfiguration(settings.tracing, node: cluster?.node ?? settings.cluster.node ?? NodeName.current)
+        secretWarnings = SecretStrength.warnings(settings)
         logLevel = Logger.Level(rawValue: settings.log.level.rawValue) ?? .info
         logFormat = settings.log.format
     }
@@ -118,7 +119,9 @@ extension WebPolicy {
         uploadLimit = RateLimit(settings.rateLimit.uploadsPerMinute, burst: settings.rateLimit.uploadBurst)
         byteLimit = settings.rateLimit.bytesPerMinute.map { RateLimit(perMinute: $0.bytes, burst: $0.bytes) }
         adminToken = settings.admin.token
+        previousAdminToken = settings.admin.previousToken
         metricsReaders = settings.metrics.allow
+        metricsHosts = settings.metrics.hosts
         cdnMaxAge = settings.lifetimes.cdnMaxAge.map { Int($0.components.seconds) }
         allowOrigin = settings.server.allowOrigin
         publicURL = try Self.publicURL(settings.server)

@@ -41,6 +41,8 @@ package struct ServiceConfiguration: Sendable {
     /// Statuses of requests that do not wait.
     package var maxStatuses: Int
     package var webhooks: Webhooks.Policy
+    /// Sentences about secrets that may be guessed.
+    package var secretWarnings: [String]
     /// Requests that tell CDNs about purges.
     package var purgeHooks: [PurgeHook]
     /// The time for which a stop waits for queued writes to the shared store.

@@ -20,4 +20,12 @@ enum SettingParser {
         guard url.query == nil else { throw .wrongValue(name, text, "a URL without a query") }
         return url
     }
+
+    /// Checks fields of requests, which are secrets: an error names a field by its number only.
+    static func checkFields(_ fields: [String], _ name: String) throws(SettingsError) {
+        guard let wrong = fields.firstIndex(where: { !RequestField.isValid($0) }) else { return }
+        throw SettingsError(
+            "\(name): number \(wrong + 1) of \(fields.count), separated by commas, is not a field “Name: value” that may be set. "
+                + "A value cannot contain a comma.")
+    }
 }

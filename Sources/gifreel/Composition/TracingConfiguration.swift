@@ -24,10 +24,7 @@ package struct TracingConfiguration: Sendable {
         guard ["http://", "https://"].contains(where: endpoint.lowercased().hasPrefix) else {
             throw .wrongValue("tracing.endpoint", endpoint, "an http or https URL")
         }
-        if let wrong = settings.headers.first(where: { !OriginFields.isField($0) }) {
-            let field = wrong.prefix { $0 != ":" }
-            throw SettingsError("tracing.headers: “\(field)” is not a field “Name: value” that may be set.")
-        }
+        try SettingParser.checkFields(settings.headers, "tracing.headers")
         self.endpoint = endpoint
         headers = settings.headers
         share = Double(settings.sample) / 100

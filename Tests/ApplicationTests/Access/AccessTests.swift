@@ -165,4 +165,29 @@ import Testing
         #expect(try server.mp4(origin.url("/b.gif"), headers: ["CDN-Loop: another"]).status == 404)
         #expect(origin.requests.allSatisfy { $0.headers["cdn-loop"] == "gifreel" })
     }
+
+    /// Each leads an origin that strips parameters, or decodes twice, out of the folder.
+    @Test func noHiddenDotSegmentLeadsOutOfAProtectedPrefix() throws {
+        let gif = gif
+        let segments = ["..;x", "..%3Bx", "%252e%252e", "%25252e%25252e", "..%2fy%2f..", "%c0%ae%c0%ae"]
+        let origin = try LoopbackOrigin()
+        defer { origin.stop() }
+        for segment in segments {
+            for folder in ["up", "priv"] { origin.on("/\(folder)/\(segment)/a.gif", .ok(gif)) }
+        }
+        let server = try GifreelProcess([
+            "signing.keys=\(Self.key)", "sources.require_signature=false", "sources.allow=127.0.0.1/up/",
+            "mounts.signed.origin=\(origin.url("/signed/"))", "mounts.signed.require_signature=true",
+            "mounts.members.origin=\(origin.url("/priv/"))", "mounts.members.headers=X-Key: 1",
+            "mounts.open.origin=\(origin.url("/up/"))",
+        ])
+        for segment in segments {
+            let paths = ["/mp4/\(origin.url("/up/"))\(segment)/a.gif", "/open/\(segment)/a.mp4", "/members/\(segment)/a.mp4"]
+            for (path, statuses) in zip(paths, [[403], [404], [404]]) {
+                let answer = try server.request("GET", path)
+                #expect(statuses.contains(answer.status), "\(path) \(answer.status)")
+            }
+        }
+        #expect(origin.requests.isEmpty)
+    }
 }

@@ -13,9 +13,9 @@ enum URLInvariants {
     static func violation(_ bytes: UnsafeRawBufferPointer) -> String? {
         let lines = bytes.split(separator: 10, maxSplits: 2, omittingEmptySubsequences: false)
         let text = String(decoding: lines[0], as: UTF8.self)
-        let url: SourceURL
+        let url: WebAddress
         do throws(SourceURLError) {
-            url = try SourceURL(text)
+            url = try WebAddress(text)
         } catch {
             return setting(lines.last.map { String(decoding: $0, as: UTF8.self) } ?? "", nil)
         }
@@ -30,7 +30,7 @@ enum URLInvariants {
     }
 
     /// All parsers read the canonical form in the same way.
-    private static func shape(_ url: SourceURL) -> String? {
+    private static func shape(_ url: WebAddress) -> String? {
         let text = url.canonical
         guard text.utf8.count <= SourceURL.maxLength else { return "too long" }
         guard text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f && $0 != UInt8(ascii: "\\") && $0 != UInt8(ascii: "#") }) else {
@@ -52,31 +52,28 @@ enum URLInvariants {
     }
 
     /// The canonical form parses as itself, part by part.
-    private static func sameAgain(_ url: SourceURL) -> String? {
+    private static func sameAgain(_ url: WebAddress) -> String? {
         do throws(SourceURLError) {
-            let again = try SourceURL(url.canonical)
-            guard again == url, again.canonical == url.canonical, again.hostName == url.hostName, again.port == url.port,
+            let again = try WebAddress(url.canonical)
+            guard again.canonical == url.canonical, again.hostName == url.hostName, again.port == url.port,
                 again.path == url.path, (again.query == nil) == (url.query == nil), again.scheme == url.scheme
-            else { return "\(url) is \(again) when it is read again" }
+            else { return "\(url.canonical) is \(again.canonical) when it is read again" }
             return nil
         } catch {
-            return "\(url) cannot be read again: \(error)"
+            return "\(url.canonical) cannot be read again: \(error)"
         }
     }
 
-    /// The pattern with the text of a URL matches that URL, unless its encoded slashes could lead out of the path.
-    private static func itsOwnPattern(_ url: SourceURL) -> String? {
+    /// The pattern with the text of a URL matches that URL, unless an origin could be led out of the path.
+    private static func itsOwnPattern(_ url: WebAddress) -> String? {
         let text = url.canonical.prefix { $0 != "?" }
         guard !text.contains("*") else { return nil }
-        let isHidden = URLNormalization.decodedBytes(url.path)
-            .split { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "\\") }
-            .contains { $0.elementsEqual("..".utf8) }
         guard let pattern = SourcePattern(String(text)) else { return "no pattern of its own: \(text)" }
-        return pattern.matches(url) == (!isHidden || url.path == "/") ? nil : "its own pattern: \(text)"
+        return pattern.matches(url) == (!url.comparable.isAmbiguous || url.path == "/") ? nil : "its own pattern: \(text)"
     }
 
     /// A setting parses or is refused, and matches nothing beyond its text.
-    private static func setting(_ text: String, _ url: SourceURL?) -> String? {
+    private static func setting(_ text: String, _ url: WebAddress?) -> String? {
         _ = TranslationPrefix(text)
         if let range = AddressRange(text), AddressRange(range.description) != range { return "range \(range)" }
         if let address = IPAddress(text), IPAddress(address.description) != address { return "address \(address)" }

@@ -16,7 +16,7 @@ import Testing
         let asked = try RouteParser(mounts: mounts).parse(target, hasBody: target.hasPrefix("/mp4,post"))
         let credentials = try #require(asked.credentials)
         try SignatureCheck(keys: SigningKeys(keys), isRequired: isRequired, clock: clock)
-            .verify(credentials, of: asked.source, mount: asked.mount)
+            .verify(credentials, of: asked.source, rule: asked.mount?.rule.requiresSignature)
     }
 
     private func code(_ target: String, keys: [String] = [key], isRequired: Bool = true, at time: Int64 = 1_000) -> String {
@@ -114,8 +114,8 @@ import Testing
             "/mp4,quality=80,sig=5npvdJMMoGP8G4UoZuNHoIgjaJx7CszaasvlT0V77OA", hasBody: true)
         let clock = TimeSource(unixSeconds: { 0 }, monotonicNanoseconds: { 0 })
         let check = SignatureCheck(keys: SigningKeys([Self.key]), isRequired: true, clock: clock)
-        try check.verify(try #require(asked.credentials), of: nil, mount: nil)
-        #expect(throws: Problem.self) { try check.verify(Credentials(name: "mp4"), of: nil, mount: nil) }
+        try check.verify(try #require(asked.credentials), of: nil, rule: nil)
+        #expect(throws: Problem.self) { try check.verify(Credentials(name: "mp4"), of: nil, rule: nil) }
     }
 
     /// Whatever is signed, the service that knows the key answers it, and reads of it what was meant.

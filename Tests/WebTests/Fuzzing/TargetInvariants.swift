@@ -11,8 +11,7 @@
 enum TargetInvariants {
     private static let parser: RouteParser? = {
         guard let origin = try? SourceURL("https://media.example.com/up/") else { return nil }
-        var mount = Mount(origin: origin)
-        mount.allow = ["open/", "more*"]
+        var mount = Mount(origin: origin, allow: ["open/", "more*"])
         mount.negotiates = true
         return RouteParser(mounts: ["media": mount])
     }()

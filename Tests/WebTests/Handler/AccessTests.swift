@@ -69,9 +69,8 @@ import Testing
         try await WebFixture.run([:]) { settings in
             settings.policy.signingKeys = SigningKeys([Self.key])
             settings.policy.mounts["open"] = Mount(origin: try SourceURL(origin.url("/o/")))
-            var mount = Mount(origin: try SourceURL(origin.url("/")))
-            mount.allow = ["m/"]
-            mount.requiresSignature = true
+            var mount = Mount(origin: try SourceURL(origin.url("/")), allow: ["m/"])
+            mount.rule.requiresSignature = true
             settings.policy.mounts["members"] = mount
         } _: { web async throws in
             for target in ["/members/m/a.mp4", "/mp4/\(origin.url("/m/a.gif"))", "/html/\(origin.url("/m/a.gif"))"] {
@@ -93,9 +92,9 @@ import Testing
         try await WebFixture.run([:]) { settings in
             settings.policy.signingKeys = SigningKeys([Self.key])
             var mount = Mount(origin: try SourceURL(origin.url("/m/priv/")))
-            mount.requiresSignature = true
+            mount.rule.requiresSignature = true
             settings.policy.mounts["members"] = mount
-            mount.requiresSignature = false
+            mount.rule.requiresSignature = false
             settings.policy.mounts["guests"] = mount
             settings.policy.mounts["all"] = Mount(origin: try SourceURL(origin.url("/m/")))
         } _: { web async throws in
@@ -116,7 +115,7 @@ import Testing
         defer { origin.stop() }
         try await WebFixture.run([:]) { settings in
             var mount = Mount(origin: try SourceURL(origin.url("/m/priv/")))
-            mount.isPrivate = true
+            mount.rule.fields = ["X-Key: 1"]
             settings.policy.mounts["members"] = mount
         } _: { web async throws in
             for spelling in Self.spellings {

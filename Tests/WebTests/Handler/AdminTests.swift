@@ -1,3 +1,4 @@
+import Fetch
 import HTTP
 import SystemIO
 import TestSupport
@@ -259,6 +260,45 @@ import Testing
         try await WebFixture.run(paths, configure) { web async throws in
             #expect(try await web.request("GET", "/metrics").status == 401)
             #expect(try await web.request("GET", "/metrics", headers: Self.token).status == 200)
+        }
+    }
+
+    /// A page whose own name resolves to the server's address has the browser's address.
+    @Test func metricsWithoutATokenNeedANameThatNoPageHas() async throws {
+        try await WebFixture.run(paths) { settings in
+            settings.policy.adminToken = "secret"
+            settings.policy.metricsReaders = ClientList([try #require(ClientPattern("127.0.0.0/8"))])
+            settings.policy.metricsHosts = [try #require(SourcePattern("*.monitoring.example"))]
+            settings.policy.publicURL = "https://gifs.example:8443"
+        } _: { web async throws in
+            let own = [
+                "127.0.0.1", "[::1]:8080", "localhost:8080", "gifreel", "gifreel-1:8080", "a.localhost",
+                "gifreel.svc.cluster.local:80",
+                "metrics.internal", "box.home.arpa", "a.monitoring.example:9", "GIFS.example",
+            ]
+            for host in own {
+                let response = try await web.request("GET", "/metrics", headers: ["Host: \(host)"])
+                #expect(response.status == 200 && response["access-control-allow-origin"] == nil, "\(host)")
+            }
+            for host in ["evil.example", "evil.example:8080", "monitoring.example", "127.0.0.1.evil.example", "local.example"] {
+                let response = try await web.request("GET", "/metrics", headers: ["Host: \(host)"])
+                #expect(response.status == 401 && response.detail?.contains("metrics.hosts") ?? false, "\(host)")
+                let granted = try await web.request("GET", "/metrics", headers: ["Host: \(host)"] + Self.token)
+                #expect(granted.status == 200, "\(host)")
+            }
+        }
+    }
+
+    @Test func twoTokensAreValidAtOnce() async throws {
+        try await WebFixture.run(paths) { settings in
+            (settings.policy.adminToken, settings.policy.previousAdminToken) = ("new", "old")
+        } _: { web async throws in
+            for (token, status) in [("new", 200), ("old", 200), ("other", 401), ("", 401)] {
+                #expect(try await web.request("GET", "/cache", headers: ["Authorization: Bearer \(token)"]).status == status)
+            }
+        }
+        try await WebFixture.run(paths, { $0.policy.previousAdminToken = "old" }) { web async throws in
+            #expect(try await web.request("GET", "/cache", headers: ["Authorization: Bearer old"]).status == 404)
         }
     }
 }

@@ -91,7 +91,7 @@ import Testing
         defer { origin.stop() }
         try await run { settings in
             var mount = Mount(origin: try SourceURL(origin.url("/")))
-            mount.isPrivate = true
+            mount.rule.fields = ["X-Key: 1"]
             settings.policy.mounts["m"] = mount
         } _: { web async throws in
             let found = try images(try await list(web, ["/m/a.gif", origin.url("/a.gif")]))

@@ -92,9 +92,8 @@ import Testing
     }
 
     @Test func aNoticeNamesAddressesAndTagsOfAnObjectInS3() throws {
-        let root = try SourceURL("https://pics.s3.example/")
         let mounts = [
-            "pics": try Mount(s3: "s3://pics/up", bucket: "pics", at: root),
+            "pics": Mount(origin: try SourceURL(bucketFolder: "s3://pics/up", of: "pics", at: "https://pics.s3.example/")),
             "media": Mount(origin: try SourceURL("https://a.test/up/")),
         ]
         let notice = PurgeNotice(.url("s3://pics/up/a.gif"), mounts: mounts, publicURL: "https://gifs.test")

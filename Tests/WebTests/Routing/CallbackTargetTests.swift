@@ -52,7 +52,7 @@ import Testing
         var asked = try parsed(target)
         let check = SignatureCheck(
             keys: keys, isRequired: true, clock: TimeSource(unixSeconds: { 1 }, monotonicNanoseconds: { 0 }))
-        asked.key = try check.verify(try #require(asked.credentials), of: asked.source, mount: nil)
+        asked.key = try check.verify(try #require(asked.credentials), of: asked.source, rule: nil)
         let address = asked.withoutCallback(target, keys: keys)
         #expect(address == signer.target(format.rawValue, [width], of: source, expires: 2_000_000_000))
     }

@@ -174,7 +174,8 @@ final class WebFixture: Sendable {
         }
         var policy = settings.policy
         if let patterns = settings.allow { fetch.allow = patterns }
-        policy.sources = fetch.sourcePolicy
+        fetch.mounts = policy.mounts.values.map(\.rule)
+        policy.sources = fetch.rules
         let limits = ClientLimits(policy, factory: registry)
         var purges = Purges(cache: cache, state: state, tier: nil)
         purges.coordinator = settings.coordinator

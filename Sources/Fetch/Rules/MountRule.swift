@@ -1,0 +1,89 @@
+/// The sources that a mount makes available, and the rights of requests for them.
+package struct MountRule: Sendable, Equatable {
+    /// The URL to which paths are appended.
+    package let root: SourceURL
+    /// Header fields of requests to the origin, as `Name: value`. With any, the sources are available through mounts only.
+    package var fields: [String] = []
+    /// Whether requests must be signed; nil for the general setting.
+    package var requiresSignature: Bool?
+    private let folder: PathPrefix
+    /// The folder, or the allowed paths in it.
+    private let paths: [PathPrefix]
+
+    /// - Parameters:
+    ///   - root: A web address, or the folder of objects or files.
+    ///   - allow: The paths below the root that are available, for each of which ``isPath(_:)`` is true; empty for all.
+    package init(_ root: SourceURL, allow: [String] = []) {
+        self.root = root
+        folder = PathPrefix(below: root.path)
+        paths = allow.isEmpty ? [folder] : allow.compactMap { PathPrefix($0, below: root.path) }
+    }
+
+    /// Whether a text can stand in `mounts.NAME.allow`.
+    package static func isPath(_ text: String) -> Bool { !text.hasPrefix("/") && PathPrefix(text) != nil }
+
+    /// The canonical form of the root, with a slash at its end.
+    package var base: String { root.canonical.hasSuffix("/") ? root.canonical : root.canonical + "/" }
+
+    /// The source at a URL that begins with ``base``.
+    package func source(_ text: String) throws(SourceURLError) -> SourceURL {
+        switch root {
+        case .web: try SourceURL(text)
+        case .object(let folder): .object(try ObjectAddress(text, bucket: folder.bucket, at: folder.service))
+        case .file(let folder): .file(try FileAddress(text, below: folder.directory))
+        }
+    }
+
+    /// Whether the mount makes the source available. Of files, it does so for a hidden one only if ``root`` or an allowed path names
+    /// that, or the directory of it.
+    package func serves(_ source: SourceURL) -> Bool {
+        switch (root, source) {
+        case (.web(let root), .web(let address)):
+            root.isSameOrigin(as: address) && paths.contains { $0.grants(address.comparable) }
+        case (.object(let root), .object(let object)):
+            root.bucket == object.bucket && root.address.isSameOrigin(as: object.address)
+                && paths.contains { $0.grants(object.address.comparable) }
+        case (.file(let root), .file(let file)):
+            root.directory == file.directory
+                && paths.contains { path in
+                    path.length(in: file.comparable).map { Self.isVisible(file.comparable.exact, after: $0) } ?? false
+                }
+        default: false
+        }
+    }
+
+    /// Whether no segment of the path begins with a dot, after the first bytes.
+    private static func isVisible(_ path: [UInt8], after count: Int) -> Bool {
+        !(count..<path.count).contains { path[$0] == UInt8(ascii: ".") && path[$0 - 1] == UInt8(ascii: "/") }
+    }
+
+    // MARK: Protection
+
+    /// Whether an origin may take the source for one for which requests of this mount must be signed.
+    func needsSignature(_ source: SourceURL) -> Bool {
+        requiresSignature == true && mayShareOrigin(with: source) && paths.contains { $0.mayContain(source.comparable) }
+    }
+
+    /// Whether an origin may take the source for one that is available through mounts only.
+    func isPrivate(_ source: SourceURL) -> Bool {
+        !fields.isEmpty && mayShareOrigin(with: source) && folder.mayContain(source.comparable)
+    }
+
+    /// Whether requests for the source carry ``fields``.
+    func lendsFields(to source: SourceURL) -> Bool {
+        guard !fields.isEmpty, case .web(let root) = root, case .web(let address) = source else { return false }
+        return root.isSameOrigin(as: address) && folder.grants(address.comparable)
+    }
+
+    /// Whether an origin may take sources of one mount for those of the other.
+    package func overlaps(_ other: MountRule) -> Bool {
+        mayShareOrigin(with: other.root)
+            && (folder.mayContain(other.root.comparable) || other.folder.mayContain(root.comparable))
+    }
+
+    /// An object is also at the URL of its service.
+    private func mayShareOrigin(with source: SourceURL) -> Bool {
+        guard let address = root.address else { return source.address == nil }
+        return source.address.map(address.isSameOrigin) ?? false
+    }
+}

@@ -1,0 +1,97 @@
+internal import Glibc
+
+/// A prefix of paths: a folder with what is below it, or with `*` at its end every path that begins with a text.
+///
+/// ``grants(_:)`` and ``mayContain(_:)`` differ where origins may disagree about a path. A rule that permits something uses the
+/// first, and a rule that protects something uses the second, so that neither depends on the origin.
+struct PathPrefix: Hashable, Sendable {
+    /// As ``SourcePath/exact``; `/` for all paths.
+    private let exact: [UInt8]
+    private let isTextPrefix: Bool
+    /// As ``SourcePath/resolved``.
+    private let folder: [UInt8]
+    /// The beginning of the segment after ``folder``, in lower case; empty for any.
+    private let partial: [UInt8]
+
+    /// Every path.
+    static let all = PathPrefix(below: "/")
+
+    /// A folder.
+    ///
+    /// - Parameter folder: The path of a canonical URL, with or without a slash at its end.
+    init(below folder: String) {
+        let path = folder.hasSuffix("/") ? folder : folder + "/"
+        self.init(path, partial: nil)
+    }
+
+    /// A setting's path below a folder. `uploads` stands for `uploads` itself and `uploads/…`, `uploads/` for the latter only, and
+    /// `up*` for every path that begins so.
+    ///
+    /// - Parameters:
+    ///   - text: Without a slash at its beginning, percent-encoded or not; empty for all paths below the folder.
+    ///   - folder: The path of a canonical URL.
+    /// - Returns: Nil for a text with a star elsewhere, with a query, or that leads out of the folder.
+    init?(_ text: String, below folder: String = "/") {
+        var text = text
+        let isTextPrefix = text.hasSuffix("*")
+        if isTextPrefix { text.removeLast() }
+        guard !text.utf8.contains(where: { "*?#".utf8.contains($0) }) else { return nil }
+        let folder = folder.hasSuffix("/") ? folder : folder + "/"
+        // The last segment of a text prefix may continue, so it is no dot segment.
+        let last = isTextPrefix ? text[...].afterLastSlash : ""
+        let path = URLNormalization.normalizedPath(folder + text.dropLast(last.count))
+        guard path.hasPrefix(folder) else { return nil }
+        self.init(path, partial: isTextPrefix ? URLNormalization.normalizedSegments(String(last)) : nil)
+    }
+
+    /// - Parameters:
+    ///   - path: Normalized; with a slash at its end if there is a partial segment.
+    ///   - partial: The beginning of the segment after the path; nil if the path ends with a segment.
+    private init(_ path: String, partial: String?) {
+        exact = SourcePath.decodedOnce(Array((path + (partial ?? "")).utf8))
+        isTextPrefix = partial != nil
+        folder = SourcePath(path).resolved
+        // Only the part that survives the steps of an origin can be compared.
+        let name = SourcePath.decodedFully(Array((partial ?? "").utf8)).prefix { !"%;?#/\\".utf8.contains($0) }
+        let end = name.lastIndex { $0 != UInt8(ascii: ".") && $0 != UInt8(ascii: " ") }
+        self.partial = end.map { name[...$0].map(SourcePath.lowercased) } ?? []
+    }
+
+    /// Whether the path is one of the prefix, whatever steps the origin takes.
+    func grants(_ path: SourcePath) -> Bool { length(in: path) != nil }
+
+    /// The bytes of ``SourcePath/exact`` that the prefix covers; nil if ``grants(_:)`` is false.
+    func length(in path: SourcePath) -> Int? {
+        if exact.count == 1 { return 1 }
+        guard !path.isAmbiguous, Self.begins(path.exact, with: exact) else { return nil }
+        let slash = UInt8(ascii: "/")
+        let isWhole = isTextPrefix || exact.last == slash || path.exact.count == exact.count || path.exact[exact.count] == slash
+        return isWhole ? exact.count : nil
+    }
+
+    /// Whether an origin may take the path for one of the prefix.
+    func mayContain(_ path: SourcePath) -> Bool {
+        if path.isAmbiguous { return true }
+        guard Self.begins(path.resolved, with: folder) else { return false }
+        let rest = path.resolved[folder.count...]
+        guard let slash = rest.first else { return partial.isEmpty }
+        return slash == UInt8(ascii: "/") && rest.dropFirst().starts(with: partial)
+    }
+
+    private static func begins(_ bytes: [UInt8], with prefix: [UInt8]) -> Bool {
+        guard bytes.count >= prefix.count else { return false }
+        return bytes.withUnsafeBytes { bytes in
+            prefix.withUnsafeBytes { prefix in
+                guard let left = bytes.baseAddress, let right = prefix.baseAddress else { return prefix.isEmpty }
+                return memcmp(left, right, prefix.count) == 0
+            }
+        }
+    }
+}
+
+extension Substring {
+    /// The text after the last slash; all of it without one.
+    fileprivate var afterLastSlash: Substring {
+        utf8.lastIndex(of: UInt8(ascii: "/")).map { self[utf8.index(after: $0)...] } ?? self
+    }
+}

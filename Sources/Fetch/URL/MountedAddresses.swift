@@ -1,0 +1,77 @@
+internal import SystemIO
+
+// Sources that only a mount can name, so that clients cannot have requests of their own signed or files read.
+
+/// An object in S3, or a folder of objects.
+package struct ObjectAddress: Sendable {
+    /// `s3://bucket/key`, the key percent-encoded as it is signed.
+    let canonical: String
+    let bucket: String
+    /// The URL of the bucket, which ends with a slash.
+    let service: WebAddress
+    /// The URL of the object.
+    let address: WebAddress
+
+    /// - Parameters:
+    ///   - text: `s3://bucket/key`, the key with or without percent-encoding; a folder's ends with a slash.
+    ///   - service: The URL of the bucket, which ends with a slash.
+    /// - Throws: ``SourceURLError`` for another bucket's text, and for a key with a part that is empty, `.` or `..`, which servers
+    ///   would resolve, with control characters, or with a query.
+    init(_ text: String, bucket: String, at service: WebAddress) throws(SourceURLError) {
+        let start = "\(SourceURL.s3Scheme)\(bucket)/"
+        guard text.hasPrefix(start) else { throw .unsupportedScheme }
+        let encoded = PercentEncoding.encode(try Key.decode(String(text.dropFirst(start.count))), keepsSlashes: true)
+        canonical = start + encoded
+        self.bucket = bucket
+        self.service = service
+        address = try service.appending(encoded)
+        guard canonical.utf8.count <= SourceURL.maxLength else { throw .tooLong(limit: SourceURL.maxLength) }
+    }
+}
+
+/// A file of this machine, or a directory.
+package struct FileAddress: Sendable {
+    /// `file:///directory/path`, percent-encoded.
+    let canonical: String
+    /// An absolute path that ends with a slash.
+    let directory: String
+    /// The path below the directory, without a slash at its beginning.
+    let path: String
+    /// The whole path as rules compare it.
+    let comparable: SourcePath
+
+    /// - Parameters:
+    ///   - text: `file:///directory/path`, the path with or without percent-encoding.
+    ///   - directory: An absolute path that ends with a slash, not encoded.
+    /// - Throws: ``SourceURLError`` for a text that is not below the directory, and for a path that no key of S3 may have either.
+    init(_ text: String, below directory: String) throws(SourceURLError) {
+        let start = SourceURL.fileScheme + PercentEncoding.encode(directory, keepsSlashes: true)
+        guard text.hasPrefix(start) else { throw .unsupportedScheme }
+        let path = try Key.decode(String(text.dropFirst(start.count)))
+        canonical = start + PercentEncoding.encode(path, keepsSlashes: true)
+        self.directory = directory
+        self.path = path
+        comparable = SourcePath(String(canonical.dropFirst(SourceURL.fileScheme.count)))
+        guard canonical.utf8.count <= SourceURL.maxLength else { throw .tooLong(limit: SourceURL.maxLength) }
+    }
+
+    /// The whole path, percent-encoded.
+    var encodedPath: String { String(canonical.dropFirst(SourceURL.fileScheme.count)) }
+}
+
+/// Keys of objects and paths of files.
+private enum Key {
+    /// Decodes a key, after its dot segments are resolved.
+    static func decode(_ text: String) throws(SourceURLError) -> String {
+        try SourceURL.checkText(text)
+        let path = text.prefix { $0 != "#" }
+        guard !path.contains("?") else { throw .malformed }
+        guard let key = PercentEncoding.decode(URLNormalization.normalizedPath("/" + path).dropFirst()),
+            !key.utf8.contains(where: { $0 < 0x20 || $0 == 0x7f })
+        else { throw .badCharacter }
+        let parts = key.split(separator: "/", omittingEmptySubsequences: false)
+        guard key.isEmpty || (parts.last == "" ? parts.dropLast() : parts[...]).allSatisfy({ !["", ".", ".."].contains($0) })
+        else { throw .malformed }
+        return key
+    }
+}
