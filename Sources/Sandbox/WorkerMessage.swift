@@ -140,10 +140,11 @@ extension TranscodeOptions {
         frame = number.map(PosterFrame.number) ?? .auto
         coder.value(&codec)
         coder.optionalValue(&preset)
-        coder.flag(&undither)
+        coder.value(&undither)
         coder.number(&zoom)
         coder.value(&tune)
         coder.optionalNumber(&maxBytes)
+        coder.value(&chroma)
     }
 }
 
@@ -176,6 +177,7 @@ extension TranscodeResult {
         coder.flag(&isTransparent)
         coder.flag(&hasAlpha)
         coder.flag(&isBrokenOff)
+        coder.flag(&isUndithered)
         coder.value(&sourceFormat)
         coder.number(&bytes)
     }

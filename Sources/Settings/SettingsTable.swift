@@ -280,7 +280,8 @@ extension Setting {
         ),
         Setting(
             "renditions.undither", \.renditions.undither, .live,
-            "Whether the dither of a palette is taken out of renditions whose requests have no option undither."),
+            "Whether the dither that a palette forced on a film is taken out of renditions whose requests have no option undither."
+        ),
     ]
 
     private static let mount = SettingFamily(

@@ -40,7 +40,9 @@ import Testing
         let still = PictureContent(isDrawing: true, changedShare: 0.1)
         expect(["ref=6", "me=umh", "me_range=64", "subme=2", "deblock=1:-1:-1"], in: try settings(still))
         let lively = PictureContent(isDrawing: true, changedShare: 1)
-        expect(["ref=3", "me=hex", "subme=6", "deblock=1:-1:-1", "aq=1:1.00", "qcomp=0.60"], in: try settings(lively))
+        expect(
+            ["ref=3", "me=hex", "subme=6", "analyse=0x1:0x131", "deblock=1:-1:-1", "aq=1:1.00", "qcomp=0.60"],
+            in: try settings(lively))
         let pixels = PictureContent(isDrawing: true, isPixelArt: true, changedShare: 1)
         expect(["me=umh", "me_range=64", "deblock=0:0:0"], in: try settings(pixels))
         let scrolling = PictureContent(isDrawing: false, farShare: 0.5, changedShare: 1)

@@ -77,7 +77,10 @@ import Testing
 
     @Test func vp9ReachesTheQualityOfH264() throws {
         let found = try trial(Self.film(frames: 8)) { trial -> (target: Double, reached: Double) in
-            let settings = { VP9Settings(plane: .color, level: $0, speed: .good(2)) }
+            let settings = {
+                VP9Settings(
+                    plane: .color(.half), level: $0, speed: .good(2), keyInterval: KeyInterval(pixels: 100, changedShare: 1))
+            }
             let level = try VP9Settings.search.quantizer(trial, first: 45, settings)
             return (try #require(try trial.target()).decibels, try trial.quality(settings(level)))
         }

@@ -36,22 +36,23 @@ import Testing
         _ gif: [UInt8], tune: TranscodeOptions.Tune = .automatic, undithers: Bool = true
     ) throws -> PictureContent {
         var options = TranscodeOptions()
-        (options.tune, options.undither) = (tune, undithers)
+        (options.tune, options.undither) = (tune, undithers ? .always : .never)
         return try PictureContent(of: gif, options)
     }
 
     @Test(arguments: Dither.allCases) func theEncoderKnowsAFilmWithoutItsDither(_ dither: DitheredFilm.Dither) throws {
         let film = Self.gif(dither, frames: 1)
-        let undithered = PictureContent(isDrawing: false, isUndithered: true)
+        let undithered = PictureContent(isDrawing: false, losesDither: true, isUndithered: true)
         #expect(try content(film) == undithered)
         #expect(try content(film, tune: .film) == undithered)
-        #expect(try content(film, tune: .screen) == PictureContent(isDrawing: true))
+        #expect(try content(film, tune: .screen) == PictureContent(isDrawing: true, losesDither: true))
         #expect(try !content(film, undithers: false).isUndithered)
     }
 
     @Test func aFilmThatHadNoDitherIsNoneWithoutIt() throws {
         let film = Self.gif(nil, frames: 1)
-        #expect(try content(film) == content(film, undithers: false))
+        let (with, without) = try (content(film), content(film, undithers: false))
+        #expect(!with.isUndithered && with.isDrawing == without.isDrawing && with.changedShare == without.changedShare)
     }
 
     /// The last picture, undithered, as red, green, blue and alpha.
@@ -114,9 +115,9 @@ import Testing
 
     @Test(arguments: [Dither.diffused, .ordered]) private func theVideoIsSmallerAndDeterministic(_ dither: Dither) throws {
         let gif = Self.gif(dither)
-        let plain = try Converted(gif)
-        let first = try Converted(gif) { $0.undither = true }
-        let second = try Converted(gif) { $0.undither = true }
+        let plain = try Converted(gif) { $0.undither = .never }
+        let first = try Converted(gif) { $0.undither = .always }
+        let second = try Converted(gif) { $0.undither = .always }
         #expect(first.bytes.count < plain.bytes.count * 3 / 4, "\(plain.bytes.count) to \(first.bytes.count)")
         #expect(first.bytes == second.bytes)
         #expect(first.result.samples == plain.result.samples && first.result.duration == plain.result.duration)
@@ -142,7 +143,7 @@ import Testing
 
     @Test func withoutDitherNothingChanges() throws {
         let gif = Self.gif(nil)
-        #expect(try Converted(gif).bytes == Converted(gif) { $0.undither = true }.bytes)
+        #expect(try Converted(gif).bytes == Converted(gif) { $0.undither = .always }.bytes)
         for format in [PixelFormat.rgba, .yuv(background: .white)] {
             let (words, original) = try undithered(gif, format: format)
             #expect(words == original)
@@ -166,7 +167,7 @@ import Testing
     @Test(arguments: [OutputFormat.mp4, .png, .jpg, .webp]) func screensStayAsTheyAreInAllFormats(_ output: OutputFormat) throws
     {
         let gif = Self.screen()
-        #expect(try Converted(gif, as: output) { _ in }.bytes == Converted(gif, as: output) { $0.undither = true }.bytes)
+        #expect(try Converted(gif, as: output) { _ in }.bytes == Converted(gif, as: output) { $0.undither = .always }.bytes)
     }
 
     @Test func pixelArtStaysAsItIs() throws {
@@ -178,7 +179,7 @@ import Testing
         }
         builder.add(GIFBuilder.Frame(width: 32, height: 32, pixels: pixels))
         let gif = builder.finish()
-        #expect(try Converted(gif).bytes == Converted(gif) { $0.undither = true }.bytes)
+        #expect(try Converted(gif).bytes == Converted(gif) { $0.undither = .always }.bytes)
     }
 
     @Test(arguments: [4, 8, 16, 24, 36]) func patternsOfNearColoursStayAsTheyAre(_ distance: Int) throws {
@@ -202,7 +203,7 @@ import Testing
         let plain = try Converted(gif, as: .png) { $0.frame = .number(2) }.picture()
         let poster = try Converted(gif, as: .png) {
             $0.frame = .number(2)
-            $0.undither = true
+            $0.undither = .always
         }.picture()
         let film = Self.film(2)
         #expect(error(poster, against: film) < 0.4 * error(plain, against: film))

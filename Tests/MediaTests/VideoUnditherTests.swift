@@ -155,10 +155,11 @@ import Testing
         let gif = Self.gif((0..<Self.frames).flatMap { [Self.picture($0, speed: 2), Self.picture($0, speed: 2)] })
         func result(_ undithers: Bool, _ change: (inout TranscodeOptions) -> Void) throws -> TranscodeResult {
             var result = try Converted(gif) {
-                $0.undither = undithers
+                $0.undither = undithers ? .always : .never
                 change(&$0)
             }.result
-            result.bytes = 0
+            #expect(result.isUndithered == undithers)
+            (result.bytes, result.isUndithered) = (0, false)
             return result
         }
         let changes: [(inout TranscodeOptions) -> Void] = [
@@ -186,7 +187,9 @@ import Testing
         for frame in 0..<3 { builder.add(part) { ($0.x, $0.y, $0.minimumCodeSize) = (100 * frame, 50, 5) } }
         let gif = builder.finish()
         // At the default quality, little of such a fine pattern is left in either.
-        func video(undither: Bool) throws -> Converted { try Converted(gif) { ($0.quality, $0.undither) = (95, undither) } }
+        func video(undither: Bool) throws -> Converted {
+            try Converted(gif) { ($0.quality, $0.undither) = (95, undither ? .always : .never) }
+        }
         let (plain, undithered) = try (video(undither: false), video(undither: true))
         #expect(undithered.result.samples == plain.result.samples)
         #expect(undithered.bytes.count < plain.bytes.count)
@@ -199,7 +202,7 @@ import Testing
             builder.add(GIFBuilder.Frame(width: Self.width, height: Self.height, pixels: pixels)) { $0.minimumCodeSize = 5 }
         }
         let gif = builder.finish()
-        let same = try Converted(gif).bytes == Converted(gif) { $0.undither = true }.bytes
+        let same = try Converted(gif).bytes == Converted(gif) { $0.undither = .always }.bytes
         #expect(same)
     }
 }

@@ -37,8 +37,9 @@ import Testing
                     frame: Bool.random(using: &numbers) ? .auto : .number(number()),
                     codec: VideoCodec.allCases.randomElement(using: &numbers) ?? .av1,
                     preset: TranscodeOptions.Preset.allCases.randomElement(using: &numbers),
-                    undither: Bool.random(using: &numbers), zoom: number(),
-                    tune: TranscodeOptions.Tune.allCases.randomElement(using: &numbers) ?? .film, maxBytes: optional()),
+                    undither: TranscodeOptions.Undithering.allCases.randomElement(using: &numbers) ?? .never, zoom: number(),
+                    tune: TranscodeOptions.Tune.allCases.randomElement(using: &numbers) ?? .film, maxBytes: optional(),
+                    chroma: TranscodeOptions.Chroma.allCases.randomElement(using: &numbers) ?? .subsampled),
                 limits: MediaLimits(
                     side: number(), canvasPixels: number(), totalPixels: number(), pixelsPerByte: number(), frames: number(),
                     duration: number(), clipDuration: number(), formats: SourceFormats(rawValue: UInt16(byte()))),
@@ -57,7 +58,7 @@ import Testing
             loopCount: Bool.random(using: &numbers) ? number() : nil,
             sourceFormat: SourceFormat.allCases.randomElement(using: &numbers) ?? .gif,
             isTransparent: Bool.random(using: &numbers), hasAlpha: Bool.random(using: &numbers),
-            isBrokenOff: Bool.random(using: &numbers), bytes: number())
+            isBrokenOff: Bool.random(using: &numbers), isUndithered: Bool.random(using: &numbers), bytes: number())
     }
 
     @Test func jobsAndResultsRoundTripWithAllFields() {

@@ -33,6 +33,10 @@ import Testing
         #expect(try canonical(.mp4, "zoom=4,undither=1") == "mp4,undither=1,zoom=4")
         #expect(try canonical(.mp4, "tune=pixel,codec=av1") == "mp4,codec=av1,tune=pixel")
         #expect(try canonical(.mp4, "tune=auto") == "mp4")
+        #expect(try canonical(.mp4, "undither=0") == "mp4,undither=0")
+        #expect(try canonical(.mp4, "codec=av1,chroma=420") == "mp4,chroma=420,codec=av1")
+        // What has no loss keeps its dither in any case.
+        #expect(try canonical(.gif, "undither=0") == "gif")
         let crop = "fit=cover,height=90,width=160"
         #expect(try canonical(.mp4, crop + ",gravity=0.5:0") == "mp4,fit=cover,gravity=top,height=90,width=160")
         #expect(try canonical(.mp4, crop + ",gravity=0.3:00.25") == "mp4,fit=cover,gravity=0.3:0.25,height=90,width=160")
@@ -44,7 +48,10 @@ import Testing
 
     @Test(
         arguments: [
-            ("quality=60,bg=FFFFFF,speed=1.0,loops=1,start=0.00,fit=contain,codec=h264,undither=0,zoom=1", "mp4"),
+            (
+                "quality=60,bg=FFFFFF,speed=1.0,loops=1,start=0.00,fit=contain,codec=h264,undither=auto,zoom=1,chroma=auto",
+                "mp4"
+            ),
             ("codec=av1", "mp4,codec=av1"),
             ("speed=0.5000", "mp4,speed=0.5"), ("speed=2.00049", "mp4,speed=2"), ("speed=1.2345", "mp4,speed=1.235"),
             ("fps=29.97", "mp4,fps=29.97"), ("fps=060", "mp4,fps=60"), ("start=1.005,end=02.5", "mp4,end=2.5,start=1.01"),
@@ -61,7 +68,8 @@ import Testing
             ("fit", ["Contain", "inside", ""]), ("bg", ["fff", "#ffffff", "gggggg", "fffffff", "+12345"]),
             ("quality", ["0", "101", "6e1"]), ("speed", ["0.09", "10.001", "0", "-1", "1.", ".5", "1e0", "nan", "1;5"]),
             ("fps", ["0.9", "60.001", "0"]), ("start", ["-1", "1:00", "86400.01"]), ("end", ["0", "0.001", "inf"]),
-            ("loops", ["0", "21", "1.5"]), ("undither", ["2", "-1", "auto", ""]), ("zoom", ["0", "9", "1.5"]),
+            ("loops", ["0", "21", "1.5"]), ("undither", ["2", "-1", "01", ""]), ("chroma", ["444", "4:2:0", ""]),
+            ("zoom", ["0", "9", "1.5"]),
             ("tune", ["Film", "2", ""]), ("max_bytes", ["999", "100000001", "1e4", ""]),
             ("gravity", ["north", "top-center", "1.001:0", "0.5", ":0.5", ""]),
         ])
@@ -114,17 +122,21 @@ import Testing
         arguments: [
             (Rendition.Format.mp4, ["frame", "preset"]), (.output(.webm), ["bg", "codec", "frame"]),
             (.output(.avif), ["bg", "codec", "frame", "preset"]),
-            (.awebp, ["bg", "codec", "frame", "preset", "tune"]), (.gif, ["bg", "codec", "frame", "preset", "tune"]),
-            (.jpg, ["codec", "speed", "fps", "start", "end", "loops", "max_bytes", "preset", "tune"]),
-            (.webp, ["bg", "codec", "speed", "fps", "start", "end", "loops", "max_bytes", "preset", "tune"]),
-            (.png, ["bg", "codec", "quality", "speed", "fps", "start", "end", "loops", "max_bytes", "preset", "tune"]),
+            (.awebp, ["bg", "chroma", "codec", "frame", "preset", "tune"]),
+            (.gif, ["bg", "chroma", "codec", "frame", "preset", "tune"]),
+            (.jpg, ["chroma", "codec", "speed", "fps", "start", "end", "loops", "max_bytes", "preset", "tune"]),
+            (.webp, ["bg", "chroma", "codec", "speed", "fps", "start", "end", "loops", "max_bytes", "preset", "tune"]),
+            (
+                .png,
+                ["bg", "chroma", "codec", "quality", "speed", "fps", "start", "end", "loops", "max_bytes", "preset", "tune"]
+            ),
             (.json, RenditionOption.allCases.map(\.rawValue)),
             (.html, ["codec", "preset"]),
         ])
     func whatHasNoEffectOnAFormatIsRefusedByName(_ format: Rendition.Format, _ names: [String]) {
         let value = [
             "preset": "sticker", "fit": "contain", "bg": "ffffff", "start": "1", "codec": "av1", "undither": "1", "zoom": "2",
-            "tune": "film", "gravity": "left", "max_bytes": "5000",
+            "tune": "film", "chroma": "420", "gravity": "left", "max_bytes": "5000",
         ]
         for option in RenditionOption.allCases.map(\.rawValue) {
             let others = option == "gravity" && format != .json ? ",fit=cover,width=20,height=20" : ""

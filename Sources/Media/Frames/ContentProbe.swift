@@ -18,18 +18,30 @@ struct ContentProbe: ~Copyable {
     /// All blocks of those pictures that differ at all.
     private var changedPictureBlocks = 0
     private var motion = FarMotion()
+    private var chroma = ChromaProbe()
     /// Pictures that were looked at, and those of them that are films with dither.
     private var pictures = 0
     private var ditheredFilms = 0
+    /// Whether the pictures were looked at without their dither, and what showed it.
+    private var undithers = false
+    private var dither = DitherEvidence()
+    /// The most colours of a palette.
+    private var paletteColors = 0
     /// Whether the pictures that were looked at as a whole are small and have few colours.
     private var hasFewColors = true
     /// The picture that was looked at last.
     private let previous: Canvas
 
-    private init(width: Int, height: Int) throws(TranscodeError) {
+    /// The colour of transparent pixels, as a word of the pictures.
+    private let background: UInt32
+
+    private init(width: Int, height: Int, background: RGB) throws(TranscodeError) {
+        self.background = PixelFormat.rgba.pack(background)
         previous = try Canvas(width: width, height: height, format: .rgba)
     }
 
+    /// Looks at an animation. Where the options leave the dither to the content, ``PictureContent/losesDither`` is the decision.
+    ///
     /// - Parameters:
     ///   - summary: Of the same file.
     ///   - plan: Of the same options.
@@ -37,9 +49,31 @@ struct ContentProbe: ~Copyable {
         of bytes: UnsafeRawBufferPointer, by _: Decoder.Type, _ summary: AnimationSummary, _ plan: SamplePlan,
         limits: MediaLimits, options: TranscodeOptions
     ) throws(TranscodeError) -> PictureContent {
-        var probe = try ContentProbe(width: summary.width, height: summary.height)
-        let schedule = Schedule(summary, plan, isSlow: options.undither)
-        var walk = try FrameWalk<Decoder>(bytes, limits: limits, undithers: options.undither)
+        func look(undithers: Bool) throws(TranscodeError) -> ContentProbe {
+            try Self.look(at: bytes, by: Decoder.self, summary, plan, limits: limits, options, undithers: undithers)
+        }
+        let probe = try look(undithers: options.undithers)
+        let content = probe.content(options)
+        guard options.undither == .automatic, !content.isDrawing, probe.paletteColors >= fewestColorsOfFilm else {
+            return content
+        }
+        let withoutDither = try look(undithers: true)
+        guard withoutDither.dither.isCertain else { return content }
+        let undithered = withoutDither.content(options)
+        return undithered.isDrawing ? content : undithered
+    }
+
+    /// The fewest colours of a palette with which a film is dithered. Pixel art has fewer as a rule.
+    private static let fewestColorsOfFilm = 32
+
+    private static func look<Decoder: AnimationDecoder & ~Copyable>(
+        at bytes: UnsafeRawBufferPointer, by _: Decoder.Type, _ summary: AnimationSummary, _ plan: SamplePlan,
+        limits: MediaLimits, _ options: TranscodeOptions, undithers: Bool
+    ) throws(TranscodeError) -> ContentProbe {
+        var probe = try ContentProbe(width: summary.width, height: summary.height, background: options.background)
+        probe.undithers = undithers
+        let schedule = Schedule(summary, plan, isSlow: undithers)
+        var walk = try FrameWalk<Decoder>(bytes, limits: limits, undithers: undithers)
         var timeline = Timeline(options.time, of: summary)
         let all = Rectangle(x: 0, y: 0, width: summary.width, height: summary.height)
         /// The number of the frame among those that become samples.
@@ -64,7 +98,8 @@ struct ContentProbe: ~Copyable {
             }
             changed = changed.union(walk.changed)
             guard isShown else { continue }
-            let area = options.undither || probe.pictures == 0 ? all : changed
+            probe.paletteColors = max(probe.paletteColors, walk.paletteColors)
+            let area = undithers || probe.pictures == 0 ? all : changed
             changed = .empty
             let isFirst = schedule.isFirst(number)
             try walk.withPicture { picture throws(TranscodeError) in
@@ -72,6 +107,7 @@ struct ContentProbe: ~Copyable {
             }
             probe.pictures += 1
             if walk.hasRemovedFilmDither { probe.ditheredFilms += 1 }
+            if let evidence = walk.ditherEvidence { probe.dither.add(evidence) }
         }
         while !summary.hasWholeFrames || schedule.isOfBeginning, walk.frames < summary.delays.count, !timeline.isOver {
             let data = walk.dataBytes
@@ -82,7 +118,7 @@ struct ContentProbe: ~Copyable {
         }
         // The picture that was reached differs from the first one most.
         if probe.pictures > 1 { probe.lookAgain() }
-        return probe.content(options)
+        return probe
     }
 
     private func content(_ options: TranscodeOptions) -> PictureContent {
@@ -92,11 +128,14 @@ struct ContentProbe: ~Copyable {
             case .screen, .pixel: true
             case .automatic: whole.areDrawn && !changesAreFilm
             }
+        let isSmall = previous.width * previous.height <= Self.smallPicture
         return PictureContent(
-            isDrawing: isDrawing, isUndithered: !isDrawing && ditheredFilms > 0 && 2 * ditheredFilms >= pictures,
+            isDrawing: isDrawing, losesDither: undithers,
+            isUndithered: !isDrawing && ditheredFilms > 0 && 2 * ditheredFilms >= pictures,
             isPixelArt: options.tune == .pixel || (options.tune == .automatic && isDrawing && hasFewColors),
-            farShare: motion.share,
-            changedShare: changedShare)
+            farShare: motion.share, changedShare: changedShare,
+            chroma: (isDrawing || isSmall) && options.chroma == .automatic && options.zoom == 1 && chroma.isVisible
+                ? .full : .half)
     }
 
     /// The share of the blocks that change, on average over the part. If only its beginning was composed, the bytes of the other frames
@@ -114,6 +153,9 @@ struct ContentProbe: ~Copyable {
         changedBlocks * Self.smallChange > changedPictureBlocks && changes.drawn * 3 < changes.detailed
     }
 
+    /// The most pixels of a picture whose colours show whatever it is: emoji and stickers.
+    private static let smallPicture = 128 * 128
+
     /// A change of less than one block in this number is small.
     private static let smallChange = 10
 
@@ -123,21 +165,24 @@ struct ContentProbe: ~Copyable {
 
     /// Looks at all of a picture.
     private mutating func look(at picture: borrowing Canvas) {
-        Self.add(picture, to: &whole)
+        Self.add(picture, to: &whole, &chroma, background: background)
         if hasFewColors { hasFewColors = Self.hasFewColors(picture) }
         previous.copy(picture, Rectangle(x: 0, y: 0, width: picture.width, height: picture.height))
     }
 
     /// Looks at all of the picture that was looked at last.
-    private mutating func lookAgain() { Self.add(previous, to: &whole) }
+    private mutating func lookAgain() { Self.add(previous, to: &whole, &chroma, background: background) }
 
-    private static func add(_ picture: borrowing Canvas, to contents: inout BlockContents) {
+    private static func add(
+        _ picture: borrowing Canvas, to contents: inout BlockContents, _ chroma: inout ChromaProbe, background: UInt32
+    ) {
         let columns = blocks(picture.width)
         let count = columns * blocks(picture.height)
         let step = max(1, count / mostBlocks)
         for index in stride(from: 0, to: count, by: step) {
             let place = BlockPlace(column: index % columns, row: index / columns)
             contents.add(picture, place, allowsManyColors: false, weight: step)
+            chroma.look(at: picture, place.rectangle(in: picture), background: background, weight: step)
         }
     }
 

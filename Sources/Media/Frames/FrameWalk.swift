@@ -120,6 +120,23 @@ struct FrameWalk<Decoder: AnimationDecoder & ~Copyable>: ~Copyable {
         return try body(undither.output)
     }
 
+    /// The number of different colours of the last frame's palette; 0 without one.
+    var paletteColors: Int {
+        var colors: Set<RGB> = []
+        decoder.forEachPaletteColor { _, color in colors.insert(color) }
+        return colors.count
+    }
+
+    /// What the last picture of ``withPicture(_:)`` showed of its dither; nil where it stays.
+    var ditherEvidence: DitherEvidence? {
+        guard var evidence = undither?.evidence else { return nil }
+        evidence.concentration = ColorConcentration.share(of: canvas)
+        return evidence
+    }
+
+    /// Whether ``withPicture(_:)`` took out dither.
+    var hasRemovedDither: Bool { undither?.hasRemovedDither ?? false }
+
     /// Whether ``withPicture(_:)`` took dither out of a film that has no noise of its own.
     var hasRemovedFilmDither: Bool { undither?.removesFilmDither ?? false }
 

@@ -4,6 +4,8 @@ struct PictureContent: Equatable {
     /// art, terminals, diagrams. Films that were reduced to a palette may have few colours as well, but these are alike, or alternate
     /// from pixel to pixel.
     let isDrawing: Bool
+    /// Whether the dither of a palette is taken out.
+    let losesDither: Bool
     /// Whether it is a film whose dither is taken out, and that has no noise of its own that shows.
     let isUndithered: Bool
     /// Whether it is a drawing of few pixels and few colours, whose single pixels are meant to be seen.
@@ -13,13 +15,29 @@ struct PictureContent: Equatable {
     /// The mean share of the blocks of 16 × 16 pixels in which a picture differs from the one before: 0…1, and 0 for a single picture.
     let changedShare: Double
 
-    init(isDrawing: Bool, isUndithered: Bool = false, isPixelArt: Bool = false, farShare: Double = 0, changedShare: Double = 0)
-    {
+    /// The resolution of colours for encoders that have a choice: full where 4:2:0 shows.
+    var chroma: ChromaFormat
+
+    init(
+        isDrawing: Bool, losesDither: Bool = false, isUndithered: Bool = false, isPixelArt: Bool = false, farShare: Double = 0,
+        changedShare: Double = 0, chroma: ChromaFormat = .half
+    ) {
         self.isDrawing = isDrawing
+        self.losesDither = losesDither
         self.isUndithered = isUndithered
         self.isPixelArt = isPixelArt
         self.farShare = farShare
         self.changedShare = changedShare
+        self.chroma = chroma
+    }
+}
+
+extension Transcoder {
+    /// The conversion with what the content decides about dither.
+    func decided(by content: PictureContent) -> Transcoder {
+        var transcoder = self
+        transcoder.options.undither = content.losesDither ? .always : .never
+        return transcoder
     }
 }
 

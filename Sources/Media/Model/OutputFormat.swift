@@ -52,6 +52,8 @@ package struct OptionGroups: OptionSet, Sendable {
     package static let tune = OptionGroups(rawValue: 256)
     /// The most bytes of a file.
     package static let budget = OptionGroups(rawValue: 512)
+    /// The resolution of colours.
+    package static let chroma = OptionGroups(rawValue: 2048)
     /// The value `lossless` of the quality, which is the default.
     package static let lossless = OptionGroups(rawValue: 1024)
 }

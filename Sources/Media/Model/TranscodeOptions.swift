@@ -12,7 +12,9 @@ package struct TranscodeOptions: Sendable, Hashable {
     /// The rules of the platform for which a WebM is made; nil for none.
     package var preset: Preset?
     /// Whether the dither of a palette is taken out; see ``Undither``.
-    package var undither: Bool
+    package var undither: Undithering
+    /// The resolution of colours; see ``ChromaProbe``.
+    package var chroma: Chroma
     /// 1…8: every pixel becomes a square of this side.
     package var zoom: Int
     /// What the encoder is told about the content.
@@ -41,11 +43,26 @@ package struct TranscodeOptions: Sendable, Hashable {
         case pixel
     }
 
+    /// Which dither is taken out. The raw value crosses the process border.
+    package enum Undithering: UInt8, Sendable, CaseIterable {
+        /// That of a film, where ``DitherProbe`` is certain of it; see ``ContentProbe``.
+        case automatic = 1
+        case always
+        case never
+    }
+
+    /// The resolution of colours in formats that allow a choice. The raw value crosses the process border.
+    package enum Chroma: UInt8, Sendable, CaseIterable {
+        /// That of the pixels, where it shows.
+        case automatic = 1
+        /// Half of it in both directions (4:2:0), which every decoder takes.
+        case subsampled
+    }
+
     package init(
         quality: Int? = nil, background: RGB = .white, size: SizeOptions = SizeOptions(), time: TimeOptions = TimeOptions(),
-        frame: PosterFrame = .number(0), codec: VideoCodec = .h264, preset: Preset? = nil, undither: Bool = false,
-        zoom: Int = 1,
-        tune: Tune = .automatic, maxBytes: Int? = nil
+        frame: PosterFrame = .number(0), codec: VideoCodec = .h264, preset: Preset? = nil, undither: Undithering = .automatic,
+        zoom: Int = 1, tune: Tune = .automatic, maxBytes: Int? = nil, chroma: Chroma = .automatic
     ) {
         chosenQuality = quality
         self.background = background
@@ -58,7 +75,11 @@ package struct TranscodeOptions: Sendable, Hashable {
         self.zoom = zoom
         self.tune = tune
         self.maxBytes = maxBytes
+        self.chroma = chroma
     }
+
+    /// Whether pictures are made without dither. For ``Undithering/automatic``, ``ContentProbe`` decides first.
+    var undithers: Bool { undither == .always }
 
     package static let defaultQuality = 60
 

@@ -24,13 +24,16 @@ package struct TranscodeResult: Sendable, Equatable {
     package var hasAlpha: Bool
     /// Whether the source breaks off before or within a frame, so that later frames may be missing.
     package var isBrokenOff: Bool
+    /// Whether dither was taken out of the pictures.
+    package var isUndithered: Bool
     /// The length of the output in bytes.
     package var bytes: Int
 
     package init(
         sourceWidth: Int, sourceHeight: Int, width: Int, height: Int, frames: Int, samples: Int, duration: Int,
         timescale: Int = FrameClock.timescale, loopCount: Int?, sourceFormat: SourceFormat = .gif,
-        isTransparent: Bool = false, hasAlpha: Bool = false, isBrokenOff: Bool = false, bytes: Int
+        isTransparent: Bool = false, hasAlpha: Bool = false, isBrokenOff: Bool = false,
+        isUndithered: Bool = false, bytes: Int
     ) {
         self.sourceWidth = sourceWidth
         self.sourceHeight = sourceHeight
@@ -45,6 +48,7 @@ package struct TranscodeResult: Sendable, Equatable {
         self.isTransparent = isTransparent
         self.hasAlpha = hasAlpha
         self.isBrokenOff = isBrokenOff
+        self.isUndithered = isUndithered
         self.bytes = bytes
     }
 }

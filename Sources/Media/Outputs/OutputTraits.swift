@@ -76,17 +76,18 @@ extension Transcoder {
 extension OutputTraits {
     fileprivate static let mp4 = OutputTraits(
         name: "mp4", mediaType: "video/mp4", kind: .video,
-        options: [.size, .background, .quality, .budget, .time, .codec, .pixels, .tune],
+        options: [.size, .background, .quality, .budget, .time, .codec, .pixels, .tune, .chroma],
         version: H264Settings.version, encoder: VideoCodec.h264.traits.encoder, isRequired: true, make: MP4Output.convert,
         inspect: MP4Inspection.inspect)
     fileprivate static let webm = OutputTraits(
         name: "webm", mediaType: "video/webm", kind: .video,
-        options: [.size, .quality, .budget, .time, .preset, .pixels, .tune],
+        options: [.size, .quality, .budget, .time, .preset, .pixels, .tune, .chroma],
         version: VP9Settings.version, encoder: VP9Settings.encoder, isRequired: false, cost: 3,
         // libvpx keeps 48 bytes per pixel for the tokens of one frame. A job that takes three slots may have more than one.
         memory: 1.5, make: WebMOutput.convert, inspect: WebMInspection.inspect)
     fileprivate static let avif = OutputTraits(
-        name: "avif", mediaType: "image/avif", kind: .sequence, options: [.size, .quality, .budget, .time, .pixels, .tune],
+        name: "avif", mediaType: "image/avif", kind: .sequence,
+        options: [.size, .quality, .budget, .time, .pixels, .tune, .chroma],
         version: AVIFSettings.version, encoder: AVIFSettings.encoder, isRequired: false, cost: 3, make: AVIFOutput.convert,
         inspect: withoutCodecs(AVIFInspection.inspect))
     fileprivate static let awebp = OutputTraits(

@@ -99,10 +99,26 @@ final class AlphaBlock {
         return difference
     }
 
-    /// Writes luma, and for each square of 2 pixels the rounded mean of their chroma. Returns bits that are set where a sample
+    /// Writes luma and chroma; in 4:2:0, the rounded mean of each square of 2 × 2 pixels. Returns bits that are set where a sample
     /// changed.
     func storeColors(_ planes: PixelConverter.Planes) -> UInt8 {
         var difference: UInt8 = 0
+        if planes.chroma == .full {
+            for row in 0..<height {
+                let source = words.base + row * Self.side
+                let luma = planes.luma + (y + row) * planes.lumaStride + x
+                let cb = planes.cb + (y + row) * planes.cbStride + x
+                let cr = planes.cr + (y + row) * planes.crStride + x
+                for column in 0..<width {
+                    let sample = YUVSample(source[column])
+                    difference |= (luma[column] ^ sample.luma) | (cb[column] ^ sample.cb) | (cr[column] ^ sample.cr)
+                    luma[column] = sample.luma
+                    cb[column] = sample.cb
+                    cr[column] = sample.cr
+                }
+            }
+            return difference
+        }
         for row in stride(from: 0, to: height, by: 2) {
             let upper = words.base + row * Self.side
             let lower = upper + Self.side

@@ -1,6 +1,17 @@
-/// Writes the changed part of a canvas into 4:2:0 planes.
+/// The resolution of chroma in planes.
+enum ChromaFormat: Equatable {
+    /// 4:2:0: a sample for each square of 2 × 2 pixels.
+    case half
+    /// 4:4:4: a sample for each pixel.
+    case full
+
+    /// The power of two by which chroma is smaller than luma in both directions.
+    var shift: Int { self == .half ? 1 : 0 }
+}
+
+/// Writes the changed part of a canvas into planes.
 ///
-/// The canvas holds converted colours already, so luma is copied, and the chroma of a 2×2 block is the rounded mean of its four
+/// The canvas holds converted colours already, so luma is copied. In 4:2:0, the chroma of a 2×2 block is the rounded mean of its four
 /// pixels, including their fractional bits. The last row or column of an odd side is repeated.
 struct PixelConverter {
     /// Planes of even width and height, in the layout of AVFrame.
@@ -12,6 +23,7 @@ struct PixelConverter {
         var lumaStride: Int
         var cbStride: Int
         var crStride: Int
+        var chroma = ChromaFormat.half
         /// Of the same size as luma; nil where every pixel is opaque.
         var alpha: AlphaPlane?
     }
@@ -56,12 +68,32 @@ struct PixelConverter {
     static func convert(_ pair: RowPair, _ rectangle: Rectangle, into planes: Planes) -> Bool {
         let left = rectangle.x & ~1
         let right = (rectangle.maxX + 1) & ~1
+        if planes.chroma == .full { return convertEachPixel(pair, columns: left..<right, into: planes) }
         // Whole pairs of columns; a last odd column is converted separately.
         let pairs = (min(right, pair.width & ~1) - left) / 2
         let rows = Rows(planes: planes, y: pair.y)
         var difference = convertPairs(pair.upper + left, pair.lower + left, rows.advanced(to: left), count: pairs)
         if right > pair.width {
             difference |= convertLastColumn(pair.upper, pair.lower, rows, x: pair.width - 1)
+        }
+        return difference != 0
+    }
+
+    /// Converts columns of a pair of rows to planes that have a sample of chroma for each pixel.
+    private static func convertEachPixel(_ pair: RowPair, columns: Range<Int>, into planes: Planes) -> Bool {
+        var difference: UInt8 = 0
+        for (row, words) in [pair.upper, pair.lower].enumerated() {
+            let y = pair.y + row
+            let (luma, cb, cr) = (
+                planes.luma + y * planes.lumaStride, planes.cb + y * planes.cbStride, planes.cr + y * planes.crStride
+            )
+            for x in columns {
+                let sample = YUVSample(words[min(x, pair.width &- 1)])
+                difference |= (luma[x] ^ sample.luma) | (cb[x] ^ sample.cb) | (cr[x] ^ sample.cr)
+                luma[x] = sample.luma
+                cb[x] = sample.cb
+                cr[x] = sample.cr
+            }
         }
         return difference != 0
     }

@@ -1,3 +1,17 @@
+/// The samples of a pixel in the format ``PixelFormat/yuv(background:)``, with chroma rounded to 8 bits.
+struct YUVSample {
+    let luma: UInt8
+    let cb: UInt8
+    let cr: UInt8
+
+    @inline(__always)
+    init(_ word: UInt32) {
+        luma = UInt8(truncatingIfNeeded: word)
+        cb = UInt8(truncatingIfNeeded: ((word >> 8 & 0xfff) &+ 8) >> 4)
+        cr = UInt8(truncatingIfNeeded: ((word >> 20) &+ 8) >> 4)
+    }
+}
+
 /// The format of a canvas' pixels, 32 bits each. Palette entries are converted once; drawing then copies words.
 package enum PixelFormat: Sendable {
     /// Bytes R, G, B, A in memory order; transparent pixels are 0.

@@ -2,7 +2,7 @@
 ///
 /// The canvas' converted colours are split into three planes of its own size, and each is scaled. A frame that changes anything
 /// is scaled as a whole: a filter reaches beyond the rectangle that changed, and libswscale cannot scale parts. Chroma is scaled to
-/// the picture's size first and then halved like that of any other frame, so that the last column and row of an odd side are
+/// the picture's size, and for 4:2:0 then halved like that of any other frame, so that the last column and row of an odd side are
 /// right. Not thread-safe.
 final class VideoScaler {
     private let geometry: PictureGeometry
@@ -47,11 +47,19 @@ final class VideoScaler {
         let changed = rectangle.intersection(geometry.source)
         guard unpack(canvas, isFirst ? geometry.source : changed) || isFirst else { return false }
         isFirst = false
-        try scale(luma, margin: Self.samples(of: margin).luma, into: planes.luma, stride: planes.lumaStride)
+        let margin = YUVSample(margin)
+        try scale(luma, margin: margin.luma, into: planes.luma, stride: planes.lumaStride)
         Self.finishLuma(planes.luma, stride: planes.lumaStride, geometry)
-        try scale(cb, margin: Self.samples(of: margin).cb, into: chroma.samples, stride: chroma.stride)
+        guard planes.chroma == .half else {
+            try scale(cb, margin: margin.cb, into: planes.cb, stride: planes.cbStride)
+            Self.finish(planes.cb, stride: planes.cbStride, geometry, most: 240)
+            try scale(cr, margin: margin.cr, into: planes.cr, stride: planes.crStride)
+            Self.finish(planes.cr, stride: planes.crStride, geometry, most: 240)
+            return true
+        }
+        try scale(cb, margin: margin.cb, into: chroma.samples, stride: chroma.stride)
         _ = Self.halve(chroma, geometry, into: planes.cb, stride: planes.cbStride)
-        try scale(cr, margin: Self.samples(of: margin).cr, into: chroma.samples, stride: chroma.stride)
+        try scale(cr, margin: margin.cr, into: chroma.samples, stride: chroma.stride)
         _ = Self.halve(chroma, geometry, into: planes.cr, stride: planes.crStride)
         return true
     }
@@ -72,14 +80,6 @@ final class VideoScaler {
         }
     }
 
-    /// The samples of a word of the canvas. Chroma has four fractional bits there.
-    private static func samples(of word: UInt32) -> (luma: UInt8, cb: UInt8, cr: UInt8) {
-        (
-            UInt8(truncatingIfNeeded: word), UInt8(truncatingIfNeeded: ((word >> 8 & 0xfff) &+ 8) >> 4),
-            UInt8(truncatingIfNeeded: ((word >> 20) &+ 8) >> 4)
-        )
-    }
-
     /// Splits the rectangle's words into the planes. Returns whether a sample changed.
     private func unpack(_ canvas: borrowing Canvas, _ rectangle: Rectangle) -> Bool {
         let source = geometry.source
@@ -89,11 +89,11 @@ final class VideoScaler {
             let offset = (y - source.y) * luma.stride + rectangle.x - source.x
             let (luma, cb, cr) = (luma.samples + offset, cb.samples + offset, cr.samples + offset)
             for x in 0..<rectangle.width {
-                let (y8, cb8, cr8) = Self.samples(of: words[x])
-                difference |= (luma[x] ^ y8) | (cb[x] ^ cb8) | (cr[x] ^ cr8)
-                luma[x] = y8
-                cb[x] = cb8
-                cr[x] = cr8
+                let sample = YUVSample(words[x])
+                difference |= (luma[x] ^ sample.luma) | (cb[x] ^ sample.cb) | (cr[x] ^ sample.cr)
+                luma[x] = sample.luma
+                cb[x] = sample.cb
+                cr[x] = sample.cr
             }
         }
         return difference != 0
@@ -101,18 +101,19 @@ final class VideoScaler {
 
     /// Removes what the filter overshoots the range by, and repeats the last column and the last row of an odd side.
     static func finishLuma(_ luma: UnsafeMutablePointer<UInt8>, stride: Int, _ geometry: PictureGeometry) {
+        finish(luma, stride: stride, geometry, most: 235)
+    }
+
+    private static func finish(
+        _ plane: UnsafeMutablePointer<UInt8>, stride: Int, _ geometry: PictureGeometry, most: UInt8
+    ) {
         for y in 0..<geometry.height {
-            let row = luma + y * stride
-            for x in 0..<geometry.width { row[x] = min(max(row[x], 16), 235) }
-        }
-        if geometry.width & 1 == 1 {
-            for y in 0..<geometry.height {
-                let row = luma + y * stride
-                row[geometry.width] = row[geometry.width - 1]
-            }
+            let row = plane + y * stride
+            for x in 0..<geometry.width { row[x] = min(max(row[x], 16), most) }
+            if geometry.width & 1 == 1 { row[geometry.width] = row[geometry.width - 1] }
         }
         if geometry.height & 1 == 1 {
-            let last = luma + (geometry.height - 1) * stride
+            let last = plane + (geometry.height - 1) * stride
             (last + stride).update(from: last, count: geometry.evenWidth)
         }
     }

@@ -64,7 +64,7 @@ final class PictureSource<Decoder: AnimationDecoder & ~Copyable> {
         geometry = PictureGeometry(width: summary.width, height: summary.height, options: options)
         try geometry.check(limits, frames: plan.count)
         decoder = try Decoder(bytes, limits: limits)
-        if takesPlanes, !options.undither, let siting = decoder.siting {
+        if takesPlanes, !options.undithers, let siting = decoder.siting {
             // Browsers take chroma in the middle of its pixels in an image.
             passer = try PlanePasser(geometry, siting, keepsSiting: pace == .video)
         } else {
@@ -73,7 +73,7 @@ final class PictureSource<Decoder: AnimationDecoder & ~Copyable> {
         canvas = try Canvas(
             width: passer == nil ? summary.width : 1, height: passer == nil ? summary.height : 1, format: format)
         undither =
-            options.undither ? try VideoUndither(width: summary.width, height: summary.height, format: format) : nil
+            options.undithers ? try VideoUndither(width: summary.width, height: summary.height, format: format) : nil
         timeline = Timeline(options.time, of: summary, pace)
         self.options = options.time
         last = plan.last
@@ -81,6 +81,9 @@ final class PictureSource<Decoder: AnimationDecoder & ~Copyable> {
         area = Rectangle(x: 0, y: 0, width: summary.width, height: summary.height)
         drawn = area
     }
+
+    /// Whether dither was taken out of a picture so far.
+    var isUndithered: Bool { undither?.hasRemovedDither ?? false }
 
     /// Units per second of the pictures' times.
     var timescale: Int { timeline.timescale }

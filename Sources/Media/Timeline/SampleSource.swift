@@ -5,6 +5,8 @@ final class SampleSource<Decoder: AnimationDecoder & ~Copyable> {
     /// The size of the planes in pixels; both sides are even.
     let width: Int
     let height: Int
+    /// The resolution of the chroma planes.
+    let chroma: ChromaFormat
     /// Whether the planes have one of alpha. Otherwise transparent pixels show the background.
     let hasAlpha: Bool
     /// Samples given so far.
@@ -27,13 +29,16 @@ final class SampleSource<Decoder: AnimationDecoder & ~Copyable> {
     ///   - bytes: The whole file. It must stay valid for the lifetime of the source.
     ///   - hasAlpha: Whether transparent pixels stay transparent.
     ///   - pace: Of the output format.
+    ///   - chroma: The resolution of the chroma planes.
     init(
         _ bytes: UnsafeRawBufferPointer, _ summary: AnimationSummary, limits: MediaLimits, options: TranscodeOptions,
-        hasAlpha: Bool = false, _ pace: Timeline.Pace = .video
+        hasAlpha: Bool = false, _ pace: Timeline.Pace = .video, chroma: ChromaFormat = .half
     ) throws(TranscodeError) {
+        self.chroma = chroma
         pictures = try PictureSource(
             bytes, summary, limits: limits, options: options,
-            format: hasAlpha ? .rgba : .yuv(background: options.background), pace, takesPlanes: !hasAlpha)
+            format: hasAlpha ? .rgba : .yuv(background: options.background), pace,
+            takesPlanes: !hasAlpha && chroma == .half)
         self.hasAlpha = hasAlpha
         let geometry = pictures.geometry
         if pictures.passer != nil {
@@ -54,6 +59,9 @@ final class SampleSource<Decoder: AnimationDecoder & ~Copyable> {
 
     /// The part of the canvas that is shown, and its size without the pixel that an odd side gets.
     var geometry: PictureGeometry { pictures.geometry }
+
+    /// Whether dither was taken out of a picture so far.
+    var isUndithered: Bool { pictures.isUndithered }
 
     /// Frames read so far.
     var frames: Int { pictures.frames }

@@ -23,8 +23,8 @@ final class SampleThread<Decoder: AnimationDecoder & ~Copyable>: @unchecked Send
     /// Starts the thread. Returns nil, with the source unused, if the system has no thread or no memory for it.
     init?(_ source: SampleSource<Decoder>) {
         guard let luma = try? SamplePlane(width: source.width, height: source.height),
-            let cb = try? SamplePlane(width: source.width / 2, height: source.height / 2),
-            let cr = try? SamplePlane(width: source.width / 2, height: source.height / 2),
+            let cb = try? SamplePlane(width: source.width >> source.chroma.shift, height: source.height >> source.chroma.shift),
+            let cr = try? SamplePlane(width: source.width >> source.chroma.shift, height: source.height >> source.chroma.shift),
             let alpha = try? SamplePlane(width: source.hasAlpha ? source.width : 0, height: source.hasAlpha ? source.height : 0)
         else { return nil }
         self.source = source
@@ -57,7 +57,7 @@ final class SampleThread<Decoder: AnimationDecoder & ~Copyable>: @unchecked Send
     private var own: PixelConverter.Planes {
         PixelConverter.Planes(
             luma: luma.samples, cb: cb.samples, cr: cr.samples, lumaStride: luma.stride, cbStride: cb.stride,
-            crStride: cr.stride,
+            crStride: cr.stride, chroma: source.chroma,
             alpha: source.hasAlpha ? PixelConverter.AlphaPlane(samples: alpha.samples, stride: alpha.stride) : nil)
     }
 
@@ -90,7 +90,7 @@ final class SampleThread<Decoder: AnimationDecoder & ~Copyable>: @unchecked Send
 }
 
 extension PixelConverter.Planes {
-    /// Copies the 2×2 blocks that a rectangle touches from planes of the same even size.
+    /// Copies the 2×2 blocks that a rectangle touches from planes of the same even size and the same chroma.
     func copy(_ area: Rectangle, from other: PixelConverter.Planes, width: Int, height: Int) {
         let left = max(0, area.x & ~1)
         let top = max(0, area.y & ~1)
@@ -105,9 +105,10 @@ extension PixelConverter.Planes {
                 (alpha.samples + y * alpha.stride + left).update(from: from.samples + y * from.stride + left, count: columns)
             }
         }
-        for y in top / 2..<bottom / 2 {
-            (cb + y * cbStride + left / 2).update(from: other.cb + y * other.cbStride + left / 2, count: columns / 2)
-            (cr + y * crStride + left / 2).update(from: other.cr + y * other.crStride + left / 2, count: columns / 2)
+        let (first, count) = (left >> chroma.shift, columns >> chroma.shift)
+        for y in top >> chroma.shift..<bottom >> chroma.shift {
+            (cb + y * cbStride + first).update(from: other.cb + y * other.cbStride + first, count: count)
+            (cr + y * crStride + first).update(from: other.cr + y * other.crStride + first, count: count)
         }
     }
 }

@@ -4,6 +4,7 @@ final class UnusedPlanes {
     private let cb: SamplePlane
     private let cr: SamplePlane
     private let alpha: SamplePlane
+    private let chroma: ChromaFormat
 
     /// - Parameters:
     ///   - color: Whether there are planes of colours; otherwise they are empty.
@@ -13,15 +14,16 @@ final class UnusedPlanes {
     ) throws(TranscodeError) {
         let (width, height) = color ? (source.width, source.height) : (0, 0)
         luma = try SamplePlane(width: width, height: height)
-        cb = try SamplePlane(width: width / 2, height: height / 2)
-        cr = try SamplePlane(width: width / 2, height: height / 2)
+        chroma = source.chroma
+        cb = try SamplePlane(width: width >> chroma.shift, height: height >> chroma.shift)
+        cr = try SamplePlane(width: width >> chroma.shift, height: height >> chroma.shift)
         self.alpha = try SamplePlane(width: alpha ? source.width : 0, height: alpha ? source.height : 0)
     }
 
     var planes: PixelConverter.Planes {
         PixelConverter.Planes(
             luma: luma.samples, cb: cb.samples, cr: cr.samples, lumaStride: luma.stride, cbStride: cb.stride,
-            crStride: cr.stride)
+            crStride: cr.stride, chroma: chroma)
     }
 
     var alphaPlane: PixelConverter.AlphaPlane {

@@ -166,6 +166,23 @@ struct DitherProbe {
     }
 }
 
+extension DitherProbe {
+    /// Whether there is dither over a film that has no noise of its own that shows.
+    var isFilmDither: Bool {
+        switch kind {
+        case .diffused: true
+        case .ordered(_, let noise): noise == 0
+        case nil: false
+        }
+    }
+
+    /// What the pictures so far show.
+    var evidence: DitherEvidence {
+        DitherEvidence(
+            pictures: 1, dithered: isFilmDither ? 1 : 0, share: (kind == .diffused ? noisy : plain) / max(1, blocks))
+    }
+}
+
 /// Mean energies of a block's coefficients, in squared levels of an orthonormal transform.
 struct BandEnergies {
     var low: Float = 0

@@ -7,6 +7,9 @@ final class Undither {
     /// The canvas without dither, in the format of the canvas.
     let output: Canvas
 
+    /// Whether a picture so far had dither.
+    private(set) var hasRemovedDither = false
+
     private(set) var reach: PaletteReach
     private var probe = DitherProbe()
     /// What ``output`` was made with; nil if it is a copy.
@@ -24,13 +27,10 @@ final class Undither {
     }
 
     /// Whether the last picture had dither over a film that has no noise of its own.
-    var removesFilmDither: Bool {
-        switch strength?.kind {
-        case .diffused: true
-        case .ordered(_, let noise): noise == 0
-        case nil: false
-        }
-    }
+    var removesFilmDither: Bool { probe.isFilmDither }
+
+    /// What the last picture showed of its dither.
+    var evidence: DitherEvidence { probe.evidence }
 
     /// Enters the palette of the frame that was drawn. Calls are needed for all frames, in order.
     func enter<Decoder: AnimationDecoder & ~Copyable>(_ decoder: borrowing Decoder) {
@@ -52,6 +52,7 @@ final class Undither {
             output.copy(canvas, changed)
             return changed
         }
+        hasRemovedDither = true
         let changed = isSame ? area.expanded(by: Self.margin).clipped(toWidth: canvas.width, height: canvas.height) : whole
         let (x, y) = (changed.x & -Self.grid, changed.y & -Self.grid)
         let region = Rectangle(x: x, y: y, width: changed.maxX - x, height: changed.maxY - y)

@@ -29,6 +29,9 @@ final class VideoUndither {
         if let temporal { try body(temporal.output) } else { try body(spatial.output) }
     }
 
+    /// Whether a picture so far had dither.
+    var hasRemovedDither: Bool { spatial.hasRemovedDither }
+
     /// How much of the picture that was completed last is a mean of pictures with different dither, 0…1.
     var gain: Double { temporal?.gain ?? 0 }
 

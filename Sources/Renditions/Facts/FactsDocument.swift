@@ -44,6 +44,8 @@ package struct FactsDocument: Codable, Equatable, Sendable {
         package var height: Int?
         /// In seconds; nil for a poster.
         package var duration: Double?
+        /// True if dither was taken out of the pictures; else nil.
+        package var undithered: Bool?
 
         package init(url: String, type: String? = nil, bytes: Int64? = nil) {
             self.url = url

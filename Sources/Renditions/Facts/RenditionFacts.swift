@@ -26,6 +26,8 @@ package struct RenditionFacts: Codable, Equatable {
     package var sourceType: String?
     /// True if the source breaks off before or within a frame; nil if it does not.
     private var breaksOff: Bool?
+    /// True if dither was taken out of the pictures; else nil.
+    package private(set) var undithered: Bool?
 
     /// - Parameter format: The format of the rendition.
     init(_ result: TranscodeResult, of format: Rendition.Format, codecs: String?, sourceBytes: Int) {
@@ -42,6 +44,7 @@ package struct RenditionFacts: Codable, Equatable {
         timescale = result.timescale
         loopCount = result.loopCount
         breaksOff = result.isBrokenOff ? true : nil
+        undithered = result.isUndithered ? true : nil
     }
 
     /// Whether the source breaks off before or within a frame, so that later frames may be missing.

@@ -18,6 +18,7 @@ extension RenditionOption {
     package func domain(of format: Rendition.Format) -> OptionDomain {
         switch self {
         case .bg: .colour
+        case .chroma: .words(TranscodeOptions.Chroma.allCases.map(\.name))
         case .codec: .words(VideoCodec.offered.map(\.traits.name))
         case .end, .start: .decimal(0...86_400)
         case .fit: .words(SizeOptions.Fit.allCases.map(\.name))
@@ -31,7 +32,7 @@ extension RenditionOption {
         case .quality: format.isLosslessByDefault ? .wholeOr(1...100, word: Self.lossless) : .whole(1...100)
         case .speed: .decimal(0.1...10)
         case .tune: .words(TranscodeOptions.Tune.allCases.map(\.name))
-        case .undither: .whole(0...1)
+        case .undither: .words(TranscodeOptions.Undithering.allCases.map(\.name))
         case .zoom: .whole(1...8)
         }
     }
@@ -43,10 +44,10 @@ extension RenditionOption {
         case .codec: "h264"
         case .fit: "contain"
         case .gravity: "center"
-        case .frame, .start, .undither: "0"
+        case .frame, .start: "0"
         case .loops, .speed, .zoom: "1"
         case .quality: format.isLosslessByDefault ? Self.lossless : String(TranscodeOptions.defaultQuality)
-        case .tune: "auto"
+        case .chroma, .tune, .undither: "auto"
         case .end, .fps, .height, .maxBytes, .preset, .width: nil
         }
     }

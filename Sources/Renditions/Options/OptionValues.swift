@@ -130,6 +130,37 @@ extension TranscodeOptions.Tune {
     }
 }
 
+extension TranscodeOptions.Undithering {
+    init?(name: String) {
+        guard let undithering = Self.allCases.first(where: { $0.name == name }) else { return nil }
+        self = undithering
+    }
+
+    /// The name in options.
+    package var name: String {
+        switch self {
+        case .automatic: "auto"
+        case .always: "1"
+        case .never: "0"
+        }
+    }
+}
+
+extension TranscodeOptions.Chroma {
+    init?(name: String) {
+        guard let chroma = Self.allCases.first(where: { $0.name == name }) else { return nil }
+        self = chroma
+    }
+
+    /// The name in options.
+    var name: String {
+        switch self {
+        case .automatic: "auto"
+        case .subsampled: "420"
+        }
+    }
+}
+
 extension RGB {
     /// Parses `RRGGBB`.
     init?(hex: String) {

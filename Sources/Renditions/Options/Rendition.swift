@@ -73,9 +73,10 @@ package struct Rendition: Sendable, Hashable {
         }
     }
 
-    /// Takes dither out of the rendition, if the format has that option.
-    mutating func undither() {
-        if RenditionOption.undither.applies(to: format) { options.undither = true }
+    /// Keeps the dither of the source, if the format would take it out otherwise.
+    mutating func keepDither() {
+        guard RenditionOption.undither.applies(to: format), !format.isLosslessByDefault else { return }
+        options.undither = .never
     }
 
     /// Returns the rendition with another video codec; nil if the program has no encoder for it.
@@ -131,7 +132,7 @@ package struct Rendition: Sendable, Hashable {
         for option in RenditionOption.allCases where !option.applies(to: other) {
             option.copy(from: defaults, to: &rendition.options)
         }
-        other.omitDefaultQuality(&rendition.options)
+        other.omitDefaults(&rendition.options)
         return rendition
     }
 }

@@ -5,13 +5,13 @@ internal import Media
 /// Keys name every option that differs from the interface, so a change of the settings changes no stored rendition. Addresses
 /// have to name the options that differ from these defaults.
 package struct RenditionDefaults: Sendable, Equatable {
-    /// Whether dither is taken out.
-    package var undither: Bool
+    /// Whether dither is kept even where it is certain to lie on a film.
+    package var keepsDither: Bool
     /// Options that requests name together.
     package var presets: RenditionPresets
 
-    package init(undither: Bool = false, presets: RenditionPresets = RenditionPresets()) {
-        self.undither = undither
+    package init(keepsDither: Bool = false, presets: RenditionPresets = RenditionPresets()) {
+        self.keepsDither = keepsDither
         self.presets = presets
     }
 
@@ -22,17 +22,19 @@ package struct RenditionDefaults: Sendable, Equatable {
 
     /// The rendition with these defaults.
     package func applied(to rendition: Rendition) -> Rendition {
-        guard undither else { return rendition }
+        guard keepsDither else { return rendition }
         var rendition = rendition
-        rendition.undither()
+        rendition.keepDither()
         return rendition
     }
 
     /// The options of an address that means the rendition, sorted by name.
     package func options(of rendition: Rendition) -> [(name: String, value: String)] {
-        guard undither, RenditionOption.undither.applies(to: rendition.format) else { return rendition.canonicalOptions }
-        var options = rendition.canonicalOptions.filter { $0.name != RenditionOption.undither.rawValue }
-        if !rendition.options.undither { options.append((RenditionOption.undither.rawValue, "0")) }
+        let usual = self.rendition(rendition.format).options.undither
+        guard usual != TranscodeOptions().undither else { return rendition.canonicalOptions }
+        let name = RenditionOption.undither.rawValue
+        var options = rendition.canonicalOptions.filter { $0.name != name }
+        if rendition.options.undither != usual { options.append((name, rendition.options.undither.name)) }
         return options.sorted { $0.name < $1.name }
     }
 }

@@ -99,9 +99,14 @@ extension Rendition {
         /// Whether the format has no loss unless a quality is given.
         package var isLosslessByDefault: Bool { output?.traits.options.contains(.lossless) ?? false }
 
-        /// Omits a quality that is the default of the format, so that equal renditions have equal options.
-        func omitDefaultQuality(_ options: inout TranscodeOptions) {
-            if !isLosslessByDefault, options.chosenQuality == TranscodeOptions.defaultQuality { options.chosenQuality = nil }
+        /// Omits values that are the default of the format, so that equal renditions have equal options.
+        func omitDefaults(_ options: inout TranscodeOptions) {
+            if isLosslessByDefault {
+                // Only a request that names it takes the dither out of pictures without loss.
+                if options.undither == .never { options.undither = .automatic }
+            } else if options.chosenQuality == TranscodeOptions.defaultQuality {
+                options.chosenQuality = nil
+            }
         }
 
         /// Whether the format is an animation that browsers show as a picture.

@@ -3,6 +3,7 @@ internal import Media
 /// The options of renditions (docs/api.md), sorted by name, which is their order in canonical texts.
 package enum RenditionOption: String, Sendable, CaseIterable {
     case bg
+    case chroma
     case codec
     case end
     case fit
@@ -42,6 +43,7 @@ package enum RenditionOption: String, Sendable, CaseIterable {
         switch self {
         case .width, .height, .fit, .gravity: .size
         case .bg: .background
+        case .chroma: .chroma
         case .quality: .quality
         case .speed, .fps, .start, .end, .loops: .time
         case .frame: .frame
@@ -57,6 +59,7 @@ package enum RenditionOption: String, Sendable, CaseIterable {
     private var expectation: String {
         switch self {
         case .bg: "must be a colour of six hexadecimal digits"
+        case .chroma: "must be auto or 420"
         case .codec: "must be \(VideoCodec.offered.map(\.traits.name).joined(separator: " or "))"
         case .end, .start: "must be a number of seconds, at most 86400"
         case .fit: "must be contain, cover, fill or pad"
@@ -70,7 +73,7 @@ package enum RenditionOption: String, Sendable, CaseIterable {
         case .quality: "must be a whole number from 1 to 100"
         case .speed: "must be a number from 0.1 to 10"
         case .tune: "must be auto, film, screen or pixel"
-        case .undither: "must be 0 or 1"
+        case .undither: "must be auto, 0 or 1"
         case .zoom: "must be a whole number from 1 to 8"
         }
     }
@@ -83,6 +86,7 @@ package enum RenditionOption: String, Sendable, CaseIterable {
     func read(_ text: String, of format: Rendition.Format?, into options: inout TranscodeOptions) throws(RenditionError) {
         switch self {
         case .bg: options.background = try required(RGB(hex: text))
+        case .chroma: options.chroma = try required(TranscodeOptions.Chroma(name: text))
         case .codec: options.codec = try required(VideoCodec(name: text))
         case .end: options.time.end = try required(DecimalText.scaled(text, by: 100), 0...8_640_000)
         case .fit: options.size.fit = try required(SizeOptions.Fit(name: text))
@@ -98,11 +102,13 @@ package enum RenditionOption: String, Sendable, CaseIterable {
             let mayBeLossless = format?.isLosslessByDefault ?? true
             options.chosenQuality =
                 mayBeLossless && text == Self.lossless ? nil : try required(DecimalText.whole(text), 1...100)
-            format?.omitDefaultQuality(&options)
+            format?.omitDefaults(&options)
         case .speed: options.time.speed = try required(DecimalText.scaled(text, by: TimeOptions.thousand), 100...10_000)
         case .start: options.time.start = try required(DecimalText.scaled(text, by: 100), 0...8_640_000)
         case .tune: options.tune = try required(TranscodeOptions.Tune(name: text))
-        case .undither: options.undither = try required(DecimalText.whole(text), 0...1) == 1
+        case .undither:
+            options.undither = try required(TranscodeOptions.Undithering(name: text))
+            format?.omitDefaults(&options)
         case .width: options.size.width = try required(DecimalText.whole(text), 2...4096)
         case .zoom: options.zoom = try required(DecimalText.whole(text), 1...8)
         }
@@ -113,6 +119,7 @@ package enum RenditionOption: String, Sendable, CaseIterable {
         let defaults = TranscodeOptions()
         switch self {
         case .bg: return options.background == defaults.background ? nil : options.background.hex
+        case .chroma: return options.chroma == defaults.chroma ? nil : options.chroma.name
         case .codec: return options.codec == defaults.codec ? nil : options.codec.traits.name
         case .end: return options.time.end.map { DecimalText.text($0, by: 100) }
         case .fit: return options.size.fit == defaults.size.fit ? nil : options.size.fit.name
@@ -129,7 +136,7 @@ package enum RenditionOption: String, Sendable, CaseIterable {
                 ? nil : DecimalText.text(options.time.speed, by: TimeOptions.thousand)
         case .start: return options.time.start == defaults.time.start ? nil : DecimalText.text(options.time.start, by: 100)
         case .tune: return options.tune == defaults.tune ? nil : options.tune.name
-        case .undither: return options.undither == defaults.undither ? nil : options.undither ? "1" : "0"
+        case .undither: return options.undither == defaults.undither ? nil : options.undither.name
         case .width: return options.size.width.map(String.init)
         case .zoom: return options.zoom == defaults.zoom ? nil : String(options.zoom)
         }
@@ -139,6 +146,7 @@ package enum RenditionOption: String, Sendable, CaseIterable {
     func copy(from source: TranscodeOptions, to options: inout TranscodeOptions) {
         switch self {
         case .bg: options.background = source.background
+        case .chroma: options.chroma = source.chroma
         case .codec: options.codec = source.codec
         case .end: options.time.end = source.time.end
         case .fit: options.size.fit = source.size.fit

@@ -86,6 +86,7 @@ struct FactsComposer: Sendable {
         entry.width = facts.width
         entry.height = facts.height
         if facts.duration > 0 { entry.duration = Double(facts.duration) / Double(facts.timescale) }
+        entry.undithered = facts.undithered
         return entry
     }
 }

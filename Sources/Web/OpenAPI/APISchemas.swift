@@ -115,8 +115,8 @@ package enum APISchemas {
     }
 
     private static let factsRendition = object(
-        ["url": text, "type": text, "bytes": count, "width": count, "height": count, "duration": seconds],
-        optional: ["type", "bytes", "width", "height", "duration"])
+        ["url": text, "type": text, "bytes": count, "width": count, "height": count, "duration": seconds, "undithered": flag],
+        optional: ["type", "bytes", "width", "height", "duration", "undithered"])
 
     private static let oembed = object(
         [

@@ -45,13 +45,14 @@ struct HomePage: Sendable {
     /// The form of the options.
     private static func options(_ defaults: RenditionDefaults) -> String {
         PageTemplate(PackageResources.home_options_html).filled(
-            [:], markup: ["dither_choices": ditherChoices(isTakenOut: defaults.undither)])
+            [:], markup: ["dither_choices": ditherChoices(isKept: defaults.keepsDither)])
     }
 
-    /// The choice between the picture with and without its dither. The default has no value, because addresses do not name it.
-    private static func ditherChoices(isTakenOut: Bool) -> String {
-        [("keep", false, "0"), ("take out", true, "1")].map { name, takesOut, value in
-            takesOut == isTakenOut
+    /// The choices of the option `undither`. The default has no value, because addresses do not name it.
+    private static func ditherChoices(isKept: Bool) -> String {
+        let usual = isKept ? "0" : "auto"
+        return [("take out of films", "auto"), ("take out wherever it is", "1"), ("keep", "0")].map { name, value in
+            value == usual
                 ? #"<option value="" selected>\#(name)</option>"# : #"<option value="\#(value)">\#(name)</option>"#
         }.joined()
     }

@@ -56,7 +56,10 @@ struct RenditionOptions: ParsableArguments {
         completion: .list(["discord", "sticker", "whatsapp"]))
     var preset: String?
 
-    @Option(help: "1 takes out the dither of a palette before encoding. Default: 0.", completion: .list(["0", "1"]))
+    @Option(
+        help:
+            "Takes out the dither of a palette: auto (default), where it certainly lies on a film; 1, wherever there is some; 0, nowhere.",
+        completion: .list(["auto", "0", "1"]))
     var undither: String?
 
     @Option(help: "1 to 8: every pixel becomes a square of this side, for pixel art. Default: 1.")
@@ -67,13 +70,18 @@ struct RenditionOptions: ParsableArguments {
         completion: .list(["auto", "film", "screen", "pixel"]))
     var tune: String?
 
+    @Option(
+        help: "The resolution of colours in AV1, WebM and AVIF: auto (default) or 420, for players that decode only that.",
+        completion: .list(["auto", "420"]))
+    var chroma: String?
+
     /// Those that are given, by name.
     var pairs: [(name: String, value: String)] {
         let all: [(name: String, value: String?)] = [
             ("width", width), ("height", height), ("fit", fit), ("gravity", gravity), ("bg", bg), ("quality", quality),
             ("max_bytes", maxBytes), ("speed", speed), ("fps", fps),
             ("start", start), ("end", end), ("loops", loops), ("frame", frame), ("codec", codec),
-            ("preset", preset), ("undither", undither), ("zoom", zoom), ("tune", tune),
+            ("preset", preset), ("undither", undither), ("zoom", zoom), ("tune", tune), ("chroma", chroma),
         ]
         return all.compactMap { option in option.value.map { (name: option.name, value: $0) } }
     }

@@ -45,7 +45,7 @@ extension ServiceConfiguration {
 
         defaults = RenditionDefaults()
         defaults.presets = try RenditionPresets(settings.presets)
-        defaults.undither = settings.renditions.undither == .auto
+        defaults.keepsDither = settings.renditions.undither == .never
         web = try WebPolicy(settings, fetch, mounts.mounts, defaults.presets)
 
         store = try Self.store(settings.store.s3, cacheDirectory: cache.directory)

@@ -41,7 +41,8 @@ import Testing
         case .frame: [["5", "05"], ["6"], ["0"], ["auto"]]
         case .codec: [["av1"], ["h264"]]
         case .preset: [["sticker"]]
-        case .undither: [["1", "01"], ["0"]]
+        case .undither: [["1"], ["0"], ["auto"]]
+        case .chroma: [["420"], ["auto"]]
         case .zoom: [["2", "02"], ["8"], ["1"]]
         case .tune: [["film"], ["screen"], ["pixel"], ["auto"]]
         }

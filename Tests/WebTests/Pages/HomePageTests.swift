@@ -82,15 +82,16 @@ import Testing
         let home = try await page()
         #expect(
             home.text.contains(
-                #"<select id="undither" name="undither"><option value="" selected>keep</option><option value="1">take out</option>"#
+                #"<select id="undither" name="undither"><option value="" selected>take out of films</option><option value="1">"#
             ))
         // Addresses name what differs from the service's settings.
         try await WebFixture.run([:]) {
-            $0.undither = true
+            $0.keepsDither = true
         } _: { web async throws in
             #expect(
                 try await web.request("GET", "/").text.contains(
-                    #"<option value="0">keep</option><option value="" selected>take out</option>"#))
+                    #"<option value="auto">take out of films</option><option value="1">take out wherever it is</option><option value="" selected>"#
+                ))
         }
     }
 

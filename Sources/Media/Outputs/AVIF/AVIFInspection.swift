@@ -131,11 +131,13 @@ enum AVIFInspection {
         guard last > 0 else { throw .missingPart }
     }
 
-    /// `av1C`: Main profile, 8 bit, 4:2:0, and monochrome where it is alpha (AV1 in ISO-BMFF §2.3).
+    /// `av1C`: Main profile in 4:2:0, monochrome where it is alpha, or High profile in 4:4:4; 8 bit (AV1 in ISO-BMFF §2.3).
     static func inspectConfiguration(_ box: MP4Box, isAlpha: Bool) throws(OutputFlaw) {
         var content = box.content
-        guard content.count == 4, try content.number(1) == 0x81, try content.number(1) >> 5 == 0,
-            try content.number(1) & 0x7c == (isAlpha ? 0x1c : 0x0c), try content.number(1) == 0
+        guard content.count == 4, try content.number(1) == 0x81 else { throw .wrongCodec }
+        let profile = try content.number(1) >> 5
+        guard profile == 0 || (profile == 1 && !isAlpha),
+            try content.number(1) & 0x7c == (isAlpha ? 0x1c : profile == 0 ? 0x0c : 0), try content.number(1) == 0
         else { throw .wrongCodec }
     }
 

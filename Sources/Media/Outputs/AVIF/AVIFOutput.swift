@@ -4,13 +4,14 @@ enum AVIFOutput: OutputMaker {
         _ transcoder: Transcoder, _: Decoder.Type, _ bytes: UnsafeRawBufferPointer, to descriptor: Int32,
         _ meter: FrameMeter
     ) throws(TranscodeError) -> TranscodeResult {
-        let options = transcoder.options
         let summary = try AnimationSummary(scanning: bytes, by: Decoder.self, limits: transcoder.limits)
         let hasAlpha = try TransparencyProbe.isTransparent(
-            bytes, by: Decoder.self, summary, limits: transcoder.limits, options: options)
-        let plan = SamplePlan(options.time, of: summary)
+            bytes, by: Decoder.self, summary, limits: transcoder.limits, options: transcoder.options)
+        let plan = SamplePlan(transcoder.options.time, of: summary)
         let content = try ContentProbe.content(
-            of: bytes, by: Decoder.self, summary, plan, limits: transcoder.limits, options: options)
+            of: bytes, by: Decoder.self, summary, plan, limits: transcoder.limits, options: transcoder.options)
+        let transcoder = transcoder.decided(by: content)
+        let options = transcoder.options
         let tools = AV1Tools(content, AV1Tools.Work(of: plan, summary, content, options))
         let quantizer = try AV1Tools.search.quantizer(
             try QualityTrial(transcoder, Decoder.self, bytes, summary, content),
@@ -22,7 +23,8 @@ enum AVIFOutput: OutputMaker {
         ) {
             () throws(TranscodeError) in
             try SampleSource<Decoder>(
-                bytes, summary, limits: transcoder.limits, options: options, hasAlpha: hasAlpha, .image(timescale: nil))
+                bytes, summary, limits: transcoder.limits, options: options, hasAlpha: hasAlpha, .image(timescale: nil),
+                chroma: tools.chroma)
         } encoder: { isAlpha, source, pass throws(TranscodeError) in
             try VideoEncoder(
                 width: source.geometry.width, height: source.geometry.height,
@@ -46,6 +48,6 @@ enum AVIFOutput: OutputMaker {
             sourceWidth: summary.width, sourceHeight: summary.height, width: width, height: height, frames: source.frames,
             samples: count * loops, duration: count == 1 ? 0 : round * loops, timescale: source.timescale,
             loopCount: summary.loopCount, sourceFormat: Decoder.format, isTransparent: hasAlpha,
-            isBrokenOff: source.isBrokenOff, bytes: try streams.assemble(layout))
+            isBrokenOff: source.isBrokenOff, isUndithered: source.isUndithered, bytes: try streams.assemble(layout))
     }
 }

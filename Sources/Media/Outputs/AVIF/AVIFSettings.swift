@@ -7,7 +7,7 @@ struct AVIFSettings: EncoderSettings {
     static let reordersFrames = false
 
     /// The version that becomes part of an object's name. Change it with anything that changes the output bytes.
-    static let version = "avif-19"
+    static let version = "avif-20"
 
     let plane: EncodedPlane
     private let tools: AV1Tools
@@ -15,7 +15,7 @@ struct AVIFSettings: EncoderSettings {
 
     /// The settings for the colours.
     init(_ tools: AV1Tools, quantizer: Int) {
-        plane = .color
+        plane = .color(tools.chroma)
         self.tools = tools
         self.quantizer = quantizer
     }

@@ -7,8 +7,10 @@ struct AVIFWriter {
     /// A duration without end: all bits are set (ISO/IEC 14496-12 §8.3.2).
     static let indefinite = -1
     static let alphaType = "urn:mpeg:mpegB:cicp:systems:auxiliary:alpha"
-    /// The highest `seq_level_idx` of the profile that the brand `MA1B` stands for, level 5.1 (AV1 image file format §8.2).
+    /// The highest `seq_level_idx` of the profiles that the brands `MA1B` and `MA1A` stand for, levels 5.1 and 6.0 (AV1 image file format
+    /// §8.2, §8.3). These have the Main and the High profile of AV1.
     private static let highestBaselineLevel = 13
+    private static let highestAdvancedLevel = 16
 
     /// A plane of the pictures: an item of the still image, and a track of the sequence.
     private struct Plane {
@@ -56,10 +58,13 @@ struct AVIFWriter {
     }
 
     private func fileType(isSequence: Bool) -> [UInt8] {
-        let isBaseline = max(color.level, alpha?.level ?? 0) <= Self.highestBaselineLevel
+        let level = max(color.level, alpha?.level ?? 0)
+        let profile =
+            color.profile == 0 && level <= Self.highestBaselineLevel
+            ? ["MA1B"] : level <= Self.highestAdvancedLevel ? ["MA1A"] : []
         let brands =
             (isSequence ? ["avif", "avis", "msf1", "iso8", "mif1", "miaf"] : ["avif", "mif1", "miaf"])
-            + (isBaseline ? ["MA1B"] : [])
+            + profile
         return AVIFBoxes.box(
             "ftyp", AVIFBoxes.text(isSequence ? "avis" : "avif"), AVIFBoxes.zeros(4), brands.flatMap { AVIFBoxes.text($0) })
     }
@@ -112,7 +117,7 @@ struct AVIFWriter {
 
     /// `av1C` (AV1 in ISO-BMFF §2.3). The pictures themselves hold the sequence header.
     private func configuration(_ stream: AV1Stream) -> [UInt8] {
-        let format = stream.tier << 7 | (stream.isMonochrome ? 0x10 : 0) | 0x0c
+        let format = stream.tier << 7 | (stream.isMonochrome ? 0x10 : 0) | (stream.profile == 0 ? 0x0c : 0)
         return AVIFBoxes.box("av1C", [0x81, UInt8(stream.profile << 5 | stream.level), UInt8(format), 0])
     }
 

@@ -9,11 +9,12 @@ struct AV1Settings: MP4EncoderSettings, Equatable {
     static let temporalMeanOffset = 0.0
 
     /// The version that becomes part of an object's name. Change it with anything that changes the output bytes.
-    static let version = "aom-19"
+    static let version = "aom-20"
 
     /// 0…63: lower is better and larger.
     var quantizer: Int
     let tools: AV1Tools
+    var plane: EncodedPlane { .color(tools.chroma) }
 
     init(_ tools: AV1Tools, quantizer: Int) {
         self.tools = tools

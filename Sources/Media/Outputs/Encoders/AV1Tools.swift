@@ -17,6 +17,8 @@ struct AV1Tools: Equatable {
     let effort: Effort
     /// Whether the picture has few colours and sharp edges: palettes and the search for screen content pay off.
     let isDrawing: Bool
+    /// The resolution of colours.
+    let chroma: ChromaFormat
     /// The quantizer for the default quality at which ``QualitySearch`` begins.
     private let middle: Double
     /// libaom's own measure of speed within an effort.
@@ -24,6 +26,9 @@ struct AV1Tools: Equatable {
 
     /// Whether libaom sees frames ahead, from which it predicts others.
     private let looksAhead: Bool
+
+    /// Pictures from one sync sample to the next.
+    private let keyInterval: Int
 
     /// See ``forTrial``.
     private var isTrial = false
@@ -61,6 +66,9 @@ struct AV1Tools: Equatable {
     /// seconds.
     init(_ content: PictureContent, _ work: Work) {
         isDrawing = content.isDrawing
+        chroma = content.chroma
+        keyInterval =
+            KeyInterval(pixels: max(1, work.pixels / max(1, work.frames)), changedShare: content.changedShare).pictures
         guard work.changedPixels <= 40_000_000, work.pixels <= 400_000_000 else {
             (effort, middle, speed, looksAhead) = (.quick, isDrawing ? 32 : 24, isDrawing ? 6 : 7, false)
             return
@@ -78,7 +86,8 @@ struct AV1Tools: Equatable {
     /// is quantized more, because it would take a third of the file.
     var forAlpha: AV1Tools {
         AV1Tools(
-            effort: .thorough, isDrawing: true, middle: effort == .quick ? 42 : 38, speed: 6, looksAhead: false)
+            effort: .thorough, isDrawing: true, chroma: .half, middle: effort == .quick ? 42 : 38, speed: 6, looksAhead: false,
+            keyInterval: keyInterval)
     }
 
     /// The tools for trial encodes that find the quantizer of ``QualitySearch``. They skip the search for rare block shapes and for
@@ -89,16 +98,17 @@ struct AV1Tools: Equatable {
         return tools
     }
 
-    private init(effort: Effort, isDrawing: Bool, middle: Double, speed: Int64, looksAhead: Bool) {
+    private init(
+        effort: Effort, isDrawing: Bool, chroma: ChromaFormat, middle: Double, speed: Int64, looksAhead: Bool, keyInterval: Int
+    ) {
         self.effort = effort
         self.isDrawing = isDrawing
+        self.chroma = chroma
         self.middle = middle
         self.speed = speed
         self.looksAhead = looksAhead
+        self.keyInterval = keyInterval
     }
-
-    /// The largest number of frames from one sync sample to the next: x264's default.
-    private static let longestGroup: Int32 = 250
 
     /// The quantizer for `quality` 1…100: two straight lines that meet at the default, 60. Lower is better and larger.
     func quantizer(quality: Int) -> Int {
@@ -112,10 +122,11 @@ struct AV1Tools: Equatable {
 
     /// Sets the options of an encoder whose size is set already.
     func configure(_ context: UnsafeMutablePointer<AVCodecContext>, quantizer: Int) {
-        context.pointee.profile = 0  // Main; the constant's name changed with FFmpeg 6.1
+        // Main, or High; the constants' names changed with FFmpeg 6.1.
+        context.pointee.profile = chroma == .half ? 0 : 1
         context.pointee.thread_count = 1
         context.pointee.bit_rate = 0
-        context.pointee.gop_size = Self.longestGroup
+        context.pointee.gop_size = Int32(keyInterval)
         let options = context.pointee.priv_data
         av_opt_set(options, "usage", effort == .quick ? "realtime" : "good", 0)
         av_opt_set_int(options, "cpu-used", speed, 0)
@@ -131,7 +142,7 @@ struct AV1Tools: Equatable {
             if lookahead > 0 {
                 // Equal bounds keep the encoder from choosing: streams of colours and of alpha then have the same key pictures.
                 // Without lookahead, it chooses none.
-                context.pointee.keyint_min = Self.longestGroup
+                context.pointee.keyint_min = Int32(keyInterval)
             } else {
                 // Without frames to look at, libaom would code each frame much better than asked for.
                 context.pointee.qmin = Int32(quantizer)

@@ -46,26 +46,32 @@ protocol MP4EncoderSettings: EncoderSettings {
 extension MP4EncoderSettings {
     static var encoder: String { codec.traits.encoder }
     static var missing: TranscodeError { .codecMissing(codec) }
-    var plane: EncodedPlane { .color }
 }
 
 /// What the frames of a video contain.
-enum EncodedPlane {
-    /// 4:2:0 with chroma in the middle of its four pixels, BT.709's primaries and matrix, sRGB's transfer, limited range.
-    case color
+enum EncodedPlane: Equatable {
+    /// BT.709's primaries and matrix, sRGB's transfer, limited range. In 4:2:0, chroma is in the middle of its four pixels.
+    case color(ChromaFormat)
     /// The full range of 8 bits as luma, with chroma that says nothing.
     case alpha
     /// The same without chroma.
     case monochromeAlpha
 
+    /// The resolution of chroma beside the samples.
+    var chroma: ChromaFormat { if case .color(let chroma) = self { chroma } else { .half } }
+
     /// libavcodec's format of the samples.
     var format: AVPixelFormat {
-        if case .monochromeAlpha = self { AV_PIX_FMT_GRAY8 } else { AV_PIX_FMT_YUV420P }
+        switch self {
+        case .color(.full): AV_PIX_FMT_YUV444P
+        case .color(.half), .alpha: AV_PIX_FMT_YUV420P
+        case .monochromeAlpha: AV_PIX_FMT_GRAY8
+        }
     }
 
     /// Tags a stream.
     func tag(_ context: UnsafeMutablePointer<AVCodecContext>) {
-        guard case .color = self else {
+        guard case .color(let chroma) = self else {
             context.pointee.color_range = AVCOL_RANGE_JPEG
             return
         }
@@ -73,6 +79,6 @@ enum EncodedPlane {
         context.pointee.colorspace = AVCOL_SPC_BT709
         context.pointee.color_primaries = AVCOL_PRI_BT709
         context.pointee.color_trc = AVCOL_TRC_IEC61966_2_1
-        context.pointee.chroma_sample_location = AVCHROMA_LOC_CENTER
+        if chroma == .half { context.pointee.chroma_sample_location = AVCHROMA_LOC_CENTER }
     }
 }

@@ -10,6 +10,7 @@ package struct H264Settings: MP4EncoderSettings, Equatable {
 
     /// x264's constant rate factor: lower is better and larger.
     package var rateFactor: Double
+    var plane: EncodedPlane { .color(.half) }
     /// What the pictures show.
     private let content: PictureContent
     /// Whether only the first frame is an IDR picture. Two IDR pictures in a row, the last of one round and the first of the next,
@@ -23,7 +24,7 @@ package struct H264Settings: MP4EncoderSettings, Equatable {
     }
 
     /// The version that becomes part of an object's name. Change it with anything that changes the output bytes.
-    package static let version = "x264-22"
+    package static let version = "x264-23"
 
     /// The frames of rate control last 4/100 s each, whatever their delays are: x264 spends more on a frame the longer it is shown,
     /// and takes this duration as neutral (`BASE_FRAME_DURATION`). So the bytes depend on the pictures alone.
@@ -57,29 +58,32 @@ package struct H264Settings: MP4EncoderSettings, Equatable {
     /// ``options`` and what the settings add to them for a video of this size, in pixels.
     private func allOptions(width: Int, height: Int) -> String {
         var list = Self.options
-        list += MotionSearch(width: width, height: height, content).options
+        let search = MotionSearch(width: width, height: height, content)
+        list += search.options
         // Less deblocking keeps edges sharp.
         if content.isDrawing {
             list += Self.drawingOptions + (content.isPixelArt ? ":no-deblock=1" : ":deblock=-1,-1")
+            if search.isFine { list += ":partitions=all" }
         } else {
             list += content.isUndithered ? Self.unditheredOptions : Self.filmOptions
         }
-        if hasOneKeyframe { list += ":keyint=infinite:min-keyint=1000000" }
-        return list
+        if hasOneKeyframe { return list + ":keyint=infinite:min-keyint=1000000" }
+        return list + ":keyint=\(KeyInterval(pixels: width * height, changedShare: content.changedShare).pictures)"
     }
 
-    /// The rate factor for `quality` 1…100: two straight lines that meet at the default, 60 ↦ 18.3, or more where the options give a
-    /// better picture at the same factor: 19.5 for drawings, 20.5 for films without their dither. 100 ↦ 7.1 (no loss to be seen),
-    /// 1 ↦ 42.7.
+    /// The rate factor for `quality` 1…100: two straight lines that meet at the default, 60 ↦ 18.3. Drawings have 20, because the options
+    /// give a better picture at the same factor. Films without their dither have 17.7: part of the bytes
+    /// that the dither took is spent on what it hid. 100 ↦ 7.1 (no loss to be seen), 1 ↦
+    /// 42.7.
     static func rateFactor(quality: Int, _ content: PictureContent) -> Double {
-        let middle = content.isDrawing ? 19.5 : content.isUndithered ? 20.5 : 18.3
+        let middle = content.isDrawing ? 20 : content.isUndithered ? 17.7 : 18.3
         let distance = Double(quality - 60)
         return distance >= 0 ? middle - distance * (middle - 7.1) / 40 : middle - distance * (42.7 - middle) / 59
     }
 
     func configure(_ context: UnsafeMutablePointer<AVCodecContext>, highestRate: AVRational) {
         let (width, height) = (Int(context.pointee.width), Int(context.pointee.height))
-        let budget = EncoderBudget(pixels: width * height)
+        let budget = EncoderBudget(pixels: width * height, isDrawing: content.isDrawing)
         context.pointee.time_base = AVRational(num: 1, den: Self.unitsPerSecond)
         // x264 takes the level from this rate, not from the time base.
         context.pointee.framerate = highestRate
@@ -115,12 +119,13 @@ package struct H264Settings: MP4EncoderSettings, Equatable {
     private static let mostSteps = 4.0
 }
 
-/// Lookahead and threads of an encoder for a canvas of some size, so that a job stays within 64 MB and 60 bytes per pixel, and
-/// within 84 where a large picture has a second thread. The references of ``MotionSearch`` may add up to 17.
+/// Lookahead and threads of an encoder for a canvas of some size, so that a job stays within 64 MB, or 136 MB for a drawing, and 60 bytes
+/// per pixel, and within 84 where a large picture has a second thread. The references of ``MotionSearch`` may add up to 17.
 ///
 /// Measured with x264 0.164: 46 bytes per pixel in any case, 3 for each frame of lookahead and 24 for a second thread, in addition
-/// to 40 MB of libraries, tables and unused parts of large pages. A lookahead of 25 frames makes files a tenth smaller than one of 5,
-/// and a longer one hardly saves more. A second thread only shortens the wait.
+/// to 40 MB of libraries, tables and unused parts of large pages. A lookahead of 25 frames makes files a tenth smaller than one of 5. A
+/// longer one hardly saves more in films. Drawings have parts that stay for long, and 60 frames save another 4 %. A second thread
+/// only shortens the wait.
 struct EncoderBudget: Equatable {
     /// Frames of lookahead.
     let lookahead: Int
@@ -133,18 +138,24 @@ struct EncoderBudget: Equatable {
     /// Larger pictures take seconds: their second thread is worth its memory in addition to the budget.
     private static let mostPixelsInBudget = 600_000
     private static let shared = 24_000_000
+    private static let sharedOfDrawing = 96_000_000
+    private static let mostLookahead = 25
+    private static let mostLookaheadOfDrawing = 60
     private static let perPixel = 60 - 46
     private static let perThread = 24
     private static let perLookahead = 3
 
-    /// - Parameter pixels: Width times height, above 0.
-    init(pixels: Int) {
-        // Both follow from the size alone: an object has the same bytes however many processors a machine has and however busy
+    /// - Parameters:
+    ///   - pixels: Width times height, above 0.
+    ///   - isDrawing: See ``PictureContent/isDrawing``.
+    init(pixels: Int, isDrawing: Bool) {
+        // Both follow from the pictures alone: an object has the same bytes however many processors a machine has and however busy
         // they are.
         let allowsTwo = Self.pixelsWithTwoThreads.contains(pixels)
         let thread = allowsTwo && pixels <= Self.mostPixelsInBudget ? Self.perThread : 0
-        let left = Self.perPixel - thread + Self.shared / pixels
-        lookahead = min(25, max(5, left / Self.perLookahead))
+        let left = Self.perPixel - thread + (isDrawing ? Self.sharedOfDrawing : Self.shared) / pixels
+        let most = isDrawing ? Self.mostLookaheadOfDrawing : Self.mostLookahead
+        lookahead = min(most, max(5, left / Self.perLookahead))
         threads = allowsTwo ? 2 : 1
     }
 }

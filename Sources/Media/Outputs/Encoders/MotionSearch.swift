@@ -41,4 +41,7 @@ struct MotionSearch: Equatable {
 
     /// In x264's syntax, with a leading colon.
     var options: String { range.map { ":subme=2:me=umh:merange=\($0):ref=\(references)" } ?? ":subme=6" }
+
+    /// Whether the search is fine enough for the smallest partitions to pay off.
+    var isFine: Bool { range == nil }
 }

@@ -100,7 +100,9 @@ final class QualityTrial<Decoder: AnimationDecoder & ~Copyable> {
         self.content = content
         self.bytes = bytes
         self.summary = summary
-        let source = try SampleSource<Decoder>(bytes, summary, limits: transcoder.limits, options: transcoder.options)
+        let chroma = content.chroma
+        let source = try SampleSource<Decoder>(
+            bytes, summary, limits: transcoder.limits, options: transcoder.options, chroma: chroma)
         (width, height) = (source.width, source.height)
         pixels = width * height
         samples = SamplePlan(transcoder.options.time, of: summary).count
@@ -108,7 +110,7 @@ final class QualityTrial<Decoder: AnimationDecoder & ~Copyable> {
         let count = isShort ? samples : min(Self.mostPictures, max(2, Self.mostPixels / pixels / 2))
         let middle = max(count, samples / 2)
         isExcerpt = samples > 2 * count
-        let canvas = try TrialPicture(width: width, height: height)
+        let canvas = try TrialPicture(width: width, height: height, chroma)
         while source.samples < middle + count,
             try source.next(into: { () throws(TranscodeError) in canvas.planes }) != nil
         {
@@ -132,7 +134,8 @@ final class QualityTrial<Decoder: AnimationDecoder & ~Copyable> {
             reached = try quality(ofMP4With: coarser).decibels
         }
         let target = min(reached, Self.clear(quality: transcoder.options.quality))
-        return (target + (isExcerpt ? Self.excerptGain : 0), steps)
+        let colors = content.chroma == .full ? Self.worthOfColors : 0
+        return (target + (isExcerpt ? Self.excerptGain : 0) - colors, steps)
     }
 
     /// The quality of the pictures in an MP4 of the animation, and its bytes for each picture up to the last of them.
@@ -166,6 +169,9 @@ final class QualityTrial<Decoder: AnimationDecoder & ~Copyable> {
     /// The decibels by which excerpts come out better than the same pictures in the whole, because more of them follow a key picture
     /// closely.
     private static var excerptGain: Double { 0.6 }
+
+    /// The decibels of luma that colours at full resolution are worth: with that much less, files have the bytes of 4:2:0.
+    private static var worthOfColors: Double { 1 }
 
     /// The quality above which no difference is visible: an SSIM of 0.997 at the default, and more for a higher `quality`.
     private static func clear(quality: Int) -> Double { 25.6 + 0.4 * Double(max(0, quality - 60)) }
@@ -210,15 +216,18 @@ private final class TrialPicture {
     private let cb: SamplePlane
     private let cr: SamplePlane
 
-    init(width: Int, height: Int) throws(TranscodeError) {
+    let chroma: ChromaFormat
+
+    init(width: Int, height: Int, _ chroma: ChromaFormat) throws(TranscodeError) {
+        self.chroma = chroma
         luma = try SamplePlane(width: width, height: height)
-        cb = try SamplePlane(width: width / 2, height: height / 2)
-        cr = try SamplePlane(width: width / 2, height: height / 2)
+        cb = try SamplePlane(width: width >> chroma.shift, height: height >> chroma.shift)
+        cr = try SamplePlane(width: width >> chroma.shift, height: height >> chroma.shift)
     }
 
     convenience init(copying other: TrialPicture) throws(TranscodeError) {
         let (width, height) = (other.luma.width, other.luma.height)
-        try self.init(width: width, height: height)
+        try self.init(width: width, height: height, other.chroma)
         planes.copy(Rectangle(x: 0, y: 0, width: width, height: height), from: other.planes, width: width, height: height)
     }
 
@@ -228,12 +237,12 @@ private final class TrialPicture {
     var planes: PixelConverter.Planes {
         PixelConverter.Planes(
             luma: luma.samples, cb: cb.samples, cr: cr.samples, lumaStride: luma.stride, cbStride: cb.stride,
-            crStride: cr.stride)
+            crStride: cr.stride, chroma: chroma)
     }
 }
 
-/// The structural similarity of pictures (SSIM; Wang et al., "Image quality assessment", 2004), computed over blocks of 8 × 8 samples. Two
-/// thirds of the blocks are luma.
+/// The structural similarity of pictures (SSIM; Wang et al., "Image quality assessment", 2004), computed over blocks of 8 × 8 samples. In
+/// 4:2:0, two thirds of the blocks are luma. Pictures in 4:4:4 are compared by luma alone: the same pictures in H.264 have other chroma.
 struct PictureSimilarity {
     private static let side = 8
     // (0.01 · 219)² and (0.03 · 219)²: luma has a range of 219.
@@ -250,6 +259,7 @@ struct PictureSimilarity {
         let width = min(picture.width, Int(frame.pointee.width))
         let height = min(picture.height, Int(frame.pointee.height))
         add(planes.luma, planes.lumaStride, luma, Int(strides.0), width: width, height: height)
+        guard picture.chroma == .half else { return }
         add(planes.cb, planes.cbStride, cb, Int(strides.1), width: width / 2, height: height / 2)
         add(planes.cr, planes.crStride, cr, Int(strides.2), width: width / 2, height: height / 2)
     }

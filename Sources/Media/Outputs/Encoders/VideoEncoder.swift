@@ -81,7 +81,8 @@ final class VideoEncoder<Settings: EncoderSettings> {
         }
         return PixelConverter.Planes(
             luma: luma, cb: cb, cr: cr, lumaStride: Int(frame.pointee.linesize.0),
-            cbStride: Int(frame.pointee.linesize.1), crStride: Int(frame.pointee.linesize.2))
+            cbStride: Int(frame.pointee.linesize.1), crStride: Int(frame.pointee.linesize.2),
+            chroma: context?.pointee.pix_fmt == AV_PIX_FMT_YUV444P ? .full : .half)
     }
 
     /// The plane of alpha for the next frame. It holds that of the frame before.

@@ -88,7 +88,7 @@ enum GIFOutput: OutputMaker {
 extension TranscodeOptions {
     /// Whether the pictures and times of the source are wanted as they are.
     fileprivate var keepsPictures: Bool {
-        chosenQuality == nil && size == SizeOptions() && time == TimeOptions() && zoom == 1 && !undither && preset == nil
+        chosenQuality == nil && size == SizeOptions() && time == TimeOptions() && zoom == 1 && !undithers && preset == nil
     }
 }
 

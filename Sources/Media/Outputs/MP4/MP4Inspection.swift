@@ -73,21 +73,25 @@ enum MP4Inspection {
         return Hex.encode(stream)
     }
 
-    /// `av1C`: version 1, Main profile and tier, 4:2:0 of 8 bits, and one sequence header (AV1 Codec ISO Media File Format
-    /// Binding §2.3.3; AV1 Bitstream §5.3). Returns profile, level, tier and bit depth (§5).
+    /// `av1C`: version 1, Main profile in 4:2:0 or High profile in 4:4:4, Main tier, 8 bits, and one sequence header (AV1 Codec ISO Media
+    /// File Format Binding §2.3.3; AV1 Bitstream §5.3). Returns profile, level, tier and bit depth (§5). Without further fields, chroma is
+    /// 4:2:0; 4:4:4 names it, with primaries, transfer, matrix and range.
     private static func inspectAV1(_ configuration: ByteReader) throws(OutputFlaw) -> String {
         var configuration = configuration
         guard try configuration.number(1) == 0x81 else { throw .wrongCodec }
         let profileAndLevel = try configuration.number(1)
-        guard profileAndLevel >> 5 == 0 else { throw .wrongCodec }
+        let profile = profileAndLevel >> 5
+        guard profile <= 1 else { throw .wrongCodec }
         // Tier, high bit depth, twelve bits, monochrome, and subsampling of both axes, before the position of chroma samples.
-        guard try configuration.number(1) >> 2 == 0b000011, try configuration.number(1) == 0 else { throw .wrongCodec }
+        guard try configuration.number(1) >> 2 == (profile == 0 ? 0b000011 : 0), try configuration.number(1) == 0 else {
+            throw .wrongCodec
+        }
         // A unit of type 1 that has a size field of one byte and no extension.
         guard try configuration.number(1) == 0x0a else { throw .wrongCodec }
         let size = try configuration.number(1)
         guard size < 0x80, size > 0, configuration.count == size else { throw .malformed }
         let level = profileAndLevel & 31
-        return "0.\(level < 10 ? "0" : "")\(level)M.08"
+        return "\(profile).\(level < 10 ? "0" : "")\(level)M.08" + (profile == 0 ? "" : ".0.000.01.13.01.0")
     }
 
     /// `stts`: the samples' durations come to the whole (§8.6.1.2).

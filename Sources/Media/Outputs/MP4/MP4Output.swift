@@ -14,6 +14,7 @@ enum MP4Output: OutputMaker {
         let plan = SamplePlan(transcoder.options.time, of: summary)
         let content = try ContentProbe.content(
             of: bytes, by: decoder, summary, plan, limits: transcoder.limits, options: transcoder.options)
+        let transcoder = transcoder.decided(by: content)
         switch transcoder.options.codec {
         case .h264:
             let settings = H264Settings(transcoder, content)
@@ -47,7 +48,8 @@ enum MP4Output: OutputMaker {
         _ settings: Settings, to descriptor: Int32, _ progress: FrameMeter
     ) throws(TranscodeError) -> TranscodeResult {
         let options = transcoder.options
-        let source = try SampleSource<Decoder>(bytes, summary, limits: transcoder.limits, options: options)
+        let source = try SampleSource<Decoder>(
+            bytes, summary, limits: transcoder.limits, options: options, chroma: settings.plane.chroma)
         let plan = SamplePlan(options.time, of: summary)
         let size = Settings.needsEvenSides ? (source.width, source.height) : (source.geometry.width, source.geometry.height)
         let encoder = try VideoEncoder(
@@ -88,7 +90,7 @@ enum MP4Output: OutputMaker {
             sourceWidth: summary.width, sourceHeight: summary.height, width: size.0, height: size.1,
             frames: source.frames, samples: isOneSample ? 1 : source.samples * loops, duration: round * loops,
             timescale: source.timescale, loopCount: summary.loopCount, sourceFormat: Decoder.format,
-            isBrokenOff: source.isBrokenOff, bytes: length)
+            isBrokenOff: source.isBrokenOff, isUndithered: source.isUndithered, bytes: length)
     }
 
     /// Encodes the last picture once more for each round after the first. Copies of one packet would be IDR pictures in a row with the

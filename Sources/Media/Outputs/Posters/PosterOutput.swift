@@ -16,7 +16,8 @@ extension PosterMaker {
             frame = try RepresentativeFrame.index(
                 in: bytes, by: Decoder.self, limits: transcoder.limits, background: options.background)
         }
-        var walk = try FrameWalk<Decoder>(bytes, limits: transcoder.limits, undithers: options.undither)
+        let undithers = try undithers(transcoder, Decoder.self, bytes)
+        var walk = try FrameWalk<Decoder>(bytes, limits: transcoder.limits, undithers: undithers)
         while walk.frames <= frame, try walk.next() {}
         guard walk.frames > 0 else { throw .incomplete(Decoder.format) }
         // The scan throws if no later frame has a pixel either.
@@ -36,7 +37,26 @@ extension PosterMaker {
         return TranscodeResult(
             sourceWidth: width, sourceHeight: height, width: picture.width, height: picture.height,
             frames: walk.frames, samples: 1, duration: 0, loopCount: walk.loopCount, sourceFormat: Decoder.format,
-            isTransparent: picture.hasTransparency, isBrokenOff: walk.breaksOff(), bytes: length)
+            isTransparent: picture.hasTransparency, isBrokenOff: walk.breaksOff(), isUndithered: walk.hasRemovedDither,
+            bytes: length)
+    }
+
+    /// Whether the poster has no dither: as in a video of the whole animation.
+    private static func undithers<Decoder: AnimationDecoder & ~Copyable>(
+        _ transcoder: Transcoder, _: Decoder.Type, _ bytes: UnsafeRawBufferPointer
+    ) throws(TranscodeError) -> Bool {
+        guard transcoder.options.undither == .automatic, Decoder.format == .gif else { return transcoder.options.undithers }
+        let summary: AnimationSummary
+        do throws(TranscodeError) {
+            summary = try AnimationSummary(scanning: bytes, by: Decoder.self, limits: transcoder.limits)
+        } catch {
+            // A limit that the frames up to the poster keep, or none at all: then composing them throws.
+            return false
+        }
+        return try ContentProbe.content(
+            of: bytes, by: Decoder.self, summary, SamplePlan(TimeOptions(), of: summary), limits: transcoder.limits,
+            options: transcoder.options
+        ).losesDither
     }
 }
 

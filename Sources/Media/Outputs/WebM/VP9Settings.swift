@@ -4,9 +4,7 @@ internal import CAV
 struct VP9Settings: EncoderSettings {
     static let encoder = "libvpx-vp9"
     /// The version that becomes part of an object's name. Change it with anything that changes the output bytes.
-    static let version = "vp9-17"
-    /// Pictures between two from which a player can start.
-    private static let keyInterval: Int32 = 250
+    static let version = "vp9-18"
     static let missing = TranscodeError.encoderMissing(.webm)
     static let reordersFrames = false
 
@@ -14,6 +12,8 @@ struct VP9Settings: EncoderSettings {
     /// 0…63: lower is better and larger.
     let level: Int
     let speed: Speed
+    /// Pictures from one key picture to the next; of both planes.
+    let keyInterval: KeyInterval
 
     /// How long libvpx takes. It follows from the source and the options alone, so that the bytes are the same on every machine.
     enum Speed: Equatable {
@@ -56,9 +56,11 @@ struct VP9Settings: EncoderSettings {
         context.pointee.framerate = AVRational(num: 30, den: 1)
         context.pointee.bit_rate = 0
         // Equal bounds keep the encoder from choosing: both planes then have the same key pictures.
-        context.pointee.gop_size = Self.keyInterval
-        context.pointee.keyint_min = Self.keyInterval
+        context.pointee.gop_size = Int32(keyInterval.pictures)
+        context.pointee.keyint_min = Int32(keyInterval.pictures)
         context.pointee.thread_count = 1
+        // VP9 has 4:4:4 in profile 1.
+        context.pointee.profile = plane.format == AV_PIX_FMT_YUV444P ? 1 : 0
         let options = context.pointee.priv_data
         switch speed {
         case .good(let number):

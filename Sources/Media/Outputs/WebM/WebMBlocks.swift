@@ -4,6 +4,7 @@ struct WebMBlocks {
     let clock: WebMClock
     let claim: OutputClaim
     let hasAlpha: Bool
+    let chroma: ChromaFormat
 
     private var samples = 0
     /// The time of the last block, and its duration where it has one.
@@ -14,10 +15,11 @@ struct WebMBlocks {
     /// The positions and times of the clusters that begin with a key picture.
     private var keys: [(position: Int, time: Int)] = []
 
-    init(clock: WebMClock, claim: OutputClaim, hasAlpha: Bool) {
+    init(clock: WebMClock, claim: OutputClaim, hasAlpha: Bool, _ chroma: ChromaFormat) {
         self.clock = clock
         self.claim = claim
         self.hasAlpha = hasAlpha
+        self.chroma = chroma
     }
 
     mutating func inspect(_ cluster: EBMLSpan, of bytes: OutputWindow, segment: Range<Int>) throws(OutputFlaw) {
@@ -26,7 +28,7 @@ struct WebMBlocks {
         let start = try first.number(in: bytes)
         var isFirst = true
         while let part = try walk.next() {
-            let block = try Block(part, bytes, hasAlpha: hasAlpha)
+            let block = try Block(part, bytes, hasAlpha: hasAlpha, chroma)
             let next = start + block.offset
             guard next > time, samples < claim.samples else { throw .wrongSampleCount }
             guard samples > 0 || (next == 0 && block.isKey) else { throw .wrongDuration }
@@ -75,19 +77,19 @@ struct WebMBlocks {
         /// In ticks; nil for a block outside a group.
         var duration: Int?
 
-        init(_ part: EBMLSpan, _ bytes: OutputWindow, hasAlpha: Bool) throws(OutputFlaw) {
+        init(_ part: EBMLSpan, _ bytes: OutputWindow, hasAlpha: Bool, _ chroma: ChromaFormat) throws(OutputFlaw) {
             switch part.element {
             case .simpleBlock:
                 guard !hasAlpha else { throw .missingPart }
                 let flags: Int
-                (offset, flags) = try Self.head(part.range, bytes)
+                (offset, flags) = try Self.head(part.range, bytes, chroma)
                 guard flags & 0x7f == 0 else { throw .malformed }
                 isKey = flags == 0x80
             case .blockGroup:
                 var walk = EBMLWalk(bytes, part.range)
                 guard let block = try walk.next(), block.element == .block else { throw .missingPart }
                 let flags: Int
-                (offset, flags) = try Self.head(block.range, bytes)
+                (offset, flags) = try Self.head(block.range, bytes, chroma)
                 guard flags == 0 else { throw .malformed }
                 var next = try walk.next()
                 if hasAlpha {
@@ -107,20 +109,22 @@ struct WebMBlocks {
         }
 
         /// The time and the flags in front of a picture, which must be one of VP9.
-        private static func head(_ range: Range<Int>, _ bytes: OutputWindow) throws(OutputFlaw) -> (offset: Int, flags: Int) {
+        private static func head(
+            _ range: Range<Int>, _ bytes: OutputWindow, _ chroma: ChromaFormat
+        ) throws(OutputFlaw) -> (offset: Int, flags: Int) {
             guard range.count >= 5 else { throw .malformed }
             var head = try bytes.read(range.lowerBound..<range.lowerBound + 5)
             guard try head.number(1) == 0x81 else { throw .malformed }
             let offset = try head.number(2)
             guard offset < 1 << 15 else { throw .malformed }
             let flags = try head.number(1)
-            try inspectPicture(try head.number(1))
+            try inspectPicture(try head.number(1), chroma)
             return (offset, flags)
         }
 
-        /// The first byte of a picture or superframe: the frame marker, and profile 0 (VP9 bitstream specification §6.2).
-        private static func inspectPicture(_ first: Int) throws(OutputFlaw) {
-            guard first & 0xf0 == 0x80 else { throw .wrongCodec }
+        /// The first byte of a picture or superframe: the frame marker, and profile 0 or, for 4:4:4, 1 (VP9 bitstream specification §6.2).
+        private static func inspectPicture(_ first: Int, _ chroma: ChromaFormat) throws(OutputFlaw) {
+            guard first & 0xf0 == (chroma == .half ? 0x80 : 0xa0) else { throw .wrongCodec }
         }
 
         private static func inspectAlpha(_ additions: EBMLSpan, _ bytes: OutputWindow) throws(OutputFlaw) {
@@ -133,7 +137,7 @@ struct WebMBlocks {
                 try parts.next() == nil
             else { throw .malformed }
             var first = try bytes.read(addition.range.lowerBound..<addition.range.lowerBound + 1)
-            try inspectPicture(try first.number(1))
+            try inspectPicture(try first.number(1), .half)
         }
     }
 }

@@ -36,16 +36,18 @@ enum WebMInspection {
         }
         try inspectSeekHead(try heads[0].contents(of: bytes), heads, segment: range)
         let clock = try inspectInformation(try heads[1].contents(of: bytes), claim)
-        let hasAlpha = try inspectTracks(try heads[2].contents(of: bytes), claim)
-        var blocks = WebMBlocks(clock: clock, claim: claim, hasAlpha: hasAlpha)
+        let (hasAlpha, chroma) = try inspectTracks(try heads[2].contents(of: bytes), claim)
+        var blocks = WebMBlocks(clock: clock, claim: claim, hasAlpha: hasAlpha, chroma)
         while let cluster = try walk.next() {
             guard cluster.element == .cluster else { throw .malformed }
             try blocks.inspect(cluster, of: bytes, segment: range)
         }
         try blocks.finish()
         try blocks.inspectCues(heads[3], of: bytes)
-        // Profile 0 has 8 bits per sample. The level follows from the pictures, because the stream does not declare it.
-        return "vp09.00.\(VP9Level.of(width: claim.width, height: claim.height, shortest: blocks.shortest).number).08"
+        // The level follows from the pictures, because the stream does not declare it. Without further fields, chroma is 4:2:0 (VP9 codec ISO
+        // media file format binding, codecs parameter): 4:4:4 names it, with the primaries, the transfer, the matrix and the range.
+        let level = VP9Level.of(width: claim.width, height: claim.height, shortest: blocks.shortest).number
+        return chroma == .half ? "vp09.00.\(level).08" : "vp09.01.\(level).08.03.01.13.01.00"
     }
 
     /// Checks that the positions in the index of parts are those of the parts.
@@ -76,8 +78,10 @@ enum WebMInspection {
     }
 
     /// The one track: VP9 of the claimed size, without anything that a player would have to fetch or decrypt. Returns whether it has
-    /// alpha.
-    private static func inspectTracks(_ contents: EBMLContents, _ claim: OutputClaim) throws(OutputFlaw) -> Bool {
+    /// alpha, and its chroma.
+    private static func inspectTracks(
+        _ contents: EBMLContents, _ claim: OutputClaim
+    ) throws(OutputFlaw) -> (hasAlpha: Bool, chroma: ChromaFormat) {
         let entry = try contents.children(.trackEntry, at: 0)
         guard contents.count == 1 else { throw .malformed }
         guard try entry.number(.trackNumber) == 1, try entry.number(.trackType) == 1, try entry.number(.flagLacing) == 0
@@ -96,14 +100,19 @@ enum WebMInspection {
             }
         }
         let colour = try video.children(.colour)
+        let chroma = try colour.number(.chromaSubsamplingHorizontal) == 0 && !hasAlpha ? ChromaFormat.full : .half
         for (element, value) in [
-            (EBMLElement.matrixCoefficients, 1), (.range, 1), (.transferCharacteristics, 13), (.primaries, 1),
-            (.chromaSitingVertical, 2),
+            (EBMLElement.matrixCoefficients, 1), (.bitsPerChannel, 8), (.range, 1), (.transferCharacteristics, 13),
+            (.primaries, 1), (.chromaSubsamplingHorizontal, chroma.shift), (.chromaSubsamplingVertical, chroma.shift),
         ] {
             guard try colour.number(element) == value else { throw .wrongCodec }
         }
-        guard (1...2).contains(try colour.number(.chromaSitingHorizontal)) else { throw .wrongCodec }
-        guard entry.count == (hasAlpha ? 8 : 7), video.count == (hasAlpha ? 4 : 3), colour.count == 9 else { throw .malformed }
-        return hasAlpha
+        if chroma == .half {
+            guard try colour.number(.chromaSitingVertical) == 2, (1...2).contains(try colour.number(.chromaSitingHorizontal))
+            else { throw .wrongCodec }
+        }
+        guard entry.count == (hasAlpha ? 8 : 7), video.count == (hasAlpha ? 4 : 3), colour.count == (chroma == .half ? 9 : 7)
+        else { throw .malformed }
+        return (hasAlpha, chroma)
     }
 }

@@ -14,6 +14,7 @@ struct WebMWriter {
     let timescale: Int
     let siting: FramePlanes.Siting
     let hasAlpha: Bool
+    let chroma: ChromaFormat
 
     /// Arranges the file.
     ///
@@ -147,12 +148,13 @@ struct WebMWriter {
     }
 
     private var tracks: [UInt8] {
-        // BT.709, the transfer of sRGB, limited range (ITU-T H.273); chroma between rows, and at the left or between columns.
+        // BT.709, the transfer of sRGB, limited range (ITU-T H.273); in 4:2:0, chroma between rows, and at the left or between columns.
+        let place = EBML.number(.chromaSitingHorizontal, siting == .left ? 1 : 2) + EBML.number(.chromaSitingVertical, 2)
         let colour = EBML.element(
             .colour,
             EBML.number(.matrixCoefficients, 1) + EBML.number(.bitsPerChannel, 8)
-                + EBML.number(.chromaSubsamplingHorizontal, 1) + EBML.number(.chromaSubsamplingVertical, 1)
-                + EBML.number(.chromaSitingHorizontal, siting == .left ? 1 : 2) + EBML.number(.chromaSitingVertical, 2)
+                + EBML.number(.chromaSubsamplingHorizontal, chroma.shift)
+                + EBML.number(.chromaSubsamplingVertical, chroma.shift) + (chroma == .half ? place : [])
                 + EBML.number(.range, 1) + EBML.number(.transferCharacteristics, 13) + EBML.number(.primaries, 1))
         let video = EBML.element(
             .video,

@@ -1,0 +1,46 @@
+/// Measures what 4:2:0 takes from the colours of a picture: in each square of 2 × 2 pixels, the distance of their chroma from its mean.
+///
+/// Lines and letters in colour lose most of theirs. Films, gradients and grey pictures lose next to nothing.
+struct ChromaProbe {
+    /// The sum of the squared distances, in squared levels of 8 bits, and the number of pixels that were looked at.
+    private var loss = 0.0
+    private var pixels = 0
+
+    /// The mean squared distance from which on the loss shows.
+    private static let visible = 5.0
+
+    /// Whether the loss shows.
+    var isVisible: Bool { pixels > 0 && loss > Self.visible * Double(pixels) }
+
+    /// Looks at a block of a canvas of the format ``PixelFormat/rgba``.
+    ///
+    /// - Parameters:
+    ///   - background: The colour of transparent pixels, as a word of the canvas.
+    ///   - weight: The number of blocks that it stands for.
+    mutating func look(at canvas: borrowing Canvas, _ block: Rectangle, background: UInt32, weight: Int) {
+        var sum: UInt64 = 0
+        for y in stride(from: block.y, to: block.maxY - 1, by: 2) {
+            let upper = canvas.pixels + y * canvas.width
+            let lower = upper + canvas.width
+            for x in stride(from: block.x, to: block.maxX - 1, by: 2) {
+                let words = (upper[x], upper[x + 1], lower[x], lower[x + 1])
+                if words.0 == words.1 && words.0 == words.2 && words.0 == words.3 { continue }
+                var colors = SIMD4(words.0, words.1, words.2, words.3)
+                colors.replace(with: background, where: colors .< PixelFormat.opaque)
+                let yuv = PixelFormat.yuv(SIMD8(lowHalf: colors, highHalf: colors)).lowHalf
+                sum += Self.distance(yuv &>> 8 & 0xfff) + Self.distance(yuv &>> 20)
+            }
+        }
+        // Chroma has four fractional bits.
+        loss += Double(sum) / 256 * Double(weight)
+        pixels += block.width * block.height * weight
+    }
+
+    /// The sum of the squared distances of four values from their mean.
+    @inline(__always)
+    private static func distance(_ values: SIMD4<UInt32>) -> UInt64 {
+        let sum = values.wrappedSum()
+        let squares = (values &* values).wrappedSum()
+        return UInt64(squares &- sum &* sum / 4)
+    }
+}

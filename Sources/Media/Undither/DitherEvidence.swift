@@ -1,0 +1,52 @@
+/// What several pictures of an animation show of their dither.
+struct DitherEvidence {
+    /// The pictures that were looked at, and those that have dither and no noise of their own.
+    var pictures = 0
+    var dithered = 0
+    /// The sum of the shares of the blocks that show it.
+    var share: Float = 0
+    /// The sum of the shares of the pixels that have one of the eight most frequent colours of their picture.
+    var concentration: Float = 0
+
+    mutating func add(_ other: DitherEvidence) {
+        pictures += other.pictures
+        dithered += other.dithered
+        share += other.share
+        concentration += other.concentration
+    }
+
+    /// The least mean share of the blocks that show the dither.
+    private static let leastShare: Float = 0.04
+    /// The largest mean concentration of a film. Drawings that were dithered with their recording have large areas of few colours.
+    private static let mostConcentration: Float = 0.68
+
+    /// Whether it is certain that a dither lies on a film: every picture has it, and none of them is a drawing.
+    var isCertain: Bool {
+        let count = Float(pictures)
+        return pictures > 0 && dithered == pictures && share >= Self.leastShare * count
+            && concentration <= Self.mostConcentration * count
+    }
+}
+
+/// How the pixels of a picture are distributed over its colours.
+enum ColorConcentration {
+    /// The number of colours that count as the most frequent.
+    private static let most = 8
+    /// The pixels that are looked at.
+    private static let samples = 20_000
+
+    /// The share of the pixels that have one of the most frequent colours.
+    static func share(of canvas: borrowing Canvas) -> Float {
+        let count = canvas.width * canvas.height
+        // No multiple of a row's length, as far as possible: it would see one column.
+        let step = max(1, count / samples) | 1
+        var counts: [UInt32: Int] = [:]
+        var seen = 0
+        for index in stride(from: 0, to: count, by: step) {
+            counts[canvas.pixels[index], default: 0] += 1
+            seen += 1
+        }
+        let largest = counts.values.sorted(by: >).prefix(most)
+        return Float(largest.reduce(0, +)) / Float(max(1, seen))
+    }
+}

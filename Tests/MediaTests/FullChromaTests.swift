@@ -1,0 +1,111 @@
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import Media
+
+@Suite("Colours have the resolution of pixels where 4:2:0 shows") struct FullChromaTests {
+    /// Red and blue lines of one pixel on white; the palette is the builder's.
+    private static func lines(width: Int = 63, height: Int = 47, colors: [UInt8] = [2, 4], transparent: Bool = false) -> [UInt8]
+    {
+        var builder = GIFBuilder(width: width, height: height)
+        for frame in 0..<4 {
+            let pixels = (0..<width * height).map { index -> UInt8 in
+                let (x, y) = (index % width, index / width)
+                if y > 8 + frame && x % 6 == 1 { return colors[x / 6 % colors.count] }
+                return transparent && y < 8 ? 7 : 1
+            }
+            builder.add(GIFBuilder.Frame(width: width, height: height, pixels: pixels)) { frame in
+                if transparent { (frame.transparent, frame.disposal) = (7, 2) }
+            }
+        }
+        return builder.finish()
+    }
+
+    private static let outputs: [(output: OutputFormat, codec: VideoCodec)] = [
+        (.mp4, .av1), (.webm, .h264), (.avif, .h264),
+    ].filter { LinkedLibraries.offered.contains($0.0) && LinkedLibraries.has($0.1) }
+
+    private func made(
+        _ gif: [UInt8], _ output: OutputFormat, _ codec: VideoCodec, _ change: (inout TranscodeOptions) -> Void = { _ in }
+    ) throws -> (made: Converted, format: String?, codecs: String?) {
+        var options = TranscodeOptions()
+        options.codec = codec
+        change(&options)
+        let transcoder = Transcoder(output: output, options: options)
+        let made = try Converted(gif, transcoder)
+        var file = try MemoryFile(name: "test")
+        try made.bytes.withUnsafeBytes { try file.append($0) }
+        let codecs = try OutputInspection.inspect(try file.seal(), as: OutputClaim(transcoder, made.result), limit: 1 << 30)
+        return (made, try made.stream()["pix_fmt"], codecs)
+    }
+
+    @Test(arguments: outputs) func linesInColourKeepTheirColours(_ output: OutputFormat, _ codec: VideoCodec) throws {
+        let (made, format, codecs) = try made(Self.lines(), output, codec) { $0.quality = 95 }
+        #expect(format == "yuv444p")
+        switch output {
+        case .mp4: #expect(codecs == "av01.1.00M.08.0.000.01.13.01.0")
+        case .webm: #expect(codecs == "vp09.01.10.08.03.01.13.01.00")
+        default: #expect(codecs == nil)
+        }
+        guard output == .mp4 else { return }
+        // Half of the columns of a line would be another colour.
+        for (x, expected) in [(1, [255, 0, 0]), (7, [0, 0, 255]), (3, [255, 255, 255])] {
+            let color = try made.color(0, x: x, y: 30)
+            #expect(zip(color, expected).allSatisfy { abs($0 - $1) < 40 }, "\(x): \(color)")
+        }
+    }
+
+    @Test(arguments: outputs) func aRequestMayExcludeThem(_ output: OutputFormat, _ codec: VideoCodec) throws {
+        let (_, format, codecs) = try made(Self.lines(), output, codec) { $0.chroma = .subsampled }
+        #expect(format == "yuv420p")
+        switch output {
+        case .mp4: #expect(codecs == "av01.0.00M.08")
+        case .webm: #expect(codecs == "vp09.00.10.08")
+        default: #expect(codecs == nil)
+        }
+    }
+
+    @Test(arguments: outputs) func greyLinesNeedNone(_ output: OutputFormat, _ codec: VideoCodec) throws {
+        #expect(try made(Self.lines(colors: [0, 6]), output, codec).format == "yuv420p")
+    }
+
+    @Test(arguments: outputs) func enlargedPixelsNeedNone(_ output: OutputFormat, _ codec: VideoCodec) throws {
+        #expect(try made(Self.lines(), output, codec) { $0.zoom = 2 }.format == "yuv420p")
+    }
+
+    @Test func h264HasNone() throws {
+        #expect(try made(Self.lines(), .mp4, .h264).format == "yuv420p")
+    }
+
+    @Test(.enabled(if: LinkedLibraries.offered.contains(.webm))) func aWebMWithAlphaHasNone() throws {
+        let (made, format, codecs) = try made(Self.lines(transparent: true), .webm, .h264)
+        #expect(made.result.isTransparent && format == "yuv420p" && codecs == "vp09.00.10.08")
+    }
+
+    @Test(.enabled(if: LinkedLibraries.offered.contains(.avif))) func anAVIFHasThemBesideAlpha() throws {
+        let made = try made(Self.lines(transparent: true), .avif, .h264).made
+        #expect(made.result.isTransparent)
+        // The profile of the colours, whose configuration comes first.
+        let start = try #require(made.bytes.indices.first { made.bytes[$0...].starts(with: "av1C".utf8) })
+        #expect(made.bytes[start + 5] >> 5 == 1)
+    }
+
+    @Test(arguments: outputs, [31, 40]) func scaledPicturesHaveThemToo(
+        _ made: (output: OutputFormat, codec: VideoCodec), _ width: Int
+    ) throws {
+        let (video, format, _) = try self.made(Self.lines(), made.output, made.codec) { $0.size.width = width }
+        #expect(format == "yuv444p" && video.result.width == width)
+    }
+
+    @Test(arguments: outputs) func aThreadOfItsOwnMakesTheSameBytes(_ output: OutputFormat, _ codec: VideoCodec) throws {
+        var options = TranscodeOptions()
+        options.codec = codec
+        let (one, two) = try (
+            Converted(Self.lines(), Transcoder(output: output, options: options)),
+            Converted(Self.lines(), Transcoder(output: output, options: options, threads: 2))
+        )
+        let isSame = one.bytes == two.bytes
+        #expect(isSame)
+    }
+}
