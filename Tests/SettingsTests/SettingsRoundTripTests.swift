@@ -33,7 +33,7 @@ import Testing
                 return ["64:ff9b::/96", "64:ff9b:1::/48,64:ff9b::/96"].randomElement(using: &numbers)
             case "server.trusted_proxies", "metrics.allow", "sources.allow_private":
                 return ["10.0.0.0/8", "::1,10.0.0.1", "127.0.0.1"].randomElement(using: &numbers)
-            case "sources.allow", "webhooks.allow", "signing.keys.*.hosts":
+            case "sources.allow", "webhooks.allow", "signing.keys.*.hosts", "metrics.hosts":
                 return ["*", "*.a.test/x/,https://b.test", "a.test:81/b*"].randomElement(using: &numbers)
             case "sources.loop_name": return ["a", "b-c", "{a}"].randomElement(using: &numbers)
             default: break
@@ -54,6 +54,7 @@ import Testing
         values["mounts.m.origin"] = "https://a.test/"
         values["signing.keys"] = "key"
         values["webhooks.key"] = "key"
+        values["admin.token"] = "token"
         values["cache.min_fresh_for"] = "1s"
         values["cache.max_fresh_for"] = "2s"
         return values

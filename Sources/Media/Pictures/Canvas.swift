@@ -75,6 +75,8 @@ package struct Canvas: ~Copyable {
             return disposed.union(drawIndices(indices, frame))
         case .colors(let words):
             return disposed.union(drawColors(words, frame, visible))
+        case .planes:
+            return disposed
         }
     }
 

@@ -11,6 +11,8 @@ final class PlanePasser {
     private let luma: SamplePlane
     private let cb: SamplePlane
     private let cr: SamplePlane
+    /// The planes of a picture that has none of its own; nil before the first.
+    private var converted: ConvertedPlanes?
 
     /// The largest reduction; see ``PlaneScaler``.
     private static let largestReduction = 32
@@ -41,6 +43,20 @@ final class PlanePasser {
         cr = try SamplePlane(width: width, height: height)
         self.geometry = geometry
         self.siting = isScaled ? .center : siting
+    }
+
+    /// Writes a picture that has no planes of its own; see ``pass(_:into:)``.
+    ///
+    /// - Parameters:
+    ///   - words: R, G, B, A.
+    ///   - size: Of the canvas.
+    func pass(
+        _ words: UnsafeBufferPointer<UInt32>, size: (width: Int, height: Int), into planes: PixelConverter.Planes
+    ) throws(TranscodeError) -> Bool {
+        let buffers: ConvertedPlanes
+        if let converted { buffers = converted } else { buffers = try ConvertedPlanes(width: size.width, height: size.height) }
+        converted = buffers
+        return try pass(buffers.convert(words), into: planes)
     }
 
     /// Writes a picture.
@@ -99,5 +115,43 @@ extension FramePlanes {
         part.cb += area.y / 2 * cbStride + area.x / 2
         part.cr += area.y / 2 * crStride + area.x / 2
         return part
+    }
+}
+
+/// Planes for pictures of pixels. Not thread-safe.
+private final class ConvertedPlanes {
+    private let width: Int
+    private let height: Int
+    private let luma: SamplePlane
+    private let cb: SamplePlane
+    private let cr: SamplePlane
+    /// Two rows of pixels.
+    private let rows: HeapBuffer<UInt32>
+
+    init(width: Int, height: Int) throws(TranscodeError) {
+        let (evenWidth, evenHeight) = ((width + 1) & ~1, (height + 1) & ~1)
+        luma = try SamplePlane(width: evenWidth, height: evenHeight)
+        cb = try SamplePlane(width: evenWidth / 2, height: evenHeight / 2)
+        cr = try SamplePlane(width: evenWidth / 2, height: evenHeight / 2)
+        rows = try HeapBuffer(count: 2 * width)
+        rows.base.initialize(repeating: 0, count: 2 * width)
+        (self.width, self.height) = (width, height)
+    }
+
+    func convert(_ words: UnsafeBufferPointer<UInt32>) -> FramePlanes {
+        let planes = PixelConverter.Planes(
+            luma: luma.samples, cb: cb.samples, cr: cr.samples, lumaStride: luma.stride, cbStride: cb.stride,
+            crStride: cr.stride)
+        for y in stride(from: 0, to: height, by: 2) {
+            for (number, line) in [y, min(y + 1, height - 1)].enumerated() {
+                for x in 0..<width { rows.base[number * width + x] = PixelFormat.yuv(words[line * width + x]) }
+            }
+            _ = PixelConverter.convert(
+                PixelConverter.RowPair(upper: rows.base, lower: rows.base + width, width: width, y: y),
+                Rectangle(x: 0, y: y, width: width, height: 2), into: planes)
+        }
+        return FramePlanes(
+            luma: luma.samples, cb: cb.samples, cr: cr.samples, lumaStride: luma.stride, cbStride: cb.stride,
+            crStride: cr.stride)
     }
 }

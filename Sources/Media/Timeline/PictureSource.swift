@@ -13,8 +13,8 @@ final class PictureSource<Decoder: AnimationDecoder & ~Copyable> {
     private var canvas: Canvas
     /// Passes the planes of a clip; nil where its pictures are composed of pixels.
     let passer: PlanePasser?
-    /// Those of the frame that was read last.
-    private var planes: FramePlanes?
+    /// The planes or pixels of the frame that was read last, where planes are passed.
+    private var pixels: FramePixels?
     /// Nil where dither stays.
     private let undither: VideoUndither?
     /// Frames that look like the one that was completed last.
@@ -129,8 +129,12 @@ final class PictureSource<Decoder: AnimationDecoder & ~Copyable> {
     /// - Parameter target: Holds the picture before.
     /// - Returns: Whether a sample changed.
     func passPlanes(into target: PixelConverter.Planes) throws(TranscodeError) -> Bool {
-        guard let passer, let planes else { return false }
-        return try passer.pass(planes, into: target)
+        guard let passer, let pixels else { return false }
+        switch pixels {
+        case .planes(let planes): return try passer.pass(planes, into: target)
+        case .colors(let words): return try passer.pass(words, size: decoder.canvasSize, into: target)
+        case .indices: return false
+        }
     }
 
     /// The picture that was returned last, cropped and scaled.
@@ -180,8 +184,8 @@ final class PictureSource<Decoder: AnimationDecoder & ~Copyable> {
     /// - Returns: A rectangle that contains all changes; nil if the source ends inside the frame.
     private func draw() throws(TranscodeError) -> Rectangle? {
         if passer != nil {
-            planes = try decoder.readPlanes()
-            return planes == nil ? nil : decoder.frame.rectangle
+            pixels = try decoder.readPlanes()
+            return pixels == nil ? nil : decoder.frame.rectangle
         }
         guard let pixels = try decoder.readPixels() else { return nil }
         return try canvas.draw(decoder, pixels)

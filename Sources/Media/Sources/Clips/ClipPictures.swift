@@ -92,7 +92,7 @@ final class ClipPictures {
         let isSized = size == (colors.width, colors.height) && size == (shown.width, shown.height)
         let hasPlanes = !isConverted && isSized && alphaTrack == nil && !index.hasAlpha && orientation.isIdentity
         siting = hasPlanes ? ClipColors.siting(frame, tags, format) : nil
-        planes = try ClipPlanes(width: size.width, height: size.height)
+        planes = try ClipPlanes()
         self.colors = consume colors
         scaler = try makeScaler()
     }
@@ -132,16 +132,21 @@ final class ClipPictures {
         }
     }
 
-    /// The planes of the picture of a time, in place of ``picture(at:)``. Only where ``siting`` is not nil.
-    func planes(at time: Int64) throws(TranscodeError) -> FramePlanes? {
+    /// The planes of the picture of a time, or its words if it has no such planes, in place of ``picture(at:)``. Only where ``siting`` is not
+    /// nil.
+    func planes(at time: Int64) throws(TranscodeError) -> FramePixels? {
+        let whole = UnsafeBufferPointer(start: words.base, count: width * height)
         switch try nextPicture(time) {
         case .brokenOff: return nil
-        case .missing: return planes.current
+        case .missing:
+            if let current = planes.current { return .planes(current) }
+            return .colors(whole)
         case .frame(let frame):
             let tags = ClipColorTags(frame, stream.stream, format)
-            if colors.fits(frame, tags), ClipColors.siting(frame, tags, format) != nil { return try planes.hold(frame) }
+            if colors.fits(frame, tags), ClipColors.siting(frame, tags, format) != nil { return .planes(try planes.hold(frame)) }
+            planes.release()
             try draw(frame, time)
-            return try planes.convert(words.base)
+            return .colors(whole)
         }
     }
 

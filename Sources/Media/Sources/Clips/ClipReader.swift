@@ -82,7 +82,7 @@ package struct ClipReader: AnimationDecoder, ~Copyable {
 
     package var siting: FramePlanes.Siting? { pictures.siting }
 
-    package mutating func readPlanes() throws(TranscodeError) -> FramePlanes? {
+    package mutating func readPlanes() throws(TranscodeError) -> FramePixels? {
         guard let time = beginReading() else { return nil }
         guard let planes = try pictures.planes(at: time) else {
             ending = .brokenOff

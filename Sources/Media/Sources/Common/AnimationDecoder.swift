@@ -42,8 +42,8 @@ package protocol AnimationDecoder: ~Copyable, SendableMetatype {
     mutating func readPixels() throws(TranscodeError) -> FramePixels?
     /// Where the chroma of ``readPlanes()`` lies; nil if frames are read as pixels only.
     var siting: FramePlanes.Siting? { get }
-    /// Decodes the frame as planes that cover the canvas, in place of ``readPixels()``.
-    mutating func readPlanes() throws(TranscodeError) -> FramePlanes?
+    /// Decodes the frame in place of ``readPixels()``: as planes that cover the canvas, or colours if it has no such planes.
+    mutating func readPlanes() throws(TranscodeError) -> FramePixels?
     /// Calls `body` for each entry of the palette of the current frame, at most 256, in order. Decoders whose pixels are colours
     /// have none.
     func forEachPaletteColor(_ body: (_ index: Int, _ color: RGB) -> Void)
@@ -53,7 +53,7 @@ extension AnimationDecoder where Self: ~Copyable {
     package var hasRoundedDelays: Bool { false }
     package static var replacesShortDelays: Bool { true }
     package var siting: FramePlanes.Siting? { nil }
-    package mutating func readPlanes() throws(TranscodeError) -> FramePlanes? { nil }
+    package mutating func readPlanes() throws(TranscodeError) -> FramePixels? { nil }
 }
 
 /// The way the frames of a file end.
@@ -73,12 +73,15 @@ package enum FramePixels {
     case indices(UnsafeBufferPointer<UInt8>)
     /// Bytes R, G, B, A in 32-bit words with straight alpha, rows from top to bottom; always the whole frame.
     case colors(UnsafeBufferPointer<UInt32>)
+    /// Planes, from ``AnimationDecoder/readPlanes()`` only.
+    case planes(FramePlanes)
 
     /// The number of pixels.
     package var count: Int {
         switch self {
         case .indices(let indices): indices.count
         case .colors(let colors): colors.count
+        case .planes: 0
         }
     }
 }
