@@ -45,7 +45,8 @@ struct TrustedProxies: Sendable {
     /// Loopback, private use, shared address space (RFC 6598), link-local and unique local addresses.
     private static let internalNetworks = ClientList(
         [
-            "127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "169.254.0.0/16", "::1", "fc00::/7",
+            "127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "169.254.0.0/16", "::1",
+            "fc00::/7",
             "fe80::/10",
         ].compactMap { ClientPattern($0) })
 

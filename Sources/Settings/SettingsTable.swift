@@ -484,7 +484,8 @@ extension Setting {
         Setting(
             "metrics.hosts", \.metrics.hosts, .live, whenUnset: "addresses and local names",
             example: "*.monitoring.example.com",
-            "Names of this server under which metrics.allow holds, besides addresses, local names and the host of server.public_url."),
+            "Names of this server under which metrics.allow holds, besides addresses, local names and the host of server.public_url."
+        ),
     ]
 
     private static let tracing = [

@@ -157,7 +157,8 @@ package final class WebHandler: HTTPHandler {
 
     /// A problem document, as for errors of the handler.
     package func response(to error: HTTPProtocolError) -> HTTPResponse {
-        crossOrigin.applied(to: ProblemDocument.response(Problem(error.status, error.code, error.sentence, retryAfter: error.retryAfter)))
+        crossOrigin.applied(
+            to: ProblemDocument.response(Problem(error.status, error.code, error.sentence, retryAfter: error.retryAfter)))
     }
 
     /// The response to a client that has received too many bytes. Routes of operators stay open to it, and so do requests whose
@@ -168,7 +169,8 @@ package final class WebHandler: HTTPHandler {
             try access.checkBytes(request.clientAddress.map(ClientNetwork.init))
         } catch {
             switch try? parse(request).route {
-            case .rendition, .upload, .object, .oembed, .facts, .factsModule: return problems.response(error, ProblemForm(request, parser))
+            case .rendition, .upload, .object, .oembed, .facts, .factsModule:
+                return problems.response(error, ProblemForm(request, parser))
             default: return nil
             }
         }

@@ -91,7 +91,7 @@ import Testing
     @Test(arguments: [false, true]) func theMembersOfABodyAreLimited(_ isNested: Bool) async throws {
         let members = [[UInt8]](repeating: Gzip.stored([]), count: 20_000).flatMap { $0 } + Gzip.stored(TestGIF.dot)
         let body = isNested ? try compressed(members) : members
-        try await withOrigin { origin, fetcher in
+        try await withOrigin { origin, fetcher async throws in
             origin.on("/members.gif", .ok(body, ["Content-Encoding: \(isNested ? "gzip, gzip" : "gzip")"]))
             let cause = "its compressed data have more than 1024 members"
             await #expect(throws: FetchError.failed(.protocolViolation(cause: cause))) {
@@ -126,7 +126,9 @@ import Testing
         defer { threads.close() }
         func outcome(_ limits: CodedBody.Limits) async throws -> FetchError? {
             let body = try #require(CodedBody(["gzip"], limits, on: threads) { _ in })
-            try Gzip.stored(Self.gif).withUnsafeBytes { bytes throws(FetchError) in try body.append(bytes) }
+            let gzipped = Gzip.stored(Self.gif)
+            let taken = gzipped.withUnsafeBytes { bytes in Result { () throws(FetchError) in try body.append(bytes) } }
+            try taken.get()
             do throws(FetchError) { _ = try await body.finish() } catch { return error }
             return nil
         }

@@ -63,7 +63,8 @@ import Testing
     @Test func aFetchWaitsUntilItMayBegin() async throws {
         try await withOrigin { origin, fetcher async throws in
             origin.on("/a.gif", .ok(TestGIF.dot))
-            let (isOpen, asked) = (Mutex(false), Mutex(0))
+            let isOpen = Mutex(false)
+            let asked = Mutex(0)
             let arriving = ArrivingSource()
             arriving.setGate {
                 asked.withLock { $0 += 1 }

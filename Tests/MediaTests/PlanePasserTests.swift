@@ -123,7 +123,7 @@ import Testing
     @Test func whatNeedsPixelsIsComposedOfThem() throws {
         let clip = try clip("-c:v libx264")
         let options: [(inout TranscodeOptions) -> Void] = [
-            { $0.zoom = 2 }, { $0.size = SizeOptions(width: 120, height: 80, fit: .pad) }, { $0.undither = true },
+            { $0.zoom = 2 }, { $0.size = SizeOptions(width: 120, height: 80, fit: .pad) }, { $0.undither = .always },
         ]
         for change in options { #expect(try samples(clip, .video, change).siting == .center) }
         #expect(try samples(clip, .image(timescale: nil)).siting == .center)

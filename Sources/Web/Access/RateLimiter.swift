@@ -100,7 +100,11 @@ package final class RateLimiter: Sendable {
     ///   bucket, so they are not limited.
     func allowance(for client: ClientNetwork?) -> MissAllowance {
         guard let client else { return .unlimited }
-        return MissAllowance { _ in self.take(client) } giveBack: { self.giveBack(client) }
+        return MissAllowance { _ in
+            self.take(client)
+        } giveBack: {
+            self.giveBack(client)
+        }
     }
 
     private static func fullest(_ set: Range<Int>, _ buckets: [Bucket?]) -> Int {

@@ -73,7 +73,7 @@ struct FactsController: Sendable {
         let items = try await onThread { () throws(Problem) in
             var credentials = order.credentials
             credentials.source = texts.joined(separator: "\n")
-            let key = try access.signatures.verify(credentials, of: nil, mount: nil)
+            let key = try access.signatures.verify(credentials, of: nil, rule: nil)
             return texts.map { item($0, key, expires: credentials.expires) }
         }
         var client = client

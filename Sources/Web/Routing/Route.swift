@@ -43,7 +43,8 @@ package enum Route: Sendable, Equatable {
 
     /// First path segments of routes, which no mount can have as its name.
     package static let reservedNames = Set(Rendition.Format.allCases.map(\.rawValue)).union([
-        auto, facts, factsModule, "object", "cache", "purges", "prewarm", "metrics", "healthz", "readyz", "oembed", "openapi.json", "status",
+        auto, facts, factsModule, "object", "cache", "purges", "prewarm", "metrics", "healthz", "readyz", "oembed",
+        "openapi.json", "status",
     ]).union(SiteFile.allCases.map(\.rawValue))
 
     /// The methods of the route, with those of the admin interface.

@@ -143,7 +143,9 @@ final class ClipPictures {
             return .colors(whole)
         case .frame(let frame):
             let tags = ClipColorTags(frame, stream.stream, format)
-            if colors.fits(frame, tags), ClipColors.siting(frame, tags, format) != nil { return .planes(try planes.hold(frame)) }
+            if colors.fits(frame, tags), ClipColors.siting(frame, tags, format) != nil {
+                return .planes(try planes.hold(frame))
+            }
             planes.release()
             try draw(frame, time)
             return .colors(whole)
