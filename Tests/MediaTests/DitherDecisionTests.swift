@@ -14,7 +14,7 @@ import Testing
         (0..<width * height).map { index in
             let (x, y) = (Double(index % width), Double(index / width))
             let distance = ((x - 20 - Double(frame) * 3) * (x - 20 - Double(frame) * 3) + (y - 30) * (y - 30)).squareRoot()
-            return distance < 12 ? 200 - distance * 3 : 40 + x * 0.9 + y * 0.5
+            return distance < 12 ? 220 - distance * 3 : 10 + x * 1.5 + y * 1.3
         }
     }
 

@@ -55,7 +55,7 @@ extension SourceFormat {
 
 extension SourceTraits {
     private static let pictures = "source-3"
-    private static let clips = "clip-3"
+    private static let clips = "clip-4"
     /// A frame of video that repeats the one before takes a few bytes, whatever its size.
     private static let unlimited = Int.max
 

@@ -80,6 +80,9 @@ struct ClipColorTags: Equatable {
         }
     }
 
+    /// Whether the matrix is that of BT.709.
+    func isBT709(height: Int) -> Bool { coefficients(height: height) == (0.2126, 0.0722) }
+
     private var primariesOfMatrix: ColorSpace.Primaries {
         [6, 7].contains(primaries) ? .smpteC : ColorSpace(primaries: primaries, transfer: 13)?.primaries ?? .sRGB
     }

@@ -17,6 +17,7 @@ final class ClipPictures {
     private var alphaColors: ClipColors?
     /// Nil if the colours are those of sRGB.
     private var conversion: ColorConversion?
+    private var isConverted: Bool
     /// The first picture, whose pixels were not asked for yet.
     private var first: ClipStream.Picture?
     private let firstTime: Int64
@@ -75,7 +76,6 @@ final class ClipPictures {
         try limits.check(.side, max(size.width, size.height))
         try limits.check(.canvasPixels, size.width * size.height)
         (width, height) = size
-        let isConverted: Bool
         if let found = Self.conversion(track, tags) {
             conversion = consume found
             isConverted = true
@@ -89,8 +89,9 @@ final class ClipPictures {
         upright = try HeapBuffer(count: size == turned ? 1 : turned.width * turned.height)
         uprightSize = turned
         words = try HeapBuffer(count: size.width * size.height)
-        let isSized = size == (colors.width, colors.height) && size == (shown.width, shown.height)
-        let hasPlanes = !isConverted && isSized && alphaTrack == nil && !index.hasAlpha && orientation.isIdentity
+        let isSized = size == (colors.width, colors.height)
+        let isWhole = crop == MatroskaFile.Margins() && orientation.isIdentity
+        let hasPlanes = !isConverted && isSized && isWhole && alphaTrack == nil && !index.hasAlpha
         siting = hasPlanes ? ClipColors.siting(frame, tags, format) : nil
         planes = try ClipPlanes()
         self.colors = consume colors
@@ -143,7 +144,7 @@ final class ClipPictures {
             return .colors(whole)
         case .frame(let frame):
             let tags = ClipColorTags(frame, stream.stream, format)
-            if colors.fits(frame, tags), ClipColors.siting(frame, tags, format) != nil {
+            if !isConverted, colors.fits(frame, tags), ClipColors.siting(frame, tags, format) != nil {
                 return .planes(try planes.hold(frame))
             }
             planes.release()
@@ -197,7 +198,13 @@ final class ClipPictures {
         let tags = ClipColorTags(frame, stream.stream, format)
         if colors.fits(frame, tags) { return }
         colors = try ClipColors(frame, tags, format)
-        conversion = Self.conversion(stream.stream, tags)
+        if let found = Self.conversion(stream.stream, tags) {
+            conversion = consume found
+            isConverted = true
+        } else {
+            conversion = nil
+            isConverted = false
+        }
         row = try HeapBuffer(count: colors.width)
         let shown = crop.window(colors.width, colors.height)
         let turned = orientation.size(of: (shown.width, shown.height))
