@@ -72,7 +72,7 @@ package final class ArrivingSource: Sendable {
     }
 
     /// Whether the fetch may begin.
-    func mayBegin() -> Bool { state.withLock { $0.gate }?() ?? true }
+    package func mayBegin() -> Bool { state.withLock { $0.gate }?() ?? true }
 
     /// Records that the first bytes have arrived.
     package func begin(_ start: Start, count: Int) {

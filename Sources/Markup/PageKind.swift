@@ -48,7 +48,7 @@ package enum PageKind: String, Sendable, CaseIterable {
             return .feed
         case "html":
             for attribute in tag.attributes {
-                let name = attribute.name.replacing("⚡", with: "amp").replacing("\u{FE0F}", with: "")
+                let name = Self.withoutSigns(attribute.name)
                 if name == "amp4email" { return .mail }
                 if name == "amp" || name == "amp4ads" { return .amp }
                 if name == "xmlns:v", tag["xmlns:w"] == nil { return .mail }
@@ -59,5 +59,16 @@ package enum PageKind: String, Sendable, CaseIterable {
         default:
             return nil
         }
+    }
+}
+
+extension PageKind {
+    /// The name of an attribute with `amp` in place of the sign of AMP, with or without a variation selector.
+    fileprivate static func withoutSigns(_ name: String) -> String {
+        var text = String.UnicodeScalarView()
+        for scalar in name.unicodeScalars where scalar != "\u{FE0F}" {
+            if scalar == "\u{26A1}" { text.append(contentsOf: "amp".unicodeScalars) } else { text.append(scalar) }
+        }
+        return String(text)
     }
 }

@@ -142,9 +142,11 @@ import Testing
         let clip = try clip("-c:v libx264 -g 4")
         let mp4 = try Converted(clip) { $0.quality = 55 }
         #expect(try mp4.stream()["chroma_location"] == "left")
-        let webm = try Converted(clip, as: .webm) { _ in }
+        let webm = try Converted(clip, as: .webm) { $0.chroma = .half }
         #expect(try webm.stream()["chroma_location"] == "left")
-        let claim = OutputClaim(Transcoder(output: .webm), webm.result)
+        var transcoder = Transcoder(output: .webm)
+        transcoder.options.chroma = .half
+        let claim = OutputClaim(transcoder, webm.result)
         #expect(try inspectionFlaw(webm.bytes, claim) == nil)
         let scaled = try Converted(clip) { $0.size.width = 48 }
         #expect(try scaled.stream()["chroma_location"] == "center")

@@ -180,6 +180,7 @@ final class PipelineFixture: Sendable {
         func fetch(
             _ url: SourceURL, _ validators: SourceValidators, _ arriving: ArrivingSource, _ gate: AsyncGate?
         ) async throws(FetchError) -> FetchOutcome {
+            guard arriving.mayBegin() else { throw .busy }
             let answer = state.withLock { state in
                 state.fetches.append(Fetched(path: url.path, etag: validators.etag))
                 return state.answers[url.path] ?? .failure(.notFound)

@@ -121,6 +121,7 @@ enum ScriptHost {
         const { readFileSync } = require("fs");
         const script = process.argv[1];
         const ignore = () => {};
+        Object.assign(globalThis, { innerHeight: 800, innerWidth: 1280 });
         class IntersectionObserver {
           observe() {}
         }
@@ -137,6 +138,7 @@ enum ScriptHost {
             else this.attributes.push({ name, value });
           }
           matches() { return true; }
+          getBoundingClientRect() { return { top: 9000, bottom: 9100, left: 0, right: 100, width: 100, height: 100 }; }
           addEventListener() {}
           append() {}
           querySelectorAll() { return []; }
