@@ -142,10 +142,10 @@ import Testing
         let clip = try clip("-c:v libx264 -g 4")
         let mp4 = try Converted(clip) { $0.quality = 55 }
         #expect(try mp4.stream()["chroma_location"] == "left")
-        let webm = try Converted(clip, as: .webm) { $0.chroma = .half }
+        let webm = try Converted(clip, as: .webm) { $0.chroma = .subsampled }
         #expect(try webm.stream()["chroma_location"] == "left")
         var transcoder = Transcoder(output: .webm)
-        transcoder.options.chroma = .half
+        transcoder.options.chroma = .subsampled
         let claim = OutputClaim(transcoder, webm.result)
         #expect(try inspectionFlaw(webm.bytes, claim) == nil)
         let scaled = try Converted(clip) { $0.size.width = 48 }
