@@ -307,7 +307,7 @@ private struct ModuleAnswer: OptionSet {
     init(_ entry: FactsList.Entry) {
         self = entry.state == .unknown ? [] : .isKnown
         if let source = entry.source, source.animated, entry.page.still != nil {
-            let plays = PlayerPage.playCount(loopCount: source.loopCount, repetitions: 1)
+            let plays = PlayCount.of(loopCount: source.loopCount, repetitions: 1)
             if plays.map({ Double($0) * source.duration > 5 }) ?? true { insert(.moves) }
         }
         let names = (entry.renditions ?? [:]).keys

@@ -97,7 +97,7 @@ package struct PageFacts {
 
     /// The number of times that the video of a page plays; nil for an endless loop.
     package func playCount(of page: Rendition) -> Int? {
-        PlayerPage.playCount(loopCount: facts.loopCount, repetitions: page.options.time.loops)
+        PlayCount.of(loopCount: facts.loopCount, repetitions: page.options.time.loops)
     }
 
     /// The size of the video of a page, in pixels.

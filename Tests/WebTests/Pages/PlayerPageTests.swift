@@ -66,10 +66,10 @@ import Testing
         let thrice = page.html(contents(try links(), playCount: 3))
         #expect(thrice.contains("autoplay loop") && thrice.contains(" data-plays=\"3\""))
         #expect(!page.html(contents(try links())).contains("data-plays="))
-        #expect(PlayerPage.playCount(loopCount: nil, repetitions: 1) == 1)
-        #expect(PlayerPage.playCount(loopCount: 0, repetitions: 5) == nil)
-        #expect(PlayerPage.playCount(loopCount: 2, repetitions: 1) == 3)
-        #expect(PlayerPage.playCount(loopCount: 4, repetitions: 2) == 3)
+        #expect(PlayCount.of(loopCount: nil, repetitions: 1) == 1)
+        #expect(PlayCount.of(loopCount: 0, repetitions: 5) == nil)
+        #expect(PlayCount.of(loopCount: 2, repetitions: 1) == 3)
+        #expect(PlayCount.of(loopCount: 4, repetitions: 2) == 3)
     }
 
     @Test func untrustedTextDoesNotBecomeMarkup() throws {

@@ -32,7 +32,7 @@
       const rest = source.slice(root.length);
       const [, format, options, absolute] = /^(\w+)((?:,[^/]*)?)\/(https?:.*)/.exec(rest) || [];
       if (format === "auto") [source, own] = [absolute, options];
-      else if (format) return;
+      else if (format || rest.startsWith("object/")) return;
       else if (rest.startsWith(settings.mount + "/")) [source, own] = [origin + rest.slice(settings.mount.length + 1).replace(/\.auto$/, ".gif"), ""];
     }
     return isSource.test(source) && { source, own, fragment };
