@@ -118,8 +118,8 @@ import Testing
                 "     1.0 MB     1.2 MB   200.0 kB  large",
                 "      100 B     1.0 kB      900 B  small",
                 "", "Failures by code",
-                "    count  code       for example",
-                "        2  timeout    x: First.",
+                "    count  code              for example",
+                "        2  timeout           x: First.",
                 "        1  not_an_animation  y: Detail.",
             ])
     }
