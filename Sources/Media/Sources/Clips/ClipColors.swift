@@ -86,7 +86,8 @@ struct ClipColors: ~Copyable {
         _ frame: UnsafeMutablePointer<AVFrame>, _ tags: ClipColorTags, _ source: SourceFormat
     ) -> FramePlanes.Siting? {
         let frame = frame.pointee
-        guard AVPixelFormat(rawValue: frame.format) == AV_PIX_FMT_YUV420P, tags.isBT709(height: Int(frame.height)), tags.isFull != true
+        guard AVPixelFormat(rawValue: frame.format) == AV_PIX_FMT_YUV420P, tags.isBT709(height: Int(frame.height)),
+            tags.isFull != true
         else { return nil }
         if source == .avif { return .center }
         return switch frame.chroma_location {
