@@ -32,7 +32,7 @@ static inline void gifreel_jpeg_ignore(j_common_ptr jpeg) { (void)jpeg; }
 ///
 /// - `quality`: 1…100 on the scale of the Independent JPEG Group.
 /// - `halves_chroma`: whether chroma has half the resolution in both directions.
-/// - `file`: set to memory of `*size` bytes, which the caller frees, also after an error.
+/// - `file`: set to memory of `*size` bytes, which the caller frees; to NULL after an error.
 static inline int gifreel_jpeg_encode(
     const uint32_t *words, uint32_t width, uint32_t height, int quality, int halves_chroma, int is_progressive,
     unsigned char **file, unsigned long *size
@@ -47,6 +47,10 @@ static inline int gifreel_jpeg_encode(
     if (setjmp(error.start) != 0) {
         int is_memory = error.manager.msg_code == JERR_OUT_OF_MEMORY;
         jpeg_destroy_compress(&jpeg);
+        // libjpeg sets the caller's pointer at the end only. Until then it may refer to a smaller buffer that libjpeg has freed. The
+        // current one is lost, because only libjpeg knows it; a worker ends after an error.
+        *file = NULL;
+        *size = 0;
         return is_memory ? gifreel_jpeg_no_memory : gifreel_jpeg_failed;
     }
     jpeg_create_compress(&jpeg);
