@@ -131,6 +131,11 @@ package struct CacheDirectives: Hashable, Sendable {
         freshFor = (maxAge ?? expiry).map { max(0, $0 - age) }
     }
 
+    /// Requires that a stored response is validated before each use, as `no-cache` does.
+    mutating func requireValidation() {
+        (noCache, forbidsStale, isEmpty) = (true, true, false)
+    }
+
     /// RFC 9111 section 1.2.2: a number that is too large counts as 2³¹. A value that is not a number makes the response stale.
     private static func minimum(_ known: Int?, _ text: some StringProtocol) -> Int {
         let isNumber = !text.isEmpty && text.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }

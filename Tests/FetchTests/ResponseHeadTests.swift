@@ -67,4 +67,12 @@ import Testing
         let head = read("HTTP/1.1 302 Found", "Location: /a", "Location: /b", "")
         #expect(head.location.map { String(decoding: $0, as: UTF8.self) } == "/a")
     }
+
+    @Test(arguments: [("*", true), ("Accept, *", true), ("Accept", false), ("x*", false)])
+    func aResponseThatVariesUnpredictablyIsValidatedBeforeEachUse(vary: String, isValidated: Bool) {
+        let directives = read("HTTP/1.1 200 OK", "Cache-Control: max-age=600", "Vary: \(vary)", "").cacheDirectives
+        #expect(directives.noCache == isValidated && directives.forbidsStale == isValidated)
+        let plain = read("HTTP/1.1 200 OK", "Vary: \(vary)", "").cacheDirectives
+        #expect(plain.noCache == isValidated && plain.isEmpty == !isValidated)
+    }
 }

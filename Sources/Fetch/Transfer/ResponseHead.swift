@@ -21,6 +21,8 @@ struct ResponseHead {
     private var etag: String?
     private var lastModified: String?
     private var cacheControl = ""
+    /// Whether the response depends on more than the request (`Vary: *`).
+    private var variesUnpredictably = false
     private var date: String?
     private var expires: String?
     /// Seconds; nil before the first `Age`.
@@ -33,6 +35,8 @@ struct ResponseHead {
         retryAfter = head.retryAfter(now: time(nil))
         for (name, value) in head.fields where fault == nil { fault = take(name, value) }
         cacheDirectives = CacheDirectives(cacheControl, expiry: expiry, age: age ?? 0)
+        // A stored response with it never matches a request (RFC 9111 section 4.1).
+        if variesUnpredictably { cacheDirectives.requireValidation() }
     }
 
     /// Seconds from `Date` to `Expires`. An invalid date, such as `0`, is in the past (RFC 9111 section 5.3).
@@ -67,6 +71,9 @@ struct ResponseHead {
         case "date": date = Self.text(value)
         case "expires": expires = Self.text(value)
         case "age": age = age ?? Self.age(value)
+        case "vary":
+            let members = Self.text(value).split(separator: ",").map { $0.filter { $0 != " " && $0 != "\t" } }
+            if members.contains("*") { variesUnpredictably = true }
         case "cache-control": cacheControl += "," + Self.text(value)
         default: break
         }
