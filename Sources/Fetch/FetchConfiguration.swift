@@ -30,6 +30,8 @@ package struct FetchConfiguration: Sendable {
     package var queue = 256
     /// Fetches that may wait for one host and port, so that one slow origin does not fill the queue.
     package var queuePerHost = 64
+    /// The formats that origins which negotiate may send, the most welcome first.
+    package var formats = [AcceptedFormat(mediaTypes: ["image/gif"], fileExtensions: ["gif"])]
     /// The value of `User-Agent`.
     package var userAgent = "gifreel"
     /// The name in `CDN-Loop` (RFC 8586), by which the service recognises its own requests.
@@ -54,5 +56,31 @@ package struct FetchConfiguration: Sendable {
     /// Whether the text is one word of printable ASCII, as ``loopName`` must be.
     package static func isLoopName(_ text: String) -> Bool {
         !text.isEmpty && text.utf8.allSatisfy { (0x21...0x7e).contains($0) && ![0x2c, 0x3b].contains($0) }
+    }
+}
+
+/// A format of sources, as requests name it.
+package struct AcceptedFormat: Sendable, Equatable {
+    package let mediaTypes: [String]
+    /// In lower case.
+    package let fileExtensions: [String]
+
+    package init(mediaTypes: [String], fileExtensions: [String]) {
+        self.mediaTypes = mediaTypes
+        self.fileExtensions = fileExtensions
+    }
+}
+
+extension [AcceptedFormat] {
+    /// The value of `Accept` in a request for a path.
+    ///
+    /// A path that names a format asks for it alone: origins that negotiate by the mere names in the field would convert the file of that
+    /// format into another one. Otherwise every format is named.
+    func accept(forPath path: String) -> String {
+        let name = path.prefix { $0 != "?" }.split(separator: "/").last ?? ""
+        let fileExtension = name.split(separator: ".").dropFirst().last?.lowercased()
+        let named = filter { $0.fileExtensions.contains { $0 == fileExtension } }
+        let types = (named.isEmpty ? self : named).flatMap(\.mediaTypes)
+        return (types + ["*/*;q=0.1"]).joined(separator: ", ")
     }
 }

@@ -35,6 +35,22 @@ import Testing
         }
     }
 
+    @Test(arguments: [
+        ("/a.gif", "image/gif, */*;q=0.1"), ("/a.WebP", "image/webp, */*;q=0.1"),
+        ("/a", "image/gif, image/webp, image/avif, */*;q=0.1"),
+        ("/v1.2/a.mp4", "image/gif, image/webp, image/avif, */*;q=0.1"),
+        ("/webp", "image/gif, image/webp, image/avif, */*;q=0.1"),
+        ("/a.gif/b.avif", "image/avif, */*;q=0.1"),
+    ])
+    func aRequestAcceptsTheFormatOfItsPathOrAllThatAreTaken(_ path: String, _ accept: String) async throws {
+        let formats = ["gif", "webp", "avif"].map { AcceptedFormat(mediaTypes: ["image/\($0)"], fileExtensions: [$0]) }
+        try await withOrigin({ $0.formats = formats }) { origin, fetcher in
+            origin.on(path, .ok(TestGIF.dot))
+            _ = try await fetcher.source(origin.url(path))
+            #expect(origin.requests.first?.headers["accept"] == accept)
+        }
+    }
+
     @Test func validatorsMakeARequestConditional() async throws {
         try await withOrigin { origin, fetcher in
             origin.on("/a.gif") { .tagged("\"v1\"", TestGIF.dot, $0) }

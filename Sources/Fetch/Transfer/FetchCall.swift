@@ -88,8 +88,8 @@ final class FetchCall: HTTPCall {
         // Exactly the text that was checked.
         var request = settings.request(
             "GET", url.requestText,
-            fields: settings.headers + conditions.compactMap(\.self) + order.fields
-                + settings.rules.fields(of: target, source: order.source))
+            fields: ["Accept: \(settings.configuration.formats.accept(forPath: url.path))"] + settings.headers
+                + conditions.compactMap(\.self) + order.fields + settings.rules.fields(of: target, source: order.source))
         if case .object(let object) = target {
             request.signer = settings.configuration.buckets[object.bucket]?.signer?.signature
         }

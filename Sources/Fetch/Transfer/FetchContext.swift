@@ -6,7 +6,7 @@ internal import SystemIO
 final class FetchSettings: Sendable {
     let configuration: FetchConfiguration
     let rules: SourceRules
-    /// The header fields of every request.
+    /// The header fields of every request, besides `Accept`.
     let headers: [String]
     /// The header fields of every request that sends a document.
     let deliveryHeaders: [String]
@@ -15,7 +15,6 @@ final class FetchSettings: Sendable {
         self.configuration = configuration
         rules = configuration.rules
         headers = [
-            "Accept: image/gif, */*;q=0.1",
             // Compression makes no GIF smaller.
             "Accept-Encoding: identity",
             "CDN-Loop: \(configuration.loopName)",

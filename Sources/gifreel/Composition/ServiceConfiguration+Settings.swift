@@ -34,6 +34,12 @@ extension ServiceConfiguration {
         fetch.userAgent = "gifreel/\(Gifreel.version)"
         mounts.add(to: &fetch)
         limits = settings.limits
+        let formats = settings.limits.formats
+        fetch.formats = SourceFormat.allCases.filter { formats.contains($0) }.map { format in
+            // Origins know animated PNGs by either name.
+            AcceptedFormat(
+                mediaTypes: (format == .apng ? ["image/apng"] : []) + [format.mediaType], fileExtensions: format.fileExtensions)
+        }
         allowance = WorkerAllowance(cpu: settings.allowance.cpu, memory: settings.allowance.memory)
         let processors = Processors.available
         pool = WorkerPoolConfiguration(
