@@ -75,14 +75,35 @@ struct OutputInspectionTests {
     }
 
     @Test(arguments: [
-        ("ftyp", OutputFlaw.wrongSignature), ("moov", .missingPart), ("mdat", .missingPart), ("trak", .missingPart),
-        ("mdhd", .missingPart), ("avc1", .wrongCodec), ("avcC", .missingPart), ("stsz", .missingPart),
+        ("ftyp", OutputFlaw.wrongSignature), ("moov", .missingPart), ("mdat", .missingPart), ("trak", .unknownPart),
+        ("mdhd", .unknownPart), ("avc1", .wrongCodec), ("avcC", .unknownPart), ("stsz", .unknownPart),
         ("url ", .foreignData),
     ])
     func aPartThatIsMissingIsMissed(_ kind: String, _ expected: OutputFlaw) throws {
         var bytes = Self.video.bytes
         bytes[try position(of: kind, in: bytes)] = UInt8(ascii: "x")
         #expect(try inspectionFlaw(bytes, Self.video.claim) == expected)
+    }
+
+    /// Players fetch other files by some boxes, and read others that the inspection does not know.
+    @Test(arguments: [
+        ("udta", "rmra"), ("udta", "mvex"), ("udta", "uuid"), ("udta", "free"), ("udta", "meta"), ("vmhd", "uuid"),
+        ("ctts", "saiz"),
+        ("btrt", "sinf"), ("ilst", "xml "),
+    ])
+    func aBoxThatTheMuxerDoesNotWriteIsRefused(_ known: String, _ kind: String) throws {
+        var bytes = Self.video.bytes
+        let place = try position(of: known, in: bytes)
+        bytes.replaceSubrange(place..<place + 4, with: kind.utf8)
+        #expect(try inspectionFlaw(bytes, Self.video.claim) == .unknownPart)
+    }
+
+    /// That of the muxer is empty.
+    @Test func freeSpaceWithContentIsRefused() throws {
+        var claim = Self.video.claim
+        let bytes = Self.video.bytes + [0, 0, 0, 16] + Array("free<script>".utf8)
+        claim.bytes = bytes.count
+        #expect(try inspectionFlaw(bytes, claim) == .unknownPart)
     }
 
     @Test func samplesOutsideTheDataAreFound() throws {

@@ -75,6 +75,8 @@ package enum OutputFlaw: String, Error, Sendable {
     case malformed
     /// A required part is missing or duplicated.
     case missingPart
+    /// It has a part that its writer does not write.
+    case unknownPart
     /// It refers to data outside itself.
     case foreignData
     /// Its codec or profile is not the expected one.

@@ -1,22 +1,54 @@
 internal import SystemIO
 
 /// Inspects an MP4 (ISO/IEC 14496-12): `ftyp`, `moov` and `mdat` fill the file in this order, and the one track has
-/// the claimed codec, size, duration and samples, all of which lie in `mdat`.
+/// the claimed codec, size, duration and samples, all of which lie in `mdat`. Other boxes than those that the muxer writes are refused by
+/// name, because players act on boxes that the inspection does not read.
 enum MP4Inspection {
     static func inspect(_ bytes: OutputBytes, _ claim: OutputClaim) throws(OutputFlaw) -> String? {
         let outline = try MP4Outline(bytes, samples: claim.samples)
         guard outline.parts.map(\.kind) == ["ftyp", "moov", "mdat"] else { throw .missingPart }
-        let tracks = try MP4Box.all(in: try outline.contents(of: "moov")).filter { $0.kind == "trak" }
-        guard tracks.count == 1, let track = tracks.first else { throw .missingPart }
-        let media = try track.child("mdia")
-        try inspectHeader(try media.child("mdhd"), claim)
-        let information = try media.child("minf")
-        try inspectReferences(try information.child("dinf").child("dref"))
-        let table = try information.child("stbl").children()
+        let movie = try children(of: MP4Box(kind: "moov", content: try outline.contents(of: "moov")))
+        try inspectUserData(movie.filter { $0.kind == "udta" })
+        let media = try children(of: try MP4Box.only("mdia", in: children(of: try MP4Box.only("trak", in: movie))))
+        try inspectHeader(try MP4Box.only("mdhd", in: media), claim)
+        let information = try children(of: try MP4Box.only("minf", in: media))
+        try inspectReferences(try MP4Box.only("dref", in: children(of: try MP4Box.only("dinf", in: information))))
+        let table = try children(of: try MP4Box.only("stbl", in: information))
         let codecs = try inspectEntry(try MP4Box.only("stsd", in: table), claim)
         try inspectTimes(try MP4Box.only("stts", in: table), claim)
         try MP4SampleTable(table, samples: claim.samples).inspect(within: try outline.range(of: "mdat"))
         return codecs
+    }
+
+    /// The boxes that may be inside another.
+    private static let allowed: [String: Set<String>] = [
+        "moov": ["mvhd", "trak", "udta"], "trak": ["tkhd", "mdia"], "mdia": ["mdhd", "hdlr", "minf"],
+        "minf": ["vmhd", "dinf", "stbl"], "dinf": ["dref"],
+        "stbl": ["stsd", "stts", "ctts", "stss", "sdtp", "stsc", "stsz", "stco", "co64"],
+        "udta": ["meta"], "meta": ["hdlr", "ilst"], "avc1": ["avcC", "colr", "pasp", "btrt"],
+        "av01": ["av1C", "colr", "pasp", "btrt"],
+    ]
+
+    /// The boxes inside another one, all of which may be there.
+    private static func children(of box: MP4Box) throws(OutputFlaw) -> [MP4Box] {
+        try checked(try box.children(), in: box.kind)
+    }
+
+    private static func checked(_ boxes: [MP4Box], in kind: String) throws(OutputFlaw) -> [MP4Box] {
+        let allowed = Self.allowed[kind] ?? []
+        guard boxes.allSatisfy({ allowed.contains($0.kind) }) else { throw .unknownPart }
+        return boxes
+    }
+
+    /// `udta`: an empty list of tags (§8.10.1), which the muxer writes.
+    private static func inspectUserData(_ boxes: [MP4Box]) throws(OutputFlaw) {
+        for data in boxes {
+            for meta in try children(of: data) {
+                let (_, content) = try meta.versioned()
+                let tags = try MP4Box.only("ilst", in: checked(try MP4Box.all(in: content), in: "meta"))
+                guard tags.content.isAtEnd else { throw .unknownPart }
+            }
+        }
     }
 
     /// `mdhd`: timescale and duration (§8.4.2).
@@ -55,7 +87,7 @@ enum MP4Inspection {
         try fields.skip(24)
         guard try fields.number(2) == claim.width, try fields.number(2) == claim.height else { throw .wrongSize }
         try fields.skip(50)
-        let boxes = try MP4Box.all(in: fields)
+        let boxes = try checked(try MP4Box.all(in: fields), in: kind)
         if kind == "avc1" {
             return kind + "." + (try inspectH264(try MP4Box.only("avcC", in: boxes).content))
         } else {
