@@ -44,6 +44,8 @@ struct ClipIndex: Sendable {
             if end != nil { break }
             packets += 1
             let time = packet.pointee.pts == gifreel_no_time ? packet.pointee.dts : packet.pointee.pts
+            // Pictures that are not shown are decoded too.
+            try limits.check(.frames, Int(packets))
             // Pictures before the first that is shown, by an edit list.
             if packet.pointee.flags & AV_PKT_FLAG_DISCARD != 0 {
                 hidden += 1
@@ -52,7 +54,6 @@ struct ClipIndex: Sendable {
             guard time != gifreel_no_time, packet.pointee.size > 0 else { continue }
             if isVP8, let data = packet.pointee.data, data[0] & 0x10 == 0 { continue }
             if mayHaveAlpha, ClipStream.addition(of: packet) != nil { hasAlpha = true }
-            try limits.check(.frames, frames.count + 1)
             try frames.grow(by: Frame(time: time, size: Int(packet.pointee.size), isSync: packet.pointee.isKey))
             if time >= last.time { last = (time, packet.pointee.duration) }
         }
