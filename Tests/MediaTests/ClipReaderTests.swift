@@ -216,6 +216,9 @@ import Testing
         #expect(composed.canvases.count == 17 && composed.summary.delays == Array(repeating: 4, count: 17))
         let isSame = try composed.canvases == Array(Animation.compose(whole).canvases[8...])
         #expect(isSame)
+        // They are decoded, so they count.
+        #expect(error(cut, limits: MediaLimits(frames: 24)) == .tooLarge(.frames, value: 25, maximum: 24))
+        #expect(error(cut, limits: MediaLimits(frames: 25)) == nil)
     }
 
     @Test(arguments: ["libvpx", "libvpx-vp9"]) func alphaOfWebMIsRead(_ codec: String) throws {
@@ -247,6 +250,29 @@ import Testing
         var expected: [UInt32] = [Word.black | grey * 0x01_0101]
         expected.withUnsafeMutableBufferPointer { range.convert($0) }
         #expect(difference([canvas[canvas.count / 2]], expected) <= 3)
+    }
+
+    /// A ramp of 10 bits has more levels than one of 8 bits, where the light grows by more than a level of the screen each.
+    @Test(arguments: ["smpte2084", "arib-std-b67"]) func highRangesAreReadFromTenBits(_ transfer: String) throws {
+        let clip = try Made(
+            "", "mp4",
+            "-c:v libx265 -x265-params log-level=none:lossless=1 -pix_fmt yuv420p10le -tag:v hvc1 -color_primaries bt2020 "
+                + "-color_trc \(transfer) -colorspace bt2020nc -vf scale=512:16,format=yuv420p10le,"
+                + "geq=lum=380+X:cb=512:cr=512,setparams=color_primaries=bt2020:color_trc=\(transfer):colorspace=bt2020nc"
+        ).bytes(seconds: "0.1")
+        let canvas = try #require(try Animation.compose(clip).canvases.first)
+        let range = try #require(HighRange(primaries: 9, transfer: transfer == "smpte2084" ? 16 : 18, bits: 10))
+        var expected = (0..<512).map { x in
+            let grey = UInt32(min(1023, (Double(380 + x - 64) * 1023 / 876).rounded()))
+            return grey | grey << 10 | grey << 20
+        }
+        expected.withUnsafeMutableBufferPointer { range.convert($0) }
+        let row = Array(canvas[..<512])
+        #expect(difference(row, expected) <= 1)
+        let levels = row.map { $0 & 255 }
+        #expect(zip(levels, levels.dropFirst()).allSatisfy { $0 <= $1 })
+        // From eight bits there would be 128 at most.
+        #expect(Set(levels).count > 128)
     }
 
     // MARK: Limits and errors

@@ -90,8 +90,10 @@ struct ClipColorTags: Equatable {
     /// The conversion to sRGB; nil without an effective one.
     ///
     /// As in Chromium, the transfer functions of video count as that of sRGB, and of a clip so do primaries that are not stated.
-    func conversion() -> ColorConversion? {
-        if let range = HighRange(primaries: primaries == 2 ? 9 : primaries, transfer: transfer) {
+    ///
+    /// - Parameter bits: Those of a sample in words whose light has a high range: 8 or 10.
+    func conversion(bits: Int) -> ColorConversion? {
+        if let range = HighRange(primaries: primaries == 2 ? 9 : primaries, transfer: transfer, bits: bits) {
             return ColorConversion(range)
         }
         if isVideo && primaries == 2 { return nil }

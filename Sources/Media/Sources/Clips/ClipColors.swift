@@ -1,6 +1,7 @@
 internal import CAV
 
-/// Converts pictures of Y'CbCr or R'G'B' planes to words of R, G, B, A in the same colour space, of 8 bits each, with full range.
+/// Converts pictures of Y'CbCr or R'G'B' planes to words of R, G, B, A in the same colour space, of 8 bits each, with full range; or to
+/// words of R, G, B of 10 bits each.
 ///
 /// The arithmetic is exact to half a level and does not depend on the processor. Colours between samples are interpolated linearly, by
 /// the position of the samples that the stream states. Not thread-safe.
@@ -16,10 +17,15 @@ struct ClipColors: ~Copyable {
     private let rows: Sampling
     private let matrix: Matrix
     private let tags: ClipColorTags
+    /// The bits of a result.
+    private let bits: Int32
+    /// The largest result.
+    private let highest: Int32
     /// Four rows of numbers, with some more at each end.
     private let numbers: HeapBuffer<Int32>
 
-    private static let opaque: UInt32 = 0xff00_0000
+    /// The alpha of a word.
+    private let opaque: UInt32
     /// Samples beyond each end of a row.
     private static let margin = 2
 
@@ -53,8 +59,11 @@ struct ClipColors: ~Copyable {
     /// - Parameters:
     ///   - frame: The first picture.
     ///   - source: For errors.
+    ///   - bits: 8, or 10 for words without alpha.
     /// - Throws: ``TranscodeError/unsupported(_:_:)`` for a pixel format, `outOfMemory`.
-    init(_ frame: UnsafeMutablePointer<AVFrame>, _ tags: ClipColorTags, _ source: SourceFormat) throws(TranscodeError) {
+    init(
+        _ frame: UnsafeMutablePointer<AVFrame>, _ tags: ClipColorTags, _ source: SourceFormat, bits: Int = 8
+    ) throws(TranscodeError) {
         let frame = frame.pointee
         let pixels = AVPixelFormat(rawValue: frame.format)
         guard let description = av_pix_fmt_desc_get(pixels), gifreel_is_planar(description) != 0,
@@ -64,7 +73,7 @@ struct ClipColors: ~Copyable {
         // libaom's planes of G, B and R are those of Y, Cb and Cr with an identity matrix.
         let isFull444 = description.pointee.log2_chroma_w == 0 && description.pointee.log2_chroma_h == 0
         let isRGB = gifreel_is_rgb(description) != 0 || tags.matrix == 0 && isFull444 && description.pointee.nb_components > 2
-        let matrix = Self.matrix(tags, height: Int(frame.height), depth: depth, isRGB: isRGB)
+        let matrix = Self.matrix(tags, height: Int(frame.height), depth: depth, isRGB: isRGB, bits: bits)
         let numbers = try HeapBuffer<Int32>(count: 4 * (Int(frame.width) + 2 * Self.margin))
         // Browsers and libavif take the middle in an AVIF, whatever it states.
         let (left, top) = Self.position(source == .avif ? AVCHROMA_LOC_CENTER : frame.chroma_location)
@@ -78,6 +87,9 @@ struct ClipColors: ~Copyable {
         rows = description.pointee.log2_chroma_h == 0 ? .full : top
         self.matrix = matrix
         self.tags = tags
+        self.bits = Int32(bits)
+        highest = 1 << Int32(bits) - 1
+        opaque = bits == 8 ? 0xff00_0000 : 0
         self.numbers = numbers
     }
 
@@ -125,12 +137,13 @@ struct ClipColors: ~Copyable {
         }
     }
 
-    private static func matrix(_ tags: ClipColorTags, height: Int, depth: Int, isRGB: Bool) -> Matrix {
+    private static func matrix(_ tags: ClipColorTags, height: Int, depth: Int, isRGB: Bool, bits: Int) -> Matrix {
         let isFull = tags.isFull ?? isRGB
         let highest = Double(1 << depth - 1)
         let unit = Double(1 << (depth - 8))
         // One level of the result, in samples.
-        let (lumaStep, chromaStep) = isFull ? (highest / 255, highest / 255) : (219 * unit / 255, 224 * unit / 255)
+        let levels = Double(1 << bits - 1)
+        let (lumaStep, chromaStep) = isFull ? (highest / levels, highest / levels) : (219 * unit / levels, 224 * unit / levels)
         func fixed(_ factor: Double, _ step: Double) -> Int32 { Int32((factor / step * 65536).rounded()) }
         var matrix = Matrix()
         matrix.luma = fixed(1, lumaStep)
@@ -159,8 +172,8 @@ struct ClipColors: ~Copyable {
         load(frame, plane: 0, row: y, count: width, into: luma)
         if isGrey {
             for x in 0..<width {
-                let grey = Self.clamped((matrix.luma &* (luma[x] &- matrix.lumaOffset) &+ 32768) &>> 16)
-                words[x] = UInt32(truncatingIfNeeded: grey &* 0x01_0101) | Self.opaque
+                let grey = Self.clamped((matrix.luma &* (luma[x] &- matrix.lumaOffset) &+ 32768) &>> 16, highest)
+                words[x] = UInt32(truncatingIfNeeded: grey | grey &<< bits | grey &<< (2 &* bits)) | opaque
             }
             return
         }
@@ -168,13 +181,14 @@ struct ClipColors: ~Copyable {
         loadChroma(frame, plane: 1, row: y, into: cb)
         loadChroma(frame, plane: 2, row: y, into: cr)
         let (lumaRow, cbRow, crRow, matrix) = (luma, cb, cr, matrix)
+        let (highest, bits, opaque) = (highest, bits, opaque)
         for x in 0..<width {
             let grey = matrix.luma &* (lumaRow[x] &- matrix.lumaOffset) &+ 32768
             let (u, v) = (cbRow[x] &- matrix.chromaOffset, crRow[x] &- matrix.chromaOffset)
-            let red = Self.clamped((grey &+ matrix.redCb &* u &+ matrix.redCr &* v) &>> 16)
-            let green = Self.clamped((grey &+ matrix.greenCb &* u &+ matrix.greenCr &* v) &>> 16)
-            let blue = Self.clamped((grey &+ matrix.blueCb &* u &+ matrix.blueCr &* v) &>> 16)
-            words[x] = UInt32(truncatingIfNeeded: red | green &<< 8 | blue &<< 16) | Self.opaque
+            let red = Self.clamped((grey &+ matrix.redCb &* u &+ matrix.redCr &* v) &>> 16, highest)
+            let green = Self.clamped((grey &+ matrix.greenCb &* u &+ matrix.greenCr &* v) &>> 16, highest)
+            let blue = Self.clamped((grey &+ matrix.blueCb &* u &+ matrix.blueCr &* v) &>> 16, highest)
+            words[x] = UInt32(truncatingIfNeeded: red | green &<< bits | blue &<< (2 &* bits)) | opaque
         }
     }
 
@@ -182,11 +196,13 @@ struct ClipColors: ~Copyable {
     private func convertRGB(_ y: Int, _ frame: UnsafeMutablePointer<AVFrame>, into words: UnsafeMutablePointer<UInt32>) {
         load(frame, plane: 1, row: y, count: width, into: cb)
         load(frame, plane: 2, row: y, count: width, into: cr)
-        let matrix = matrix
-        func level(_ sample: Int32) -> Int32 { Self.clamped((matrix.luma &* (sample &- matrix.lumaOffset) &+ 32768) &>> 16) }
+        let (matrix, highest, bits, opaque) = (matrix, highest, bits, opaque)
+        func level(_ sample: Int32) -> Int32 {
+            Self.clamped((matrix.luma &* (sample &- matrix.lumaOffset) &+ 32768) &>> 16, highest)
+        }
         for x in 0..<width {
             let (red, green, blue) = (level(cr[x]), level(luma[x]), level(cb[x]))
-            words[x] = UInt32(truncatingIfNeeded: red | green &<< 8 | blue &<< 16) | Self.opaque
+            words[x] = UInt32(truncatingIfNeeded: red | green &<< bits | blue &<< (2 &* bits)) | opaque
         }
     }
 
@@ -197,17 +213,18 @@ struct ClipColors: ~Copyable {
         _ y: Int, of frame: UnsafeMutablePointer<AVFrame>, isExact: Bool, into words: UnsafeMutablePointer<UInt32>
     ) {
         load(frame, plane: 0, row: y, count: width, into: luma)
-        let matrix = matrix
+        let (matrix, highest) = (matrix, highest)
         for x in 0..<width {
             let sample = luma[x]
             let level =
-                isExact && bytes == 1 ? sample : Self.clamped((matrix.luma &* (sample &- matrix.lumaOffset) &+ 32768) &>> 16)
+                isExact && bytes == 1
+                ? sample : Self.clamped((matrix.luma &* (sample &- matrix.lumaOffset) &+ 32768) &>> 16, highest)
             words[x] = words[x] & 0xff_ffff | UInt32(truncatingIfNeeded: level) << 24
         }
     }
 
     @inline(__always)
-    private static func clamped(_ level: Int32) -> Int32 { max(0, min(255, level)) }
+    private static func clamped(_ level: Int32, _ highest: Int32) -> Int32 { max(0, min(highest, level)) }
 
     /// Loads a row of samples.
     private func load(

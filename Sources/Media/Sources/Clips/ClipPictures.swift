@@ -68,7 +68,17 @@ final class ClipPictures {
         }
         first = picture
         let tags = ClipColorTags(frame, track, format)
-        let colors = try ClipColors(frame, tags, format)
+        let bits: Int
+        if let found = Self.conversion(track, tags, hasAlpha: alpha != nil) {
+            bits = found.bits
+            conversion = consume found
+            isConverted = true
+        } else {
+            bits = 8
+            conversion = nil
+            isConverted = false
+        }
+        let colors = try ClipColors(frame, tags, format, bits: bits)
         crop = container.matroska?.crop ?? MatroskaFile.Margins()
         let shown = crop.window(colors.width, colors.height)
         let aspect = ClipOrientation.aspect(track, frame, in: container)
@@ -76,13 +86,6 @@ final class ClipPictures {
         try limits.check(.side, max(size.width, size.height))
         try limits.check(.canvasPixels, size.width * size.height)
         (width, height) = size
-        if let found = Self.conversion(track, tags) {
-            conversion = consume found
-            isConverted = true
-        } else {
-            conversion = nil
-            isConverted = false
-        }
         let turned = orientation.size(of: (shown.width, shown.height))
         row = try HeapBuffer(count: colors.width)
         alphaRow = try HeapBuffer(count: 1)
@@ -102,7 +105,9 @@ final class ClipPictures {
     var hasAlpha: Bool { alpha != nil }
 
     /// The conversion to sRGB, by the profile or the tags; nil without an effective one.
-    private static func conversion(_ track: UnsafeMutablePointer<AVStream>, _ tags: ClipColorTags) -> ColorConversion? {
+    private static func conversion(
+        _ track: UnsafeMutablePointer<AVStream>, _ tags: ClipColorTags, hasAlpha: Bool
+    ) -> ColorConversion? {
         var size = 0
         if let data = gifreel_stream_side_data(track, AV_PKT_DATA_ICC_PROFILE, &size),
             let found = ColorConversion(profile: UnsafeRawBufferPointer(start: data, count: size), .colors)
@@ -110,7 +115,7 @@ final class ClipPictures {
             if found.isIdentity { return nil }
             return found
         }
-        return tags.conversion()
+        return tags.conversion(bits: hasAlpha ? 8 : 10)
     }
 
     private func makeScaler() throws(TranscodeError) -> PictureScaler? {
@@ -197,14 +202,16 @@ final class ClipPictures {
     private func adapt(to frame: UnsafeMutablePointer<AVFrame>) throws(TranscodeError) {
         let tags = ClipColorTags(frame, stream.stream, format)
         if colors.fits(frame, tags) { return }
-        colors = try ClipColors(frame, tags, format)
-        if let found = Self.conversion(stream.stream, tags) {
+        var bits = 8
+        if let found = Self.conversion(stream.stream, tags, hasAlpha: alpha != nil) {
+            bits = found.bits
             conversion = consume found
             isConverted = true
         } else {
             conversion = nil
             isConverted = false
         }
+        colors = try ClipColors(frame, tags, format, bits: bits)
         row = try HeapBuffer(count: colors.width)
         let shown = crop.window(colors.width, colors.height)
         let turned = orientation.size(of: (shown.width, shown.height))

@@ -37,6 +37,9 @@ struct ColorConversion: ~Copyable {
         self.init(Profile(space), words)
     }
 
+    /// The bits of a sample in the words to convert.
+    var bits: Int { highRange?.bits ?? 8 }
+
     /// A conversion of a high range of light.
     init(_ range: HighRange) {
         transform = nil
@@ -73,7 +76,7 @@ struct ColorConversion: ~Copyable {
         if let transform { cmsDeleteTransform(transform) }
     }
 
-    /// Converts words of R, G, B, A in place. Their alpha stays.
+    /// Converts words of R, G, B, A in place. Their alpha stays. See ``HighRange`` for those of 10 bits.
     func convert(_ words: UnsafeMutableBufferPointer<UInt32>) {
         if let highRange { return highRange.convert(words) }
         guard !greys.isEmpty else {

@@ -7,17 +7,28 @@ struct HighRange {
     /// The light of each sample: of PQ in units of white paper, of HLG that of the scene.
     private let light: [Double]
     private let isHLG: Bool
+    /// The bits of a sample in a word.
+    let bits: Int
     /// From the primaries to those of BT.2020, by rows.
     private let matrix: [Double]
     /// Samples of sRGB by light.
     private let samples: [UInt8]
+    /// The factor from the light of a scene to that of a screen of 1000 cd/m², by luminance (ITU-R BT.2100 table 5).
+    private let systemGain = LightTable(octaves: -20..<1) { lightest * PortableMath.pow($0, 0.2) }
+    /// See ``gain(_:)``.
+    private let gains = LightTable(octaves: 0..<3, gain)
 
     /// The light of 1000 cd/m², in units of white paper.
     private static let lightest = 1000.0 / 203
     private static let steps = 16_384.0
 
     /// A conversion for code points of ITU-T H.273; nil for other transfer functions, and for primaries that HDR does not have.
-    init?(primaries: UInt8, transfer: UInt8) {
+    ///
+    /// - Parameter bits: Those of a sample in the words to convert: 8, or 10 for words without alpha. Eight bits are too few for the dark
+    ///   colours of PQ and the light ones of HLG.
+    init?(primaries: UInt8, transfer: UInt8, bits: Int = 8) {
+        self.bits = bits
+        let levels = 1 << bits
         switch primaries {
         case 1, 6, 7:
             matrix = [0.627_404, 0.329_283, 0.043_313, 0.069_097, 0.919_540, 0.011_362, 0.016_391, 0.088_013, 0.895_595]
@@ -27,8 +38,8 @@ struct HighRange {
         default: return nil
         }
         switch transfer {
-        case 16: light = (0...255).map { Self.perceptual(Double($0) / 255) }
-        case 18: light = (0...255).map { Self.hybrid(Double($0) / 255) }
+        case 16: light = (0..<levels).map { Self.perceptual(Double($0) / Double(levels - 1)) }
+        case 18: light = (0..<levels).map { Self.hybrid(Double($0) / Double(levels - 1)) }
         default: return nil
         }
         isHLG = transfer == 18
@@ -61,19 +72,24 @@ struct HighRange {
         return PortableMath.exp2(octaves * slope - 1)
     }
 
-    /// Converts words of R, G, B, A in place. Their alpha stays.
+    /// Converts words of R, G, B in place: those of 8 bits keep their alpha, those of 10 become opaque ones of 8.
     func convert(_ words: UnsafeMutableBufferPointer<UInt32>) {
+        let colors: UInt32 = bits == 8 ? 0xff_ffff : .max
+        let opaque: UInt32 = bits == 8 ? 0 : 0xff00_0000
         var (last, result): (UInt32, UInt32) = (0, converted(0))
         for index in words.indices {
-            let color = words[index] & 0xff_ffff
+            let color = words[index] & colors
             // Neighbours are often alike.
             if color != last { (last, result) = (color, converted(color)) }
-            words[index] = words[index] & 0xff00_0000 | result
+            words[index] = words[index] & ~colors | opaque | result
         }
     }
 
     private func converted(_ word: UInt32) -> UInt32 {
-        let (r, g, b) = (light[Int(word & 255)], light[Int(word >> 8 & 255)], light[Int(word >> 16 & 255)])
+        let highest = light.count - 1
+        let (r, g, b) = (
+            light[Int(word) & highest], light[Int(word) >> bits & highest], light[Int(word) >> (2 * bits) & highest]
+        )
         var red = matrix[0] * r + matrix[1] * g + matrix[2] * b
         var green = matrix[3] * r + matrix[4] * g + matrix[5] * b
         var blue = matrix[6] * r + matrix[7] * g + matrix[8] * b
@@ -81,9 +97,10 @@ struct HighRange {
         if isHLG {
             // The display's share of the curve, for a screen of 1000 cd/m².
             let luminance = 0.2627 * red + 0.678 * green + 0.0593 * blue
-            factor = Self.lightest * PortableMath.pow(max(0, luminance), 0.2)
+            factor = systemGain[luminance]
         }
-        factor *= Self.gain(factor * max(red, green, blue))
+        let brightest = factor * max(red, green, blue)
+        factor *= brightest <= 1 ? 0.5 : brightest >= Self.lightest ? 1 / brightest : gains[brightest]
         (red, green, blue) = (factor * red, factor * green, factor * blue)
         return sample(1.660_491 * red - 0.587_641 * green - 0.072_850 * blue)
             | sample(-0.124_550 * red + 1.132_900 * green - 0.008_349 * blue) << 8
@@ -92,5 +109,37 @@ struct HighRange {
 
     private func sample(_ light: Double) -> UInt32 {
         UInt32(samples[Int((max(0, min(1, light)) * Self.steps).rounded())])
+    }
+}
+
+/// A function of light in a table, whose entries are evenly spaced in each octave, and interpolated between them. The powers and
+/// logarithms of each pixel would take longer than its decoding.
+private struct LightTable {
+    private let values: [Double]
+    /// The bits of the first entry's light that select an entry.
+    private let first: UInt64
+
+    /// The bits of a number below those that select an entry: an octave has 256 entries.
+    private static let fractionBits: UInt64 = 52 - 8
+    private static let fractionMask = (UInt64(1) << fractionBits) - 1
+    private static let fractionUnit = 1 / Double(UInt64(1) << fractionBits)
+
+    /// - Parameter octaves: Exponents of 2. Less light has the value of the least, and more that of the most.
+    init(octaves: Range<Int>, _ function: (Double) -> Double) {
+        let start = PortableMath.exp2(Double(octaves.lowerBound)).bitPattern >> Self.fractionBits
+        first = start
+        values = (0...octaves.count << 8).map { function(Double(bitPattern: (start + UInt64($0)) << Self.fractionBits)) }
+    }
+
+    subscript(_ light: Double) -> Double {
+        // Light below the first entry, and less than none, has fewer or more bits than any entry.
+        guard light > 0 else { return values[0] }
+        let bits = light.bitPattern
+        let entry = bits >> Self.fractionBits
+        guard entry >= first else { return values[0] }
+        let index = Int(entry - first)
+        guard index + 1 < values.count else { return values[values.count - 1] }
+        let (low, high) = (values[index], values[index + 1])
+        return low + Double(bits & Self.fractionMask) * Self.fractionUnit * (high - low)
     }
 }
