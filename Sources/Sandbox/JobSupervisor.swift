@@ -75,7 +75,7 @@ package struct JobSupervisor: Sendable {
             if record.isTimedOut { throw record.exit == nil ? .zygoteUnresponsive : .wallClockTimeout }
             if let misbehaviour = record.misbehaviour { throw .misbehaved(misbehaviour) }
             if let exit = record.exit {
-                let (result, codecs) = try checkedResult(record.reply, exit, output, job)
+                let (result, codecs) = try checkedResult(record, exit, output, job)
                 return (result, codecs, exit)
             }
             guard ftruncate(output.number, 0) == 0 else { throw .unavailable(.last("ftruncate")) }
@@ -86,13 +86,14 @@ package struct JobSupervisor: Sendable {
     /// The limit of ``WorkerJob/taskLimit`` for a worker that starts now.
     private static var taskLimit: Int {
         let count = Int(clamping: clinux_task_count())
-        return count > 0 ? count.addingReportingOverflow(WorkerJob.spareTasks).partialValue : 0
+        return count > 0 ? count.addingReportingOverflow(TaskBudget.spareTasks).partialValue : 0
     }
 
     private func checkedResult(
-        _ reply: WorkerMessage?, _ exit: WorkerExit, _ output: SharedDescriptor, _ job: WorkerJob
+        _ record: JobWatch.Record, _ exit: WorkerExit, _ output: SharedDescriptor, _ job: WorkerJob
     ) throws(SandboxError) -> (TranscodeResult, codecs: String?) {
-        if let failure = Self.failure(exit, job.allowance) { throw failure }
+        if let failure = Self.failure(exit, job, hasBegun: record.hasBegun) { throw failure }
+        let reply = record.reply
         if let failure = reply?.failure { throw .rejected(failure) }
         guard let result = reply?.result else { throw .crashed(exit) }
         guard job.transcoder.allows(result) else { throw .invalidOutput(.outOfRange) }
@@ -105,20 +106,32 @@ package struct JobSupervisor: Sendable {
     }
 
     /// The error that the end of a worker process stands for; nil for a normal end.
-    private static func failure(_ exit: WorkerExit, _ allowance: WorkerAllowance) -> SandboxError? {
+    ///
+    /// A source that has taken over its worker chooses the exit code. Codes that would make its failure the server's are therefore
+    /// believed only before the worker has begun with the source, or if the server finds the cause itself.
+    ///
+    /// - Parameter lacksThreads: Whether no more threads can be started.
+    static func failure(
+        _ exit: WorkerExit, _ job: WorkerJob, hasBegun: Bool, lacksThreads: (WorkerJob) -> Bool = Self.lacksThreads
+    ) -> SandboxError? {
         switch (exit.code, exit.signal) {
         case (0, _): nil
         case (WorkerExit.notForked, _): .unavailable(SystemError("fork", code: EAGAIN))
-        case (Worker.ExitCode.setUpFailed.rawValue, _), (Worker.ExitCode.inputUnreadable.rawValue, _):
+        case (Worker.ExitCode.setUpFailed.rawValue, _) where !hasBegun,
+            (Worker.ExitCode.inputUnreadable.rawValue, _) where !hasBegun:
             .unavailable(SystemError("the worker could not set itself up", code: ECHILD))
-        case (Worker.ExitCode.threadsRefused.rawValue, _):
+        case (Worker.ExitCode.threadsRefused.rawValue, _) where lacksThreads(job):
             .unavailable(SystemError("the worker could not start threads", code: EAGAIN))
         case (_, SIGXCPU): .cpuLimitExceeded
         // The hard limit is a second above the soft one. The kernel enforces it with SIGKILL.
-        case (_, SIGKILL) where exit.cpuMicroseconds / 1_000_000 >= allowance.cpu: .cpuLimitExceeded
+        case (_, SIGKILL) where exit.cpuMicroseconds / 1_000_000 >= job.allowance.cpu: .cpuLimitExceeded
         case (_, SIGKILL), (_, SIGTERM), (_, SIGINT), (_, SIGHUP): .killed(exit)
         default: .crashed(exit)
         }
+    }
+
+    private static func lacksThreads(_ job: WorkerJob) -> Bool {
+        clinux_can_start_thread() == 0 || job.taskLimit > 0 && Int(clamping: clinux_task_count()) >= job.taskLimit
     }
 }
 

@@ -9,6 +9,8 @@ internal import SystemIO
 struct JobWatch {
     /// The messages received. Without an exit the zygote is dead or does not respond.
     struct Record {
+        /// Whether the worker has begun with the source, so that the source may be at fault from then on.
+        var hasBegun = false
         var reply: WorkerMessage?
         var exit: WorkerExit?
         var misbehaviour: SandboxError.Misbehaviour?
@@ -82,6 +84,11 @@ struct JobWatch {
         }
         for descriptor in received.descriptors { close(descriptor) }
         if !received.descriptors.isEmpty { return reject(.sentDescriptors) }
+        if received.message == .begun {
+            if record.hasBegun || record.reply != nil { reject(.surplusMessage) }
+            record.hasBegun = true
+            return
+        }
         if let progress = received.message?.progress { return report(progress, onProgress) }
         guard let message = received.message, message.isReply else { return reject(.garbledMessage) }
         if record.reply != nil { return reject(.surplusMessage) }

@@ -8,8 +8,6 @@ package struct WorkerJob: Sendable, Equatable {
     /// The number of processes and threads of the user, those of other processes included, beyond which the worker cannot start
     /// another thread; 0 for no limit.
     var taskLimit = 0
-    /// The part of ``taskLimit`` beyond the processes and threads of the whole system when the job starts. A worker needs some dozens.
-    static let spareTasks = 4096
     /// A fault that a test injects. Release builds ignore it.
     package var fault: WorkerFault?
 
@@ -22,8 +20,8 @@ package struct WorkerJob: Sendable, Equatable {
 
 /// How a worker process ended, as the zygote reports it.
 package struct WorkerExit: Sendable, Equatable {
-    /// The exit code that stands for a failed fork: there was no worker.
-    static let notForked: Int32 = 69
+    /// The code that stands for a failed fork: there was no worker. A process has codes of eight bits.
+    static let notForked: Int32 = 256
 
     /// The exit code, or nil if a signal ended it.
     package var code: Int32?

@@ -66,7 +66,7 @@
             let lock = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
             pthread_mutex_init(lock, nil)
             pthread_mutex_lock(lock)
-            for _ in 0..<2 * WorkerJob.spareTasks {
+            for _ in 0..<2 * 4096 {
                 var thread = pthread_t()
                 let code = pthread_create(
                     &thread, &attributes,

@@ -67,6 +67,10 @@ enum Worker {
             inject(job.fault, at: .confined)
         #endif
 
+        // Whatever the source makes of this process, the server has the message already; see ``JobSupervisor``.
+        guard (try? MessageChannel(socket: channel).send(WorkerMessage.begun)) != nil else {
+            _exit(ExitCode.serverGone.rawValue)
+        }
         let reply = convert(gif, job)
         // An encoder that gets no thread fails in ways that name other causes, such as a lack of memory.
         if reply.failure?.mayComeFromThreads ?? false, job.transcoder.startsThreads, clinux_can_start_thread() == 0 {

@@ -8,6 +8,8 @@ enum WorkerMessage: Equatable {
     case job(WorkerJob)
     case result(TranscodeResult)
     case failure(TranscodeError)
+    /// The worker is set up, and begins with the source.
+    case begun
     /// The worker has encoded a part of the frames.
     case progress(FrameProgress)
     case exit(WorkerExit)
@@ -25,6 +27,7 @@ enum WorkerMessage: Equatable {
         case exit
         case ready
         case progress
+        case begun
     }
 
     /// The message as ``wordCount`` words.
@@ -41,6 +44,7 @@ enum WorkerMessage: Equatable {
         case .failure(let failure):
             kind = .failure
             failure.write(&coder)
+        case .begun: kind = .begun
         case .progress(var progress):
             kind = .progress
             progress.visitFields(&coder)
@@ -77,6 +81,7 @@ enum WorkerMessage: Equatable {
         case .failure:
             guard let failure = TranscodeError(reading: &coder) else { return nil }
             self = .failure(failure)
+        case .begun: self = .begun
         case .progress:
             var progress = FrameProgress(done: 0, total: 0)
             progress.visitFields(&coder)

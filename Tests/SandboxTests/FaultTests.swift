@@ -106,11 +106,42 @@ extension SerialTests {
         }
 
         @Test(.enabled(if: SandboxFixture.filtersCalls, "this kernel has no seccomp"))
-        func aWorkerThatGetsNoThreadsIsNoFaultOfItsSource() throws {
+        func aWorkerThatClaimsToGetNoThreadsIsACrashIfTheServerGetsThem() throws {
             let zygote = try SandboxFixture.zygote()
-            let refused = try error(.noThreads, on: zygote)
-            #expect(refused == .unavailable(SystemError("the worker could not start threads", code: EAGAIN)))
+            guard case .crashed(let exit)? = try error(.noThreads, on: zygote) else {
+                Issue.record("no crash")
+                return
+            }
+            #expect(exit.code == 73)
             #expect(try error(nil, on: zygote) == nil)
+        }
+
+        @Test(arguments: [
+            (70 as Int32, true, false), (71, true, false), (73, false, true), (69, false, false), (72, false, false),
+            (1, false, false),
+            (256, true, true),
+        ])
+        func anExitCodeIsTheServersFaultOnlyIfTheSourceCannotHaveChosenIt(
+            _ code: Int32, _ beforeItBegins: Bool, _ ifThreadsLack: Bool
+        ) throws {
+            let exit = WorkerExit(code: code, signal: nil, cpuMicroseconds: 0, peakBytes: 0)
+            func isUnavailable(hasBegun: Bool, lacksThreads: Bool) -> Bool {
+                let failure = JobSupervisor.failure(exit, SandboxFixture.job(), hasBegun: hasBegun) { _ in lacksThreads }
+                if case .unavailable = failure { return true }
+                #expect(failure == .crashed(exit))
+                return false
+            }
+            #expect(isUnavailable(hasBegun: false, lacksThreads: false) == beforeItBegins)
+            #expect(isUnavailable(hasBegun: true, lacksThreads: true) == ifThreadsLack)
+            #expect(isUnavailable(hasBegun: true, lacksThreads: false) == (code == WorkerExit.notForked))
+        }
+
+        @Test(
+            arguments: [
+                (nil, nil, 1024), (100_000, 10, 1024), (500, 100, 200), (500, nil, 250), (100, 90, 32), (100, 200, 32),
+            ] as [(Int?, Int?, Int)])
+        func aWorkerGetsAtMostHalfOfTheTasksThatAreLeft(_ limit: Int?, _ current: Int?, _ expected: Int) {
+            #expect(TaskBudget.spareTasks(limit: limit, current: current) == expected)
         }
 
         @Test(.enabled(if: OtherUser.canRunExecutable, "needs root, setpriv and an executable that others may run"))
