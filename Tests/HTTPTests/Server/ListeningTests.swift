@@ -276,6 +276,7 @@ import Testing
                 // Other clients keep their limit.
                 let others = try (0..<2).map { _ in try RawClient(port: port, from: 0x7F00_0002) }
                 for client in others { try client.send("GET /file HTTP/1.1\r\n") }
+                try blockUntil("all connections to be accepted") { server.counters.openConnections == 8 }
                 let beyond = try RawClient(port: port, from: 0x7F00_0002)
                 #expect(try beyond.request(Self.request).status == 503)
             }
