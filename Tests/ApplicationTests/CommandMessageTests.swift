@@ -23,7 +23,7 @@ extension OperationsTests {
         }
 
         /// Runs the command in a directory with a GIF, a page with a relative link and a list.
-        private func outcome(_ mistake: Mistake, keys: String = "") throws -> ChildProcess.Outcome {
+        private func outcome(_ mistake: Mistake, keys: String? = nil) throws -> ChildProcess.Outcome {
             let directory = FileManager.default.temporaryDirectory.appendingPathComponent("gifreel-\(UUID().uuidString)")
             try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
             defer { try? FileManager.default.removeItem(at: directory) }
@@ -33,7 +33,8 @@ extension OperationsTests {
             return try ChildProcess(
                 URL(fileURLWithPath: "/usr/bin/env"),
                 ["-C", directory.path, GifreelProcess.executable.path] + mistake.arguments,
-                environment: ["XDG_STATE_HOME": directory.path, "GIFREEL_SIGNING_KEYS": keys, "PATH": "/usr/bin"]
+                environment: ["XDG_STATE_HOME": directory.path, "PATH": "/usr/bin"]
+                    .merging(keys.map { ["GIFREEL_SIGNING_KEYS": $0] } ?? [:]) { $1 }
             ).finish()
         }
 

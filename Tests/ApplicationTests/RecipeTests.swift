@@ -71,12 +71,12 @@ struct RecipeTests {
         #expect(try file("same.gif") == gif)
     }
 
-    @Test func aPostHasVideos() throws {
+    @Test func aPostHasWhatEachBrowserShows() throws {
         defer { origin.stop() }
         try directory.write("post.html", "<p><img src=\"a/cat.gif\" alt=\"A cat\"></p>")
         try follow("Posts of a blog")
         let page = try directory.text("published.html")
-        #expect(page.contains("<video") && page.contains("/mp4/https://blog.example/2026/a/cat.gif"))
+        #expect(page.contains("<img src=") && page.contains("/auto/https://blog.example/2026/a/cat.gif"))
     }
 
     @Test func aMessageAndAStickerKeepTheirLimits() throws {
