@@ -97,13 +97,13 @@ struct RenditionController: Sendable {
         client.allowance = client.allowance.countedOnce
         let visitor = client
         return .later(in: RequestSpan(of: request, tracer)) {
-            let selected = await self.selected(negotiation, accept, of: source, visitor)
+            let (selected, lacksFacts) = await self.selected(negotiation, accept, of: source, visitor)
             var request = self.request(selected, of: source, visitor)
             if selected != negotiation.original { request.alternative = negotiation.original }
             if let accepted = await asynchronous.response(to: request, visitor, url: url, target.terms) { return accepted }
             let miss = NegotiatedMiss(
                 request: request, negotiation: negotiation, accept: accept, follows: target.onMiss == .original,
-                terms: target.terms)
+                lacksFacts: lacksFacts, terms: target.terms)
             do throws(RenditionError) {
                 if let response = try await responseBeforeSequence(miss) { return response }
                 return try await response(to: miss)
@@ -121,6 +121,8 @@ struct RenditionController: Sendable {
         let accept: AcceptField
         /// Whether the client gets the source as it arrives, rather than wait for the rendition.
         let follows: Bool
+        /// Whether the video is selected of a source that may be transparent.
+        let lacksFacts: Bool
         let terms: ResponseTerms
 
         /// The request for the source.
@@ -129,17 +131,19 @@ struct RenditionController: Sendable {
 
     /// The rendition that `Accept` selects. A source that is known to be transparent cannot be a video. Where that is not known although
     /// there is a video, its facts are produced for the next request.
+    ///
+    /// - Returns: The rendition, and whether the facts that decide about a video are not known yet.
     private func selected(
         _ negotiation: Negotiation, _ accept: AcceptField, of source: SourceURL, _ client: ClientContext
-    ) async -> Rendition {
+    ) async -> (Rendition, lacksFacts: Bool) {
         let rendition = negotiation.rendition(for: accept)
-        guard rendition == negotiation.video else { return rendition }
+        guard rendition == negotiation.video else { return (rendition, false) }
         let facts = request(Rendition(format: .json), of: source, client)
         if let known = await pipeline.stored(facts).flatMap(FactsFile.known) {
-            return negotiation.rendition(for: accept, isTransparent: known.transparent)
+            return (negotiation.rendition(for: accept, isTransparent: known.transparent), false)
         }
         if await pipeline.stored(facts.with(rendition)) != nil { background.add(facts) }
-        return rendition
+        return (rendition, !pipeline.isKnownToFail(facts))
     }
 
     /// Responds with the source where `Accept` selects an AVIF that is not stored and that the settings leave to the
@@ -192,7 +196,15 @@ struct RenditionController: Sendable {
         var found: RenditionResult?
         if miss.follows {
             switch try await pipeline.findOrFollow(miss.request) {
-            case .rendition(let result): found = result
+            case .rendition(let result):
+                // The video may have been stored after the selection.
+                if miss.lacksFacts, !result.rendition.isOriginal,
+                    let response = try await sourceResponse(to: miss, follows: false)
+                {
+                    background.add(miss.request.with(Rendition(format: .json)))
+                    return responder.temporary(response, miss.terms)
+                }
+                found = result
             case .source(let source): if let response = response(following: source, miss) { return response }
             }
         }
