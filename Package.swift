@@ -9,6 +9,9 @@ let strict: [SwiftSetting] = [
     .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
+/// Debug builds optimise what works on pixels, with its assertions: tests of it would take several times as long otherwise.
+let optimized: [SwiftSetting] = [.unsafeFlags(["-O", "-assert-config", "Debug"], .when(configuration: .debug))]
+
 /// The directory of the reduced libav that `scripts/libav` builds. If it does not exist, the system's libav is found.
 let libav = Context.packageDirectory + "/.libav"
 let libavHeaders: [SwiftSetting] = [.unsafeFlags(["-Xcc", "-I\(libav)/include"])]
@@ -71,7 +74,7 @@ let package = Package(
         // The leaves, which do not import one another.
         .target(
             name: "Media", dependencies: ["CGIF", "CJPEG", "CPNG", "CLCMS", "CWebP", "CAV", "SystemIO"],
-            swiftSettings: strict + libavHeaders, linkerSettings: libavArchives),
+            swiftSettings: strict + optimized + libavHeaders, linkerSettings: libavArchives),
         .target(
             name: "Fetch", dependencies: ["HTTPClient", "CCurl", "CZlib", "Digests", "CLinux", "SystemIO"],
             swiftSettings: strict),
