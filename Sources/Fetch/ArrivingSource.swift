@@ -3,8 +3,8 @@ package import SystemIO
 
 /// The bytes of a source while a fetch receives them, for readers that do not wait for its end.
 ///
-/// The transfer loop writes, and any number of readers follow at their own speed. A reader that comes late begins with the first
-/// byte, like all others. A slow one holds nothing but the memory of the source. Any thread.
+/// The transfer loop writes, and any number of readers follow at their own speed. A late reader begins with the first byte, like all
+/// others. A slow reader holds only the memory of the source. Any thread.
 package final class ArrivingSource: Sendable {
     /// What is known when the first bytes have arrived and begin as a source.
     package struct Start: Sendable {
@@ -27,7 +27,7 @@ package final class ArrivingSource: Sendable {
         case arrived(count: Int)
         /// All bytes are in the file.
         case complete(count: Int)
-        /// No more bytes come. Those in the file are not the whole source.
+        /// No more bytes come, and the source in the file is incomplete.
         case failed(count: Int)
 
         /// Bytes in the file.

@@ -1,4 +1,4 @@
-/// The settings of a ``Fetcher``. Values must be in the ranges that are given here; none is checked.
+/// The settings of a ``Fetcher``. Values must be in the documented ranges, which are not checked.
 package struct FetchConfiguration: Sendable {
     /// The sources that may be fetched, and the targets of redirects.
     package var allow: [SourcePattern] = [.any]

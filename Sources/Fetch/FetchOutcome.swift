@@ -9,7 +9,7 @@ package enum FetchOutcome: Sendable {
     case notModified(UnmodifiedSource)
 }
 
-/// A complete source that begins with the signature of a GIF. Its reader has to validate the rest.
+/// A complete source, recognized by its first bytes. Its reader has to validate the rest.
 package struct FetchedSource: Sendable {
     /// A sealed memory file: no process can change it.
     package let bytes: SharedDescriptor
@@ -20,7 +20,7 @@ package struct FetchedSource: Sendable {
     /// The validators for the next conditional request; none if a redirect led to the source. They belong to the URL whose response
     /// has them (RFC 9110 section 8.8), which is not the requested one then.
     package let validators: SourceValidators
-    /// Those of the response and of all redirects that led to it.
+    /// The combined directives of the response and of all redirects that led to it.
     package let cacheDirectives: CacheDirectives
     /// The time from the start of the first request to the end of the last response.
     package let duration: Duration
@@ -51,7 +51,7 @@ package struct SourceValidators: Hashable, Sendable {
     /// Whether there is no validator, so that a request cannot be conditional.
     package var isEmpty: Bool { etag == nil && lastModified == nil }
 
-    /// Whether a response 304 with these validators is about the stored response that has `known` (RFC 9111 section 4.3.4).
+    /// Whether a 304 with these validators confirms the stored response that has `known` (RFC 9111 section 4.3.4).
     ///
     /// Entity tags are compared weakly, because some servers weaken a tag in only one of the two responses.
     func confirm(_ known: SourceValidators) -> Bool {
@@ -59,7 +59,7 @@ package struct SourceValidators: Hashable, Sendable {
         if let lastModified, let stored = known.lastModified {
             return curl_getdate(lastModified, nil) == curl_getdate(stored, nil)
         }
-        // A tag that the stored response does not have names another one.
+        // A tag that the stored response lacks names another representation.
         return etag == nil
     }
 

@@ -1,4 +1,4 @@
-/// Tells pictures from animations of the same file format.
+/// Distinguishes still pictures from animations of the same file format.
 enum StillPictures {
     private static let pngSignatureLength = 8
     /// Bytes of a chunk's length and type, and of its checksum.

@@ -1,4 +1,4 @@
-/// The settings of the engine. Values must be in the ranges that are given here; none is checked.
+/// The settings of the engine. Values must be in the documented ranges, which are not checked.
 package struct HTTPServerConfiguration: Sendable {
     /// Host name or address to listen on with TCP; `::` accepts IPv4 too. Nil listens on ``unixPath`` only.
     package var host: String? = "127.0.0.1"
@@ -17,11 +17,11 @@ package struct HTTPServerConfiguration: Sendable {
     /// Connections open at the same time, 1…1,000,000. At the limit the connections that have been idle longest are closed; if
     /// none is idle, new ones wait in the kernel's backlog.
     package var maxConnections = 8192
-    /// Connections that one client (``ClientNetwork``) may have open at the same time, 1…1,000,000. Another one replaces its longest
-    /// idle ones; if none is idle, it waits up to five seconds and then gets 503. Trusted proxies and Unix sockets have no such limit,
-    /// and neither have proxies on this machine or a private network, which are recognized by the fields that they add.
+    /// Connections that one client (``ClientNetwork``) may have open at the same time, 1…1,000,000. A further connection closes the
+    /// client's longest idle ones; if none is idle, it waits up to five seconds and then gets 503. The limit does not apply to trusted
+    /// proxies, to Unix sockets, or to proxies on this machine or a private network, which are recognized by the fields that they add.
     package var maxConnectionsPerClient = 256
-    /// Time for a whole request head, from its first byte, or from the connection's start for the first one.
+    /// Time for a whole request head, from its first byte, or from the connection's start for the first request.
     package var headTimeout = Duration.seconds(10)
     /// Time that a connection may be idle between two requests.
     package var idleTimeout = Duration.seconds(75)
@@ -51,7 +51,7 @@ package struct HTTPServerConfiguration: Sendable {
     package var bodyRateWindow = Duration.seconds(30)
     /// The proxies whose ``forwardedField`` is trusted.
     package var trustedProxies = ClientList()
-    /// The fields that the trusted proxies write. The server ignores the others, which may be a client's.
+    /// The fields that the trusted proxies write. The server ignores the others, which a client may have sent.
     package var forwardedField = ForwardedField.xForwardedFor
     /// Whether the observer receives `Referer` and `User-Agent` of requests.
     package var recordsClientFields = false
@@ -65,8 +65,7 @@ package struct HTTPServerConfiguration: Sendable {
 
 /// The fields in which proxies report the client and its scheme.
 ///
-/// A proxy writes one kind and passes on the other as the client has sent it, so only the kind that the proxies write can be
-/// believed.
+/// A proxy writes one kind and forwards the client's fields of the other, so only the kind that the proxies write can be trusted.
 package enum ForwardedField: String, Sendable, CaseIterable {
     /// `X-Forwarded-For` and `X-Forwarded-Proto`.
     case xForwardedFor = "x-forwarded-for"

@@ -29,7 +29,7 @@ struct TrustedProxies: Sendable {
     }
 
     /// The address of a client that trusted proxies do not name: the unspecified address, which indicates the absence of an
-    /// address (RFC 4291 section 2.5.2). Such a client has neither the rights of a proxy nor those of a Unix socket's peer.
+    /// address (RFC 4291 section 2.5.2). Such a client has the rights of neither a proxy nor a Unix socket's peer.
     private static let unknownClient = IPAddress.v6(high: 0, low: 0)
 
     /// Whether a peer is a trusted proxy.
@@ -144,7 +144,7 @@ private enum ForwardedProperty {
 
 extension RequestHead {
     /// Calls `body` with the property that each proxy has reported, from the last proxy to the first, until it returns false. Nil
-    /// is passed for a proxy that has reported none, and for a line of `Forwarded` whose elements cannot be told apart.
+    /// is passed for a proxy that has reported none, and for a line of `Forwarded` whose elements cannot be separated.
     fileprivate func forEachHop(
         in field: ForwardedField, _ property: ForwardedProperty, _ body: (UnsafeRawBufferPointer?) -> Bool
     ) {

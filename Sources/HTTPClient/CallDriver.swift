@@ -9,7 +9,7 @@ final class CallDriver {
         let submitted = ContinuousClock.now
         /// When the first request was sent.
         var started: ContinuousClock.Instant?
-        /// That under which the call is admitted or waits.
+        /// The key under which the call is admitted or waits.
         var key: String
         /// The request in progress; nil while the call waits.
         var transfer: HTTPTransfer?
@@ -33,9 +33,9 @@ final class CallDriver {
     private let publish: (HTTPClient.Counters) -> Void
     private var nextSweep = ContinuousClock.now
 
-    /// The longest time between two looks at deadlines.
+    /// The maximum interval between two checks of deadlines.
     private static let sweepInterval = Duration.milliseconds(250)
-    /// The time after which a call that may not begin is asked again.
+    /// The interval at which a call that may not begin yet is asked again.
     private static let gateInterval = Duration.milliseconds(20)
 
     /// - Parameter publish: Called with the counters before a caller gets its result.

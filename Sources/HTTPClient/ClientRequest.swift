@@ -15,18 +15,18 @@ package struct ClientRequest: Sendable {
         }
     }
 
-    /// Where the body of a response of success (2xx) goes. Of other bodies, the first 64 KiB go to memory.
+    /// Where the body of a successful response (2xx) goes. Of other bodies, the first 64 KiB are kept in memory.
     package enum Destination: Sendable {
         /// The first 64 KiB are kept, and the rest is dropped.
         case excerpt
-        /// A body of more bytes is an error.
+        /// A longer body is an error.
         case memory(limit: Int)
         /// A file, which is emptied first. Its content is undefined after an error.
         case file(SharedDescriptor, limit: Int)
     }
 
     package var method: String
-    /// An absolute URL, encoded: it is sent as it is.
+    /// An absolute URL, encoded. It is sent unchanged.
     package var url: String
     /// Header fields as `Name: value`.
     package var fields: [String]

@@ -5,7 +5,7 @@ package import SystemIO
 package struct DeliveryLimits: Sendable {
     /// Items that wait or are being sent, of all receivers together.
     package var items: Int
-    /// Whether a receiver may have only three times as many items as are free, so that one that hangs leaves room for others.
+    /// Whether a receiver is limited to three times the free places, so that a receiver that hangs leaves room for others.
     package var leavesRoom = false
     /// Items that are sent together.
     package var batch = 1
@@ -32,7 +32,7 @@ package enum DeliveryResult: Sendable {
     /// Another attempt may succeed.
     case unavailable(cause: String)
 
-    /// - Parameter status: That of the receiver's response.
+    /// - Parameter status: The status of the receiver's response.
     package init(status: Int) {
         self =
             switch status {
@@ -52,9 +52,9 @@ package enum DeliveryEvent: Sendable {
     case stopped
 }
 
-/// Sends items to receivers, and repeats what fails for a temporary cause with growing pauses.
+/// Delivers items to receivers, and retries temporary failures after growing pauses.
 ///
-/// Each receiver has a queue and senders of its own, so that one that fails or hangs delays no other. The queues are bounded and in
+/// Each receiver has a queue and senders of its own, so that a receiver that fails or hangs delays no other. The queues are bounded and in
 /// memory: items that do not fit are refused, and a stop gives up those that are left. Any thread; lives as long as the process.
 package final class DeliveryQueue<Item: Sendable>: Sendable {
     private struct Receiver {

@@ -47,7 +47,7 @@ struct EasyHandle: ~Copyable {
         try check(ccurl_set_offset(raw, option, curl_off_t(value)), option)
     }
 
-    /// Adds request header fields as `name: value`, replacing those of libcurl with the same name.
+    /// Adds request header fields as `name: value`, replacing libcurl's fields of the same name.
     mutating func setFields(_ values: [String]) throws(HTTPError) {
         for value in values {
             guard let longer = curl_slist_append(fields, value) else { throw .exhausted(cause: "curl_slist_append") }

@@ -6,7 +6,8 @@ package import SystemIO
 package protocol HTTPCall: AnyObject {
     /// Calls with the same key share ``HTTPClient/Limits/runningPerKey``. It may change when another request follows.
     var key: String { get }
-    /// The limit of the whole call, from when its first request is sent. A call that waits as long for that ends with ``HTTPError/busy``.
+    /// The limit of the whole call, from when its first request is sent. A call that waits that long for its first request ends with
+    /// ``HTTPError/busy``.
     var timeout: Duration { get }
     /// Whether ``allows(_:port:)`` decides which connections may be used.
     var checksAddresses: Bool { get }

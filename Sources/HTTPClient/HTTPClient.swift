@@ -67,7 +67,7 @@ package final class HTTPClient: @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - name: The name of the thread, at most 15 bytes.
-    ///   - limits: Of `running`, as many idle connections are kept.
+    ///   - limits: `running` is also the number of idle connections to keep.
     /// - Throws: ``HTTPError/exhausted(cause:)`` if the process has no memory or no more threads.
     package init(name: String, limits: Limits) throws(HTTPError) {
         guard CurlLibrary.prepare() else { throw .exhausted(cause: "curl_global_init") }

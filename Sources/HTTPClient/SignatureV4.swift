@@ -5,8 +5,8 @@ internal import SystemIO
 /// Signs requests to S3 by AWS Signature Version 4.
 ///
 /// Only the fields that give a request its meaning are signed: `Host`, `Content-Type` and `x-amz-…`. Proxies in front of a bucket
-/// rewrite others, such as `Accept-Encoding`. libcurl would sign every field, and its versions from 8.13 on refuse to sign a
-/// path that is sent as it is (`CURLOPT_PATH_AS_IS`).
+/// rewrite others, such as `Accept-Encoding`. libcurl would sign every field, and its versions from 8.13 on refuse to sign a path that is
+/// sent unchanged (`CURLOPT_PATH_AS_IS`).
 package struct SignatureV4: Sendable, Equatable {
     private let region: String
     private let accessKey: String
@@ -24,11 +24,11 @@ package struct SignatureV4: Sendable, Equatable {
     /// Signs a request that is sent now.
     ///
     /// - Parameters:
-    ///   - url: An absolute URL, encoded as S3 encodes keys. It is signed as it is and must be sent as it is.
+    ///   - url: An absolute URL, encoded as S3 encodes keys. It is signed unchanged and must be sent unchanged.
     ///   - fields: Header fields as `name: value`.
     ///   - digest: SHA-256 of the body in hexadecimal; nil for an empty body.
     ///   - unixSeconds: The time of the signature, which S3 compares with its own.
-    /// - Returns: All header fields to send: `fields`, `Host` and those of the signature.
+    /// - Returns: All header fields to send: `fields`, `Host` and the fields of the signature.
     package func sign(
         _ method: String, _ url: String, fields: [String] = [], digest: String? = nil, unixSeconds: Int = time(nil)
     ) -> [String] {

@@ -1,5 +1,4 @@
-/// Character references in markup: the five names of XML, and the numbers that mean the same in XML and HTML. Others stay as they
-/// are.
+/// Character references in markup: the five names of XML, and the numbers that mean the same in XML and HTML. Others stay unchanged.
 package enum CharacterReferences {
     private static let names = ["amp": "&", "lt": "<", "gt": ">", "quot": "\"", "apos": "'"]
 
@@ -64,7 +63,7 @@ package enum CharacterReferences {
 
 /// The text of links in pages.
 package enum LinkText {
-    /// Brings the decoded value of an attribute to the text that browsers resolve (URL standard, section 4.4): without surrounding
+    /// Normalizes the decoded value of an attribute as browsers do before resolving it (URL standard, section 4.4): without surrounding
     /// spaces, tabs and line breaks, and with slashes in place of the backslashes before a query.
     ///
     /// - Returns: Nil if browsers may see another link: the value has bytes of another encoding than UTF-8, or a character reference

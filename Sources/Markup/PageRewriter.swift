@@ -1,12 +1,12 @@
 internal import Foundation
 
-/// Gives the animations of an HTML page other addresses: images with a GIF, or with a format that the caller names. All other bytes
-/// stay as they are.
+/// Gives the animations of an HTML page other addresses: images with a GIF, or with a format that the caller names. All other bytes stay
+/// unchanged.
 ///
 /// The elements stay, so that style sheets and scripts find what they expect. Addresses are read from `src` and `srcset` of images,
 /// from `source` elements within `picture`, from the attributes of lazy loaders, and from preloads of images.
 package struct PageRewriter {
-    /// What becomes of a link.
+    /// The outcome for a link.
     package enum Decision: Equatable, Sendable {
         /// The link becomes `address`. `still` is the address of a still picture; nil if scripts can derive it.
         case replace(address: String, still: String? = nil)

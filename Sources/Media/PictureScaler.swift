@@ -1,8 +1,8 @@
 /// Scales a part of a picture of words R, G, B, A, from the lowest byte, with straight alpha.
 ///
 /// Colours are multiplied by alpha before scaling and divided by it afterwards: the mean of a pixel and a transparent one has half
-/// the alpha and the whole colour, without a dark or bright seam. The products have 16 bits, so that little alpha leaves the colour as it
-/// is. Not thread-safe.
+/// the alpha and the whole colour, without a dark or bright seam. The products have 16 bits, so that little alpha leaves the colour
+/// unchanged. Not thread-safe.
 final class PictureScaler {
     private static let opaque: UInt32 = 0xff00_0000
 

@@ -95,7 +95,7 @@ struct ListedEntry: Decodable {
         self.options = options
     }
 
-    /// The entry, with the format and the options of a template where it has none of its own.
+    /// The entry, with the format and the options of a template for what it leaves out.
     func entry(_ template: PrewarmEntry) -> PrewarmEntry {
         PrewarmEntry(
             url: url, format: format ?? template.format, options: template.options.merging(options) { _, own in own })

@@ -18,7 +18,7 @@ package final class PrewarmRun: Sendable {
     private let journal: RunJournal?
     private let state: Mutex<State>
 
-    /// - Parameter journal: Receives new outcomes, and may have those of an earlier run.
+    /// - Parameter journal: Receives new outcomes, and may hold outcomes of an earlier run.
     package init(_ entries: [PrewarmEntry], journal: RunJournal?) {
         self.entries = entries
         self.journal = journal

@@ -4,7 +4,7 @@ package import Renditions
 internal import Synchronization
 internal import SystemIO
 
-/// Processes entries of shared lists on this node, at most as many at a time as the local queue does.
+/// Processes entries of shared lists on this node, with the concurrency limit of the local queue.
 package final class SharedPrewarmRunner: Sendable {
     /// The pause between two polls while no list is in progress. A message of a new list ends it.
     private static let idlePollInterval = Duration.seconds(60)
@@ -110,7 +110,7 @@ package final class SharedPrewarmRunner: Sendable {
     package func report(_ id: String, from first: Int?) async throws(Unreachable) -> PrewarmReport? {
         guard let lists else { return nil }
         do throws(RedisError) {
-            // The outcomes first: so none is missing from those of a list that is reported as done.
+            // The outcomes are read first, so that a list that is reported as done lacks none.
             var results: [[UInt8]]?
             if let first { results = try await lists.results(of: id, from: first, limit: PrewarmReport.resultLimit) }
             return try await lists.progress(of: id).map { PrewarmReport(id, $0, results) }
@@ -119,7 +119,7 @@ package final class SharedPrewarmRunner: Sendable {
         }
     }
 
-    /// The lists of the cluster.
+    /// Summaries of every prewarm list in the cluster.
     package func summaries() async throws(Unreachable) -> [PrewarmSummary] {
         do throws(RedisError) {
             return try await lists?.lists().map { PrewarmSummary(PrewarmReport($0.id, $0.progress, nil), added: $0.added) }

@@ -27,7 +27,7 @@ internal import SystemIO
 ///
 /// Any thread; the lock is held for a few additions.
 package final class Admission: Sendable {
-    /// For what memory is reserved.
+    /// The purpose of a reservation of memory.
     struct Owner: Sendable {
         /// The client whose request started the job; nil if it is unknown, or if no client waits.
         var client: ClientNetwork?
@@ -36,7 +36,7 @@ package final class Admission: Sendable {
         var origin: Origin?
     }
 
-    /// What is taken of a resource.
+    /// The used part of a resource.
     private struct Usage {
         var total = 0
         var background = 0
@@ -140,7 +140,7 @@ package final class Admission: Sendable {
         var jobsPerOrigin: Int { max(Self.smallestShare, jobs - jobs / 4) }
     }
 
-    /// The host of a fetch. Its ports are not told apart: one host may answer on all of them.
+    /// The host of a fetch. Ports are not distinguished: one host may answer on all of them.
     struct Origin: Hashable, Sendable {
         private let host: String
 

@@ -70,7 +70,7 @@ final class AdmittedMemory: Sendable {
         }
     }
 
-    /// Records that a job has ended. After the last one, only readers hold the bytes.
+    /// Notes a job's end. After the last job, only readers keep the bytes.
     func endJob() {
         state.withLock { state in
             state.jobs -= 1

@@ -5,7 +5,7 @@ internal import SystemIO
 
 /// The sources that origins answered with 404 although renditions of them are stored, and since when.
 ///
-/// A 404 may be a mistake that is mended soon, such as a deployment under way. Stale renditions are served for a while, so that it
+/// A 404 may be a mistake that is corrected soon, such as a deployment under way. Stale renditions are served for a while, so that it
 /// does not destroy them. Any thread; lives as long as the process.
 final class MissingSources: Sendable {
     /// The number of sources beyond which those that are missing for the longest time are forgotten. Their time then begins anew.

@@ -5,8 +5,7 @@ package import Sandbox
 
 /// Why there is no rendition.
 ///
-/// The cases keep the error of the layer that failed, with its limits and causes. How an error looks to a client (status,
-/// code, sentence) is the concern of whatever answers that client.
+/// The cases keep the error of the layer that failed, with its limits and causes. `Web` maps them to a status, code and sentence.
 package indirect enum RenditionError: Error, Sendable, Equatable {
     // MARK: The request
 
@@ -42,7 +41,7 @@ package indirect enum RenditionError: Error, Sendable, Equatable {
 
     // MARK: Failure memory
 
-    /// The error occurred before and is not tried again for another `remaining` seconds, at least 1.
+    /// The error occurred before, and no further attempt is made for another `remaining` seconds, at least 1.
     case remembered(RenditionError, remaining: Int64)
 }
 
@@ -64,7 +63,7 @@ extension RenditionError {
     private static func lifetime(_ error: FetchError) -> NegativeLifetime? {
         switch error {
         case .notFound, .gone: .missing
-        // Rather an error page than a picture: the origin fails for the moment, whatever the status says.
+        // Probably an error page: the origin fails for the moment, whatever its status.
         case .notAnAnimation(.html), .notAnAnimation(.xml), .notAnAnimation(.json), .notAnAnimation(.text),
             .notAnAnimation(.empty):
             .transient

@@ -65,7 +65,7 @@ package final class JobTurn: Sendable {
     /// that was too large adds nothing until it has come further than the first.
     package var progress: FrameProgress? { latest.withLock { $0 } }
 
-    /// Records a report of the worker.
+    /// Stores the worker's latest progress.
     package func report(_ progress: FrameProgress) {
         latest.withLock { latest in
             if progress.done >= latest?.done ?? 0 { latest = progress }

@@ -3,8 +3,8 @@ internal import SystemIO
 /// The processes and threads that a worker may start.
 ///
 /// The limit of a worker counts those of its user on the whole system, and a worker that is taken over could use it up. A container or a
-/// service has a limit of its own (`pids.max` of a control group), of which a worker therefore gets at most half of what is left: the
-/// server and other workers need the rest.
+/// service has its own limit (`pids.max` of a control group). A worker gets at most half of the remainder: the server and other workers
+/// need the rest.
 enum TaskBudget {
     /// The tasks beyond those that exist. An encoder needs some dozens, and other workers start theirs meanwhile.
     static var spareTasks: Int { spareTasks(limit: number("pids.max"), current: number("pids.current")) }
@@ -13,7 +13,7 @@ enum TaskBudget {
     private static let least = 32
 
     /// - Parameters:
-    ///   - limit: That of the control group; nil for none.
+    ///   - limit: The limit of the control group; nil for none.
     ///   - current: The tasks of the control group; nil if unknown.
     static func spareTasks(limit: Int?, current: Int?) -> Int {
         guard let limit else { return most }

@@ -67,7 +67,7 @@ enum Worker {
             inject(job.fault, at: .confined)
         #endif
 
-        // Whatever the source makes of this process, the server has the message already; see ``JobSupervisor``.
+        // Even if the source takes over this process, the server already has the message; see ``JobSupervisor``.
         guard (try? MessageChannel(socket: channel).send(WorkerMessage.begun)) != nil else {
             _exit(ExitCode.serverGone.rawValue)
         }

@@ -77,8 +77,8 @@ package final class WorkerPool: Sendable {
         return statistics
     }
 
-    /// Runs a job as soon as a worker is free and it is the job's turn: the clients that wait for jobs take turns, each with its most
-    /// urgent job. Equally urgent jobs of a client run in order of arrival.
+    /// Runs a job as soon as a worker is free and it is the job's turn: clients are served in turn, each one's most urgent job first.
+    /// Equally urgent jobs of a client run in order of arrival.
     ///
     /// Cancelling the task removes a waiting job from the queue and kills the worker of a running one. A job may wait without
     /// limit; callers bound that time.

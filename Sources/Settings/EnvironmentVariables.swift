@@ -1,6 +1,6 @@
-/// The environment variables that begin with `GIFREEL_`, told apart.
+/// The environment variables that begin with `GIFREEL_`, by their meaning.
 struct EnvironmentVariables {
-    /// What they say of settings, by the settings' full names.
+    /// The values that they give settings, by full name.
     private(set) var entries: [String: SettingEntry] = [:]
     /// Variables that Kubernetes injects for services named `gifreel` or `gifreel-…`, sorted.
     private(set) var injected: [String] = []

@@ -2,7 +2,7 @@ internal import Foundation
 internal import Glibc
 internal import SystemIO
 
-/// What one source says of a setting: its texts, or files that hold them.
+/// The value that one source gives a setting: its texts, or the files that hold them.
 struct SettingEntry {
     enum Part {
         case text(String)

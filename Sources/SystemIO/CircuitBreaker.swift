@@ -101,13 +101,13 @@ package struct CircuitBreaker: Sendable {
         }
     }
 
-    /// Reports that a call ended without telling anything about the server: a probe is due again at once.
+    /// Reports that a call ended without evidence about the server: a probe is due again at once.
     package mutating func abandon(_ permit: Permit, at now: Duration) {
         guard permit.generation == generation, case .probing = state else { return }
         change(to: .open(until: now))
     }
 
-    /// Opens the breaker at once, as an outage that is known otherwise than by a call does. Returns true if it was not open.
+    /// Opens the breaker at once, for an outage that no call has reported. Returns true if it was not open.
     package mutating func trip(at now: Duration) -> Bool {
         defer { change(to: .open(until: now + pause)) }
         if case .open = state { return false }

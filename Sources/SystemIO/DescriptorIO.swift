@@ -2,7 +2,7 @@ internal import Glibc
 
 /// Read and write loops over descriptors. They repeat a call that a signal interrupted and continue after a partial transfer.
 package enum DescriptorIO {
-    /// Writes all of `bytes`. Blocks, even on a non-blocking descriptor: it then waits until that is writable.
+    /// Writes all of `bytes`. Blocks even on a non-blocking descriptor.
     ///
     /// SIGPIPE must be blocked or ignored on the calling thread, so that a closed pipe is an error and not a signal.
     ///
@@ -105,8 +105,8 @@ package enum DescriptorIO {
         return bytes
     }
 
-    /// Reads from the descriptor's own offset to the end of the file, pipe or socket, and calls `body` with each piece. Blocks,
-    /// also on a non-blocking descriptor: it then waits until that is readable.
+    /// Reads from the descriptor's own offset to the end of the file, pipe or socket, and calls `body` with each piece. Blocks even on a
+    /// non-blocking descriptor.
     package static func readToEnd(
         of descriptor: Int32, _ body: (UnsafeRawBufferPointer) throws(SystemError) -> Void
     ) throws(SystemError) {

@@ -80,7 +80,7 @@ extension IPAddress {
         }
     }
 
-    /// The IPv4 address in an IPv4-mapped IPv6 address (RFC 4291 section 2.5.5.2); any other address as it is.
+    /// The IPv4 address in an IPv4-mapped IPv6 address (RFC 4291 section 2.5.5.2); any other address unchanged.
     package var unmapped: IPAddress {
         guard case .v6(0, let low) = self, low >> 32 == 0xffff else { return self }
         return .v4(UInt32(truncatingIfNeeded: low))
@@ -156,7 +156,7 @@ package struct AddressRange: Hashable, Sendable {
         self.prefixLength = prefixLength
     }
 
-    /// The block of IPv4 addresses in a block of IPv4-mapped IPv6 addresses; any other block as it is.
+    /// The block of IPv4 addresses in a block of IPv4-mapped IPv6 addresses; any other block unchanged.
     package var unmapped: AddressRange {
         let first = base.unmapped
         // The 96th bit of a mapped address is set, so a prefix that ends before it has no mapped base.

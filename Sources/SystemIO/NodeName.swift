@@ -1,8 +1,8 @@
 internal import Glibc
 
-/// The default name of a node: that of its host.
+/// The default name of a node: its host name.
 package enum NodeName {
-    /// The host's name with other characters than letters, digits, `.`, `_` and `-` replaced; at most 64 bytes.
+    /// The host name, every character except letters, digits, `.`, `_` and `-` replaced; at most 64 bytes.
     package static var current: String {
         var buffer = [CChar](repeating: 0, count: 256)
         guard gethostname(&buffer, buffer.count - 1) == 0 else { return "node" }

@@ -3,9 +3,9 @@ internal import Glibc
 
 /// A file that is written as a whole, at a path that a user names. Every function blocks.
 ///
-/// A regular file, also at the end of symbolic links, is replaced by a new one with its permissions and, as far as the process
-/// may, its owner: other processes see the old content or the new one. The bytes are written to a device, to a pipe, and to the
-/// file of standard output or standard error once they are complete.
+/// A regular file, even at the end of symbolic links, is replaced by a new one with its permissions and, as far as the process may, its
+/// owner: other processes see the old content or the new one. The bytes are written to a device, to a pipe, and to the file of standard
+/// output or standard error once they are complete.
 package struct OutputFile: Sendable {
     private enum Place {
         /// A new file that replaces `path`. Until it is complete it has no name, or else the name `partial`, in the directory of `path`.

@@ -3,8 +3,8 @@ internal import Glibc
 
 /// Standard input, output and error of the process, which a parent process may have closed.
 package enum StandardDescriptors {
-    /// Opens those that are closed, so that no file that is opened later takes their numbers and gets what is meant for them. They are
-    /// open in the direction in which they are not used, so that their use stays an error (`EBADF`).
+    /// Opens the closed ones, so that no file opened later takes their numbers and receives their data. Each is opened in the unused
+    /// direction, so that using it is still an error (`EBADF`).
     ///
     /// Call this before anything else is opened. Child processes inherit the descriptors.
     package static func fillClosed() {

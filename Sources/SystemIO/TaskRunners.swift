@@ -17,7 +17,7 @@ package final class TaskRunners: Sendable {
 
     /// - Parameters:
     ///   - limit: The number of concurrent tasks.
-    ///   - priority: Of the tasks; nil for that of the task that calls ``wake(taking:processing:)``.
+    ///   - priority: Of the tasks; nil for the priority of the task that calls ``wake(taking:processing:)``.
     package init(limit: Int, priority: TaskPriority? = nil) {
         self.limit = limit
         self.priority = priority

@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// Tasks that wait until something holds. The owner keeps the state, and calls ``notify()`` after each change. Any thread.
+/// Tasks that wait until a condition holds. The owner keeps the state, and calls ``notify()`` after each change. Any thread.
 package final class Waiters: Sendable {
     private struct State {
         var waiting: [Int: CheckedContinuation<Void, Never>] = [:]
@@ -11,7 +11,7 @@ package final class Waiters: Sendable {
 
     package init() {}
 
-    /// Lets all waiting tasks look at their conditions again.
+    /// Makes all waiting tasks check their conditions again.
     package func notify() {
         let waiting = state.withLock { state in
             defer { state.waiting = [:] }

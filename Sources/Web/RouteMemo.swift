@@ -80,7 +80,7 @@ final class RouteMemo: Sendable {
         mask = capacity - 1
     }
 
-    /// The entry of a target, if the table has it.
+    /// The entry of a target; nil if the table has none.
     func entry(for target: UnsafeRawBufferPointer) -> Entry? {
         guard target.count <= Self.maxTargetLength else { return nil }
         let slot = slot(of: target)

@@ -15,7 +15,7 @@ package enum AddressRefusal: Hashable, Sendable {
 /// A pure value that looks nothing up. The transfer checks the address that it is about to connect to, so a second DNS lookup
 /// cannot return another address than the checked one.
 package struct AddressPolicy: Sendable {
-    /// The ports that may be connected to, also at addresses that an exception allows.
+    /// The ports that may be connected to, even at addresses that an exception allows.
     private let ports: PortSet
     /// The special addresses that may be connected to.
     private let exceptions: [AddressException]

@@ -59,12 +59,12 @@ package struct MountRule: Sendable, Equatable {
 
     // MARK: Protection
 
-    /// Whether an origin may take the source for one for which requests of this mount must be signed.
+    /// Whether an origin may confuse the source with one of this mount whose requests must be signed.
     func needsSignature(_ source: SourceURL) -> Bool {
         requiresSignature == true && mayShareOrigin(with: source) && paths.contains { $0.mayContain(source.comparable) }
     }
 
-    /// Whether an origin may take the source for one that is available through mounts only.
+    /// Whether an origin may confuse the source with one that is available through mounts only.
     func isPrivate(_ source: SourceURL) -> Bool {
         !fields.isEmpty && mayShareOrigin(with: source) && folder.mayContain(source.comparable)
     }
@@ -75,7 +75,7 @@ package struct MountRule: Sendable, Equatable {
         return root.isSameOrigin(as: address) && folder.grants(address.comparable)
     }
 
-    /// Whether an origin may take sources of one mount for those of the other.
+    /// Whether an origin may confuse sources of the two mounts.
     package func overlaps(_ other: MountRule) -> Bool {
         mayShareOrigin(with: other.root)
             && (folder.mayContain(other.root.comparable) || other.folder.mayContain(root.comparable))

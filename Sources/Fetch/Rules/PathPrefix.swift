@@ -57,7 +57,7 @@ struct PathPrefix: Hashable, Sendable {
         self.partial = end.map { name[...$0].map(SourcePath.lowercased) } ?? []
     }
 
-    /// Whether the path is one of the prefix, whatever steps the origin takes.
+    /// Whether the path has the prefix, whichever steps the origin takes.
     func grants(_ path: SourcePath) -> Bool { length(in: path) != nil }
 
     /// The bytes of ``SourcePath/exact`` that the prefix covers; nil if ``grants(_:)`` is false.
@@ -69,7 +69,7 @@ struct PathPrefix: Hashable, Sendable {
         return isWhole ? exact.count : nil
     }
 
-    /// Whether an origin may take the path for one of the prefix.
+    /// Whether an origin may resolve the path to one with the prefix.
     func mayContain(_ path: SourcePath) -> Bool {
         if path.isAmbiguous { return true }
         guard Self.begins(path.resolved, with: folder) else { return false }

@@ -2,7 +2,7 @@ internal import Glibc
 internal import Synchronization
 internal import SystemIO
 
-/// The body of a source that has a `Content-Encoding`, which threads of its own decode while it arrives.
+/// The body of a source that has a `Content-Encoding`, which dedicated threads decode while it arrives.
 ///
 /// The transfer loop, which serves every fetch, only copies the bytes. The threads give all bodies short turns, so that a body that
 /// takes long to decode delays no other one by more than its turns. Any thread.
@@ -62,7 +62,7 @@ final class CodedBody: Sendable {
     /// - Parameters:
     ///   - codings: The codings in the order in which they were applied, in lower case.
     ///   - receive: Receives how far the decoded source has arrived.
-    /// - Returns: Nil if the body is to be taken as it is.
+    /// - Returns: Nil if the body is used without decoding.
     init?(
         _ codings: [String], _ limits: Limits, on threads: WorkThreads,
         _ receive: @escaping @Sendable (BodySink.Arrived) -> Void

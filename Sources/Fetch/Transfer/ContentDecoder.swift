@@ -19,7 +19,7 @@ final class ContentDecoder {
     /// - Parameters:
     ///   - codings: The codings in the order in which they were applied, in lower case.
     ///   - limit: The largest source, in bytes.
-    /// - Returns: Nil if the body is to be taken as it is.
+    /// - Returns: Nil if the body is used without decoding.
     init?(_ codings: [String], limit: Int) {
         let known = codings.filter { $0 != "identity" }.map { Inflater.Format(coding: $0) }
         guard !known.isEmpty, known.count <= Self.maxLayers, !known.contains(nil) else { return nil }

@@ -31,7 +31,7 @@ final class FetchCall: HTTPCall {
     private let order: FetchOrder
     private let context: FetchContext
     private let continuation: Continuation
-    /// The URL of the current request: first the requested one, then those of the redirects.
+    /// The URL of the current request: first the requested URL, then the target of each redirect.
     private var url: WebAddress
     private var redirects = 0
     private var redirectDirectives = RedirectDirectives()
@@ -63,7 +63,7 @@ final class FetchCall: HTTPCall {
     var checksAddresses: Bool { true }
     func mayBegin() -> Bool { started != nil || order.arriving.mayBegin() }
 
-    /// The source of the current request: that of the order, or the target of a redirect.
+    /// The source of the current request: the ordered source, or the target of a redirect.
     private var target: SourceURL { redirects == 0 ? order.source : .web(url) }
 
     /// The validators that the current request may have: they belong to the URL of the first one.
@@ -212,7 +212,7 @@ final class FetchCall: HTTPCall {
             return true
         case 304 where !validators.isEmpty:
             guard head.validators.confirm(validators) else {
-                // It is about another representation (RFC 9111 section 4.3.4).
+                // The response concerns another representation (RFC 9111 section 4.3.4).
                 isUnconditional = true
                 return true
             }

@@ -108,7 +108,7 @@ struct FileReader: Sendable {
     /// - Parameter isDirectory: Whether the mount's directory is at fault and not the requested path.
     private static func error(_ error: SystemError, isDirectory: Bool) -> FetchError {
         switch error.code {
-        // A symbolic link that leads out is nothing that the mount has.
+        // A symbolic link that leads out of the directory counts as missing.
         case ENOENT, ENOTDIR, ELOOP, EXDEV, ENAMETOOLONG, EINVAL, EAGAIN, ENXIO:
             isDirectory ? .unreachable(cause: error.description) : .notFound
         case EMFILE, ENFILE, ENOMEM: .exhausted(cause: error.description)

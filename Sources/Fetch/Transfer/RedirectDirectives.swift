@@ -24,7 +24,7 @@ struct RedirectDirectives {
         if directives.freshFor == nil && Self.temporary.contains(head.status) { lacksLifetime = true }
     }
 
-    /// The directives for the source: these, combined with those of the response after the redirects.
+    /// The directives for the source: these, combined with the directives of the response after the redirects.
     func applied(to last: CacheDirectives) -> CacheDirectives {
         var result = last
         result.noStore = noStore || last.noStore

@@ -44,7 +44,7 @@ struct SourcePath: Sendable {
     }
 
     /// Decodes until no escape is left, in one pass: an escape that a decoded byte completes is decoded as well. An ASCII character
-    /// in two bytes (`%C0%AE`), which lenient decoders of UTF-8 accept, becomes one byte.
+    /// in two bytes (`%C0%AE`), which lenient UTF-8 decoders accept, becomes one byte.
     static func decodedFully(_ bytes: [UInt8]) -> [UInt8] {
         guard bytes.contains(where: { $0 == UInt8(ascii: "%") || $0 >= 0x80 }) else { return bytes }
         var result: [UInt8] = []

@@ -39,7 +39,7 @@ package enum SourceURL: Sendable {
         self = .file(try FileAddress(Self.fileScheme + PercentEncoding.encode(path, keepsSlashes: true), below: path))
     }
 
-    /// The form by which sources are compared and stored: that of ``WebAddress``, `s3://bucket/key` or `file:///directory/path`.
+    /// The form by which sources are compared and stored: the form of ``WebAddress``, `s3://bucket/key` or `file:///directory/path`.
     package var canonical: String {
         switch self {
         case .web(let address): address.canonical
@@ -51,7 +51,7 @@ package enum SourceURL: Sendable {
     /// The text for addresses that clients use: it leads to an equal source, and is fetched as this one is.
     package var text: String { if case .web(let address) = self { address.requestText } else { canonical } }
 
-    /// The path with normalized percent-encoding: that of the request, or of the file.
+    /// The path of the request or the file, with normalized percent-encoding.
     package var path: String {
         switch self {
         case .web(let address): address.path

@@ -5,9 +5,9 @@ extension SourceURL {
     /// any spelling, begin with it.
     ///
     /// The text may end within a host, a port or a segment. Without a slash after the host it also covers longer hosts and other
-    /// ports, and after a port longer ports, unless that is the default of its scheme. The beginning of an international name is
-    /// not that of its `xn--` form, so such a name needs a slash or a port after it. A dot segment at the end may be the beginning
-    /// of a name and is kept; all others are resolved.
+    /// ports, and after a port longer ports, unless that is the default of its scheme. A prefix of an international name is not a prefix of
+    /// its `xn--` form, so such a name needs a slash or a port after it. A dot segment at the end may be the beginning of a name and is
+    /// kept; all others are resolved.
     ///
     /// - Throws: ``SourceURLError`` for a text with which no URL of a source begins, and for one that ends within an escape.
     package static func canonicalPrefix(of text: String) throws(SourceURLError) -> String {
@@ -93,7 +93,7 @@ extension SourceURL {
 }
 
 extension URLNormalization {
-    /// Normalizes the beginning of a query as that of a canonical URL. An escape at its end may be cut.
+    /// Normalizes the beginning of a query as in a canonical URL. An escape at its end may be cut.
     fileprivate static func normalizedQueryPrefix(_ query: String) -> String {
         let text = normalizedQuery(query)
         // Completed, so that the digit of a cut escape is written in upper case too.

@@ -26,7 +26,7 @@ package enum HTTPDate {
         return ((seconds - second) / 86400, time)
     }
 
-    /// The length in bytes beyond which no text is a date. The longest form, that of RFC 850, has up to 33.
+    /// A text with more bytes is not a date. The longest form, RFC 850's, has up to 33.
     static let maxLength = 64
 
     /// The Unix seconds of a date in any of the three forms (IMF-fixdate, RFC 850, asctime); nil for other text.

@@ -95,7 +95,7 @@ package struct HTTPHeaders: Sendable, ExpressibleByDictionaryLiteral, CustomStri
     }
 }
 
-/// The name of a header field. Only literals are field names, so no data ever becomes one.
+/// The name of a header field. Only literals convert to it, so outside data cannot become a name.
 package struct HTTPFieldName: Sendable, ExpressibleByStringLiteral, CustomStringConvertible {
     let literal: StaticString
 

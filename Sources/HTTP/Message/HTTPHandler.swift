@@ -1,6 +1,6 @@
 /// A handler of requests.
 package protocol HTTPHandler: Sendable {
-    /// Decides about a request whose head has arrived.
+    /// Decides how to answer a request whose head has arrived.
     ///
     /// Called on loop threads, for several connections at the same time. It must not block: work that waits belongs in
     /// ``HTTPReply/later(_:)``. The request is a view of the read buffer and ends with the call.

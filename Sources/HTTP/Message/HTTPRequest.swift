@@ -15,8 +15,8 @@ package struct HTTPRequest: ~Copyable {
         self.origin = origin
     }
 
-    /// The client's address: the peer's, or the one that a trusted proxy reports; nil on a Unix socket that is not trusted. The
-    /// unspecified address `::` if what a trusted proxy reports is no address.
+    /// The client's address: the peer's, or the one that a trusted proxy reports; nil on a Unix socket that is not trusted. The unspecified
+    /// address `::` if a trusted proxy reports no valid address.
     package var clientAddress: IPAddress? { origin.client }
 
     package var method: HTTPMethod { head.pointee.method }
@@ -36,8 +36,7 @@ package struct HTTPRequest: ~Copyable {
     /// Whether the peer is a trusted proxy, whose fields about the request are believed.
     package var isFromTrustedProxy: Bool { origin.isTrusted }
 
-    /// Whether the request seems to come through a proxy that the settings do not list, so that ``clientAddress`` is that of many
-    /// clients.
+    /// Whether the request seems to come through a proxy that the settings do not list, so that many clients share ``clientAddress``.
     package var isFromUnlistedProxy: Bool { origin.isUnlistedProxy(head.pointee) }
 
     /// The scheme that the client used, as reported by a trusted proxy (`Forwarded` or `X-Forwarded-Proto`); `http` otherwise.

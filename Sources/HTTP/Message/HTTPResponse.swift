@@ -9,7 +9,7 @@ package struct HTTPResponse: Sendable {
         case resource(HTTPResource)
         /// A body that a task produces piece by piece.
         ///
-        /// With a length it is sent as it is, after `Content-Length`; else in chunks (to HTTP/1.0: until the connection closes).
+        /// With a length, it is sent unchanged after `Content-Length`; otherwise in chunks (to HTTP/1.0: until the connection closes).
         ///
         /// The closure runs in a task of its own, which is cancelled when the client leaves. Returning ends the body; throwing,
         /// or returning before `length` bytes were written, closes the connection, so that the client recognizes an incomplete

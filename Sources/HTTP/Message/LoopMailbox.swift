@@ -13,7 +13,7 @@ final class LoopMailbox: Sendable {
         case loaded(ConnectionToken)
         /// The end of a streamed body, complete or not.
         case streamEnded(ConnectionToken, isComplete: Bool)
-        /// A question whether the loop takes turns.
+        /// A ping, which the loop answers in its next turn.
         case ping(LoopPing)
         /// Stop listening; open connections get the drain timeout to end.
         case drain
@@ -65,7 +65,7 @@ final class LoopMailbox: Sendable {
     }
 }
 
-/// A question to all loops, which has an answer once each of them has taken a turn. Any thread.
+/// A ping to all loops, answered once each of them has taken a turn. Any thread.
 final class LoopPing: Sendable {
     private let missing: Atomic<Int>
     private let action: @Sendable () -> Void

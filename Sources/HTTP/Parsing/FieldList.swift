@@ -62,13 +62,13 @@ package struct FieldElement {
 
     package init(_ bytes: UnsafeRawBufferPointer) {
         var end = 0
-        // A value with quotes is none that anything is compared with, so its semicolons do not matter.
+        // Nothing is compared with a quoted value, so its semicolons do not matter.
         while end < bytes.count, bytes[end] != UInt8(ascii: ";") { end += 1 }
         value = bytes.slice(0..<end).trimmed
         parameters = bytes.slice(Swift.min(end + 1, bytes.count)..<bytes.count)
     }
 
-    /// A value that has parameters only, as an element of `Forwarded` (RFC 7239 section 4).
+    /// A value that consists of parameters only, such as an element of `Forwarded` (RFC 7239 section 4).
     init(parameters: UnsafeRawBufferPointer) {
         value = parameters.slice(0..<0)
         self.parameters = parameters

@@ -163,7 +163,7 @@ enum KnownField: UInt8 {
 }
 
 extension UnsafeRawBufferPointer {
-    /// Whether these bytes, which are as many token characters as `lowercase` has, equal that name in any case.
+    /// Whether these bytes equal `lowercase`, ignoring case. They must be token characters, as many as `lowercase` has.
     ///
     /// The two cases of a letter differ in one bit, which a hyphen has too; the byte that differs from a hyphen in this bit is not
     /// a token character (RFC 9110 section 5.6.2). Setting the bit therefore allows comparing a word at a time.

@@ -68,7 +68,7 @@ enum ByteRanges: Equatable, Sendable {
         return first >= length ? .unsatisfiable : .single(first..<min(last, length - 1) + 1)
     }
 
-    /// The number in `digits`. A number beyond `Int` lies behind any end, so it is replaced by the largest one.
+    /// The number in `digits`. A number that exceeds `Int` lies past every end, so the largest `Int` replaces it.
     private static func number(_ digits: UnsafeRawBufferPointer) -> Int? {
         guard !digits.isEmpty, digits.allSatisfy({ $0.digit != nil }) else { return nil }
         return min(digits.decimal ?? Int.max - 1, Int.max - 1)

@@ -48,7 +48,7 @@ extension RequestHead {
         if has(.ifNoneMatch) {
             if anyListNamesTag(.ifNoneMatch, of: validators, weakly: true) { return .notModified }
         } else if let date = date(.ifModifiedSince, validators, now), date == validators.lastModified {
-            // A later date may be that of another representation: an address that returns to earlier contents has their date.
+            // A later date may belong to another representation: when a resource reverts to earlier contents, its date reverts too.
             return .notModified
         }
         return .proceed
@@ -87,7 +87,7 @@ final class Validators: Sendable {
     let entityTag: [UInt8]
     /// The time of the last change in Unix seconds; nil if dates do not identify the representation.
     let lastModified: Int?
-    /// ``lastModified`` as it is sent: most clients send it back unchanged.
+    /// The text of ``lastModified`` in responses. Most clients send it back unchanged.
     private let lastModifiedText: [UInt8]
 
     init(entityTag: String, lastModified: Int?) {

@@ -7,8 +7,8 @@ internal import SystemIO
 final class ServedFile: Sendable {
     /// The largest number of bytes that are checked, loaded and sent in one step.
     static let pieceSize = 1 << 20
-    /// How long a file that was found in the page cache is not checked again, in nanoseconds. The kernel evicts pages that were used
-    /// more recently only if it has no others.
+    /// How long, in nanoseconds, a file that was found in the page cache is not checked again. The kernel evicts pages that were used more
+    /// recently only if it has no others.
     private static let trust: UInt64 = 1_000_000_000
 
     let descriptor: SharedDescriptor

@@ -32,7 +32,7 @@ final class Connection {
     let peer: IPAddress?
     /// The client for whose limit the connection counts; nil for none.
     var client: ClientNetwork?
-    /// Whether the client has as many connections as it may, so that the response to any request says so.
+    /// Whether the client is at its limit of connections; the response to any request then says so.
     var isRefused = false
     /// Whether a request may show that the peer is a proxy that the settings do not list.
     var mayBeProxy = false

@@ -4,8 +4,8 @@ internal import SystemIO
 /// The limits of open connections, in total and per client, which all loops of a server share. Any thread; a lock is held for one
 /// dictionary access.
 ///
-/// A proxy's connections are those of many clients, so they count only in total. That includes proxies on this machine or a private
-/// network that the settings do not list, once a request has shown that they are proxies.
+/// A proxy's connections belong to many clients, so only the total limit applies to them. That includes proxies on this machine or a
+/// private network that the settings do not list, once a request has shown that they are proxies.
 final class ConnectionLimit: Sendable {
     private struct State {
         var clients: [ClientNetwork: Int] = [:]
@@ -29,7 +29,7 @@ final class ConnectionLimit: Sendable {
     private let pausedLoops = Atomic(0)
     private let state = Mutex(State())
 
-    /// Proxies that are recognized. A private network has a few; the number is bounded because its clients may claim to be ones.
+    /// Proxies that are recognized. A private network has a few; the number is bounded because clients may pose as proxies.
     private static let mostUnlisted = 256
     private static let reportInterval: UInt64 = 60_000_000_000
 
@@ -56,7 +56,7 @@ final class ConnectionLimit: Sendable {
     /// Connections accepted since the start.
     var acceptedCount: Int { accepted.load(ordering: .relaxed) }
 
-    /// Connections that were refused since the start, because their client had as many as it may.
+    /// Connections that were refused since the start, because their client was at its limit.
     var refusedCount: Int { refused.load(ordering: .relaxed) }
 
     /// The client that a connection counts for; nil for a proxy and for a Unix socket.
@@ -66,7 +66,7 @@ final class ConnectionLimit: Sendable {
         return state.withLock { $0.unlisted.contains(client) } ? nil : client
     }
 
-    /// Whether a client has as many connections as it may. Loops that ask at the same time may exceed the limit by one each.
+    /// Whether a client is at its limit. Loops that ask at the same time may exceed the limit by one each.
     func isReached(by client: ClientNetwork) -> Bool {
         state.withLock { !$0.unlisted.contains(client) && $0.clients[client] ?? 0 >= perClient }
     }
@@ -97,11 +97,11 @@ final class ConnectionLimit: Sendable {
 
     // MARK: Refusals
 
-    /// Whether so many refused connections wait for their response that another one gets it at once and is closed. They must not
-    /// occupy the connections of other clients.
+    /// Whether the limit of refused connections that wait for their response is reached: a further one gets it at once and is closed. They
+    /// must not use up the connections of other clients.
     var hasManyRefused: Bool { answering.load(ordering: .relaxed) >= max(1, limit / 8) }
 
-    /// Counts a connection that is refused because its client has as many as it may, and reports that once a minute.
+    /// Counts a connection that is refused because its client is at its limit, and reports this once a minute.
     ///
     /// - Parameter now: Nanoseconds of the loop's clock.
     func refuse(_ peer: IPAddress?, at now: UInt64) {

@@ -82,7 +82,7 @@ struct ConnectionTimeouts {
         connection.deadline = .max
     }
 
-    /// Subtracts the time of a window from that of the response, and adds the time that its bytes are worth.
+    /// Charges a window to the time of the response, and credits the time for its bytes.
     private func countTime(_ connection: Connection, moved: Int) {
         let used = clock.now - min(clock.now, connection.windowStart)
         // At most 2⁵⁶ nanoseconds, and the setting at most 2⁶³, so the sum does not overflow.

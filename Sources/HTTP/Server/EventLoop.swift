@@ -13,8 +13,8 @@ final class EventLoop {
     private static let idleGrace: UInt64 = 500_000_000
     /// The time between two searches for idle connections of clients at their limits.
     private static let searchInterval: UInt64 = 50_000_000
-    /// How long listening goes on at least after draining has begun: handshakes that another processor begins at that moment
-    /// become visible within it.
+    /// The minimum time of listening after draining has begun. Handshakes that another processor begins at that moment become visible
+    /// within it.
     private static let settlingTime: UInt64 = 10_000_000
 
     /// The times of a drain, in nanoseconds of the loop's clock.
@@ -41,7 +41,7 @@ final class EventLoop {
     private var held = HeldConnections()
     /// When idle connections of clients at their limits are looked for again at the earliest, because that visits all connections.
     private var nextSearch: UInt64 = 0
-    /// The proxies that were recognized when held connections were looked at last.
+    /// The proxies that were recognized at the last check of held connections.
     private var knownProxies = 0
 
     init(_ parts: LoopParts) {

@@ -178,7 +178,7 @@ package final class HTTPServer: Sendable {
 package enum HTTPServerEvent: Sendable, Hashable {
     /// Requests come through a proxy that ``HTTPServerConfiguration/trustedProxies`` does not have. Reported once per proxy.
     case unlistedProxy(IPAddress)
-    /// Connections were refused because their client had as many as it may. Reported once a minute, with the latest client.
+    /// Connections were refused because their client was at its limit. Reported once a minute, with the latest client.
     ///
     /// - Parameter count: Of all clients, since the last report.
     case refusedConnections(of: IPAddress, count: Int, limit: Int)
@@ -201,7 +201,7 @@ package struct HTTPServerCounters: Sendable, Equatable {
     package let openConnections: Int
     /// Connections accepted since the start.
     package let acceptedConnections: Int
-    /// Connections refused since the start, because their client had as many as it may.
+    /// Connections refused since the start, because their client was at its limit.
     package let refusedConnections: Int
     /// Pieces of files that were not in the page cache when they were to be sent.
     package let loadedPieces: Int

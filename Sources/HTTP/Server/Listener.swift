@@ -82,8 +82,8 @@ final class Listener: Sendable {
     /// A socket at `path`, shared by all loops. A socket left behind by a server that has ended is replaced.
     ///
     /// - Parameters:
-    ///   - mode: Permission bits of the path; nil leaves those of the umask.
-    ///   - group: Name or number of the path's group; nil leaves that of the process.
+    ///   - mode: Permission bits of the path; nil applies the umask.
+    ///   - group: Name or number of the path's group; nil keeps the group of the process.
     static func unix(path: String, mode: UInt32?, group: String?) throws(HTTPServerError) -> Listener {
         var groupNumber: Int64 = -1
         if let group {

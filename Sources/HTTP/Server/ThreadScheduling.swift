@@ -23,7 +23,7 @@ struct ThreadScheduling {
     /// Whether the thread was busy at the last update.
     var isBusy: Bool { utilization.isBusy }
 
-    /// Measures the load and sets the policy. A system that forbids this leaves the policy as it is.
+    /// Measures the load and sets the policy. If the system forbids this, the policy stays unchanged.
     mutating func update() {
         // Both clocks are read now: the loop's clock was read at the start of the turn, so the turn's work would count twice.
         let hasChanged = utilization.update(now: LoopClock.monotonic(), processorTime: clinux_thread_cpu_time())

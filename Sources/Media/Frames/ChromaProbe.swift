@@ -2,7 +2,7 @@
 ///
 /// Lines and letters in colour lose most of theirs. Films, gradients and grey pictures lose next to nothing.
 struct ChromaProbe {
-    /// The sum of the squared distances, in squared levels of 8 bits, and the number of pixels that were looked at.
+    /// The sum of the squared distances, in squared levels of 8 bits, and the number of pixels that were examined.
     private var loss = 0.0
     private var pixels = 0
 
@@ -12,7 +12,7 @@ struct ChromaProbe {
     /// Whether the loss shows.
     var isVisible: Bool { pixels > 0 && loss > Self.visible * Double(pixels) }
 
-    /// Looks at a block of a canvas of the format ``PixelFormat/rgba``.
+    /// Examines a block of a canvas of the format ``PixelFormat/rgba``.
     ///
     /// - Parameters:
     ///   - background: The colour of transparent pixels, as a word of the canvas.

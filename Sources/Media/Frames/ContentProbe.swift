@@ -1,7 +1,7 @@
-/// Looks at frames of the requested part of an animation, in order to choose an encoder's tools.
+/// Examines frames of the requested part of an animation, in order to choose an encoder's tools.
 ///
-/// Where every frame covers the canvas, pairs of successive frames are looked at that are spread over the part; in a clip, they begin with
-/// sync samples. Otherwise, and in clips with few of these, the first frames of the part are looked at. A part in which nothing changes at first, such as
+/// Where every frame covers the canvas, pairs of successive frames are examined that are spread over the part; in a clip, they begin with
+/// sync samples. Otherwise, and in clips with few of these, the first frames of the part are examined. A part in which nothing changes at first, such as
 /// one that begins with black, is followed farther.
 struct ContentProbe: ~Copyable {
     /// Blocks of whole pictures, and those in which a picture differs from the one before.
@@ -19,17 +19,17 @@ struct ContentProbe: ~Copyable {
     private var changedPictureBlocks = 0
     private var motion = FarMotion()
     private var chroma = ChromaProbe()
-    /// Pictures that were looked at, and those of them that are films with dither.
+    /// Pictures that were examined, and those of them that are films with dither.
     private var pictures = 0
     private var ditheredFilms = 0
-    /// Whether the pictures were looked at without their dither, and what showed it.
+    /// Whether the pictures were examined without their dither, and what showed it.
     private var undithers = false
     private var dither = DitherEvidence()
     /// The most colours of a palette.
     private var paletteColors = 0
-    /// Whether the pictures that were looked at as a whole are small and have few colours.
+    /// Whether the pictures that were examined as a whole are small and have few colours.
     private var hasFewColors = true
-    /// The picture that was looked at last.
+    /// The picture that was examined last.
     private let previous: Canvas
 
     /// The colour of transparent pixels, as a word of the pictures.
@@ -40,7 +40,7 @@ struct ContentProbe: ~Copyable {
         previous = try Canvas(width: width, height: height, format: .rgba)
     }
 
-    /// Looks at an animation. Where the options leave the dither to the content, ``PictureContent/losesDither`` is the decision.
+    /// Examines an animation. Where the options leave the dither to the content, ``PictureContent/losesDither`` is the decision.
     ///
     /// - Parameters:
     ///   - summary: Of the same file.
@@ -159,18 +159,18 @@ struct ContentProbe: ~Copyable {
     /// A change of less than one block in this number is small.
     private static let smallChange = 10
 
-    /// The most blocks of a picture that are looked at.
+    /// The most blocks of a picture that are examined.
     private static let mostBlocks = 1024
     private static let mostChangedBlocks = 256
 
-    /// Looks at all of a picture.
+    /// Examines all of a picture.
     private mutating func look(at picture: borrowing Canvas) {
         Self.add(picture, to: &whole, &chroma, background: background)
         if hasFewColors { hasFewColors = Self.hasFewColors(picture) }
         previous.copy(picture, Rectangle(x: 0, y: 0, width: picture.width, height: picture.height))
     }
 
-    /// Looks at all of the picture that was looked at last.
+    /// Examines all of the picture that was examined last.
     private mutating func lookAgain() { Self.add(previous, to: &whole, &chroma, background: background) }
 
     private static func add(
@@ -203,7 +203,7 @@ struct ContentProbe: ~Copyable {
 
     private static func blocks(_ pixels: Int) -> Int { (pixels + BlockContents.side - 1) / BlockContents.side }
 
-    /// Looks at the blocks in which a picture differs from the one that was looked at before.
+    /// Examines the blocks in which a picture differs from the one that was examined before.
     ///
     /// - Parameter area: Contains all differences.
     private mutating func compare(_ picture: borrowing Canvas, _ area: Rectangle) {
@@ -239,11 +239,11 @@ struct ContentProbe: ~Copyable {
         return false
     }
 
-    /// Which frames are looked at.
+    /// Which frames are examined.
     private struct Schedule {
-        /// The numbers of the first frames of pairs, from 1; empty if successive frames are looked at.
+        /// The numbers of the first frames of pairs, from 1; empty if successive frames are examined.
         private let starts: [Int]
-        /// Whether successive frames of a clip are looked at because it has few sync samples.
+        /// Whether successive frames of a clip are examined because it has few sync samples.
         let isOfBeginning: Bool
         /// Pixels of frames to compose at least, and at most.
         private let budget: Int
@@ -269,7 +269,7 @@ struct ContentProbe: ~Copyable {
         /// - Parameter found: Blocks that were found to change.
         func allows(_ spent: Int, found: Int) -> Bool { spent < budget || (found < blocks / 2 && spent < mostPixels) }
 
-        /// Whether a frame of the part is looked at, counted from 1.
+        /// Whether a frame of the part is examined, counted from 1.
         func includes(_ number: Int) -> Bool {
             starts.isEmpty || starts.contains { $0 == number || $0 + 1 == number }
         }

@@ -25,7 +25,7 @@ struct FarMotion: ~Copyable {
         var distance = Int.max
     }
 
-    /// Pictures that were looked at.
+    /// Pictures that were examined.
     private var pictures = 0
     /// Rows that were looked for, and those of them that were found far away and not near.
     private var rows = 0

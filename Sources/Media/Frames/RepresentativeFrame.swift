@@ -18,7 +18,7 @@ struct RepresentativeFrame {
         grid = ColorGrid(width: width, height: height, background: PixelFormat.rgba.pack(background))
     }
 
-    /// Chooses among all frames of a file. Frames are looked at one by one, so that memory does not depend on their number.
+    /// Chooses among all frames of a file. Frames are examined one by one, so that memory does not depend on their number.
     static func index<Decoder: AnimationDecoder & ~Copyable>(
         in bytes: UnsafeRawBufferPointer, by _: Decoder.Type, limits: MediaLimits, background: RGB
     ) throws(TranscodeError) -> Int {
@@ -30,7 +30,7 @@ struct RepresentativeFrame {
         return choice.index
     }
 
-    /// Looks at the next frame.
+    /// Examines the next frame.
     ///
     /// - Parameter changed: A rectangle that contains all changes since the frame before.
     private mutating func look(at canvas: borrowing Canvas, changed: Rectangle, index: Int) {

@@ -58,7 +58,7 @@ final class FrameMeter {
 
     /// Records that a picture goes into the encoder.
     ///
-    /// - Parameter frame: Frames read so far, that of the picture included.
+    /// - Parameter frame: Frames read so far, including the picture's.
     func enter(frame: Int) {
         guard report != nil else { return }
         frames[entered % Self.depth] = frame

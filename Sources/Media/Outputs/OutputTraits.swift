@@ -69,7 +69,7 @@ extension OutputFormat {
 }
 
 extension Transcoder {
-    /// Whether the conversion starts threads: one that composes pictures, or those of x264, which follow from the picture's size.
+    /// Whether the conversion starts threads: one that composes pictures, or x264's, whose number follows from the picture's size.
     package var startsThreads: Bool { threads > 1 || output.codec(options) == .h264 }
 }
 
@@ -138,8 +138,8 @@ package struct VideoCodecTraits: Sendable {
     package let version: String
     /// The encoder's name in libavcodec.
     let encoder: String
-    /// The processor time of a conversion in multiples of that to H.264, for most sources: the slots that it takes of admission, and
-    /// the multiple of `limits.cpu` that it may use.
+    /// The processor time of a conversion in multiples of that to H.264, for most sources: its slots of admission, and the multiple of
+    /// `limits.cpu` that it may use.
     package let cost: Int
 }
 

@@ -1,7 +1,7 @@
 /// A block of up to 4 × 4 pixels on its way from colours with alpha to planes.
 ///
-/// A transparent pixel gets the mean of the visible ones in its square of 2 × 2, or else in the block. Chroma, which the pixels of a
-/// square share, is thereby that of the visible ones. Not thread-safe.
+/// A transparent pixel gets the mean of the visible ones in its square of 2 × 2, or else in the block. So the chroma that the pixels of a
+/// square share comes from the visible ones. Not thread-safe.
 final class AlphaBlock {
     static let side = 4
     private static let count = side * side

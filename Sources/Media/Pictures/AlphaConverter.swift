@@ -8,7 +8,7 @@
 /// Works in blocks of 4 × 4 samples, and writes those that a change touches. Not thread-safe.
 final class AlphaConverter {
     private let geometry: PictureGeometry
-    /// Whether the picture is a part of the canvas as it is.
+    /// Whether the picture is an unscaled part of the canvas.
     private let isCrop: Bool
     /// Nil where no pixel is interpolated.
     private let scaler: PictureScaler?
@@ -95,7 +95,7 @@ final class AlphaConverter {
                 difference |= block.storeAlpha(alpha)
                 isEmpty.base[index] = mean == nil
                 guard let mean else {
-                    // The samples are still those of the pixels that were here, so they are to be written in any case.
+                    // The samples still show the earlier pixels, so they are written in any case.
                     if wasVisible { colors.base[index] = Self.unknown }
                     continue
                 }

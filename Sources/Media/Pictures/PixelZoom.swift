@@ -11,7 +11,7 @@ enum PixelZoom {
         }
     }
 
-    /// Writes a whole canvas in its own pixel format into a picture: rows from top to bottom without padding. A margin is left as it is.
+    /// Writes a whole canvas in its own pixel format into a picture: rows from top to bottom without padding. A margin stays unchanged.
     static func enlarge(_ canvas: borrowing Canvas, _ geometry: PictureGeometry, into words: UnsafeMutablePointer<UInt32>) {
         let (zoom, stride) = (geometry.zoom, geometry.width)
         let corner = words + geometry.content.y * stride + geometry.content.x

@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// Writes the planes of a clip into those of an encoder, as they are or scaled, without converting them to pixels. Not thread-safe.
+/// Writes the planes of a clip into those of an encoder, unchanged or scaled, without converting them to pixels. Not thread-safe.
 final class PlanePasser {
     /// Where chroma lies in the result.
     let siting: FramePlanes.Siting

@@ -51,7 +51,7 @@ package struct AnimationSummary: Sendable, Equatable {
                 hasWholeFrames = false
             }
             if frame.mayBeTransparent { hasAlpha = true }
-            // To restore before the first frame is to clear. A later frame restores pixels that were looked at before.
+            // To restore before the first frame is to clear. A later frame restores pixels that were examined before.
             let isCleared = frame.disposal == .clear || (delays.isEmpty && frame.disposal == .restore)
             if frame.mayBeTransparent || isCleared { hasTransparency = true }
             try limits.check(.frames, delays.count + 1)

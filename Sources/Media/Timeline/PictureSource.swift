@@ -45,7 +45,7 @@ final class PictureSource<Decoder: AnimationDecoder & ~Copyable> {
         var time: Int
         /// A part of the canvas that contains all differences from the picture before.
         var area: Rectangle
-        /// Frames read so far, that of the picture included.
+        /// Frames read so far, including the picture's.
         var frame: Int
         /// How much of the picture is a mean of pictures with different dither, 0…1.
         var gain: Double

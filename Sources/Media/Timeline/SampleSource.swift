@@ -113,7 +113,7 @@ struct Sample {
     var time: Int
     /// The part of the picture that may differ from the sample before.
     var area: Rectangle
-    /// Frames read so far, that of the picture included.
+    /// Frames read so far, including the picture's.
     var frame: Int
     /// How much of the picture is a mean of pictures with different dither, 0…1.
     var gain: Double

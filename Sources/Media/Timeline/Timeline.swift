@@ -1,7 +1,7 @@
 /// Maps the times of frames to times of pictures by the requested part, speed, maximum frame rate and the format.
 ///
-/// The time unit makes every frame's time a whole number, if that is possible: at speed p/q, in lowest terms, a second has p
-/// times as many units as in the source, of whose units each takes q. Sources with unusual fractions of seconds, or with very long
+/// The time unit makes every frame's time a whole number, if that is possible: at speed p/q, in lowest terms, a second has p times as many
+/// units as in the source, and each unit of the source lasts q of them. Sources with unusual fractions of seconds, or with very long
 /// frames, would have too many units. For them a unit is the power of ten that is precise enough, and times are rounded to it.
 struct Timeline: Sendable, Equatable {
     /// The times that a format can have.

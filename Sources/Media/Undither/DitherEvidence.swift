@@ -1,6 +1,6 @@
 /// What several pictures of an animation show of their dither.
 struct DitherEvidence {
-    /// The pictures that were looked at, and those that have dither and no noise of their own.
+    /// The pictures that were examined, and those that have dither and no noise of their own.
     var pictures = 0
     var dithered = 0
     /// The sum of the shares of the blocks that show it.
@@ -20,7 +20,7 @@ struct DitherEvidence {
     /// The largest mean concentration of a film. Drawings that were dithered with their recording have large areas of few colours.
     private static let mostConcentration: Float = 0.68
 
-    /// Whether it is certain that a dither lies on a film: every picture has it, and none of them is a drawing.
+    /// Whether a film certainly has dither: every picture has it, and none of them is a drawing.
     var isCertain: Bool {
         let count = Float(pictures)
         return pictures > 0 && dithered == pictures && share >= Self.leastShare * count
@@ -32,7 +32,7 @@ struct DitherEvidence {
 enum ColorConcentration {
     /// The number of colours that count as the most frequent.
     private static let most = 8
-    /// The pixels that are looked at.
+    /// The pixels that are examined.
     private static let samples = 20_000
 
     /// The share of the pixels that have one of the most frequent colours.

@@ -1,9 +1,9 @@
-/// Tells dither from texture, edges and drawings by measurement, and remembers what earlier frames showed.
+/// Distinguishes dither from texture, edges and drawings by measurement, and remembers what earlier frames showed.
 ///
-/// Blocks of 8 × 8 pixels are transformed. A threshold matrix shows in the checkerboard, whose energy is that of its neighbours many
-/// times over. Diffused errors show in smooth blocks. They have the energy that the distances of the palette explain, and 1.3 to 2 times as
-/// much of it in high as in middle frequencies, or equally much if the film has a little noise. Textures, edges, bands and the noise of a
-/// film without dither have less in high frequencies, and stronger noise exceeds the energy that the palette explains.
+/// Blocks of 8 × 8 pixels are transformed. A threshold matrix shows in the checkerboard, whose energy is many times that of its neighbours.
+/// Diffused errors show in smooth blocks. They have the energy that the distances of the palette explain, and 1.3 to 2 times as much of it
+/// in high as in middle frequencies, or equally much if the film has a little noise. Textures, edges, bands and the noise of a film without
+/// dither have less in high frequencies, and stronger noise exceeds the energy that the palette explains.
 struct DitherProbe {
     /// The dither of the pictures so far; nil for none.
     private(set) var kind: DitherKind?
@@ -26,7 +26,7 @@ struct DitherProbe {
     private var frames = 0
 
     private static let side = 8
-    /// A later frame is looked at in one of this number of blocks.
+    /// A later frame is examined in one of this number of blocks.
     private static let sparseness = 4
     /// The part of the evidence that is kept from frame to frame.
     private static let memory: Float = 0.9
@@ -45,7 +45,7 @@ struct DitherProbe {
         let greatest: UInt32
     }
 
-    /// Looks at a picture.
+    /// Examines a picture.
     mutating func look(at canvas: borrowing Canvas, _ reach: borrowing PaletteReach) {
         for value in [
             \DitherProbe.blocks, \.noisy, \.high, \.middle, \.plain, \.checkerboard, \.beside, \.explained, \.uneven, \.regular,

@@ -30,7 +30,7 @@ final class DitheredPicture {
     /// - Parameters:
     ///   - canvas: With dither.
     ///   - undithered: As the spatial filter made it.
-    ///   - reach: Tells how far pixels may move.
+    ///   - reach: Gives how far pixels may move.
     func load(_ canvas: borrowing Canvas, _ undithered: borrowing Canvas, _ reach: borrowing PaletteReach) {
         original.load(canvas)
         self.undithered.load(undithered)

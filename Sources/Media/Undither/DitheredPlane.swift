@@ -22,7 +22,7 @@ struct DitheredPlane {
         target = output.pixels
     }
 
-    /// The pixels of a row, whose colours tell how far its samples are off.
+    /// The pixels of a row, whose colours determine how far its samples are off.
     func words(y: Int) -> UnsafePointer<UInt32> { source + y * width }
 
     /// Reads a part of a row: samples that are zero in the middle of their range.

@@ -156,7 +156,7 @@ final class MotionField {
         difference(one, stride, other, stride)
     }
 
-    /// The sum of the absolute differences of two blocks. The compiler makes it one instruction a row.
+    /// The sum of the absolute differences of two blocks. The compiler makes it one instruction per row.
     @inline(__always)
     static func difference(
         _ one: UnsafePointer<UInt8>, _ stride: Int, _ other: UnsafePointer<UInt8>, _ otherStride: Int

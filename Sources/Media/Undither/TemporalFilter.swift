@@ -59,7 +59,7 @@ final class TemporalFilter {
     ///   - changed: Contains all changes of `undithered` since the previous picture.
     ///   - canvas: The picture with dither.
     ///   - undithered: The picture as the spatial filter made it.
-    ///   - reach: Tells how far pixels may move.
+    ///   - reach: Gives how far pixels may move.
     /// - Throws: ``TranscodeError/outOfMemory``, at the first pictures.
     func add(
         _ changed: Rectangle, of canvas: borrowing Canvas, _ undithered: borrowing Canvas, _ reach: borrowing PaletteReach

@@ -52,7 +52,7 @@ package struct RenditionFacts: Codable, Equatable {
 
     /// Whether negotiation sends the source in place of the rendition. A picture of another size is not what the source shows.
     ///
-    /// - Parameter length: That of the rendition in bytes.
+    /// - Parameter length: Bytes of the rendition.
     package func staysSource(length: Int64) -> Bool {
         if !PageRule.isWorthwhile(length, insteadOf: Int64(sourceBytes)) { return true }
         // The sides of a video are even.
@@ -75,7 +75,7 @@ package struct RenditionFacts: Codable, Equatable {
             && sourceType.map { name in SourceFormat.allCases.contains { $0.name == name } } ?? true
     }
 
-    /// Whether a text consists of names and numbers, as those of RFC 6381 section 3.3 do.
+    /// Whether a text consists of names and numbers, as in RFC 6381 section 3.3.
     private static func isCodecs(_ text: String) -> Bool {
         (1...64).contains(text.utf8.count)
             && text.utf8.allSatisfy { $0.isLetterOrDigit || $0 == UInt8(ascii: ".") || $0 == UInt8(ascii: ",") }

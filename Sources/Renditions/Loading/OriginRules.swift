@@ -45,8 +45,8 @@ package struct OriginRules: Sendable, Equatable {
 
     /// Whether the source at `url` may stay stored after the origin has confirmed it (304), and for how long.
     ///
-    /// Directives that the response does not repeat keep their value (RFC 9111 section 4.3.4), a lifetime within the bounds. The latter
-    /// yields to that of a mount: the stored value does not tell whether it is the origin's or an earlier one of the mount.
+    /// Directives that the response does not repeat keep their value (RFC 9111 section 4.3.4), a lifetime within the bounds. A mount's
+    /// lifetime replaces the stored one, which does not show whether it came from the origin or from an earlier setting of the mount.
     ///
     /// - Parameter known: The stored directives.
     func permission(for url: SourceURL, _ directives: CacheDirectives, renewing known: AliasRecord) -> StoragePermission {

@@ -94,7 +94,7 @@ extension SourceValidators {
 
 /// The file of a source that is sent as it is.
 package enum OriginalFile {
-    /// Bytes that tell all formats apart, unless a long box precedes that with the brands of a clip.
+    /// The bytes that distinguish all formats, unless a long box precedes the brands of a clip.
     private static let headLength = 512
 
     /// The format, by the first bytes; GIF if they have none.

@@ -5,7 +5,7 @@ extension RenditionOption {
         return "is not known (did you mean “\(option.rawValue)”?)"
     }
 
-    /// The only option that a name begins, or else the one to which it has the fewest changes of a byte, up to two; nil without one.
+    /// The only option that the name is a prefix of, or else the nearest option within two changes of a byte; nil if there is none.
     private static func nearest(to name: String) -> RenditionOption? {
         let longest = 16
         guard !name.isEmpty, name.utf8.count <= longest else { return nil }
@@ -17,7 +17,7 @@ extension RenditionOption {
             .filter { $0.changes <= allowed }.min { $0.changes < $1.changes }?.option
     }
 
-    /// The number of bytes to insert, remove, replace or swap with their neighbour that turns one text into the other.
+    /// The Damerau–Levenshtein distance, in bytes.
     private static func changes(_ first: [UInt8], _ second: [UInt8]) -> Int {
         var rows = [Array(0...second.count)]
         for i in first.indices {

@@ -37,7 +37,7 @@ package struct Purges: Sendable {
         return report
     }
 
-    /// How far a purge of any node is; nil if it is not known, or not any more.
+    /// The progress of any node's purge; nil if it is unknown or forgotten.
     ///
     /// - Parameter id: ``PurgeReport/id``.
     /// - Throws: If the other nodes cannot be reached.
@@ -46,7 +46,7 @@ package struct Purges: Sendable {
     }
 
     /// Forgets what `scope` covers on this node: stored renditions, work in progress, and remembered failures. Work in progress goes on
-    /// for its present callers; no call that starts after this one has returned gets anything of it.
+    /// for its present callers; calls that start after this one returns do not see it.
     ///
     /// The purge of an object is a deletion in the shared tier, which every node sends: one that cannot reach the tier does not leave the
     /// object to the others, and an object that waits to be sent is withdrawn on the node that has it.

@@ -19,7 +19,7 @@ package protocol NodeCoordinator: Sendable {
     /// - Parameter limit: The longest wait for other nodes; nil for two seconds.
     func purgeAllNodes(_ scope: PurgeScope, within limit: Duration?) async -> PurgeReport
 
-    /// How far a purge of any node is; nil if it is not known, or not any more.
+    /// The progress of any node's purge; nil if it is unknown or forgotten.
     ///
     /// - Parameter id: ``PurgeReport/id``.
     /// - Throws: If the other nodes cannot be reached.

@@ -79,7 +79,7 @@ private struct LineLogHandler: LogHandler {
     let output: LogOutput
     var metadata: Logger.Metadata = [:]
     var metadataProvider: Logger.MetadataProvider?
-    /// The level of one logger; nil for that of the log.
+    /// The level of one logger; nil uses the log's level.
     var ownLevel: Logger.Level?
 
     var logLevel: Logger.Level {

@@ -14,7 +14,7 @@ package enum ExpositionFormat: Sendable {
     }
 }
 
-/// A family with its present values.
+/// A metric family and its samples for one scrape.
 struct ExpositionFamily {
     var family: MetricFamily
     var series: [MetricLabels: SeriesValue]

@@ -26,7 +26,7 @@ package final class PrometheusRegistry: MetricsFactory {
         collect.withLock { $0.append(read) }
     }
 
-    /// Everything measured, in the format asked for. Families and series come in the order of their names.
+    /// All samples, in the requested format. Families and series come in the order of their names.
     package func text(_ format: ExpositionFormat) -> String {
         let read = collect.withLock { $0 }
         var all = series.withLock { series in

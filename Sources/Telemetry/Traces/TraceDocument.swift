@@ -176,7 +176,7 @@ private struct KeyValue: Encodable {
     }
 }
 
-/// An `AnyValue` of OTLP: an object with one member, whose name tells the type.
+/// An `AnyValue` of OTLP: an object with one member, whose name is the type.
 private enum AnyValue: Encodable {
     case text(String)
     case whole(Int64)

@@ -12,7 +12,7 @@ package struct TraceParent: Sendable, Hashable, CustomStringConvertible {
     /// Parses the value of the field (section 3.2.2). A version newer than 00 may append values, which are ignored.
     package init?(_ text: String) {
         let start = text.utf8.prefix(Self.length)
-        // Whatever follows is not looked at: clients choose its length.
+        // The rest is not read: clients choose its length.
         guard start.count == Self.length else { return nil }
         let parts = start.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false).map {
             String(decoding: $0, as: UTF8.self)

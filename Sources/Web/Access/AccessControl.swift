@@ -31,7 +31,7 @@ package struct AccessControl: Sendable {
 
     /// Checks a request whose target contains all that its signature covers, and notes its key in the target.
     ///
-    /// - Throws: `bad_signature`, `expired_signature`, `option_not_allowed` or `source_not_allowed`, the last also for a loop.
+    /// - Throws: `bad_signature`, `expired_signature`, `option_not_allowed` or `source_not_allowed`, the last one for a loop too.
     func check(_ target: inout ParsedTarget, _ request: borrowing HTTPRequest) throws(Problem) {
         guard target.credentials != nil else { return }
         try checkLoop(request)

@@ -66,7 +66,7 @@ struct FactsController: Sendable {
             status: 200, headers: ["Content-Type": "application/json", "Cache-Control": "no-store"], body: .bytes(bytes))
     }
 
-    /// What is stored of the sources of a list.
+    /// Finds the stored facts and renditions of a list's sources.
     private func find(
         _ texts: [String], _ order: FactsOrder, _ client: ClientContext
     ) async throws(Problem) -> [FoundItem] {

@@ -40,7 +40,7 @@ struct AcceptField {
 
     /// By range, its weight in thousandths; -1 if the field does not have it.
     private var weights = InlineArray<19, Int16>(repeating: -1)
-    /// Whether the field names a type of images, as those of requests for `<img>` do.
+    /// Whether the field names an image type, as in requests for `<img>`.
     private var namesImages = false
     /// Whether the field has no elements, so that it accepts everything.
     private var isEmpty = true
@@ -87,7 +87,7 @@ struct AcceptField {
     /// - Parameters:
     ///   - offersAVIF: Whether there is an AVIF to send.
     ///   - offersWebP: Whether there is an animated WebP to send.
-    ///   - offersVideo: Whether there is a video to send. One has no transparency.
+    ///   - offersVideo: Whether there is a video to send. A video has no transparency.
     func preference(offersAVIF: Bool, offersWebP: Bool, offersVideo: Bool = true) -> Preference {
         let original = weight(.gif) ?? weight(.anyImage) ?? weight(.any) ?? 0
         let avif = offersAVIF ? weight(.avif) ?? 0 : 0

@@ -16,7 +16,7 @@ package final class PurgeHooks: Sendable {
             items: 1000, attempts: 8, backoff: Backoff(first: .seconds(1), longest: .seconds(60)))
         /// Purges that are not complete and whose hooks wait for that.
         package var purges = 1000
-        /// The time between two looks at them.
+        /// The interval at which they are checked.
         package var look = Duration.seconds(1)
         /// The time after which the hooks of an incomplete purge are called anyway, and again when it is complete.
         package var patience = Duration.seconds(30)
@@ -102,8 +102,8 @@ package final class PurgeHooks: Sendable {
         }
     }
 
-    /// Queues the requests of all hooks for a purge that some node has not applied: when all have, so that a CDN that asks again gets no
-    /// old rendition. If that takes long, now and then.
+    /// Queues the requests of all hooks for a purge that some node has not applied. They are sent once all nodes have applied it, so that a
+    /// CDN that asks again gets no old rendition. If that takes long, they are sent anyway, and again at the end.
     ///
     /// - Parameter isComplete: Whether every node has applied the purge.
     func call(_ notice: PurgeNotice, when isComplete: @escaping @Sendable () async -> Bool) {

@@ -1,7 +1,7 @@
 internal import Media
 internal import Renditions
 
-/// The schemas of bodies (JSON Schema 2020-12, as OpenAPI 3.1 has them).
+/// The schemas of bodies (JSON Schema 2020-12, as in OpenAPI 3.1).
 package enum APISchemas {
     static let text: JSONValue = ["type": "string"]
     static let binary: JSONValue = [:]

@@ -41,7 +41,7 @@ struct PageLinks {
     let namedPoster: String
     /// The address of the GIF, shown in place of a video that is not stored yet; nil for the video.
     let original: String?
-    /// The address that negotiates and that of a still picture, for a transparent animation; nil for the video.
+    /// The negotiating address and the address of a still picture, for a transparent animation; nil for the video.
     let image: (moving: String, still: String)?
 
     /// - Parameters:

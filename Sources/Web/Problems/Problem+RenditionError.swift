@@ -131,7 +131,7 @@ extension Problem {
         case .killed(let exit):
             self = .interrupted(
                 "The conversion was interrupted on the server. Try again later.",
-                // The kernel ends a process so if memory runs out, and nobody else usually does.
+                // The kernel kills a process this way when memory runs out; other senders are rare.
                 cause: "the worker \(exit)" + (exit.signal == Self.kill ? "; possibly out of memory" : ""))
         case .zygoteUnresponsive:
             self = .interrupted(
@@ -156,7 +156,7 @@ extension Problem {
 }
 
 extension PrewarmFailure {
-    /// Code and sentence of an error, the same as those of an HTTP response.
+    /// The code and the sentence of an error, as in an HTTP response.
     package init(_ error: RenditionError) {
         let problem = Problem(error)
         self.init(code: problem.code, detail: problem.detail)

@@ -50,7 +50,7 @@ package enum ProblemTable {
     static let admin = [Row(401, "unauthorized")]
     /// The problem of a format that oEmbed defines and this service does not offer.
     static let format = [Row(501, "not_implemented")]
-    /// Problems of every route: those of the HTTP engine, and that of a method that the route does not support.
+    /// Problems of every route: the HTTP engine's, and an unsupported method.
     static let everywhere =
         Set(HTTPProtocolError.allCases.map { Row($0.status, $0.code) }).sorted { $0.status < $1.status }
         + [Row(405, "method_not_allowed")]

@@ -87,10 +87,10 @@ struct CachingFields: Sendable {
         return Int(min(age, terms.expires.map(secondsLeft) ?? .max))
     }
 
-    /// The lifetime of a response in seconds: that of the settings or of the origin, less the time since the origin was asked. Otherwise
-    /// each cache would start it anew.
+    /// The lifetime of a response in seconds: the settings' or the origin's, less the time since the origin was asked. Otherwise each cache
+    /// would restart it.
     ///
-    /// - Parameter configured: That of the settings.
+    /// - Parameter configured: The lifetime in the settings.
     private func lifetime(
         of rendition: CachedRendition, _ configured: Int, _ terms: ResponseTerms, isStale: Bool
     ) -> Int64 {

@@ -24,14 +24,14 @@ struct RenditionResponder: Sendable {
         let isLargerThanSource: Bool
         /// Whether negotiation sends the source in place of the rendition.
         let staysSource: Bool
-        /// The format of a source that is stored as it is; nil for other renditions.
+        /// The format of a source that is stored unchanged; nil for other renditions.
         let sourceFormat: SourceFormat?
         /// `Content-Disposition` of responses to requests for a source; nil if the rendition is the base of a document, and for one
         /// that was found by its id.
         let disposition: String?
         /// Whether the source breaks off.
         let isOfIncompleteSource: Bool
-        /// The same as ``hit`` for the latest other terms. Nearly all requests for a rendition have the same terms, such as those of a
+        /// The same as ``hit`` for the latest other terms. Nearly all requests for a rendition have the same terms, such as the terms of a
         /// mount that negotiates.
         private let latest = Mutex<(terms: ResponseTerms, fields: HTTPHeaders)?>(nil)
 
@@ -281,6 +281,6 @@ struct RenditionResponder: Sendable {
 }
 
 extension CachedRendition {
-    /// Whether it is a source that is stored as it is.
+    /// Whether it is a source that is stored unchanged.
     var isOriginal: Bool { fileExtension == Rendition.Format.original.rawValue }
 }

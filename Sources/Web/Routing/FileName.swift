@@ -4,8 +4,7 @@ internal import SystemIO
 
 /// The name under which clients save a rendition: the last segment of the source's URL, with the extension of the rendition.
 ///
-/// Whoever chose the URL chose the segment, so that nothing of it is kept that could name a directory, hide an extension or end a
-/// field.
+/// The segment comes from outside, so nothing is kept that could name a directory, hide an extension or end a field.
 struct FileName: Equatable {
     let text: String
 
@@ -15,7 +14,8 @@ struct FileName: Equatable {
 
     /// - Parameters:
     ///   - sourceURL: In canonical form.
-    ///   - fileExtensions: Those of the rendition. If the segment has one of them, the name has it too, else the first.
+    ///   - fileExtensions: The extensions of the rendition. The name keeps the segment's extension if it is one of these, and gets the
+    ///     first one otherwise.
     init(of sourceURL: String, _ fileExtensions: [String]) {
         let path = sourceURL[...].before(UInt8(ascii: "?"), UInt8(ascii: "#"))
         let start = path.firstRange(of: "://")?.upperBound ?? path.startIndex

@@ -8,7 +8,7 @@ struct MountPath: Equatable {
     /// The path to which the names of formats are appended.
     let stem: String
     let format: Rendition.Format
-    /// Whether the path is that of the source itself.
+    /// Whether the path addresses the source itself.
     let isSource: Bool
     /// Whether `Accept` selects the rendition, whatever the settings of the mount.
     let isAutomatic: Bool

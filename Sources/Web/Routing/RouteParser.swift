@@ -211,7 +211,7 @@ package struct RouteParser: Sendable {
     /// Reads the source and the options of the query: `/{URL}`, `?url={URL}` or `/{file name}?url={URL}`. The name is for programs that
     /// judge an address by its end, and has no other meaning.
     ///
-    /// - Parameter fileExtensions: Those of a file name; nil for all.
+    /// - Parameter fileExtensions: The permitted extensions of a file name; nil for all.
     /// - Returns: The text of the URL; nil if there is none.
     private func readSource(
         _ rest: Substring, _ query: Substring, into reader: inout OptionReader, fileExtensions: [String]? = nil

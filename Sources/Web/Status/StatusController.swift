@@ -77,7 +77,7 @@ struct StatusController: Sendable {
             status: 200,
             headers: [
                 "Content-Type": "text/event-stream", "Cache-Control": "no-store", "Vary": "Accept",
-                // nginx collects a response before it passes it on, unless it is told not to.
+                // nginx buffers a response unless this field forbids it.
                 "X-Accel-Buffering": "no",
             ],
             body: .stream { try await send($0) })

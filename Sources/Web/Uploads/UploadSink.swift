@@ -54,7 +54,7 @@ struct UploadedFile: ~Copyable {
     private var hash = SHA256()
     private var start: [UInt8] = []
     private(set) var count = 0
-    /// Whether the first bytes are those of an animation.
+    /// Whether the first bytes begin an animation.
     private var isSource = false
     private let reservation: UploadReservation
 
@@ -65,7 +65,7 @@ struct UploadedFile: ~Copyable {
 
     /// Appends the next bytes.
     ///
-    /// - Throws: ``Problem`` as soon as the bytes cannot be those of an animation, or if no memory is available for them.
+    /// - Throws: ``Problem`` as soon as the bytes cannot be an animation, or if no memory is available for them.
     mutating func append(_ bytes: UnsafeRawBufferPointer) throws(Problem) {
         if !isSource {
             start.append(contentsOf: bytes.prefix(ContentSniffer.sufficient - start.count))

@@ -64,7 +64,7 @@ struct ConvertPlan {
         try refuseOverwriting()
     }
 
-    /// Refuses outputs that are inputs, also those of other conversions, or one another, by whatever path.
+    /// Refuses an output that is an input of any conversion or another output, under whatever path.
     private func refuseOverwriting() throws(Mistake) {
         var inputs: [FileIdentity: String] = [:]
         for file in files where file.input != "-" {

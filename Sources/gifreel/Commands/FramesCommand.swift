@@ -80,7 +80,7 @@ struct FramesCommand: ParsableCommand {
         return facts
     }
 
-    /// The loop count as the file has it. In a GIF it counts repetitions, in the others plays.
+    /// The loop count as coded: repetitions in a GIF, plays in the other formats.
     private static func codedLoopCount(_ repetitions: Int?, _ format: SourceFormat) -> Any {
         guard let repetitions else { return NSNull() }
         if format == .gif { return repetitions == 0 ? "infinite" as Any : repetitions }

@@ -88,7 +88,7 @@ struct ServeCommand: ParsableCommand {
         var settings: Settings
         /// Those that the log has named.
         var overrides: [SettingsReader.Override]
-        /// Its format is that of the start: only a restart changes it.
+        /// Only a restart changes its format.
         var log: LogOutput
         var accessLog: HTTPAccessLogWriter?
         var logger: Logger

@@ -15,7 +15,7 @@ struct ConfiguredMounts {
     private(set) var freshFor: [String: Int64] = [:]
     private let store: Settings.Store.S3
 
-    /// - Parameter store: The settings of the shared store. A bucket without a service or keys of its own has those.
+    /// - Parameter store: The settings of the shared store. A bucket without a service or keys of its own uses these.
     /// - Throws: ``SettingsError`` for the first mount that cannot be used.
     init(_ settings: [String: Settings.Mount], store: Settings.Store.S3) throws(SettingsError) {
         self.store = store

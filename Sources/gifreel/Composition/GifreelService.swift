@@ -26,7 +26,7 @@ package final class GifreelService: Sendable {
     private let statuses: StatusRegistry
     private let webhooks: Webhooks
     private let webhookSender: Fetcher
-    /// For the servers that the settings name: those of hooks, and the collector of traces.
+    /// For the servers that the settings name: hooks and the collector of traces.
     private let operatorClient: HTTPClient
     private let limits: ClientLimits
     private let hooks: PurgeHooks

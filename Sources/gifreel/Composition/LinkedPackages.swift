@@ -1,7 +1,7 @@
 internal import CLinux
 internal import SystemIO
 
-/// A library whose code is part of the program, and whose package on this machine is newer: the program lacks what was mended since.
+/// A library that the program contains in an older version than this machine's package: the program lacks the fixes made since.
 package struct OutdatedPackage: Sendable, Equatable, CustomStringConvertible {
     /// The name of the source package.
     package let name: String

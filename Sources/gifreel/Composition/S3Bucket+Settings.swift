@@ -29,7 +29,7 @@ extension S3Bucket {
 }
 
 extension S3Keys {
-    /// The keys of the shared store: from its settings, from the environment, or those of a role.
+    /// The keys of the shared store: from its settings, from the environment, or a role's.
     fileprivate init(_ settings: Settings.Store.S3) throws(StoreConfigurationError) {
         let environment = ProcessInfo.processInfo.environment.filter { !$0.value.isEmpty }
         let (access, secret) = (environment["AWS_ACCESS_KEY_ID"], environment["AWS_SECRET_ACCESS_KEY"])

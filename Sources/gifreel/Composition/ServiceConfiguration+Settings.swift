@@ -20,8 +20,8 @@ extension ServiceConfiguration {
         let mounts = try ConfiguredMounts(settings.mounts, store: settings.store.s3)
 
         http = settings.http
-        // The limit of the engine lives as long as the server. It is that of the largest value of sources.max_bytes, which
-        // each upload checks, so that a reload can raise it.
+        // The limit of the engine lives as long as the server. It allows the largest value of sources.max_bytes, so that a reload can raise
+        // that setting, which each upload checks.
         http.maxBodyBytes = 2 << 30 + FormSink.overhead
         shutdownDelay = settings.server.shutdownDelay
         portFile = settings.server.portFile

@@ -49,7 +49,7 @@ struct AV1Stream: Equatable {
         return rest
     }
 
-    /// The unit at the front of bytes (§5.3): its type, its contents as far as the bytes have them, and its length.
+    /// The unit at the front of bytes (§5.3): its type, its contents as far as they are present, and its length.
     private static func unit(_ bytes: ArraySlice<UInt8>) -> (type: Int, contents: ArraySlice<UInt8>, length: Int)? {
         guard let first = bytes.first, first & 0x82 == 0x02 else { return nil }
         var rest = bytes.dropFirst(first & 0x04 != 0 ? 2 : 1)

@@ -1,5 +1,5 @@
 /// Inspects an AVIF: the boxes that ``AVIFWriter`` writes and no others, which fill the file; AV1 items and tracks of the claimed
-/// size, duration and pictures, all of which lie in `mdat`; and as many plays as the source has.
+/// size, duration and pictures, all in `mdat`; and the source's number of plays.
 enum AVIFInspection {
     static func inspect(_ bytes: OutputBytes, _ claim: OutputClaim) throws(OutputFlaw) {
         let outline = try MP4Outline(bytes, samples: claim.samples)

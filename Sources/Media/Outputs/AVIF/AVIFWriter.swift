@@ -170,7 +170,7 @@ struct AVIFWriter {
         return AVIFBoxes.box("moov", header, tracks)
     }
 
-    /// `stsd`: one AV1 entry; alpha says that it is.
+    /// `stsd`: one AV1 entry; an entry of alpha says so.
     private func description(_ plane: Plane) -> [UInt8] {
         let number = AVIFBoxes.number
         // References between pictures are free (`ccst`, ISO/IEC 23008-12 §7.2.3).

@@ -1,5 +1,5 @@
 /// Inspects an animated WebP (RFC 9649): a RIFF that fills the file, with the chunks that ``AnimatedWebPWriter`` writes and no others;
-/// frames on the canvas, whose pictures have their sizes; the claimed duration, and as many plays as the source has.
+/// frames on the canvas, whose pictures have their sizes; the claimed duration, and the source's number of plays.
 enum AnimatedWebPInspection {
     /// RIFF header, `VP8X` and `ANIM`.
     private static let headLength = 12 + 18 + 14

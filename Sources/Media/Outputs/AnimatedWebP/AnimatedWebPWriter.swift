@@ -6,7 +6,7 @@ struct AnimatedWebPWriter {
         var time: Int
         /// Its corner has even coordinates.
         var rectangle: Rectangle
-        /// Whether its transparent pixels leave the canvas as it is.
+        /// Whether its transparent pixels leave the canvas unchanged.
         var blends: Bool
         /// The position of its chunks in the ``PacketSpool``.
         var packet: Range<Int>
@@ -65,7 +65,7 @@ struct AnimatedWebPWriter {
         }
     }
 
-    /// A duration as durations of frames, none of which is too long or too short.
+    /// Splits a duration into durations of frames, each within the limits.
     private static func parts(_ duration: Int) -> [Int] {
         var parts: [Int] = []
         var rest = duration

@@ -9,7 +9,7 @@ struct WebPFrameEncoder: ~Copyable {
     struct Frame {
         /// Its corner has even coordinates, as the format requires.
         let rectangle: Rectangle
-        /// Whether its transparent pixels leave the canvas as it is.
+        /// Whether its transparent pixels leave the canvas unchanged.
         let blends: Bool
     }
 

@@ -1,7 +1,7 @@
 /// The search for the quality at which a file keeps the bytes that a request allows (the option `max_bytes`).
 ///
-/// The second attempt takes its quality from the size of the first and from what is usual for the content; most files then fit. One that
-/// does not is tried at the quality that both sizes suggest, and at last at ``lowest``.
+/// The second attempt takes its quality from the size of the first and from what is usual for the content; most files then fit. A file that
+/// does not is tried at the quality that both sizes suggest, and finally at ``lowest``.
 struct ByteBudget {
     /// The lowest quality that is tried.
     static let lowest = 10

@@ -37,7 +37,7 @@ struct PacketSpool: ~Copyable {
         }
     }
 
-    /// Removes the first bytes. The positions of the packets behind them become smaller by `count`.
+    /// Removes the first bytes. The positions of the packets after them become smaller by `count`.
     mutating func removeFirst(_ count: Int) throws(TranscodeError) {
         do throws(SystemError) {
             for start in stride(from: count, to: length, by: Self.bufferSize) {

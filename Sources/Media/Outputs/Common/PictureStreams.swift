@@ -8,7 +8,7 @@ struct PictureStreams: ~Copyable {
     private static let mostPixelsAtOnce = 2_500_000
 
     private let hasAlpha: Bool
-    /// The part of a packet that belongs into the file.
+    /// The part of a packet that goes into the file.
     private let payload: (UnsafeRawBufferPointer) -> UnsafeRawBufferPointer
     /// Pictures that were given to the encoders.
     private var times: [Int] = []
@@ -27,7 +27,7 @@ struct PictureStreams: ~Copyable {
 
     /// - Parameters:
     ///   - descriptor: An empty, seekable file open for reading and writing.
-    ///   - payload: Selects the part of a packet that belongs into the file.
+    ///   - payload: Selects the part of a packet that goes into the file.
     init(
         hasAlpha: Bool, descriptor: Int32,
         payload: @escaping (UnsafeRawBufferPointer) -> UnsafeRawBufferPointer = { $0 }

@@ -60,7 +60,7 @@ enum EncodedPlane: Equatable {
     /// The resolution of chroma beside the samples.
     var chroma: ChromaFormat { if case .color(let chroma) = self { chroma } else { .half } }
 
-    /// libavcodec's format of the samples.
+    /// libavcodec's pixel format.
     var format: AVPixelFormat {
         switch self {
         case .color(.full): AV_PIX_FMT_YUV444P

@@ -47,7 +47,7 @@ package struct H264Settings: MP4EncoderSettings, Equatable {
     private static let drawingOptions =
         ":bframes=4:8x8dct=0:cqm4=16,16,16,16,16,16,16,16,16,16,16,16,16,16,16,16"
 
-    /// Options for films as they are. Their grain and dither hide errors where they are strong, so smooth areas get more of the
+    /// Options for films whose dither stays. Their grain and dither hide errors where they are strong, so smooth areas get more of the
     /// bytes; and frames keep more of their quality where much moves, as in short loops every frame is seen often.
     private static let filmOptions = ":qcomp=0.5:aq-strength=1.3"
 
@@ -109,7 +109,7 @@ package struct H264Settings: MP4EncoderSettings, Equatable {
     /// too large, or where ``mostSteps`` do not get there.
     ///
     /// Six steps halve the bytes, roughly; one more makes up for what that misses. A file that would need more than ``mostSteps``
-    /// stays as it is: a coarser one would be illegible before it is small enough.
+    /// is not encoded again: a coarser one would be illegible before it is small enough.
     static func coarserSteps(excess: Double) -> Double? {
         guard excess > 1 else { return nil }
         let steps = 6 * PortableMath.log2(excess)

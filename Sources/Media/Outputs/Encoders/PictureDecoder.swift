@@ -29,8 +29,8 @@ final class PictureDecoder {
         avcodec_free_context(&context)
     }
 
-    /// Decodes a packet, or ends the stream, and passes pictures to `sink` in the order in which they are shown. Their `pts` is that of
-    /// the packet.
+    /// Decodes a packet, or ends the stream, and passes pictures to `sink` in the order in which they are shown. Their `pts` is the
+    /// packet's.
     func decode(
         _ packet: UnsafeMutablePointer<AVPacket>?, _ sink: (UnsafeMutablePointer<AVFrame>) -> Void
     ) throws(TranscodeError) {

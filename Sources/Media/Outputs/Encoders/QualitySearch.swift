@@ -60,7 +60,8 @@ struct QualitySearch {
     }
 }
 
-/// Pictures of an animation on which encoders are compared: all of a short one, or some from its beginning and as many from its middle.
+/// Pictures of an animation on which encoders are compared: all of a short one, or some from its beginning and the same number from its
+/// middle.
 final class QualityTrial<Decoder: AnimationDecoder & ~Copyable> {
     /// The most pictures of one excerpt. Two are needed to see how an encoder treats what stays.
     private static var mostPictures: Int { 3 }

@@ -20,7 +20,7 @@ enum SizeRule {
             if isFirst || (number > plan.first && number <= plan.last) { part += decoder.dataBytes - before }
             before = decoder.dataBytes
         }
-        // Headers and palettes are shared out as the data is.
+        // Headers and palettes are distributed in proportion to the data.
         return Int(Double(bytes.count) * Double(part) / Double(max(1, decoder.dataBytes)))
     }
 }
@@ -32,7 +32,7 @@ extension MP4EncoderSettings {
         after size: Int, _ transcoder: Transcoder, _ decoder: Decoder.Type, _ bytes: UnsafeRawBufferPointer,
         _ summary: AnimationSummary
     ) throws(TranscodeError) -> Self? {
-        // Enlarged pixels are meant to be sharp, and a client that names its own limit has that one.
+        // Enlarged pixels are meant to be sharp, and a client's own limit replaces this rule.
         guard transcoder.options.zoom == 1, transcoder.options.maxBytes == nil else { return nil }
         let available = try SizeRule.sourceBytes(decoder, bytes, summary, limits: transcoder.limits, transcoder.options.time)
         return available > SizeRule.smallSource ? coarser(excess: Double(size) / Double(available)) : nil

@@ -174,7 +174,7 @@ final class VideoEncoder<Settings: EncoderSettings> {
 enum EncoderPass {
     /// Frames are encoded as they come.
     case only
-    /// Frames are looked at; nothing comes out but ``VideoEncoder/finishFirstPass()``.
+    /// Frames are examined; nothing comes out but ``VideoEncoder/finishFirstPass()``.
     case first
     /// The same frames are encoded with what the first pass has seen: about 300 bytes for each of them.
     case second(statistics: String)

@@ -1,11 +1,11 @@
 /// Chooses a palette for colours by median cut (Heckbert 1982) and three rounds of k-means. Works with whole numbers, so that the same
 /// colours have the same palette everywhere. Not thread-safe.
 final class ColorQuantizer {
-    /// Bits of each component by which colours are told apart.
+    /// The bits of each component that distinguish colours.
     private static let bits: UInt32 = 5
     private static let rounds = 3
 
-    /// Colours that are not told apart.
+    /// Colours that count as one.
     private struct Cell {
         var count = 0
         var red = 0

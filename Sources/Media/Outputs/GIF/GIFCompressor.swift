@@ -74,7 +74,7 @@ struct GIFCompressor: ~Copyable {
 
     /// Compresses a rectangle.
     ///
-    /// - Parameter minimumCodeSize: 2…8; every index has at most as many bits.
+    /// - Parameter minimumCodeSize: 2…8; enough bits for every index.
     mutating func compress(_ pixels: Pixels, minimumCodeSize: Int, _ tolerance: Tolerance? = nil) {
         begin(minimumCodeSize)
         var position = 0

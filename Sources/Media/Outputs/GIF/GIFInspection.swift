@@ -1,5 +1,5 @@
 /// Inspects a GIF: the blocks that ``GIFWriter`` writes and no others, which fill the file; frames on the screen, of the claimed number and
-/// duration; and as many repetitions as the source has.
+/// duration; and the source's number of repetitions.
 enum GIFInspection {
     static func inspect(_ bytes: OutputBytes, _ claim: OutputClaim) throws(OutputFlaw) {
         guard bytes.count >= 13 else { throw .wrongSignature }

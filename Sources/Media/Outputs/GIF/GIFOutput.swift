@@ -86,7 +86,7 @@ enum GIFOutput: OutputMaker {
 }
 
 extension TranscodeOptions {
-    /// Whether the pictures and times of the source are wanted as they are.
+    /// Whether no option changes pictures or timing.
     fileprivate var keepsPictures: Bool {
         chosenQuality == nil && size == SizeOptions() && time == TimeOptions() && zoom == 1 && !undithers && preset == nil
     }

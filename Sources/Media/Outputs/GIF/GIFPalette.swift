@@ -1,4 +1,4 @@
-/// Up to 256 opaque colours by their indices, the first of which may be reserved for transparent pixels.
+/// Up to 256 opaque colours by index. The first index may be reserved for transparent pixels.
 struct GIFPalette {
     /// The size of the hash table: a power of two, and four times the maximum number of colours, so that probe sequences are short.
     private static let slots = 1024
@@ -14,7 +14,7 @@ struct GIFPalette {
         colors = hasTransparency ? [0] : []
     }
 
-    /// The index of a colour; nil if the palette has not got it.
+    /// The index of a colour; nil if the palette lacks it.
     func index(of color: UInt32) -> UInt8? {
         let index = table[slot(of: color)]
         return index < 0 ? nil : UInt8(index)

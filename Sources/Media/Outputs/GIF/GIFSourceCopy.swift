@@ -1,5 +1,5 @@
-/// The file of a source that is a GIF, with the image data as they are: comments and other extensions are left out, and what remains is
-/// in the form of ``GIFWriter``.
+/// The file of a source that is a GIF, with unchanged image data: comments and other extensions are left out, and what remains is in the
+/// form of ``GIFWriter``.
 ///
 /// It is the smaller file where a program has chosen the source's pixels for the way in which it compressed them, and the exact one where
 /// a frame restores more colours than a palette has.

@@ -1,10 +1,10 @@
-/// The units of an H.264 sample, each of which follows its length (ISO/IEC 14496-15 §5.3.4.2).
+/// The units of an H.264 sample, each preceded by its length (ISO/IEC 14496-15 §5.3.4.2).
 struct AVCUnits {
     /// Types of units (ITU-T H.264 table 7-1).
     private enum Kind {
         static let idr: UInt8 = 5
         static let supplementalInformation: UInt8 = 6
-        /// Sets of parameters, their extension, and those of scalable and multiview streams.
+        /// Parameter sets, including their extension and those of scalable and multiview streams.
         static let parameterSets: Set<UInt8> = [7, 8, 13, 15]
     }
 

@@ -30,7 +30,7 @@ struct ClipCopy {
         guard index.ending == .complete, try hasFittingSamples(), try hasFittingPictures(transcoder.limits) else { return nil }
     }
 
-    /// Whether the options leave the video as it is. A file that is smaller than the most bytes asked for stays so without its sound.
+    /// Whether the options leave the video unchanged. A file within `max_bytes` stays within it without its sound.
     private static func asksForNothing(_ options: TranscodeOptions, of bytes: Int) -> Bool {
         if let most = options.maxBytes, bytes > most { return false }
         var others = options
@@ -75,7 +75,7 @@ struct ClipCopy {
         }
     }
 
-    /// Decodes all pictures, and checks that they are those of an encoded video: progressive 4:2:0, with square pixels, of one size, in the
+    /// Decodes all pictures, and checks that they could come from the encoder: progressive 4:2:0, with square pixels, of one size, in the
     /// colours of video of standard range.
     private func hasFittingPictures(_ limits: MediaLimits) throws(TranscodeError) -> Bool {
         let container = try ClipContainer(bytes, format)

@@ -1,8 +1,8 @@
 internal import SystemIO
 
 /// Inspects an MP4 (ISO/IEC 14496-12): `ftyp`, `moov` and `mdat` fill the file in this order, and the one track has
-/// the claimed codec, size, duration and samples, all of which lie in `mdat`. Other boxes than those that the muxer writes are refused by
-/// name, because players act on boxes that the inspection does not read.
+/// the claimed codec, size, duration and samples, all in `mdat`. Boxes that the muxer does not write are refused by name, because players
+/// act on boxes that the inspection does not read.
 enum MP4Inspection {
     static func inspect(_ bytes: OutputBytes, _ claim: OutputClaim) throws(OutputFlaw) -> String? {
         let outline = try MP4Outline(bytes, samples: claim.samples)

@@ -115,7 +115,7 @@ struct EBMLContents {
     }
 }
 
-/// Reads short parts of a file, most of which follow closely on each other, from a window in memory. Not thread-safe.
+/// Reads short, mostly adjacent parts of a file through a window in memory. Not thread-safe.
 final class OutputWindow {
     private static let size = 4096
 

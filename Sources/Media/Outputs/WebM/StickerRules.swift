@@ -8,7 +8,7 @@ struct StickerRules {
     private static let duration = 300
     /// In thousandths of frames per second.
     private static let rate = 30_000
-    /// Kilobytes of 1000 bytes suit both readings of the limit.
+    /// Telegram does not say whether KB means 1000 or 1024 bytes; 1000 satisfies both.
     static let bytes = 256_000
 
     /// The options of the next attempt.
@@ -26,7 +26,7 @@ struct StickerRules {
         self.options.time.end = min(options.time.end ?? .max, options.time.start + longest)
     }
 
-    /// Has each pixel of a canvas become a square, as large as fits.
+    /// Enlarges each pixel of a canvas to the largest square that fits.
     mutating func enlargePixels(longerSide: Int) {
         options.zoom = max(1, (options.preset?.longerSide ?? 0) / longerSide)
     }

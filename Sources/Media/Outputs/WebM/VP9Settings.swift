@@ -19,7 +19,7 @@ struct VP9Settings: EncoderSettings {
     enum Speed: Equatable {
         /// The better mode, 0…5: lower takes longer.
         case good(Int)
-        /// The real-time mode at a speed at which it is faster than x264.
+        /// libvpx's real-time mode, fast enough to beat x264.
         case realtime
 
         /// - Parameter pixels: Those of all frames.

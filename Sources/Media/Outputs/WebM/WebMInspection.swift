@@ -50,7 +50,7 @@ enum WebMInspection {
         return chroma == .half ? "vp09.00.\(level).08" : "vp09.01.\(level).08.03.01.13.01.00"
     }
 
-    /// Checks that the positions in the index of parts are those of the parts.
+    /// Checks that the index of parts states their positions.
     private static func inspectSeekHead(
         _ contents: EBMLContents, _ heads: [EBMLSpan], segment: Range<Int>
     ) throws(OutputFlaw) {

@@ -27,7 +27,8 @@ struct WebMWriter {
         let clock = WebMClock(timescale: timescale, times: starts)
         let ticks = starts.map(clock.ticks)
         let durations = zip(ticks, ticks.dropFirst()).map { $1 - $0 }
-        // Chromium gives a block without a duration that of another block. If they differ, a seek shows the picture before the sought one.
+        // Chromium gives a block without a duration the duration of another block. If the two differ, a seek shows the picture before the
+        // requested one.
         let isEven = durations.allSatisfy { $0 == durations[0] }
         var clusters: [Cluster] = []
         for (index, (start, duration)) in zip(ticks, durations).enumerated() {

@@ -4,7 +4,7 @@ internal import CAV
 ///
 /// Both may state them. Chromium, and this code, take one of the two as a whole, as measured with files whose statements differ: of
 /// H.264 and HEVC the stream's if it states all three, of AV1 the stream's if it states a matrix, of VP8 and VP9 the container's if that
-/// states a matrix. In an image sequence, the container's precede (ISO/IEC 23000-22 §7.3.6.4).
+/// states a matrix. In an image sequence, the container's statement takes precedence (ISO/IEC 23000-22 §7.3.6.4).
 struct ClipColorTags: Equatable {
     let primaries: UInt8
     let transfer: UInt8

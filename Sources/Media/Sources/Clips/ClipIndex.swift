@@ -1,6 +1,6 @@
 internal import CAV
 
-/// The frames of a clip in the order in which they are shown, as its container has them. No pixels are decoded.
+/// The frames of a clip in the order in which they are shown, read from its container. No pixels are decoded.
 struct ClipIndex: Sendable {
     struct Frame: Sendable {
         /// In units of the track.
@@ -127,7 +127,7 @@ struct ClipIndex: Sendable {
         return frames.count > 1 ? last.time - frames[frames.count - 2].time : 0
     }
 
-    /// The duration of the last frame by the sample table, or by an edit list that ends earlier; nil if neither tells.
+    /// The duration of the last frame by the sample table, or by an edit list that ends earlier; nil if neither states it.
     ///
     /// If the edit begins within a frame, which is hidden then, its rest is added.
     private static func rest(

@@ -78,7 +78,7 @@ struct ClipOrientation {
         return found
     }
 
-    /// The size with square pixels, as browsers have it: the side grows in whose direction pixels are longer. No side becomes 0.
+    /// The size with square pixels, as in browsers: the side along which pixels are longer grows. No side becomes 0.
     static func squared(_ width: Int, _ height: Int, _ aspect: (Int, Int)?) -> (width: Int, height: Int) {
         guard let (horizontal, vertical) = aspect else { return (width, height) }
         let ratio = Double(horizontal) / Double(vertical)

@@ -25,7 +25,7 @@ enum ISOFile {
         return found
     }
 
-    /// The boxes that are looked at for a brand.
+    /// The boxes that are examined for a brand.
     private static let mostBoxesInFront = 1000
 
     private static func format(ofBrands brands: [String]) -> SourceFormat? {

@@ -33,8 +33,8 @@ struct ISOTrack {
         let plays: UInt64?
     }
 
-    /// The repetitions after the first play of an image sequence: nil for none, 0 for endless. Browsers repeat one without an edit list
-    /// endlessly.
+    /// The repetitions after the first play of an image sequence: nil for none, 0 for endless. Browsers repeat a sequence without an edit
+    /// list endlessly.
     var loopCount: Int? {
         guard let edits, let plays = edits.plays else { return 0 }
         return plays <= 1 ? nil : Int(min(plays - 1, UInt64(FactRange.loopCount.upperBound)))

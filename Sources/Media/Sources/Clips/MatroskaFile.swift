@@ -55,7 +55,7 @@ struct MatroskaFile {
         /// Nil if it is unknown.
         let size: Int?
 
-        /// Where it ends; past every file if that is not to be told.
+        /// Where it ends; past every file if that is unknown.
         func end(within limit: Int) -> Int { size.map { $0 > limit - start ? limit + 1 : start + $0 } ?? limit }
     }
 

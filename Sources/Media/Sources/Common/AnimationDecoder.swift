@@ -22,7 +22,7 @@ package protocol AnimationDecoder: ~Copyable, SendableMetatype {
     static var replacesShortDelays: Bool { get }
     /// The canvas in pixels. Known after the first call of ``next()``.
     var canvasSize: (width: Int, height: Int) { get }
-    /// The repetitions after the first play, as the part of the file that was read has them: nil for none, 0 for endless.
+    /// The repetitions after the first play, as stated by the part of the file read so far: nil for none, 0 for endless.
     var loopCount: Int? { get }
     /// The way the file ended; nil before its end.
     var ending: AnimationEnding? { get }
@@ -136,7 +136,7 @@ package struct AnimationFrame: Sendable, Equatable {
     package var delay: Int
     package var disposal: Disposal
     package var blend = Blend.over
-    /// The palette index that leaves the canvas as it is.
+    /// The palette index that leaves the canvas unchanged.
     package var transparentIndex: UInt8?
     /// Whether its colours may have alpha.
     package var hasAlpha = false

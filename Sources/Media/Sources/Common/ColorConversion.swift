@@ -103,8 +103,8 @@ struct ColorConversion: ~Copyable {
         [0, 8, 16].map { abs(Int(one >> $0 & 255) - Int(other >> $0 & 255)) }.max() ?? 0
     }
 
-    /// A copy of a profile without what browsers ignore: its class, conversions in floating point, and, beside a conversion of the
-    /// perceptual intent, those of others.
+    /// A copy of a profile without what browsers ignore: its class, conversions in floating point and, beside the perceptual intent,
+    /// conversions of other intents.
     private static func usable(_ bytes: UnsafeRawBufferPointer) -> [UInt8]? {
         guard (132...maximumProfile).contains(bytes.count),
             bytes.loadUnaligned(as: UInt32.self).bigEndian <= bytes.count

@@ -7,7 +7,7 @@ struct DelayFractions: Sendable, Equatable {
     private(set) var timescale = FrameClock.timescale
     /// Whether a fraction had no whole number of units below the finest, so that delays are rounded to microseconds.
     private(set) var isRounded = false
-    /// What rounding took from the delays so far, in units.
+    /// The rounding error carried from earlier delays, in units.
     private var carried = 0.0
 
     /// Makes room for a fraction.
