@@ -6,7 +6,7 @@ package import SystemIO
 /// The transfer loop writes, and any number of readers follow at their own speed. A late reader begins with the first byte, like all
 /// others. A slow reader holds only the memory of the source. Any thread.
 package final class ArrivingSource: Sendable {
-    /// What is known when the first bytes have arrived and begin as a source.
+    /// The facts about a source whose first bytes have been recognized.
     package struct Start: Sendable {
         /// Grows until the fetch ends. Bytes that have arrived do not change.
         package let file: SharedDescriptor
@@ -21,7 +21,7 @@ package final class ArrivingSource: Sendable {
         }
     }
 
-    /// How far a fetch has got.
+    /// The progress of a fetch.
     package enum Progress: Sendable, Equatable {
         /// `count` bytes are in the file.
         case arrived(count: Int)
@@ -143,7 +143,7 @@ package final class ArrivingSource: Sendable {
     /// What is known of the source, if its first bytes have arrived and the fetch has not failed.
     package var start: Start? { state.withLock { $0.isComplete == false ? nil : $0.start } }
 
-    /// Where the bytes are, even if the fetch has failed; nil before the first ones and after ``cutOff()``. A reader that holds the
+    /// The file with the bytes, even if the fetch has failed; nil before the first ones and after ``cutOff()``. A reader that holds the
     /// file keeps the bytes in memory.
     package var file: SharedDescriptor? { state.withLock { $0.start?.file } }
 

@@ -132,7 +132,7 @@ package enum ContentKind: String, Hashable, Sendable, CaseIterable {
     case empty = "empty"
     case unknown = "unknown"
 
-    /// A sentence about content that is no source.
+    /// A sentence about content that is not a source.
     ///
     /// - Parameter subject: Begins the sentence, such as “The file”.
     package func sentence(_ subject: String) -> String {

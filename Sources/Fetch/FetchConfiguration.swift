@@ -30,7 +30,7 @@ package struct FetchConfiguration: Sendable {
     package var queue = 256
     /// Fetches that may wait for one host and port, so that one slow origin does not fill the queue.
     package var queuePerHost = 64
-    /// The formats that origins which negotiate may send, the most welcome first.
+    /// The formats that negotiating origins may send, in order of preference.
     package var formats = [AcceptedFormat(mediaTypes: ["image/gif"], fileExtensions: ["gif"])]
     /// The value of `User-Agent`.
     package var userAgent = "gifreel"

@@ -132,7 +132,7 @@ extension FetchError: CustomStringConvertible {
 }
 
 extension FetchError {
-    /// The meaning of a failed request.
+    /// The error for a failed request.
     ///
     /// - Parameter refusal: The last address that the policy refused.
     init(_ error: HTTPError, _ configuration: FetchConfiguration, refusal: AddressRefusal?) {

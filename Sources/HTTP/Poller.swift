@@ -2,8 +2,8 @@ internal import CLinux
 internal import Glibc
 internal import SystemIO
 
-/// An epoll instance. It passes tokens to the kernel, not pointers, so that a report for a closed connection can be distinguished
-/// from one for its successor.
+/// An epoll instance. It passes tokens to the kernel, not pointers, so that a report for a closed connection can be distinguished from a
+/// report for its successor.
 final class Poller: Sendable {
     private let descriptor: SharedDescriptor
 

@@ -56,8 +56,7 @@ struct EasyHandle: ~Copyable {
         try check(ccurl_set_headers(raw, fields), CURLOPT_HTTPHEADER)
     }
 
-    /// Sets what does not depend on the request: nothing comes from the home directory, certificates are verified, and no signal is
-    /// used.
+    /// Sets the options that all requests share: no files of the home directory, verified certificates, no signals.
     func setCommonOptions() throws(HTTPError) {
         try set(CURLOPT_PATH_AS_IS, 1)
         try set(CURLOPT_PROTOCOLS_STR, "http,https")

@@ -23,7 +23,7 @@ package protocol HTTPCall: AnyObject {
     func receive(_ head: HTTPHead) -> Bool
     /// Receives a part of the body. Returning false ends the request.
     func receive(_ bytes: UnsafeRawBufferPointer) -> Bool
-    /// Receives the end of the request. If the call has ended it itself, it knows why.
+    /// Receives the end of the request. A call that has ended the request itself knows why.
     ///
     /// - Returns: Whether another request follows.
     func continues(after result: Result<Void, HTTPError>) -> Bool

@@ -30,7 +30,7 @@ package final class HTTPClient: @unchecked Sendable {
         }
     }
 
-    /// What the client has done since its start, and its present load.
+    /// The counters of the client since its start, and its current load.
     package struct Counters: Sendable {
         /// Bytes of bodies received, even by calls that failed.
         package internal(set) var bytes = 0

@@ -210,7 +210,7 @@ final class HTTPTransfer {
         stall.isStalled(at: now, hasBegun: head.status >= 200)
     }
 
-    /// The result of a transfer that its call has ended and knows why.
+    /// The result of a transfer that its call has ended for a known reason.
     static let refused = HTTPError.interrupted(cause: "the body was refused")
 
     /// The result of a transfer that has ended with `code`.

@@ -7,7 +7,7 @@ package protocol RenewedKeys: AnyObject, Sendable {
     func signature(for region: String) -> SignatureV4?
 }
 
-/// What signs the requests to a bucket.
+/// The signer of requests to a bucket.
 package enum RequestSigner: Sendable, Equatable {
     case fixed(SignatureV4)
     case renewed(any RenewedKeys, region: String)

@@ -1,6 +1,6 @@
 internal import Foundation
 
-/// Gives the animations of an HTML page other addresses: images with a GIF, or with a format that the caller names. All other bytes stay
+/// Gives the animations of an HTML page new addresses: images with a GIF, or with a format that the caller names. All other bytes stay
 /// unchanged.
 ///
 /// The elements stay, so that style sheets and scripts find what they expect. Addresses are read from `src` and `srcset` of images,

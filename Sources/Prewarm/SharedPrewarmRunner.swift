@@ -51,7 +51,7 @@ package final class SharedPrewarmRunner: Sendable {
         }
     }
 
-    /// What became of an attempt to share a list.
+    /// The result of an attempt to share a list.
     package enum Placement: Sendable, Equatable {
         case shared
         /// The unfinished entries leave no room for the list.

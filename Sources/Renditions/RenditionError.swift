@@ -88,7 +88,7 @@ extension RenditionError {
         }
     }
 
-    /// What a caller that can wait may do about an error.
+    /// The remedy that a caller has for an error if it can wait.
     package enum Retry: Sendable, Equatable {
         /// The server has no capacity; `after` is in seconds.
         case whenServerHasCapacity(after: Int)

@@ -61,7 +61,7 @@ package struct Setting: Sendable {
     /// What a value must be, such as “a whole number from 0 to 65535”.
     package let expectation: String
 
-    /// What documents write in place of `*`.
+    /// The text for `*` in documents.
     let exampleName: String
 
     private let write: @Sendable (inout Settings, String, [String]) -> Rejection?
@@ -229,7 +229,7 @@ private struct Access<Value: SettingValue>: Sendable {
     }
 }
 
-/// Which values of a type a setting accepts.
+/// The values of a type that a setting accepts.
 private struct Rule<Scalar: SettingScalar>: Sendable {
     let kind: Setting.Kind
     let contains: @Sendable (Scalar) -> Bool

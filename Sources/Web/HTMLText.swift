@@ -1,5 +1,4 @@
-/// Untrusted text in the pages of this server, which are UTF-8. Visitors read it, so it must not only be valid but also look like
-/// what it is.
+/// Untrusted text in the pages of this server, which are UTF-8. Visitors read it, so it must be valid and must not mislead.
 enum HTMLText {
     /// Escapes everything that could end a quoted attribute or begin an element (HTML standard, section 13.1.2), and replaces
     /// control characters.

@@ -78,7 +78,7 @@ struct HitResponder: Sendable {
         return responder.hit(rendition, .source, remaining: remaining, terms)
     }
 
-    /// Whether a request that refuses larger renditions may refuse this one. Where the one in H.264 is not in memory, that is not known.
+    /// Whether a request that refuses larger renditions may refuse this one, which is unknown if the H.264 is not in memory.
     private func mayBeRefused(_ rendition: CachedRendition, _ h264: AliasKey?) -> Bool {
         if responder.isLargerThanSource(rendition) { return true }
         guard let h264 else { return false }

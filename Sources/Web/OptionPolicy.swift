@@ -3,7 +3,7 @@ internal import Renditions
 /// Which options requests without a valid signature may have (`options.allow`).
 package enum OptionPolicy: Sendable, Equatable {
     case any
-    /// No options but a preset, and those that do not multiply the renditions of a source.
+    /// Only a preset, and options that do not multiply the renditions of a source.
     case presets
 
     /// The names of options that are always allowed: the codec is a part of the format, and the others change no rendition.

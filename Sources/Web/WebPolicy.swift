@@ -33,7 +33,7 @@ package struct WebPolicy: Sendable {
     package var previousAdminToken: String?
     /// Clients that may read `/metrics` without the admin token.
     package var metricsReaders = ClientList()
-    /// The names of this server under which they may do that, besides local ones.
+    /// The names by which they may address this server, besides local ones.
     package var metricsHosts: [SourcePattern] = []
     /// Seconds of `max-age` in `Cache-Control`.
     package var maxAge: Int
@@ -45,7 +45,7 @@ package struct WebPolicy: Sendable {
     package var allowOrigin: String?
     /// The address at which clients reach the server, without a trailing slash; nil uses that of the request.
     package var publicURL: String?
-    /// What link previews of player pages say about the service.
+    /// The description of the service in link previews of player pages.
     package var preview = LinkPreview()
     /// Whether `/` serves the home page.
     package var hasHomePage = false
@@ -72,7 +72,7 @@ package struct WebPolicy: Sendable {
     }
 }
 
-/// What link previews of player pages say about the service.
+/// The description of the service in link previews of player pages.
 package struct LinkPreview: Sendable, Equatable {
     /// The name of the site; nil for none.
     package var siteName: String?

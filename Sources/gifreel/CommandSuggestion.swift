@@ -1,8 +1,8 @@
 internal import ArgumentParser
 internal import Settings
 
-/// What was probably meant by a command or an option that does not exist. The parser reports the first consequence of such a mistake, for
-/// instance that an argument is missing.
+/// Guesses the intended name of an unknown command or option. The parser reports the first consequence of such a mistake, for instance that
+/// an argument is missing.
 enum CommandSuggestion {
     /// A sentence about the first unknown name of a command line; nil if all names are known.
     static func sentence(for arguments: [String]) -> String? {

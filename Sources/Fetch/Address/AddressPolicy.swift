@@ -29,7 +29,7 @@ package struct AddressPolicy: Sendable {
         self.translationPrefixes = translationPrefixes
     }
 
-    /// Returns why `address` at `port` may not be connected to for `url`, or nil if it may.
+    /// Returns why `address` at `port` may not be connected to for `url`; nil if it may be.
     func refusal(of address: IPAddress, port: Int, for url: WebAddress) -> AddressRefusal? {
         guard ports.contains(port) else { return .port(port, allowed: ports) }
         let address = translationPrefixes.lazy.compactMap { $0.translated(address) }.first ?? address
@@ -37,7 +37,7 @@ package struct AddressPolicy: Sendable {
         return SpecialPurposeAddresses.purpose(of: address).map { .address(purpose: $0) }
     }
 
-    /// Returns why `url` may not be fetched whatever addresses its host has, or nil if that depends on the addresses.
+    /// Returns why `url` may not be fetched regardless of its host's addresses; nil if these decide.
     func refusal(of url: WebAddress) -> AddressRefusal? {
         guard let address = url.hostName.address else {
             return ports.contains(url.port) ? nil : .port(url.port, allowed: ports)

@@ -7,7 +7,7 @@
 /// forbids is refused at once. The addresses behind a *name* are known only when a connection is opened. The caller therefore
 /// has every origin asked again after `sources.allow_private` was narrowed.
 package struct SourceRules: Sendable {
-    /// Which addresses may be connected to.
+    /// The addresses that may be connected to.
     let addresses: AddressPolicy
     /// Patterns by their host, if that has no star.
     private let patternsByHost: [String: [SourcePattern]]

@@ -9,7 +9,7 @@ internal import SystemIO
 final class CodedBody: Sendable {
     typealias Outcome = Result<FetchedBody, FetchError>
 
-    /// What limits the decoding of a body.
+    /// The limits of decoding a body.
     struct Limits: Sendable {
         /// The largest source, in bytes.
         let bytes: Int
@@ -29,7 +29,7 @@ final class CodedBody: Sendable {
     }
 
     private struct State {
-        /// What has arrived and waits to be decoded.
+        /// The input that waits to be decoded.
         var pieces: [[UInt8]] = []
         var waitingBytes = 0
         /// Bytes of the source so far.
@@ -42,7 +42,7 @@ final class CodedBody: Sendable {
         var continuation: CheckedContinuation<Outcome, Never>?
     }
 
-    /// What only a turn uses.
+    /// State that only a turn uses.
     private struct Work: ~Copyable {
         let decoder: ContentDecoder
         var sink: BodySink?
@@ -76,7 +76,7 @@ final class CodedBody: Sendable {
 
     /// Adds the next part of the body.
     ///
-    /// - Throws: Why the body is of no use.
+    /// - Throws: The reason why the body cannot be used.
     func append(_ bytes: UnsafeRawBufferPointer) throws(FetchError) {
         let (error, needsTurn) = state.withLock { state -> (FetchError?, Bool) in
             if case .failure(let error) = state.outcome { return (error, false) }
@@ -119,7 +119,7 @@ final class CodedBody: Sendable {
         return try outcome.get()
     }
 
-    /// Ends the decoding of a body that nothing needs.
+    /// Ends the decoding of an unneeded body.
     func cancel() { end(.failure(.cancelled)) }
 
     private func end(_ outcome: Outcome) {
@@ -156,7 +156,7 @@ final class CodedBody: Sendable {
     private enum Progress {
         /// The time of the turn is over.
         case again
-        /// All that has arrived is decoded.
+        /// All input is decoded.
         case waiting
         case complete(FetchedBody)
     }

@@ -77,7 +77,7 @@ private final class Inflater {
     private enum State {
         case beginning
         case inflating
-        /// The body does not begin as its coding does.
+        /// The body does not begin with the signature of its coding.
         case passing
         /// The data have ended, and another member of gzip may follow.
         case ended
@@ -131,7 +131,7 @@ private final class Inflater {
         position = 0
     }
 
-    /// Processes a part of the input, and returns what came of it.
+    /// Processes a part of the input, and returns the result.
     func step() throws(FetchError) -> ArraySlice<UInt8> {
         let count = try advance()
         returned += count

@@ -5,7 +5,7 @@ internal import SystemIO
 /// The largest body in bytes that is read although it is not used, so that the connection can be used again.
 private let worthDraining = 16 << 10
 
-/// What a caller of a ``Fetcher`` wants.
+/// A caller's order to a ``Fetcher``.
 struct FetchOrder: Sendable {
     let source: SourceURL
     /// The URL of the first request.
@@ -22,7 +22,7 @@ final class FetchCall: HTTPCall {
     /// What a fetch has received.
     enum Received: Sendable {
         case outcome(FetchOutcome)
-        /// A body that is still being decoded, and the source that comes of it.
+        /// A body that is still being decoded, and the resulting source.
         case coded(CodedBody, @Sendable (FetchedBody) -> FetchedSource)
     }
 

@@ -37,7 +37,7 @@ struct FileReader: Sendable {
         let size = Int(before.st_size)
         guard size <= limit else { throw .tooLarge(limit: limit, declared: size) }
         let body = try copy(file, size, arriving, onRead)
-        // A file that is written to meanwhile is neither the former nor the next one.
+        // A file that is written to meanwhile is neither the old version nor the new one.
         guard Self.etag(try status(of: file)) == current.etag else {
             throw .failed(.cutShort(cause: "the file changed while it was read"))
         }

@@ -1,4 +1,4 @@
-/// What the redirects on the way to a source say about storing it.
+/// The directives of the redirects on the way to a source about storing it.
 ///
 /// The source belongs to the requested URL only as long as each of them is fresh, and may be stored only if each of them may.
 struct RedirectDirectives {
@@ -13,7 +13,7 @@ struct RedirectDirectives {
     /// Whether a temporary redirect gave no lifetime. A permanent one without a lifetime imposes none (RFC 9110 §15.4).
     private var lacksLifetime = false
 
-    /// Adds the redirect that a response is.
+    /// Adds a response that is a redirect.
     mutating func add(_ head: ResponseHead) {
         let directives = head.cacheDirectives
         noStore = noStore || directives.noStore

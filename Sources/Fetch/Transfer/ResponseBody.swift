@@ -20,7 +20,7 @@ struct BodySink: ~Copyable {
     /// Bytes in the file.
     private var count = 0
 
-    /// What has arrived of a body that is recognized as a source.
+    /// The part of a recognized body that has arrived.
     struct Arrived {
         let file: SharedDescriptor
         /// Bytes in the file.

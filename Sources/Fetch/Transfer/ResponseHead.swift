@@ -2,7 +2,7 @@ internal import CCurl
 internal import Glibc
 internal import HTTPClient
 
-/// What the head of a response says of its source. A pure value.
+/// The statements of a response head about its source. A pure value.
 struct ResponseHead {
     let status: Int
     /// The delay that the origin asks for.

@@ -8,7 +8,7 @@ struct AccessLineEncoder {
     /// The time of the previous line in milliseconds, and its text; most lines change only the milliseconds.
     private var time = Int.min
     private var timestamp: [UInt8] = []
-    /// The address of the previous line, and its text: behind a proxy all requests may have the same.
+    /// The address of the previous line, and its text: behind a proxy, all requests may have the same address.
     private var latest: (address: IPAddress, text: [UInt8])?
 
     init(format: HTTPAccessLogWriter.Format, includesClientFields: Bool = false) {
@@ -43,7 +43,7 @@ struct AccessLineEncoder {
         time = next
     }
 
-    /// Appends a line with the number of requests that are missing.
+    /// Appends a line that states the number of missing requests.
     func append(lost: Int) {
         switch format {
         case .text:

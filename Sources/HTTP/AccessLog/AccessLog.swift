@@ -84,7 +84,7 @@ final class AccessLog: Sendable {
 final class AccessRecorder {
     /// Requests per full batch.
     static let batchSize = 512
-    /// Bytes of text per full batch, beyond which it takes no other request.
+    /// The bytes of text from which on a batch takes no more requests.
     static let batchText = 64 * 1024
 
     private let log: AccessLog

@@ -4,8 +4,7 @@ package import SystemIO
 package protocol HTTPObserver: Sendable {
     /// Receives the requests that have been answered or aborted since the last call.
     ///
-    /// Called on a thread of the server that does nothing else. While a call lasts, batches beyond a bound are dropped and
-    /// counted.
+    /// Called on a dedicated thread of the server. While a call lasts, batches beyond a bound are dropped and counted.
     func requestsFinished(_ batch: HTTPAccessBatch)
 
     /// Receives requests that ``requestsFinished(_:)`` does not get, because the observer was too slow. Limits of clients must count

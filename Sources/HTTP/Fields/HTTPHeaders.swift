@@ -5,11 +5,11 @@
 package struct HTTPHeaders: Sendable, ExpressibleByDictionaryLiteral, CustomStringConvertible {
     /// `Name: value` lines, each with its CRLF.
     private(set) var encoded: [UInt8] = []
-    /// The range of the value of `Cache-Status` in `encoded`, for the access log; empty without one.
+    /// The range of the `Cache-Status` value in `encoded`, for the access log; empty without one.
     private(set) var cacheStatus = 0..<0
-    /// Where ``number`` belongs in `encoded`; nil without such a field.
+    /// The position of ``number`` in `encoded`; nil without such a field.
     private(set) var numberPosition: Int?
-    /// The number of the field that was appended with one. Copies with other numbers share all other bytes.
+    /// The number in the last field that was appended with a number. Copies with other numbers share all other bytes.
     package var number = 0
 
     /// No fields.
@@ -30,7 +30,7 @@ package struct HTTPHeaders: Sendable, ExpressibleByDictionaryLiteral, CustomStri
         return fields.encoded
     }
 
-    /// Makes the number a part of the other bytes.
+    /// Merges the number into the other bytes.
     private mutating func settleNumber() {
         guard let position = numberPosition else { return }
         let digits = String(number).utf8

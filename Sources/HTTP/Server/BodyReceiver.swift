@@ -92,7 +92,7 @@ final class BodyReceiver {
             }
             return .progress
         } catch {
-            // What follows on the connection cannot be trusted to be a request.
+            // The rest of the input cannot be trusted to be a request.
             connection.hasUnusableInput = true
             abort(connection)
             return .failed(error)

@@ -44,7 +44,7 @@ final class Connection {
     var isWritable = true
     /// Whether the client has closed its sending half.
     var peerHasClosed = false
-    /// When the loop must look at the connection again, in nanoseconds of its clock.
+    /// When the loop must check the connection again, in nanoseconds of its clock.
     var deadline = UInt64.max
     /// When the connection last became idle.
     var idleSince: UInt64 = 0
@@ -61,7 +61,7 @@ final class Connection {
     var isWithinHead = true
     /// Whether more bytes follow the current request in the read buffer.
     var hasPipelined = false
-    /// Whether what the client may still send belongs to no request, because the end of a refused one cannot be found.
+    /// Whether further input belongs to no request, because the end of a refused request cannot be found.
     var hasUnusableInput = false
 
     var exchange = Exchange()

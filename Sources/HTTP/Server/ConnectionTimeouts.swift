@@ -13,7 +13,7 @@ struct ConnectionTimeouts {
 
     /// How long incoming bytes are read after the last response, so that no reset destroys it.
     private static let lingerTime: UInt64 = 3_000_000_000
-    /// How long the request of a refused connection is waited for: the client counts on being served.
+    /// How long to wait for the request of a refused connection, whose client expects to be served.
     private static let refusalTime: UInt64 = 1_000_000_000
 
     /// Nanoseconds that a byte of a response adds to the time for it.

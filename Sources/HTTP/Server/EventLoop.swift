@@ -39,7 +39,7 @@ final class EventLoop {
     /// Nil while the server accepts requests.
     private var drain: Drain?
     private var held = HeldConnections()
-    /// When idle connections of clients at their limits are looked for again at the earliest, because that visits all connections.
+    /// The earliest time of the next search for idle connections of clients at their limits, which visits all connections.
     private var nextSearch: UInt64 = 0
     /// The proxies that were recognized at the last check of held connections.
     private var knownProxies = 0
@@ -80,7 +80,7 @@ final class EventLoop {
         driver.flushLog()
     }
 
-    /// Milliseconds until there is work without a report; -1 for none.
+    /// Milliseconds until work that no report announces; -1 for none.
     private var timeout: Int32 {
         if driver.hasQueued { return 0 }
         // A loop that was busy updates its scheduling before it sleeps.

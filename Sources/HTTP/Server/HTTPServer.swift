@@ -40,7 +40,7 @@ package final class HTTPServer: Sendable {
     }
 
     deinit {
-        // Loops hold no reference to the server, so this is what ends them.
+        // Loops hold no reference to the server, so its release ends them.
         for mailbox in state.withLock({ $0.mailboxes }) { mailbox.post(.stop) }
         state.withLock { $0.log }?.close()
     }
@@ -144,7 +144,7 @@ package final class HTTPServer: Sendable {
         thread.detach()
     }
 
-    /// Calls `action` once every loop has taken a turn, which it does not if one hangs. A loop that has ended counts.
+    /// Calls `action` once every loop has taken a turn or ended; never if a loop hangs.
     ///
     /// - Parameter action: Called on a loop or on the calling thread; it must not block.
     package func ping(_ action: @escaping @Sendable () -> Void) {

@@ -16,7 +16,7 @@ struct HeldConnections {
 
     /// The longest time for which a connection is held, in nanoseconds. A burst of short requests takes less.
     private static let patience: UInt64 = 5_000_000_000
-    /// The connections that a loop holds at most.
+    /// The maximum number of connections that a loop holds.
     private static let most = 256
 
     var isEmpty: Bool { count == 0 }

@@ -39,7 +39,7 @@ final class InputBuffer {
 
 /// The first bytes of requests of several connections, one after another, until they are served.
 final class Arrivals {
-    /// The space that a connection gets at least.
+    /// The minimum space for a connection.
     private static let leastSpace = 8 * 1024
 
     private let buffer: InputBuffer

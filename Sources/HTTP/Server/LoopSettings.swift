@@ -19,7 +19,7 @@ struct LoopSettings: Sendable {
     let responseTimeout: UInt64
     /// Bytes that a body must move in one window.
     let bodyBytesPerWindow: Int
-    /// Nanoseconds between two checks of all deadlines, and so the maximum delay of noticing one.
+    /// Nanoseconds between two checks of all deadlines, which bound the delay of a timeout.
     let sweepInterval: UInt64
     let connectionLimit: ConnectionLimit
     let loader = FileLoader()

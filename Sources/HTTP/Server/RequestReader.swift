@@ -11,7 +11,7 @@ final class RequestReader {
         case end
     }
 
-    /// The amount of the turn's budget that a request takes, regardless of what it moves.
+    /// The share of the turn's budget that a request takes, regardless of its bytes.
     private static let requestCost = 32 * 1024
 
     private let parser: RequestHeadParser

@@ -107,7 +107,7 @@ final class ResponseWriter {
         staged.drain { response in
             let connection = response.connection
             guard connection.phase == .staged else { return }
-            // Copying an optional calls a function even for nil, which it is for most responses.
+            // Copying an optional calls a function even for nil, the usual value.
             var body: Segment?
             if let rest = response.body { body = rest }
             let progress = connection.sendHead(output.kept(response.bytes), with: &body, isFollowed: false)

@@ -37,7 +37,7 @@ struct ThreadScheduling {
 ///
 /// A value that reads no clock itself, so that tests can choose the times; clock and processor time are in nanoseconds.
 struct LoopUtilization {
-    /// The share of a processor at which a loop becomes busy, and the one below which it ceases to be.
+    /// The share of a processor at which a loop becomes busy, and the share below which it is no longer busy.
     static let busy = 0.2
     static let calm = 0.1
     /// Shorter periods are too noisy to measure.

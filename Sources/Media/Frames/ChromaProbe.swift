@@ -1,15 +1,15 @@
-/// Measures what 4:2:0 takes from the colours of a picture: in each square of 2 × 2 pixels, the distance of their chroma from its mean.
+/// Measures the loss of colour in 4:2:0: in each square of 2 × 2 pixels, the distance of their chroma from its mean.
 ///
-/// Lines and letters in colour lose most of theirs. Films, gradients and grey pictures lose next to nothing.
+/// Coloured lines and letters lose most. Films, gradients and grey pictures lose next to nothing.
 struct ChromaProbe {
     /// The sum of the squared distances, in squared levels of 8 bits, and the number of pixels that were examined.
     private var loss = 0.0
     private var pixels = 0
 
-    /// The mean squared distance from which on the loss shows.
+    /// The mean squared distance from which on the loss is visible.
     private static let visible = 5.0
 
-    /// Whether the loss shows.
+    /// Whether the loss is visible.
     var isVisible: Bool { pixels > 0 && loss > Self.visible * Double(pixels) }
 
     /// Examines a block of a canvas of the format ``PixelFormat/rgba``.

@@ -1,8 +1,8 @@
 /// Examines frames of the requested part of an animation, in order to choose an encoder's tools.
 ///
-/// Where every frame covers the canvas, pairs of successive frames are examined that are spread over the part; in a clip, they begin with
-/// sync samples. Otherwise, and in clips with few of these, the first frames of the part are examined. A part in which nothing changes at first, such as
-/// one that begins with black, is followed farther.
+/// Where every frame covers the canvas, these are pairs of successive frames, spread over the part; in a clip, pairs begin with sync
+/// samples. Otherwise, and in clips with few sync samples, they are the first frames of the part. A part in which nothing changes at first,
+/// such as one that begins with black, is followed farther.
 struct ContentProbe: ~Copyable {
     /// Blocks of whole pictures, and those in which a picture differs from the one before.
     private var whole = BlockContents()

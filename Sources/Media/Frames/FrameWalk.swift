@@ -21,7 +21,7 @@ struct FrameWalk<Decoder: AnimationDecoder & ~Copyable>: ~Copyable {
     private var countedPixels = 0
     /// Whether the decoder has read the header of the first frame, which is not composed yet.
     private var isAtFirst = true
-    /// Takes dither out of the canvas where that is wanted; it is told the palettes of all frames.
+    /// Removes dither from the canvas if requested; it receives the palettes of all frames.
     private let undither: Undither?
 
     /// Opens the file and reads the header of its first frame.
@@ -111,7 +111,7 @@ struct FrameWalk<Decoder: AnimationDecoder & ~Copyable>: ~Copyable {
         return decoder.ending == .brokenOff
     }
 
-    /// Calls `body` with the canvas, without dither if that is wanted.
+    /// Calls `body` with the canvas, without dither if requested.
     func withPicture<Result: ~Copyable>(
         _ body: (borrowing Canvas) throws(TranscodeError) -> Result
     ) throws(TranscodeError) -> Result {
@@ -134,10 +134,10 @@ struct FrameWalk<Decoder: AnimationDecoder & ~Copyable>: ~Copyable {
         return evidence
     }
 
-    /// Whether ``withPicture(_:)`` took out dither.
+    /// Whether ``withPicture(_:)`` removed dither.
     var hasRemovedDither: Bool { undither?.hasRemovedDither ?? false }
 
-    /// Whether ``withPicture(_:)`` took dither out of a film that has no noise of its own.
+    /// Whether ``withPicture(_:)`` removed the dither of a film without noise of its own.
     var hasRemovedFilmDither: Bool { undither?.removesFilmDither ?? false }
 
     /// Checks the frames so far and the next one against ``MediaLimits/pixelsPerByte``. Blank frames may precede others, so the whole

@@ -41,7 +41,7 @@ extension Transcoder {
     }
 }
 
-/// What the blocks of pictures show.
+/// The contents of the blocks of pictures.
 struct BlockContents {
     /// The side of a block in pixels: that of a macroblock.
     static let side = 16
@@ -61,7 +61,7 @@ struct BlockContents {
     /// Adds a block of a canvas of the format ``PixelFormat/rgba``.
     ///
     /// - Parameters:
-    ///   - allowsManyColors: Whether a block with many colours may be drawn, if most neighbours are equal: one with smooth lettering.
+    ///   - allowsManyColors: Whether a block with many colours may count as drawn if most neighbours are equal, as in smooth lettering.
     ///   - weight: The number of blocks that it stands for.
     mutating func add(_ canvas: borrowing Canvas, _ place: BlockPlace, allowsManyColors: Bool, weight: Int) {
         switch Self.kind(canvas, place.rectangle(in: canvas), allowsManyColors: allowsManyColors) {

@@ -1,4 +1,4 @@
-/// Chooses the frame that represents an animation on a poster: one with much to see, which is neither blank nor in a fade.
+/// Chooses the frame that represents an animation on a poster: a frame with much detail, neither blank nor part of a fade.
 ///
 /// The detail of a frame is the sum of the squared differences between neighbouring cells of a coarse grid of mean colours. A fade has
 /// less of it than the picture that it leads to, and a crossfade less than one of its two pictures. Noise and dither vanish in the
@@ -10,7 +10,7 @@ struct RepresentativeFrame {
 
     private var grid: ColorGrid
     private var most = -1
-    /// The index of the chosen one of the frames so far.
+    /// The index of the frame that is chosen so far.
     private(set) var index = 0
 
     /// - Parameter background: The colour of transparent pixels.

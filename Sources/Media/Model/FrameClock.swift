@@ -2,7 +2,7 @@
 package struct FrameClock: Sendable, Equatable {
     /// Units per second of GIF (GIF89a §23, delay time), and of the times in options and limits.
     package static let timescale = 100
-    /// The shortest delay that browsers honour, in milliseconds: they read whole ones, and ignore up to 10.
+    /// The shortest delay that browsers honour, in milliseconds: they read whole milliseconds, and ignore delays of up to 10.
     private static let shortestMilliseconds = 11
     /// The delay that replaces it, as a fraction of a second: Chromium, Firefox and Safari show such a frame for a tenth of a
     /// second.

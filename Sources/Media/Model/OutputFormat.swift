@@ -1,4 +1,4 @@
-/// What a worker can make of an animation. The raw value crosses the process border.
+/// The outputs that a worker can make of an animation. The raw value crosses the process border.
 ///
 /// ``OutputFormat/traits`` describes each case.
 package enum OutputFormat: UInt8, Sendable, CaseIterable {

@@ -17,7 +17,7 @@ package struct TranscodeOptions: Sendable, Hashable {
     package var chroma: Chroma
     /// 1…8: every pixel becomes a square of this side.
     package var zoom: Int
-    /// What the encoder is told about the content.
+    /// The kind of content for which the encoder is set.
     package var tune: Tune
     /// The bytes that the file may have; nil for no limit. See ``ByteBudget``.
     package var maxBytes: Int?
@@ -33,7 +33,7 @@ package struct TranscodeOptions: Sendable, Hashable {
 
     /// Content that encoders treat differently. The raw value crosses the process border.
     package enum Tune: UInt8, Sendable, CaseIterable {
-        /// A look at the first frame decides.
+        /// The content decides; see ``ContentProbe``.
         case automatic = 1
         /// Photographs and films, dithered or not.
         case film
@@ -45,7 +45,7 @@ package struct TranscodeOptions: Sendable, Hashable {
 
     /// Which dither is taken out. The raw value crosses the process border.
     package enum Undithering: UInt8, Sendable, CaseIterable {
-        /// That of a film, where ``DitherProbe`` is certain of it; see ``ContentProbe``.
+        /// The dither of a film, where ``DitherProbe`` is certain of it; see ``ContentProbe``.
         case automatic = 1
         case always
         case never
@@ -53,7 +53,7 @@ package struct TranscodeOptions: Sendable, Hashable {
 
     /// The resolution of colours in formats that allow a choice. The raw value crosses the process border.
     package enum Chroma: UInt8, Sendable, CaseIterable {
-        /// That of the pixels, where it shows.
+        /// The resolution of the pixels, where it shows.
         case automatic = 1
         /// Half of it in both directions (4:2:0), which every decoder takes.
         case subsampled
@@ -133,7 +133,7 @@ package struct SizeOptions: Sendable, Hashable {
     }
 }
 
-/// A point of a picture that a crop has in its middle, or as near to it as the edges allow.
+/// The point of a picture on which a crop is centred, as far as the edges allow.
 package struct Gravity: Sendable, Hashable {
     /// From the left edge, in thousandths of the width.
     package var x: Int
@@ -166,7 +166,7 @@ package struct TimeOptions: Sendable, Hashable {
     package var start: Int
     /// Where the part ends, in hundredths of a second of the source's time; nil, or past the end, for the end of the source.
     package var end: Int?
-    /// How often the file holds the animation.
+    /// The number of repetitions of the animation in the file.
     package var loops: Int
 
     package init(speed: Int = Self.thousand, ceiling: Int? = nil, start: Int = 0, end: Int? = nil, loops: Int = 1) {

@@ -1,4 +1,4 @@
-/// Everything that the program has to know about an output format: one row of the table ``OutputFormat/traits``.
+/// Everything that the program needs to know about an output format: one row of the table ``OutputFormat/traits``.
 ///
 /// Routes, media types, options, versions, inspection, facts and pages derive from it. Without a row, a new case of
 /// ``OutputFormat`` does not compile.
@@ -129,7 +129,7 @@ extension OutputTraits {
     }
 }
 
-/// Everything that the program has to know about a video codec: one row of the table ``VideoCodec/traits``.
+/// Everything that the program needs to know about a video codec: one row of the table ``VideoCodec/traits``.
 package struct VideoCodecTraits: Sendable {
     /// The value of the option `codec`: `a`…`z` and digits.
     package let name: String

@@ -1,4 +1,4 @@
-/// What a page shows in place of a picture until that has loaded.
+/// The substitute that a page shows until a picture has loaded.
 package struct Placeholder: Sendable, Equatable {
     /// The mean of the most frequent group of similar colours; white if no pixel is visible.
     package let dominantColor: RGB

@@ -21,7 +21,7 @@ package struct AnimationSummary: Sendable, Equatable {
     package var hasTransparency = false
     /// Whether every frame covers the whole canvas, so that it can be composed without the frames before it.
     package var hasWholeFrames = true
-    /// The way the file ends.
+    /// How the file ends.
     package var ending = AnimationEnding.complete
 
     /// Reads all frames without decoding them, and checks each against the limits.

@@ -1,4 +1,4 @@
-/// Everything that the program has to know about a source format: one row of the table ``SourceFormat/traits``.
+/// Everything that the program needs to know about a source format: one row of the table ``SourceFormat/traits``.
 ///
 /// Recognition, settings, media types, facts, messages, versions and limits derive from it. Without a row, a new case of
 /// ``SourceFormat`` does not compile; ``OutputMaker`` names its decoder.

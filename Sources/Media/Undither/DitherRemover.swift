@@ -82,7 +82,7 @@ final class DitherRemover {
         let fixed: UnsafePointer<SIMD8<Int16>>
         let weights: UnsafePointer<SIMD8<Int16>>
 
-        /// The part of a row of coefficients that is dither, weighted: all up to the threshold, then less and less, and nothing beyond
+        /// The dither in a row of coefficients, weighted: all of a coefficient up to the threshold, decreasing above it, and nothing beyond
         /// three times the threshold.
         @inline(__always)
         func dither(_ row: SIMD8<Int16>, _ index: Int, _ levels: SIMD8<Int16>) -> SIMD8<Int16> {

@@ -2,8 +2,8 @@
 enum DitherKind: Equatable {
     /// The error of each pixel is spread over its neighbours: noise with more of high than of low frequencies.
     case diffused
-    /// A threshold matrix is repeated: a few high frequencies stand out. `energy` is that of the checkerboard, the highest one, and
-    /// `noise` that of the film's own noise, 0 if it has none that shows; both in the squared units of an orthonormal transform.
+    /// A repeated threshold matrix: a few high frequencies stand out. `energy` is the energy of the checkerboard, the highest frequency,
+    /// and `noise` the energy of the film's own noise, 0 if none shows; both in the squared units of an orthonormal transform.
     case ordered(energy: Float, noise: Float)
 }
 

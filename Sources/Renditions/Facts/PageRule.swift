@@ -37,7 +37,7 @@ package enum PageRule {
     /// The pixels per second above which browsers play a video with less memory than an image (decision 46).
     private static let imageRate = 24_000_000.0
 
-    /// Whether a rendition has so many fewer bytes than its source that it replaces the source.
+    /// Whether a rendition saves enough bytes to replace its source.
     package static func isWorthwhile(_ bytes: Int64, insteadOf sourceBytes: Int64) -> Bool {
         let saving = sourceBytes - bytes
         return saving >= leastSaving && saving >= sourceBytes / 10

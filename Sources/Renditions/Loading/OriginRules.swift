@@ -22,8 +22,8 @@ package struct OriginRules: Sendable, Equatable {
         self.defaultLifetime = defaultLifetime
     }
 
-    /// The longest time in seconds for which a source that breaks off is fresh: its upload may still be going on. As long as the
-    /// failure of a source that cannot be converted is remembered.
+    /// The longest time in seconds for which a source that breaks off is fresh: its upload may still be in progress. Equals the lifetime of
+    /// the failure of a source that cannot be converted.
     static let longestForIncomplete: Int64 = 600
 
     /// Whether and for how long the source at `url` may be stored.

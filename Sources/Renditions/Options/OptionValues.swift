@@ -60,7 +60,7 @@ extension SizeOptions.Fit {
 }
 
 extension Gravity {
-    /// The points that have a name, with which options name them.
+    /// The points that have names in options.
     static let names: [(name: String, gravity: Gravity)] = [
         ("center", .center), ("top", Gravity(x: 500, y: 0)), ("bottom", Gravity(x: 500, y: 1000)),
         ("left", Gravity(x: 0, y: 500)), ("right", Gravity(x: 1000, y: 500)), ("top-left", Gravity(x: 0, y: 0)),

@@ -73,7 +73,7 @@ package struct Rendition: Sendable, Hashable {
         }
     }
 
-    /// Keeps the dither of the source, if the format would take it out otherwise.
+    /// Keeps the dither of the source, if the format would remove it otherwise.
     mutating func keepDither() {
         guard RenditionOption.undither.applies(to: format), !format.isLosslessByDefault else { return }
         options.undither = .never
@@ -98,8 +98,8 @@ package struct Rendition: Sendable, Hashable {
     /// The rendition in H.264 with the same options; one in AV1 is offered only if it is smaller. Nil for other renditions.
     package var comparedWith: Rendition? { options.codec == .av1 ? encoded(by: .h264) : nil }
 
-    /// Whether a rendition in AV1 is offered in addition to the one in H.264 with the same options, which every client can play: it has to be
-    /// at least a twentieth smaller.
+    /// Whether an AV1 is offered beside the H.264 with the same options, which every client can play: only if it is at least a twentieth
+    /// smaller.
     package static func isWorthOffering(av1: Int64, besideH264 h264: Int64) -> Bool { av1 <= h264 - h264 / 20 }
 
     /// The rendition with another width, for an address that leaves it to the client.

@@ -3,7 +3,7 @@ internal import Fetch
 internal import Sandbox
 internal import SystemIO
 
-/// What the look-up of a request has found before its miss.
+/// The result of a request's look-up before its miss.
 struct EarlierLook: Sendable {
     /// A rendition whose origin has to be asked.
     let stored: CachedRendition?

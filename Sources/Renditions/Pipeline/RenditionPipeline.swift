@@ -24,7 +24,7 @@ package struct RenditionPipeline: Sendable {
         package var maxSourceBytes: Int
         /// Identifies the limits that decide whether a source fails; see ``SharedFailure/details(scope:)``.
         package var failureScope: String
-        /// What requests mean that leave options out.
+        /// The options of requests that leave them out.
         package var defaults: RenditionDefaults
         /// The time after a start in which requests for objects wait for the purges that this node missed.
         package var objectCatchUpLimit: Duration
@@ -80,7 +80,7 @@ package struct RenditionPipeline: Sendable {
             sharing: sharing, log: log)
     }
 
-    /// What requests mean that leave options out.
+    /// The options of requests that leave them out.
     package var defaults: RenditionDefaults { policy.defaults }
 
     // MARK: Requests

@@ -26,7 +26,7 @@ package protocol NodeCoordinator: Sendable {
     func progress(ofPurge id: String) async throws -> PurgeReport?
 }
 
-/// The part that a node has in a miss.
+/// The role of a node in a miss.
 package enum FlightRole: Sendable {
     /// This node runs the miss and then ends the lease.
     case lead(any FlightLease)

@@ -42,7 +42,7 @@ package protocol SharedTier: Sendable {
     func dropHeldWrites(in database: SQLiteConnection) throws
 }
 
-/// What the shared tier answers about an object.
+/// The shared tier's answer about an object.
 package enum SharedLookUp: Sendable {
     case found(SharedObject)
     case absent

@@ -108,12 +108,12 @@ package struct AccessControl: Sendable {
         throw Problem(429, "rate_limited", "This address has sent too many uploads.", retryAfter: seconds)
     }
 
-    /// Returns an upload that the server had no memory for.
+    /// Gives back the token of an upload that the server had no memory for.
     func giveBackUpload(_ client: ClientNetwork?) {
         if limitsUploads, let client { limits.uploads.giveBack(client) }
     }
 
-    /// Refuses a client that has received more bytes than it may.
+    /// Refuses a client that is over its limit of received bytes.
     ///
     /// - Throws: `rate_limited`.
     func checkBytes(_ client: ClientNetwork?) throws(Problem) {
@@ -175,13 +175,13 @@ struct ClientContext: Sendable {
     let urgency: Urgency
     /// The network by which the client is limited; nil if its address is unknown.
     let network: ClientNetwork?
-    /// The network that has a share of what the server can do at once; nil if its address is unknown or that of a proxy which the
-    /// settings do not list, because many clients share it.
+    /// The network to which the shares of concurrent work apply; nil if its address is unknown, or belongs to a proxy that the settings do
+    /// not list, because many clients share it.
     let share: ClientNetwork?
     var allowance: MissAllowance
     /// Whether the client prefers 202 to waiting.
     let prefersAsync: Bool
-    /// Whether the client wants a stored response or none.
+    /// Whether the client accepts only a stored response.
     let wantsStoredOnly: Bool
     /// The URL that gets the outcome of a request that does not wait.
     var callback: SourceURL?

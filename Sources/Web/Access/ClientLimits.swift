@@ -4,7 +4,7 @@ internal import Renditions
 internal import Synchronization
 package import SystemIO
 
-/// The limits on what clients and keys may cause. They live as long as the process; a reload changes the rates.
+/// The rate limits of clients and keys. They live as long as the process; a reload changes the rates.
 ///
 /// Misses and uploads are counted when they begin. Bytes are counted when a response has ended, by the bytes that the kernel
 /// accepted, so a response is never cut: a client that is over the limit is refused at its next request.

@@ -57,7 +57,7 @@ package final class RateLimiter: Sendable {
         withBucket(of: client) { $0.charge(tokens, at: $1, $2) }
     }
 
-    /// The seconds until the client's bucket owes nothing, at least 1; nil if it does not.
+    /// The seconds until the client has repaid its debt, at least 1; nil without a debt.
     func secondsUntilRepaid(by client: ClientNetwork) -> Int? {
         let now = now()
         return state.withLock { state in

@@ -47,7 +47,7 @@ struct TokenBucket {
         fullAt = min(max(fullAt, now) + rate.time(of: tokens), now + rate.span + 3_600_000_000_000)
     }
 
-    /// The seconds until the bucket owes nothing, at least 1; nil if it does not.
+    /// The seconds until the debt is repaid, at least 1; nil without a debt.
     func secondsUntilRepaid(at now: UInt64, _ rate: Rate) -> Int? {
         fullAt > now + rate.span ? Self.seconds(fullAt - now - rate.span) : nil
     }

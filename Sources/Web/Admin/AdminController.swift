@@ -62,7 +62,7 @@ struct AdminController: Sendable {
         }
     }
 
-    /// The problem of a question that only other nodes could answer.
+    /// The problem of a request that only other nodes could answer.
     static func unknown(_ cause: String) -> Problem {
         Problem(503, "overloaded", "The cluster cannot be reached.", retryAfter: 1, cause: cause)
     }
@@ -74,7 +74,7 @@ struct AdminController: Sendable {
 
     /// Handles `/cache`: GET returns statistics, or with `url` what is stored of a source; DELETE purges.
     ///
-    /// - Parameter limit: How long a purge waits for other nodes, unless the query says that; nil for two seconds.
+    /// - Parameter limit: How long a purge waits for other nodes, unless the query states it; nil for two seconds.
     func answer(
         _ method: HTTPMethod, _ query: [QueryItem], within limit: Duration?, authorization: String?
     ) throws(Problem) -> HTTPReply {
@@ -120,7 +120,7 @@ struct AdminController: Sendable {
         let words = (authorization ?? "").utf8.split(separator: UInt8(ascii: " "), maxSplits: 1)
         guard words.count == 2, Substring(words[0]).lowercased() == "bearer" else { throw .unauthorized }
         let digest = SHA256.hash(words[1])
-        // All are compared, so that the time does not show which one it is.
+        // All are compared, so that the time does not show which one matches.
         guard tokens.filter({ ConstantTime.areEqual(digest, $0) }).count > 0 else { throw .unauthorized }
     }
 

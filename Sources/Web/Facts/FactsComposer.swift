@@ -9,7 +9,7 @@ internal import SystemIO
 /// It starts no conversion. A rendition counts as stored whatever URL it was produced for.
 struct FactsComposer: Sendable {
     let cache: Cache
-    /// The renditions that addresses without options mean.
+    /// The renditions of addresses without options.
     let defaults: RenditionDefaults
 
     /// Composes the document.

@@ -20,7 +20,7 @@ struct FactsController: Sendable {
     /// The largest number of sources in a list.
     static let maxSources = 500
     private static let bodyLimit = 1 << 20
-    /// Lists queue nothing while this many renditions wait, so that they leave room for those that visitors asked for.
+    /// Lists queue nothing while this many renditions wait, which leaves room for visitors' requests.
     private static let maxWaiting = 500
 
     init(
@@ -204,7 +204,7 @@ struct FactsController: Sendable {
         return found
     }
 
-    /// The rendition that the page would show and that is not stored.
+    /// The rendition that the page would show, if it is not stored.
     private func wanted(_ found: FoundItem) -> Rendition? {
         let sequence = pipeline.defaults.rendition(Rendition.Format.offered.contains(.avif) ? .avif : .awebp)
         let video = pipeline.defaults.rendition(.mp4)
@@ -292,7 +292,7 @@ private struct FactsOrder: Sendable {
     }
 }
 
-/// What `gifreel.js` does with an image, in one digit.
+/// The instruction to `gifreel.js` for an image, as one digit.
 private struct ModuleAnswer: OptionSet {
     let rawValue: Int
 

@@ -1,7 +1,7 @@
 internal import Media
 internal import Renditions
 
-/// What a page does with an image, with the addresses for it: the member `page` of `json` and of `POST /facts` (docs/api.md).
+/// The treatment of an image by a page, with its addresses: the member `page` of `json` and of `POST /facts` (docs/api.md).
 enum PageAdvice {
     /// A stored rendition.
     struct Stored {

@@ -38,7 +38,7 @@ struct AcceptField {
         }
     }
 
-    /// By range, its weight in thousandths; -1 if the field does not have it.
+    /// The weight of each range in thousandths; -1 if the field lacks it.
     private var weights = InlineArray<19, Int16>(repeating: -1)
     /// Whether the field names an image type, as in requests for `<img>`.
     private var namesImages = false
@@ -68,7 +68,7 @@ struct AcceptField {
         name.count > 6 && name.slice(0..<6).equalsIgnoringCase("image/")
     }
 
-    /// What a mount that negotiates sends to a client.
+    /// The choice of a mount that negotiates.
     enum Preference {
         case video
         case avif
@@ -76,7 +76,7 @@ struct AcceptField {
         case original
     }
 
-    /// The answer of a mount that negotiates.
+    /// Selects the response of a mount that negotiates.
     ///
     /// The video and the image sequences have to be named with at least the weight of a GIF; of formats with the same weight, the
     /// smaller is sent: AVIF before WebP. `*/*` and `image/*` name none: browsers send them for `<img>` whatever they can show.

@@ -17,7 +17,7 @@ struct LoopToken: Sendable {
         return occurs
     }
 
-    /// The same of one field.
+    /// The same for one field.
     func occurs(in value: UnsafeRawBufferPointer) -> Bool {
         name.withUnsafeBytes { name in FieldList(value).contains { FieldElement($0).value.equalsIgnoringCase(name) } }
     }

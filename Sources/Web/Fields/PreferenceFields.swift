@@ -1,7 +1,7 @@
 internal import HTTP
 internal import Sandbox
 
-// What a request prefers: how soon it is answered, and whether it waits for the result.
+// The preferences of a request: how soon it is answered, and whether it waits for the result.
 
 /// The request field `Priority` (RFC 9218).
 enum PriorityField {
@@ -14,7 +14,7 @@ enum PriorityField {
         return urgency
     }
 
-    /// The same of one field; nil if it has none.
+    /// The same for one field; nil if it has none.
     static func urgency(_ value: UnsafeRawBufferPointer) -> Urgency? {
         var urgency: Urgency?
         for member in FieldList(value) {
@@ -30,7 +30,7 @@ enum PriorityField {
 
 /// The request field `Cache-Control` (RFC 9111 section 5.2.1).
 enum RequestCacheControl {
-    /// Whether the client wants a stored response or none.
+    /// Whether the client accepts only a stored response.
     static func namesOnlyIfCached(_ request: borrowing HTTPRequest) -> Bool {
         var isNamed = false
         request.forEachValue(of: "Cache-Control") { value in
@@ -51,7 +51,7 @@ enum PreferField {
         return isNamed
     }
 
-    /// The same of one field.
+    /// The same for one field.
     static func namesAsync(_ value: UnsafeRawBufferPointer) -> Bool {
         FieldList(value).contains { FieldElement($0).value.equalsIgnoringCase("respond-async") }
     }

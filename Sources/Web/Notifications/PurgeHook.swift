@@ -35,8 +35,8 @@ package struct PurgeHook: Sendable, Equatable {
     /// The time limit of a request.
     private static let timeout = Duration.seconds(10)
 
-    /// The requests for a purge: one, or one for each URL or tag if a placeholder stands for a single one. None if the purge has
-    /// nothing that the placeholders name.
+    /// The requests for a purge: one, or one for each URL or tag if a placeholder stands for a single one. None if the purge has no value
+    /// for the placeholders.
     func requests(for notice: PurgeNotice) -> [ClientRequest] {
         guard scopes.contains(notice.scope) else { return [] }
         let text = url + body
@@ -92,7 +92,7 @@ package struct PurgeHook: Sendable, Equatable {
     }
 }
 
-/// What a purge has removed, as hooks name it.
+/// The removed content of a purge, as hooks name it.
 package struct PurgeNotice: Sendable, Equatable {
     package enum Scope: String, Sendable, CaseIterable {
         case url

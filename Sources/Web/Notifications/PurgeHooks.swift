@@ -14,7 +14,7 @@ package final class PurgeHooks: Sendable {
     package struct Limits: Sendable {
         package var deliveries = DeliveryLimits(
             items: 1000, attempts: 8, backoff: Backoff(first: .seconds(1), longest: .seconds(60)))
-        /// Purges that are not complete and whose hooks wait for that.
+        /// Incomplete purges whose hooks wait for completion.
         package var purges = 1000
         /// The interval at which they are checked.
         package var look = Duration.seconds(1)

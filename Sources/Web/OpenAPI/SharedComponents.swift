@@ -1,5 +1,5 @@
-/// The parameters, bodies and responses that more than one operation of a document has. Each is written once, and operations refer to
-/// it: a document without references is several times as large.
+/// The parameters, bodies and responses that several operations of a document share. Each is written once, and operations refer to it: a
+/// document without references is several times as large.
 struct SharedComponents {
     /// The uses of each value, by the kind of component.
     private var uses: [String: [JSONValue: Int]] = [:]
@@ -17,7 +17,7 @@ struct SharedComponents {
         for (kind, _, value) in Self.values(of: operation) { uses[kind, default: [:]][value, default: 0] += 1 }
     }
 
-    /// Returns the operation with references to the values that others have too.
+    /// Returns the operation with references to the shared values.
     mutating func referring(_ operation: JSONValue) -> JSONValue {
         guard case .object(var members) = operation else { return operation }
         if case .list(let parameters)? = members[Self.parameters] {

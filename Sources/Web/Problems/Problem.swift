@@ -11,7 +11,7 @@ package struct Problem: Error, Sendable, Equatable {
     package var cause: String?
     /// The value of `Cache-Status`, if the problem concerns a source.
     package var cacheStatus: String?
-    /// Whether the operator should look into it: neither the client nor the source is at fault, and the load is not either.
+    /// Whether the operator should look into it: the cause is not the client, the source or the load.
     var isServerFault = false
     /// Whether the problem is written to the log. False if it was logged earlier, or if the client has left.
     var isLogged = true
@@ -28,7 +28,7 @@ package struct Problem: Error, Sendable, Equatable {
 
     package static let unauthorized = Problem(401, "unauthorized", "The admin token is missing or wrong.")
     package static let overloaded = Problem(503, "overloaded", "Too many conversions are waiting.", retryAfter: 2)
-    /// Work for operators that no thread takes at the moment.
+    /// The problem of an operator's request for which no thread is free.
     static let busy = Problem(503, "overloaded", "Too many requests of this kind are waiting.", retryAfter: 2)
     package static let draining = Problem(503, "draining", "The server is stopping.", retryAfter: 5)
 
@@ -37,7 +37,7 @@ package struct Problem: Error, Sendable, Equatable {
     package static let loop = Problem(
         403, "source_not_allowed", "The source is this service itself.", cause: "CDN-Loop names this service")
 
-    /// The code of a resource that this service does not have. A source that its origin does not have has another one.
+    /// The code for a resource that this service lacks. A source that its origin lacks has another code.
     static let notFoundCode = "not_found"
 
     /// - Parameter detail: Names the missing resource and the valid forms.

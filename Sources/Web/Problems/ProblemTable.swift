@@ -22,7 +22,7 @@ package enum ProblemTable {
     static let waiting = [Row(404, "not_ready")]
     /// The problem of a request that refuses a rendition that is larger than its source.
     static let larger = [Row(404, "not_smaller")]
-    /// The problem of a request that wants a stored rendition or none.
+    /// The problem of a request that accepts only a stored rendition.
     static let store = [Row(504, "not_stored")]
     /// Problems of requests that are not permitted.
     static let access = [

@@ -21,7 +21,7 @@ package struct Mount: Sendable, Equatable {
         /// A problem, at once. The rendition is produced in the background. For requests that name a rendition.
         case queue
 
-        /// What a request for the format may choose; empty if the format has no such option.
+        /// The choices of requests for the format; empty if the format has no such option.
         static func choices(for format: Rendition.Format) -> [OnMiss] {
             if format == .html { return [.wait, .original] }
             return format.isSentAsStored ? [.wait, .queue] : []
@@ -81,7 +81,7 @@ package struct MountAddress: Sendable, Equatable {
         }
         let path = "/" + source.canonical[...].droppingBytes(base.utf8.count).before(UInt8(ascii: "?"))
         guard let named = MountPath(path[...], sources: mount.sources), named.isSource else { return nil }
-        // The case of an extension that is left out cannot be told.
+        // The case of an omitted extension is unknown.
         guard named.stem == named.source || named.stem + ".gif" == named.source else { return nil }
         stem = "/\(name)\(named.stem)"
         isSourcePath = named.stem == named.source

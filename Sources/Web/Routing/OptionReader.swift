@@ -19,7 +19,7 @@ package struct OptionReader {
     private(set) var title: String?
     /// The preset that the settings define; nil if none is given.
     package private(set) var preset: String?
-    /// Whether the width is that of the client (`width=auto`).
+    /// Whether the client's hints decide the width (`width=auto`).
     package private(set) var hasAutomaticWidth = false
     private let defaults: RenditionDefaults
     private var names = Set<String>()
@@ -42,7 +42,7 @@ package struct OptionReader {
         /// A problem, so that the client shows the source.
         case problem
 
-        /// What a request for the format may choose; empty if the format has no such option.
+        /// The choices of requests for the format; empty if the format has no such option.
         static func choices(for format: Rendition.Format) -> [OnLarger] {
             format.isSentAsStored && !format.isPoster ? allCases : []
         }

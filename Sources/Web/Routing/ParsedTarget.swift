@@ -25,9 +25,9 @@ package struct ParsedTarget: Sendable {
     package var preset: String?
     /// The text that describes the animation of a page; nil for the name of the source.
     package var title: String?
-    /// Whether the width is that of the client.
+    /// Whether the client's hints decide the width.
     package var hasAutomaticWidth = false
-    /// What the client sees if the rendition cannot be produced.
+    /// The response if the rendition cannot be produced.
     package var onError = Mount.OnError.problem
     /// Whether a rendition that is larger than its source is refused.
     package var refusesLarger = false

@@ -107,7 +107,7 @@ package struct RouteParser: Sendable {
         return decoded[...].parts(at: separator, maxSplits: maxOptions, keepingEmpty: true)
     }
 
-    /// The maximum number of options in a path, which exceeds the number of options that there are. The last one has the rest of the text.
+    /// The maximum number of options in a path, which exceeds the number of existing options. The last one takes the rest of the text.
     private static let maxOptions = 64
 
     /// Whether the target has the form of a player page's address, valid or not.

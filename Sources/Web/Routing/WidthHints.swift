@@ -42,7 +42,7 @@ extension ParsedTarget {
         guard hasAutomaticWidth, let width = hints.width else { return self }
         var target = self
         switch route {
-        // The browser gives the hints with its requests for the video and the poster.
+        // The browser sends the hints with its requests for the video and the poster.
         case .rendition(let rendition, _) where rendition.format == .html: return self
         case .rendition(let rendition, let source): target.route = .rendition(rendition.ofWidth(width), source)
         case .upload(let rendition): target.route = .upload(rendition.ofWidth(width))

@@ -4,7 +4,7 @@ internal import Renditions
 
 /// Publishes this node's statuses to its cluster, and serves those of other nodes to its own clients.
 struct StatusSharing: Sendable {
-    /// What the other nodes have of a status.
+    /// The other nodes' copy of a status.
     private struct Shown {
         /// The last document that was written; nil before the first one.
         var document: StatusDocument?

@@ -11,7 +11,7 @@ enum ConnectionCheck {
         let text: String
     }
 
-    /// A server by its setting, and how it is.
+    /// A server, by its setting, and its state.
     struct Part {
         let name: String
         let result: Result<String, Failure>

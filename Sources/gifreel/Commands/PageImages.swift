@@ -9,7 +9,7 @@ internal import Settings
 internal import SystemIO
 internal import Web
 
-/// The addresses that the animations of pages get. Single-threaded.
+/// The new addresses of the animations of pages. Single-threaded.
 final class PageImages {
     /// The number of animations that stay because the server gave no answer about them, such as one that is not running.
     private(set) var unanswered = 0

@@ -182,7 +182,7 @@ struct ServeCommand: ParsableCommand {
         }
     }
 
-    /// Tries the parts that the settings name, and prints how they are.
+    /// Tries the parts that the settings name, and prints their states.
     private func connectParts(_ configuration: ServiceConfiguration) throws {
         var failures = 0
         for part in ConnectionCheck.parts(of: configuration) {

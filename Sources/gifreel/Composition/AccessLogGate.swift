@@ -1,7 +1,7 @@
 internal import HTTP
 internal import Synchronization
 
-/// Lets finished requests through to the access log while the log's level wants them.
+/// Lets finished requests through to the access log while the log's level permits them.
 final class AccessLogGate: HTTPObserver {
     private let log: any HTTPObserver
     private let isOpen: Atomic<Bool>

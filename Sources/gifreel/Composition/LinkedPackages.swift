@@ -24,7 +24,7 @@ package struct LinkedPackages: Sendable {
     /// Names and versions.
     package let versions: [String: String]
 
-    /// Those of this program; empty if it was built without `scripts/lib/build.sh`, or with shared libraries.
+    /// The versions in this program; empty if it was built without `scripts/lib/build.sh`, or with shared libraries.
     package static let program = LinkedPackages(String(cString: clinux_build_libraries()))
 
     /// - Parameter text: `name=version`, separated by commas.

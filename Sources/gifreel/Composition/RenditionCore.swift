@@ -165,7 +165,7 @@ final class RenditionCore: Sendable {
 }
 
 extension ServiceConfiguration {
-    /// Identifies what, apart from its bytes, decides whether a source fails: the version and the limits.
+    /// Identifies the conditions, apart from its bytes, that decide whether a source fails: the version and the limits.
     fileprivate var failureScope: String {
         "\(Gifreel.version) \(fetch.maxBytes) \(fetch.maxRedirects) \(limits) \(allowance)"
     }

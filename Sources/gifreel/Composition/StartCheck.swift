@@ -4,7 +4,7 @@ internal import Sandbox
 internal import Settings
 internal import SystemIO
 
-/// Checks, without starting anything, what would make a start fail.
+/// Checks for causes that would make a start fail, without starting anything.
 enum StartCheck {
     /// - Throws: ``SettingsError`` for the first setting with which the server could not start.
     static func check(_ configuration: ServiceConfiguration) throws(SettingsError) {

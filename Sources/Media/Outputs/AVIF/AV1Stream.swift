@@ -1,4 +1,4 @@
-/// What a container has to know of an AV1 stream, read from its sequence header (AV1 bitstream specification §5.5).
+/// The facts about an AV1 stream that a container needs, read from its sequence header (AV1 bitstream specification §5.5).
 struct AV1Stream: Equatable {
     private static let sequenceHeader = 1
     private static let temporalDelimiter = 2

@@ -72,7 +72,7 @@ enum AVIFInspection {
         else { throw .wrongDuration }
     }
 
-    /// How often the sequence is played; nil for endlessly.
+    /// The number of plays of the sequence; nil for endless.
     private static func plays(_ shown: ArraySlice<UInt8>, _ claim: OutputClaim) throws(OutputFlaw) -> Int? {
         if claim.loopCount == 0 {
             guard shown.allSatisfy({ $0 == 0xff }) else { throw .wrongDuration }

@@ -28,7 +28,7 @@ struct AVIFWriter {
     let color: AV1Stream
     /// Nil without alpha.
     let alpha: AV1Stream?
-    /// How often the sequence is played; nil for endlessly.
+    /// The number of plays of the sequence; nil for endless.
     let plays: Int?
 
     /// Arranges the file.

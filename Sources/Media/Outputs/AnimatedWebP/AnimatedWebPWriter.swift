@@ -22,7 +22,7 @@ struct AnimatedWebPWriter {
     let width: Int
     let height: Int
     let hasAlpha: Bool
-    /// How often the animation is played; nil for endlessly.
+    /// The number of plays of the animation; nil for endless.
     let plays: Int?
     /// The chunks of a transparent pixel, which extends the time of a frame.
     let clearPixel: [UInt8]

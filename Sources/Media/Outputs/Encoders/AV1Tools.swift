@@ -1,6 +1,6 @@
 internal import CAV
 
-/// What libaom tries in order to save bytes, chosen by what a picture shows and by how much there is to encode.
+/// libaom's tools, chosen by what a picture shows and by the amount of work.
 ///
 /// It follows from the source and the options alone, so that the bytes are the same on every machine. `docs/benchmarks.md` has the
 /// measurements behind each choice.
@@ -33,13 +33,13 @@ struct AV1Tools: Equatable {
     /// See ``forTrial``.
     private var isTrial = false
 
-    /// How much there is to encode.
+    /// The amount of work.
     struct Work {
         /// The number of frames.
         var frames: Int
         /// Pixels of all frames.
         var pixels: Int
-        /// Those of them that change, for which encoders take their time.
+        /// The pixels that change, on which encoders spend most of their time.
         var changedPixels: Int
 
         init(frames: Int, pixels: Int, changedPixels: Int) {

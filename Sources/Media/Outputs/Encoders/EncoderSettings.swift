@@ -32,7 +32,7 @@ extension EncoderSettings {
 protocol MP4EncoderSettings: EncoderSettings {
     static var codec: VideoCodec { get }
 
-    /// Whether the codec has even sides only in 4:2:0. An odd one then gets one more pixel, a copy of its edge.
+    /// Whether the codec has only even sides in 4:2:0. An odd one then gets one more pixel, a copy of its edge.
     static var needsEvenSides: Bool { get }
 
     /// The number of steps by which a picture is quantized more coarsely if all of it is a mean of pictures with different dither

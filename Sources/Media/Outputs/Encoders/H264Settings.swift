@@ -105,8 +105,8 @@ package struct H264Settings: MP4EncoderSettings, Equatable {
     /// x264's coarsest rate factor.
     private static let coarsestRateFactor = 51.0
 
-    /// How many steps of the rate factor to go coarser for a file that is too large, by the factor `excess`; nil where it is not
-    /// too large, or where ``mostSteps`` do not get there.
+    /// The steps of the rate factor by which to encode a file more coarsely that is too large by the factor `excess`; nil if it is not too
+    /// large, or if ``mostSteps`` do not suffice.
     ///
     /// Six steps halve the bytes, roughly; one more makes up for what that misses. A file that would need more than ``mostSteps``
     /// is not encoded again: a coarser one would be illegible before it is small enough.

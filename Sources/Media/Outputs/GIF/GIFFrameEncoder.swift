@@ -1,7 +1,7 @@
 /// Encodes the pictures of an animation as frames of a GIF. Not thread-safe.
 ///
 /// A picture is encoded when the next one is known, which decides what happens to its rectangle: it stays, becomes transparent, or returns
-/// to what it was. Of the ways that are possible, the one after which the next picture has the fewest changes is taken.
+/// to what it was. The encoder takes the possible way that leaves the next picture the fewest changes.
 struct GIFFrameEncoder: ~Copyable {
     /// A frame without its time.
     struct Frame {

@@ -7,7 +7,7 @@ enum GIFSourceCopy {
     /// The file; nil for a source that is no GIF in order: one that is damaged or interlaced, whose frames leave the screen, or that has a
     /// frame without a palette.
     ///
-    /// - Parameter plays: How often the animation is played; nil for endlessly.
+    /// - Parameter plays: The number of plays of the animation; nil for endless.
     static func file(_ bytes: UnsafeRawBufferPointer, _ summary: AnimationSummary, plays: Int?) -> [UInt8]? {
         guard summary.ending == .complete, var source = Reader(bytes, summary) else { return nil }
         var file = source.header

@@ -14,7 +14,7 @@ struct GIFWriter {
     let width: Int
     let height: Int
     let palette: GIFPalette
-    /// How often the animation is played; nil for endlessly.
+    /// The number of plays of the animation; nil for endless.
     let plays: Int?
 
     /// Arranges the file.

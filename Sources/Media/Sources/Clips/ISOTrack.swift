@@ -1,4 +1,4 @@
-/// What a track says about itself that libavformat does not show (ISO/IEC 14496-12 §8, ISO/IEC 23008-12 §7).
+/// The properties of a track that libavformat does not show (ISO/IEC 14496-12 §8, ISO/IEC 23008-12 §7).
 struct ISOTrack {
     /// The value that libavformat shows as the stream's `id`.
     let number: UInt32

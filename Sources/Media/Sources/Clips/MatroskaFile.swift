@@ -1,4 +1,5 @@
-/// What a Matroska file says that libavformat does not show: its end, and the properties of the first video track (RFC 8794, RFC 9559).
+/// The properties of a Matroska file that libavformat does not show: its end, and the properties of the first video track (RFC 8794, RFC
+/// 9559).
 struct MatroskaFile {
     /// Whether the file ends within its header, its segment, or an element of a segment without a size.
     private(set) var isCutOff = false

@@ -24,7 +24,7 @@ package protocol AnimationDecoder: ~Copyable, SendableMetatype {
     var canvasSize: (width: Int, height: Int) { get }
     /// The repetitions after the first play, as stated by the part of the file read so far: nil for none, 0 for endless.
     var loopCount: Int? { get }
-    /// The way the file ended; nil before its end.
+    /// How the file ended; nil before its end.
     var ending: AnimationEnding? { get }
     /// Bytes of image data that were decoded or skipped so far.
     var dataBytes: Int { get }
@@ -56,7 +56,7 @@ extension AnimationDecoder where Self: ~Copyable {
     package mutating func readPlanes() throws(TranscodeError) -> FramePixels? { nil }
 }
 
-/// The way the frames of a file end.
+/// How the frames of a file end.
 package enum AnimationEnding: Sendable {
     /// The file has its end marker.
     case complete
@@ -140,7 +140,7 @@ package struct AnimationFrame: Sendable, Equatable {
     package var transparentIndex: UInt8?
     /// Whether its colours may have alpha.
     package var hasAlpha = false
-    /// Whether its pixels can be decoded without those of the frames before it.
+    /// Whether its pixels can be decoded independently of earlier frames.
     package var isSync = true
     package var hasLocalPalette = false
     /// Pixels in a byte of uncompressed image data; 1 if a pixel takes a byte or more.

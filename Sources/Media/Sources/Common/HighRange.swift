@@ -1,7 +1,7 @@
-/// Converts samples of PQ and HLG (ITU-R BT.2100), whose light exceeds that of paper, to sRGB.
+/// Converts samples of PQ and HLG (ITU-R BT.2100), whose light exceeds paper white, to sRGB.
 ///
 /// The result is Chromium's on a screen of standard range, measured by showing it files: in the colours of BT.2020, white paper of
-/// 203 cd/m² (ITU-R BT.2408) has half of the screen's light, and what is lighter is compressed, so that 1000 cd/m² have all of it. The
+/// 203 cd/m² (ITU-R BT.2408) has half of the screen's light, and lighter values are compressed, so that 1000 cd/m² have all of it. The
 /// largest of a pixel's three colours decides by how much.
 struct HighRange {
     /// The light of each sample: of PQ in units of white paper, of HLG that of the scene.
@@ -112,8 +112,8 @@ struct HighRange {
     }
 }
 
-/// A function of light in a table, whose entries are evenly spaced in each octave, and interpolated between them. The powers and
-/// logarithms of each pixel would take longer than its decoding.
+/// A tabulated function of light. Entries are evenly spaced in each octave, with interpolation between them. The powers and logarithms of
+/// each pixel would take longer than its decoding.
 private struct LightTable {
     private let values: [Double]
     /// The bits of the first entry's light that select an entry.
@@ -124,7 +124,7 @@ private struct LightTable {
     private static let fractionMask = (UInt64(1) << fractionBits) - 1
     private static let fractionUnit = 1 / Double(UInt64(1) << fractionBits)
 
-    /// - Parameter octaves: Exponents of 2. Less light has the value of the least, and more that of the most.
+    /// - Parameter octaves: Exponents of 2. Light outside is clamped.
     init(octaves: Range<Int>, _ function: (Double) -> Double) {
         let start = PortableMath.exp2(Double(octaves.lowerBound)).bitPattern >> Self.fractionBits
         first = start

@@ -20,7 +20,7 @@ package struct GIFReader: AnimationDecoder, ~Copyable {
     package let screenHeight: Int
     /// The raw loop count of the last looping extension seen so far; nil without one, 0 for endless.
     package private(set) var loopCount: Int?
-    /// The way the records ended; nil before the end.
+    /// How the records ended; nil before the end.
     package private(set) var ending: AnimationEnding?
     /// Bytes of image data that were skipped or decoded so far.
     package private(set) var dataBytes = 0
