@@ -105,10 +105,10 @@ package struct JobSupervisor: Sendable {
         }
     }
 
-    /// The error that the end of a worker process stands for; nil for a normal end.
+    /// The error for the end of a worker process; nil for a normal end.
     ///
-    /// A source that has taken over its worker chooses the exit code. Codes that would make its failure the server's are therefore
-    /// believed only before the worker has begun with the source, or if the server finds the cause itself.
+    /// A source that has taken over its worker chooses the exit code. Codes that would blame the server are therefore believed only before
+    /// the worker has begun with the source, or if the server finds the cause itself.
     ///
     /// - Parameter lacksThreads: Whether no more threads can be started.
     static func failure(

@@ -4,7 +4,7 @@ internal import SystemIO
 
 /// An object in S3, or a folder of objects.
 package struct ObjectAddress: Sendable {
-    /// `s3://bucket/key`, the key percent-encoded as it is signed.
+    /// `s3://bucket/key`, the key percent-encoded in the form that is signed.
     let canonical: String
     let bucket: String
     /// The URL of the bucket, which ends with a slash.

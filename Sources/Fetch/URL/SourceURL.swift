@@ -60,7 +60,7 @@ package enum SourceURL: Sendable {
         }
     }
 
-    /// The query as it is sent, without its question mark.
+    /// The query in requests, without its question mark.
     package var query: String? { if case .web(let address) = self { address.query } else { nil } }
 
     /// The host to which requests go, in lower case and without brackets; `file` for a file.

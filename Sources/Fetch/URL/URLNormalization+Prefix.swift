@@ -75,7 +75,7 @@ extension SourceURL {
         }
     }
 
-    /// The canonical form of the beginning of an object's URL. A key is encoded as it is signed.
+    /// The canonical form of the beginning of an object's URL. A key is encoded in the form that is signed.
     ///
     /// - Parameter key: With its slash; empty if the text ends within the bucket.
     private static func canonicalPrefix(bucket: String, key: Substring.UTF8View) throws(SourceURLError) -> String {

@@ -77,7 +77,7 @@ struct BlockContents {
         case detailed
     }
 
-    /// In a block of drawings at most one pair of neighbours in this number differs.
+    /// In a drawn block, at most one in this number of pairs of neighbours differs.
     private static let pairsPerEdge = 3
     /// The difference of a component up to which colours are alike: those of a smooth area of a film, or of a gradient.
     private static let alike: UInt32 = 32

@@ -18,7 +18,7 @@ package struct MediaLimits: Sendable, Equatable {
     package var duration: Int
     /// Duration of a clip of video, in hundredths of a second.
     package var clipDuration: Int
-    /// The formats that are taken.
+    /// The accepted formats.
     package var formats: SourceFormats
 
     /// The duration is one day by default because many GIFs end with a delay of 65,535 hundredths, which means “stop here”.

@@ -12,7 +12,7 @@ package enum TranscodeError: Error, Equatable, Sendable {
     case corrupt(SourceFormat, Flaw)
     /// The file needs something that the decoders do not have.
     case unsupported(SourceFormat, Lack)
-    /// The file has a format that this server does not take.
+    /// The file has a format that this server does not accept.
     case refused(SourceFormat)
     /// One of ``MediaLimits`` is exceeded.
     case tooLarge(MediaLimits.Name, value: Int, maximum: Int)

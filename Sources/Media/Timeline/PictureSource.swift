@@ -17,9 +17,9 @@ final class PictureSource<Decoder: AnimationDecoder & ~Copyable> {
     private var pixels: FramePixels?
     /// Nil where dither stays.
     private let undither: VideoUndither?
-    /// Frames that look like the one that was completed last.
+    /// Frames that look like the last completed frame.
     private var completed: ArraySlice<Frame> = []
-    /// A frame that waits for the next one that looks different: that frame helps to remove its dither.
+    /// A frame that waits for the next different frame, which helps to remove its dither.
     private var waiting: Frame?
     private var timeline: Timeline
     private let options: TimeOptions

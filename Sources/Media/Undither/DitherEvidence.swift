@@ -1,4 +1,4 @@
-/// What several pictures of an animation show of their dither.
+/// The evidence of dither in several pictures of an animation.
 struct DitherEvidence {
     /// The pictures that were examined, and those that have dither and no noise of their own.
     var pictures = 0

@@ -176,7 +176,7 @@ extension DitherProbe {
         }
     }
 
-    /// What the pictures so far show.
+    /// The evidence of the pictures so far.
     var evidence: DitherEvidence {
         DitherEvidence(
             pictures: 1, dithered: isFilmDither ? 1 : 0, share: (kind == .diffused ? noisy : plain) / max(1, blocks))

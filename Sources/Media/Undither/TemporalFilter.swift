@@ -98,7 +98,7 @@ final class TemporalFilter {
         ).clipped(toWidth: output.width, height: output.height)
     }
 
-    /// What a neighbour says of a block.
+    /// The evidence of a neighbour about a block.
     private struct Neighbour {
         var weight: Int32 = 0
         /// What the weight is worth: nothing where the neighbour has the same dither.

@@ -12,7 +12,7 @@ final class Undither {
 
     private(set) var reach: PaletteReach
     private var probe = DitherProbe()
-    /// What ``output`` was made with; nil if it is a copy.
+    /// The strength of the dither removed from ``output``; nil if it is a copy.
     private var strength: DitherStrength?
     private let remover: DitherRemover
     /// Blocks begin at multiples of this number of pixels: every second cell.
@@ -29,7 +29,7 @@ final class Undither {
     /// Whether the last picture had dither over a film that has no noise of its own.
     var removesFilmDither: Bool { probe.isFilmDither }
 
-    /// What the last picture showed of its dither.
+    /// The dither found in the last picture.
     var evidence: DitherEvidence { probe.evidence }
 
     /// Enters the palette of the frame that was drawn. Calls are needed for all frames, in order.
@@ -56,7 +56,7 @@ final class Undither {
         let changed = isSame ? area.expanded(by: Self.margin).clipped(toWidth: canvas.width, height: canvas.height) : whole
         let (x, y) = (changed.x & -Self.grid, changed.y & -Self.grid)
         let region = Rectangle(x: x, y: y, width: changed.maxX - x, height: changed.maxY - y)
-        // What is removed is subtracted from the copy.
+        // The removed dither is subtracted from the copy.
         output.copy(canvas, region)
         filter(canvas, region, strength)
         return region

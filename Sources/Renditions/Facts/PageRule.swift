@@ -24,7 +24,7 @@ package enum PageRule {
         case saving
         /// The source cannot be converted, or not now.
         case failed
-        /// The server does not take the source.
+        /// The server does not accept the source.
         case refused
     }
 

@@ -182,8 +182,8 @@ package struct RenditionPipeline: Sendable {
     /// attempt may succeed.
     ///
     /// - Returns: Nil if the error concerns the request or the source, or the source cannot be answered either.
-    /// - Throws: ``RenditionError`` for a reason that lies in the client or this server, such as a used-up allowance. Another
-    ///   request may be answered with the source.
+    /// - Throws: ``RenditionError`` for a cause in the client or this server, such as a used-up allowance. Another request may be answered
+    ///   with the source.
     package func original(
         insteadOf error: RenditionError, for request: RenditionRequest
     ) async throws(RenditionError) -> RenditionResult? {

@@ -95,7 +95,7 @@ struct ConvertPlan {
         }.sorted()
     }
 
-    /// Formats that are looked for below a directory. Videos are not: they may be results of earlier conversions.
+    /// Formats that are searched for below a directory. Videos are not among them, because they may be results of earlier conversions.
     private static let found: Set<SourceFormat> = [.gif, .apng, .webp]
 
     /// The format that the extension of a name stands for.

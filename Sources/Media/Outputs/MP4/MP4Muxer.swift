@@ -35,7 +35,7 @@ struct MP4Muxer: ~Copyable {
     private var times = TimeWindow()
     /// The decoding time of the packet that was taken last, before ``decodingLead``.
     private var decoding: Int64 = -1
-    /// Whether the track is H.264, whose packets are in another order than they are shown.
+    /// Whether the track is H.264, whose packets are not in display order.
     private let isH264: Bool
     /// Whether packets are byte streams with start codes. Those of another MP4 have lengths.
     private let hasStartCodes: Bool

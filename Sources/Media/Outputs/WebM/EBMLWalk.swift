@@ -14,7 +14,7 @@ struct EBMLSpan: Equatable {
     /// The contents as an unsigned number.
     func number(in bytes: OutputWindow) throws(OutputFlaw) -> Int {
         var contents = try bytes.read(range)
-        // Eight bytes whose first is not 0 would be more than any number here.
+        // Eight bytes with a first byte other than 0 exceed every number here.
         guard (1...8).contains(contents.count) else { throw .malformed }
         if contents.count == 8 { guard try contents.number(1) == 0 else { throw .malformed } }
         return try contents.number(contents.count)

@@ -124,7 +124,8 @@ final class ClipPictures {
         return try PictureScaler(all, to: (width, height), isOpaque: alpha == nil)
     }
 
-    /// The picture of a time, which must be later than those asked for before. The last one again if the clip has none for it.
+    /// The picture at a time, which must be later than the times of earlier calls; the last picture again if the clip has none at that
+    /// time.
     ///
     /// - Returns: Words that are valid until the next call; nil if the clip cannot be decoded any further.
     func picture(at time: Int64) throws(TranscodeError) -> UnsafeBufferPointer<UInt32>? {
@@ -138,8 +139,8 @@ final class ClipPictures {
         }
     }
 
-    /// The planes of the picture of a time, or its words if it has no such planes, in place of ``picture(at:)``. Only where ``siting`` is not
-    /// nil.
+    /// The planes of the picture at a time, or its words if it has no such planes, in place of ``picture(at:)``. Only where ``siting`` is
+    /// not nil.
     func planes(at time: Int64) throws(TranscodeError) -> FramePixels? {
         let whole = UnsafeBufferPointer(start: words.base, count: width * height)
         switch try nextPicture(time) {

@@ -17,7 +17,7 @@ final class ClipStream {
     private var context: UnsafeMutablePointer<AVCodecContext>?
     private var packet: UnsafeMutablePointer<AVPacket>?
     private var frame: UnsafeMutablePointer<AVFrame>?
-    /// Whether ``frame`` is a picture that is shown later than those asked for so far.
+    /// Whether ``frame`` is shown later than all requested times so far.
     private var isAhead = false
     private var isDraining = false
     /// The time of the sync sample with which decoding continues; nil once the decoder has it.
@@ -124,7 +124,7 @@ final class ClipStream {
         case brokenOff
     }
 
-    /// Decodes up to the picture of a time, which must be later than those asked for before.
+    /// Decodes up to the picture at a time, which must be later than the times of earlier calls.
     ///
     /// - Throws: ``TranscodeError``: `tooLarge` or `outOfMemory`.
     func picture(at time: Int64) throws(TranscodeError) -> Picture {
@@ -157,7 +157,7 @@ final class ClipStream {
         }
     }
 
-    /// When the picture that was received last is shown.
+    /// The display time of the last received picture.
     private var shownTime: Int64 {
         guard let frame = frame?.pointee else { return .min }
         return frame.pts == gifreel_no_time ? frame.best_effort_timestamp : frame.pts

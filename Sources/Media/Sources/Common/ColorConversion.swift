@@ -2,8 +2,7 @@ internal import CLCMS
 
 /// Converts the colours of a source to sRGB, by Little CMS.
 ///
-/// The cost of a profile is bounded: it has at most ``maximumProfile`` bytes, and none of its elements that can be arbitrarily many are
-/// used. Not thread-safe.
+/// The cost of a profile is bounded: it has at most ``maximumProfile`` bytes, and its unbounded elements are not used. Not thread-safe.
 struct ColorConversion: ~Copyable {
     /// What the words of a source hold.
     enum Words {
