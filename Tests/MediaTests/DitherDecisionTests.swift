@@ -3,7 +3,7 @@ import Testing
 
 @testable import Media
 
-@Suite("Dither is taken out by itself only where it certainly lies on a film") struct DitherDecisionTests {
+@Suite("undither=auto takes dither out only where it certainly lies on a film") struct DitherDecisionTests {
     private static let width = DitheredFilm.width
     private static let height = DitheredFilm.height
     /// The greys of the film, and as many colours that it does not show: a palette of a film has many.
@@ -30,7 +30,10 @@ import Testing
         _ gif: [UInt8], as output: OutputFormat = .mp4, isLike choice: TranscodeOptions.Undithering,
         _ change: (inout TranscodeOptions) -> Void = { _ in }, _ location: SourceLocation = #_sourceLocation
     ) throws {
-        let decided = try Converted(gif, as: output, change)
+        let decided = try Converted(gif, as: output) {
+            $0.undither = .automatic
+            change(&$0)
+        }
         let other = try Converted(gif, as: output) {
             change(&$0)
             $0.undither = choice
@@ -87,6 +90,11 @@ import Testing
             }
         }
         try expect(gif, isLike: .never)
+    }
+
+    @Test func withoutTheOptionDitherStays() throws {
+        let film = Self.gif { DitheredFilm.reduced(Self.film($0), .diffused) }
+        #expect(try Converted(film).bytes == Converted(film) { $0.undither = .never }.bytes)
     }
 
     @Test(arguments: [OutputFormat.gif, .awebp]) func whatHasNoLossKeepsItsDither(_ output: OutputFormat) throws {

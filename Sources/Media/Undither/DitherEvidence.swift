@@ -16,7 +16,7 @@ struct DitherEvidence {
     }
 
     /// The least mean share of the blocks that show the dither.
-    private static let leastShare: Float = 0.04
+    private static let leastShare: Float = 0.05
     /// The largest mean concentration of a film. Drawings that were dithered with their recording have large areas of few colours.
     private static let mostConcentration: Float = 0.68
 

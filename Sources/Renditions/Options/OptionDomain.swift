@@ -44,10 +44,10 @@ extension RenditionOption {
         case .codec: "h264"
         case .fit: "contain"
         case .gravity: "center"
-        case .frame, .start: "0"
+        case .frame, .start, .undither: "0"
         case .loops, .speed, .zoom: "1"
         case .quality: format.isLosslessByDefault ? Self.lossless : String(TranscodeOptions.defaultQuality)
-        case .chroma, .tune, .undither: "auto"
+        case .chroma, .tune: "auto"
         case .end, .fps, .height, .maxBytes, .preset, .width: nil
         }
     }

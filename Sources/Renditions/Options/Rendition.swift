@@ -73,10 +73,10 @@ package struct Rendition: Sendable, Hashable {
         }
     }
 
-    /// Keeps the dither of the source, if the format would remove it otherwise.
-    mutating func keepDither() {
+    /// Takes out the dither of films, unless the format has no loss.
+    mutating func takeDitherOutOfFilms() {
         guard RenditionOption.undither.applies(to: format), !format.isLosslessByDefault else { return }
-        options.undither = .never
+        options.undither = .automatic
     }
 
     /// Returns the rendition with another video codec; nil if the program has no encoder for it.

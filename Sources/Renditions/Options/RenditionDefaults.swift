@@ -5,13 +5,13 @@ internal import Media
 /// Keys name every option that differs from the interface, so a change of the settings changes no stored rendition. Addresses
 /// have to name the options that differ from these defaults.
 package struct RenditionDefaults: Sendable, Equatable {
-    /// Whether dither is kept even where it is certain to lie on a film.
-    package var keepsDither: Bool
+    /// Whether dither is taken out where it is certain to lie on a film.
+    package var undithers: Bool
     /// Options that requests name together.
     package var presets: RenditionPresets
 
-    package init(keepsDither: Bool = false, presets: RenditionPresets = RenditionPresets()) {
-        self.keepsDither = keepsDither
+    package init(undithers: Bool = false, presets: RenditionPresets = RenditionPresets()) {
+        self.undithers = undithers
         self.presets = presets
     }
 
@@ -22,9 +22,9 @@ package struct RenditionDefaults: Sendable, Equatable {
 
     /// The rendition with these defaults.
     package func applied(to rendition: Rendition) -> Rendition {
-        guard keepsDither else { return rendition }
+        guard undithers else { return rendition }
         var rendition = rendition
-        rendition.keepDither()
+        rendition.takeDitherOutOfFilms()
         return rendition
     }
 

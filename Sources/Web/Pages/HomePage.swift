@@ -45,12 +45,12 @@ struct HomePage: Sendable {
     /// The form of the options.
     private static func options(_ defaults: RenditionDefaults) -> String {
         PageTemplate(PackageResources.home_options_html).filled(
-            [:], markup: ["dither_choices": ditherChoices(isKept: defaults.keepsDither)])
+            [:], markup: ["dither_choices": ditherChoices(isRemoved: defaults.undithers)])
     }
 
     /// The choices of the option `undither`. The default has no value, because addresses do not name it.
-    private static func ditherChoices(isKept: Bool) -> String {
-        let usual = isKept ? "0" : "auto"
+    private static func ditherChoices(isRemoved: Bool) -> String {
+        let usual = isRemoved ? "auto" : "0"
         return [("take out of films", "auto"), ("take out wherever it is", "1"), ("keep", "0")].map { name, value in
             value == usual
                 ? #"<option value="" selected>\#(name)</option>"# : #"<option value="\#(value)">\#(name)</option>"#

@@ -51,7 +51,7 @@ extension ServiceConfiguration {
 
         defaults = RenditionDefaults()
         defaults.presets = try RenditionPresets(settings.presets)
-        defaults.keepsDither = settings.renditions.undither == .never
+        defaults.undithers = settings.renditions.undither == .auto
         web = try WebPolicy(settings, fetch, mounts.mounts, defaults.presets)
 
         store = try Self.store(settings.store.s3, cacheDirectory: cache.directory)

@@ -36,7 +36,7 @@ final class WebFixture: Sendable {
         var prewarmURLs = 10
         var hooks: [PurgeHook] = []
         /// Whether dither is taken out unless a request says otherwise.
-        var keepsDither = false
+        var undithers = false
         var background = BackgroundRenditions.Limits(concurrency: 1)
         /// Statuses of requests that do not wait.
         var statuses = 64
@@ -144,7 +144,7 @@ final class WebFixture: Sendable {
             RenditionPipeline.Policy(
                 originRules: OriginRules(isObeyed: true, shortest: 60, longest: 30 * 86_400, defaultLifetime: 86_400),
                 goneGrace: .seconds(600), maxSourceBytes: fetch.maxBytes,
-                defaults: RenditionDefaults(keepsDither: settings.keepsDither, presets: settings.policy.presets)), state: state,
+                defaults: RenditionDefaults(undithers: settings.undithers, presets: settings.policy.presets)), state: state,
             cache: cache, clock: settings.cacheClock,
             fetch: { [fetcher] url, validators, arriving async throws(FetchError) in
                 try await fetcher.fetch(url, validators: validators, fields: FieldLines.current, arriving: arriving)

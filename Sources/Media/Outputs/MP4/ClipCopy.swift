@@ -35,6 +35,8 @@ struct ClipCopy {
         if let most = options.maxBytes, bytes > most { return false }
         var others = options
         others.maxBytes = nil
+        // A clip has no palette, so it has no dither of one.
+        others.undither = .never
         return others == TranscodeOptions()
     }
 
