@@ -41,4 +41,19 @@ import Testing
         #expect(try spool.assemble(layout) == 70_005)
         #expect(try DescriptorIO.read(1 << 20, from: file.number, at: 0) == Array("head".utf8) + packet(1) + packet(3))
     }
+
+    /// The packets of a small file may come in any order and more than once; those of a large one follow the spool.
+    @Test(arguments: [[3, 1], [0, 3, 1, 3]]) func packetsMoveBehindAHead(_ order: [Int]) throws {
+        let used = Set(order).sorted()
+        var spool = PacketSpool(descriptor: file.number)
+        var places: [Int: Range<Int>] = [:]
+        for number in used.count == 3 ? [0, 3, 1] : used { places[number] = try append(number, to: &spool) }
+        #expect((spool.length > PacketSpool.mostInAnyOrder) == (used.count == 3))
+        var layout = FileLayout()
+        layout.append(Array("head".utf8))
+        for number in order { layout.append(packet: try #require(places[number])) }
+        let contents = Array("head".utf8) + order.flatMap(packet)
+        #expect(try spool.assemble(layout) == contents.count)
+        #expect(try DescriptorIO.read(1 << 20, from: file.number, at: 0) == contents)
+    }
 }

@@ -17,6 +17,7 @@ package struct AVIFBoxes: Sendable {
         package var samples: [[UInt8]] = []
         package var keys: [Int] = []
 
+        package var chunkCount: Int { chunks.count }
         fileprivate var sizes: [Int] = []
         fileprivate var chunks: [Int] = []
         fileprivate var perChunk = 0
@@ -87,10 +88,16 @@ package struct AVIFBoxes: Sendable {
             switch kind {
             case "mdia", "minf", "stbl", "edts": try read(content, into: &track)
             case "tkhd":
-                track.shown = content.dropFirst(28).prefix(8).allSatisfy { $0 == 0xff } ? nil : number(content, 28, 8)
-                (track.width, track.height) = (number(content, 88, 4) >> 16, number(content, 92, 4) >> 16)
+                let isLong = content.first == 1
+                let shown = content.dropFirst(isLong ? 28 : 20).prefix(isLong ? 8 : 4)
+                track.shown = shown.allSatisfy { $0 == 0xff } ? nil : number(shown, 0, shown.count)
+                let rest = isLong ? 36 : 24
+                (track.width, track.height) = (number(content, rest + 52, 4) >> 16, number(content, rest + 56, 4) >> 16)
             case "elst": track.repeats = number(content, 0, 4) & 1 == 1
-            case "mdhd": (track.timescale, track.duration) = (number(content, 20, 4), number(content, 24, 8))
+            case "mdhd":
+                (track.timescale, track.duration) =
+                    content.first == 1
+                    ? (number(content, 20, 4), number(content, 24, 8)) : (number(content, 12, 4), number(content, 16, 4))
             case "hdlr": track.handler = text(content.dropFirst(8))
             case "stts":
                 for entry in 0..<number(content, 4, 4) {

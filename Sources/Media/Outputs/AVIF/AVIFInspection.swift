@@ -24,29 +24,27 @@ enum AVIFInspection {
         let boxes = try MP4Box.all(in: movie)
         guard boxes.map(\.kind) == ["mvhd", "trak"] + (hasAlpha ? ["trak"] : []) else { throw .missingPart }
         var header = try boxes[0].versioned()
-        guard header.version == 1 else { throw .malformed }
-        try header.content.skip(16)
+        try header.content.skip(try TimeFields(version: header.version).dates)
         guard try header.content.number(4) == claim.timescale else { throw .wrongDuration }
-        let shown = try header.content.take(8)
+        let shown = try TimeFields(version: header.version).duration(&header.content)
         for (index, track) in boxes.dropFirst().enumerated() {
             try inspectTrack(track, isAlpha: index == 1, shown: shown, within: data, claim)
         }
     }
 
-    /// - Parameter shown: How long the sequence is played, as coded.
+    /// - Parameter shown: How long the sequence is played; nil for endlessly.
     private static func inspectTrack(
-        _ track: MP4Box, isAlpha: Bool, shown: ArraySlice<UInt8>, within data: Range<Int>, _ claim: OutputClaim
+        _ track: MP4Box, isAlpha: Bool, shown: Int?, within data: Range<Int>, _ claim: OutputClaim
     ) throws(OutputFlaw) {
         let parts = try track.children()
         guard parts.map(\.kind) == (isAlpha ? ["tkhd", "tref", "edts", "mdia"] : ["tkhd", "edts", "mdia"]) else {
             throw .missingPart
         }
         var head = try parts[0].versioned()
-        guard head.version == 1 else { throw .malformed }
-        try head.content.skip(16)
+        try head.content.skip(try TimeFields(version: head.version).dates)
         guard try head.content.number(4) == (isAlpha ? 2 : 1) else { throw .malformed }
         try head.content.skip(4)
-        guard try head.content.take(8) == shown else { throw .wrongDuration }
+        guard try TimeFields(version: head.version).duration(&head.content) == shown else { throw .wrongDuration }
         try head.content.skip(16 + 36)
         guard try head.content.number(4) == claim.width << 16, try head.content.number(4) == claim.height << 16 else {
             throw .wrongSize
@@ -61,26 +59,26 @@ enum AVIFInspection {
 
     /// `elst`: one edit of the whole sequence, which repeats unless the sequence is played once.
     private static func inspectEdits(
-        _ box: MP4Box, shown: ArraySlice<UInt8>, _ claim: OutputClaim
+        _ box: MP4Box, shown: Int?, _ claim: OutputClaim
     ) throws(OutputFlaw) {
         let plays = try plays(shown, claim)
         var content = box.content
-        // Version 1; the flags say whether the edit repeats.
-        guard try content.number(1) == 1, try content.number(3) == (plays == 1 ? 0 : 1),
-            try content.number(4) == 1, try content.number(1) == 0, try content.number(7) == claim.duration,
-            try content.number(1) == 0, try content.number(7) == 0, try content.number(4) == 0x10000, content.isAtEnd
+        let fields = try TimeFields(version: try content.number(1))
+        // The flags say whether the edit repeats.
+        guard try content.number(3) == (plays == 1 ? 0 : 1), try content.number(4) == 1,
+            try fields.duration(&content) == claim.duration, try fields.duration(&content) == 0,
+            try content.number(4) == 0x10000, content.isAtEnd
         else { throw .wrongDuration }
     }
 
     /// The number of plays of the sequence; nil for endless.
-    private static func plays(_ shown: ArraySlice<UInt8>, _ claim: OutputClaim) throws(OutputFlaw) -> Int? {
-        if claim.loopCount == 0 {
-            guard shown.allSatisfy({ $0 == 0xff }) else { throw .wrongDuration }
+    private static func plays(_ shown: Int?, _ claim: OutputClaim) throws(OutputFlaw) -> Int? {
+        guard let shown else {
+            guard claim.loopCount == 0 else { throw .wrongDuration }
             return nil
         }
-        var whole = ByteReader(shown)
-        guard try whole.number(1) == 0 else { throw .wrongDuration }
-        let (plays, rest) = try whole.number(7).quotientAndRemainder(dividingBy: max(1, claim.duration))
+        guard claim.loopCount != 0 else { throw .wrongDuration }
+        let (plays, rest) = shown.quotientAndRemainder(dividingBy: max(1, claim.duration))
         // Several rounds in the file make fewer plays of it, down to one.
         guard rest == 0, (1...(claim.loopCount ?? 0) + 1).contains(plays) else { throw .wrongDuration }
         return plays
@@ -226,5 +224,26 @@ enum AVIFItemInspection {
         let associations: [UInt8] = [0, 1, 4, 1, 2, 0x83, 4] + (hasAlpha ? [0, 2, 4, 1, 5, 0x86, 7] : [])
         var list = try parts[1].versioned().content
         guard try list.number(4) == (hasAlpha ? 2 : 1), list.rest.elementsEqual(associations) else { throw .malformed }
+    }
+}
+
+/// The dates and durations of a box, by its version (ISO/IEC 14496-12 §8.2.2).
+private struct TimeFields {
+    private let isLong: Bool
+
+    init(version: Int) throws(OutputFlaw) {
+        guard version == 0 || version == 1 else { throw .malformed }
+        isLong = version == 1
+    }
+
+    /// The bytes of the dates of creation and modification.
+    var dates: Int { isLong ? 16 : 8 }
+
+    /// The next duration; nil if it has no end.
+    func duration(_ content: inout ByteReader) throws(OutputFlaw) -> Int? {
+        var bytes = ByteReader(try content.take(isLong ? 8 : 4))
+        if bytes.rest.allSatisfy({ $0 == 0xff }) { return nil }
+        if isLong { guard try bytes.number(1) == 0 else { throw .wrongDuration } }
+        return try bytes.number(bytes.count)
     }
 }

@@ -16,7 +16,9 @@ struct AVIFWriter {
     private struct Plane {
         let number: Int
         let stream: AV1Stream
-        let packets: [Range<Int>]
+        let sizes: [Int]
+        /// The positions of the chunks, from the beginning of the data. Each has as many packets.
+        let chunks: [Int]
 
         var isAlpha: Bool { number == 2 }
     }
@@ -31,17 +33,27 @@ struct AVIFWriter {
     /// The number of plays of the sequence; nil for endless.
     let plays: Int?
 
-    /// Arranges the file.
+    /// Arranges the file. All colours of a small file come before its alpha, so that each plane is one chunk; in a larger one, a reader
+    /// that shows pictures as they arrive needs both planes together.
     ///
     /// - Parameters:
     ///   - pictures: In the order of showing.
     ///   - end: When the last one ends, in units.
     ///   - rounds: How often the sequence has the pictures. Their bytes are in the file once.
     func layout(_ pictures: [EncodedPicture], end: Int, rounds: Int) -> FileLayout {
-        var planes = [Plane(number: 1, stream: color, packets: pictures.map(\.color))]
-        if let alpha { planes.append(Plane(number: 2, stream: alpha, packets: pictures.compactMap(\.alpha))) }
+        let (colors, alphas) = (pictures.map(\.color), pictures.compactMap(\.alpha))
+        let data = (colors + alphas).reduce(0) { $0 + $1.count }
+        let isApart = data <= PacketSpool.mostInAnyOrder
+        let order = isApart ? colors + alphas : pictures.flatMap { [$0.color] + ($0.alpha.map { [$0] } ?? []) }
+        var planes = [Plane(number: 1, stream: color, sizes: colors.map(\.count), chunks: [0])]
+        if let alpha {
+            let starts = isApart ? [colors.reduce(0) { $0 + $1.count }] : alphas.map(\.lowerBound)
+            if !isApart {
+                planes[0] = Plane(number: 1, stream: color, sizes: planes[0].sizes, chunks: colors.map(\.lowerBound))
+            }
+            planes.append(Plane(number: 2, stream: alpha, sizes: alphas.map(\.count), chunks: starts))
+        }
         let isSequence = pictures.count * rounds > 1
-        let data = planes.reduce(0) { $0 + $1.packets.reduce(0) { $0 + $1.count } }
         func head(_ offset: Int) -> [UInt8] {
             fileType(isSequence: isSequence) + meta(planes, offset)
                 + (isSequence ? movie(planes, pictures, end: end, rounds: rounds, offset) : [])
@@ -50,10 +62,7 @@ struct AVIFWriter {
         var layout = FileLayout()
         // The length of the head does not depend on the positions in it.
         layout.append(head(head(0).count))
-        for picture in pictures {
-            layout.append(packet: picture.color)
-            if let alpha = picture.alpha { layout.append(packet: alpha) }
-        }
+        for packet in order { layout.append(packet: packet) }
         return layout
     }
 
@@ -77,13 +86,12 @@ struct AVIFWriter {
         var places: [UInt8] = []
         for plane in planes {
             places += number(plane.number, 2) + number(0, 2) + number(1, 2)
-            places += number(offset + plane.packets[0].lowerBound, 4)
-            places += number(plane.packets[0].count, 4)
+            places += number(offset + plane.chunks[0], 4)
+            places += number(plane.sizes[0], 4)
         }
         let entries = planes.flatMap { plane in
             AVIFBoxes.full(
-                "infe", version: 2, number(plane.number, 2), number(0, 2), AVIFBoxes.text("av01"),
-                AVIFBoxes.text(plane.isAlpha ? "Alpha\0" : "Color\0"))
+                "infe", version: 2, number(plane.number, 2), number(0, 2), AVIFBoxes.text("av01"), [0])
         }
         let reference = AVIFBoxes.full("iref", AVIFBoxes.box("auxl", number(2, 2), number(1, 2), number(1, 2)))
         return AVIFBoxes.full(
@@ -139,28 +147,33 @@ struct AVIFWriter {
         let number = AVIFBoxes.number
         let length = end * rounds
         let shown = plays.map { $0 * length } ?? Self.indefinite
+        // Readers take the number of plays from the tracks' durations. Encoders write an endless one in 64 bits, and FFmpeg knows no other.
+        let movieTime = TimeFields(largest: shown == Self.indefinite ? .max : shown)
         let header = AVIFBoxes.full(
-            "mvhd", version: 1, AVIFBoxes.zeros(16), number(timescale, 4), number(shown, 8), number(0x10000, 4),
+            "mvhd", version: movieTime.version, movieTime.dates, number(timescale, 4), movieTime(shown), number(0x10000, 4),
             number(0x100, 2), AVIFBoxes.zeros(10), AVIFBoxes.unityMatrix, AVIFBoxes.zeros(24), number(planes.count + 1, 4))
         let times = times(pictures, end: end, rounds: rounds)
         let keys = keys(pictures, rounds: rounds)
         let tracks = planes.flatMap { plane in
+            let mediaTime = TimeFields(largest: length)
             let head = AVIFBoxes.full(
-                "tkhd", version: 1, flags: 1, AVIFBoxes.zeros(16), number(plane.number, 4), AVIFBoxes.zeros(4),
-                number(shown, 8), AVIFBoxes.zeros(16), AVIFBoxes.unityMatrix, number(width << 16, 4), number(height << 16, 4))
+                "tkhd", version: movieTime.version, flags: 1, movieTime.dates, number(plane.number, 4), AVIFBoxes.zeros(4),
+                movieTime(shown), AVIFBoxes.zeros(16), AVIFBoxes.unityMatrix, number(width << 16, 4), number(height << 16, 4))
             let reference = plane.isAlpha ? AVIFBoxes.box("tref", AVIFBoxes.box("auxl", number(1, 4))) : []
             // Flag 1: the edit, which is the whole sequence, repeats until the track's duration is over (ISO/IEC 14496-12 §8.6.6).
             let edits = AVIFBoxes.box(
                 "edts",
                 AVIFBoxes.full(
-                    "elst", version: 1, flags: plays == 1 ? 0 : 1, number(1, 4), number(length, 8), number(0, 8),
+                    "elst", version: mediaTime.version, flags: plays == 1 ? 0 : 1, number(1, 4), mediaTime(length),
+                    mediaTime(0),
                     number(0x10000, 4)))
             let table = AVIFBoxes.box(
-                "stbl", description(plane), times, keys, places(plane, hasAlpha: planes.count > 1, rounds: rounds, offset))
+                "stbl", description(plane), times, keys, places(plane, rounds: rounds, offset))
             let media = AVIFBoxes.box(
                 "mdia",
                 AVIFBoxes.full(
-                    "mdhd", version: 1, AVIFBoxes.zeros(16), number(timescale, 4), number(length, 8), number(0x55c4, 2),
+                    "mdhd", version: mediaTime.version, mediaTime.dates, number(timescale, 4), mediaTime(length),
+                    number(0x55c4, 2),
                     AVIFBoxes.zeros(2)), handler(plane.isAlpha ? "auxv" : "pict"),
                 AVIFBoxes.box(
                     "minf", AVIFBoxes.full("vmhd", flags: 1, AVIFBoxes.zeros(8)),
@@ -207,16 +220,29 @@ struct AVIFWriter {
         return AVIFBoxes.full("stss", AVIFBoxes.number(all.count, 4), all.flatMap { AVIFBoxes.number($0, 4) })
     }
 
-    /// `stsz`, `stsc` and `stco`: where the pictures lie. Those of one plane alone follow each other; alpha lies between colours.
-    private func places(_ plane: Plane, hasAlpha: Bool, rounds: Int, _ offset: Int) -> [UInt8] {
+    /// `stsz`, `stsc` and `stco`: where the pictures lie.
+    private func places(_ plane: Plane, rounds: Int, _ offset: Int) -> [UInt8] {
         let number = AVIFBoxes.number
-        let sizes = plane.packets.flatMap { number($0.count, 4) }
-        let chunks = hasAlpha ? plane.packets.map(\.lowerBound) : [plane.packets[0].lowerBound]
-        let positions = chunks.flatMap { number(offset + $0, 4) }
-        let perChunk = plane.packets.count / chunks.count
+        let sizes = plane.sizes.flatMap { number($0, 4) }
+        let positions = plane.chunks.flatMap { number(offset + $0, 4) }
+        let perChunk = plane.sizes.count / plane.chunks.count
         return AVIFBoxes.full(
-            "stsz", AVIFBoxes.zeros(4), number(plane.packets.count * rounds, 4), (0..<rounds).flatMap { _ in sizes })
+            "stsz", AVIFBoxes.zeros(4), number(plane.sizes.count * rounds, 4), (0..<rounds).flatMap { _ in sizes })
             + AVIFBoxes.full("stsc", number(1, 4), number(1, 4), number(perChunk, 4), number(1, 4))
-            + AVIFBoxes.full("stco", number(chunks.count * rounds, 4), (0..<rounds).flatMap { _ in positions })
+            + AVIFBoxes.full("stco", number(plane.chunks.count * rounds, 4), (0..<rounds).flatMap { _ in positions })
     }
+}
+
+/// The fields of a box that hold dates and durations: 32 bits each in version 0, 64 in version 1 (ISO/IEC 14496-12 §8.2.2).
+private struct TimeFields {
+    let isLong: Bool
+
+    /// - Parameter largest: The largest duration.
+    init(largest: Int) { isLong = largest > 0xffff_fffe }
+
+    var version: UInt8 { isLong ? 1 : 0 }
+    /// Of creation and modification, which are not stated.
+    var dates: [UInt8] { AVIFBoxes.zeros(isLong ? 16 : 8) }
+
+    func callAsFunction(_ duration: Int) -> [UInt8] { AVIFBoxes.number(duration, isLong ? 8 : 4) }
 }

@@ -2,7 +2,7 @@ internal import CAV
 internal import Glibc
 internal import SystemIO
 
-/// A file descriptor as output of libavformat, which also reads from it to move the index to the front.
+/// A file descriptor as output of libavformat.
 ///
 /// The descriptor is borrowed: writes are positional, and it is never closed. Not thread-safe.
 final class FileOutput {
@@ -19,21 +19,10 @@ final class FileOutput {
 
     /// Returns a libavio context that writes the file from position 0. The caller frees it with ``free(_:)``.
     func makeWriter() -> UnsafeMutablePointer<AVIOContext>? {
-        makeContext(writes: true)
-    }
-
-    /// Returns a libavio context that reads the file from position 0, independent of the writer's. The caller frees it with
-    /// ``free(_:)``.
-    func makeReader() -> UnsafeMutablePointer<AVIOContext>? {
-        FileOutput(descriptor: descriptor).makeContext(writes: false)
-    }
-
-    private func makeContext(writes: Bool) -> UnsafeMutablePointer<AVIOContext>? {
         guard let buffer = av_malloc(Int(Self.bufferSize)) else { return nil }
         let opaque = Unmanaged.passRetained(self)
         let context = gifreel_avio_alloc(
-            buffer.assumingMemoryBound(to: UInt8.self), Self.bufferSize, writes ? 1 : 0, opaque.toOpaque(),
-            { FileOutput.from($0)?.read($1, $2) ?? gifreel_averror(EINVAL) },
+            buffer.assumingMemoryBound(to: UInt8.self), Self.bufferSize, 1, opaque.toOpaque(), nil,
             { FileOutput.from($0)?.write($1, $2) ?? gifreel_averror(EINVAL) },
             { FileOutput.from($0)?.seek($1, $2) ?? Int64(gifreel_averror(EINVAL)) })
         guard let context else {
@@ -45,7 +34,7 @@ final class FileOutput {
         return context
     }
 
-    /// Frees a context made by ``makeWriter()`` or ``makeReader()``.
+    /// Frees a context made by ``makeWriter()``.
     static func free(_ context: UnsafeMutablePointer<AVIOContext>) {
         if let opaque = context.pointee.opaque { Unmanaged<FileOutput>.fromOpaque(opaque).release() }
         av_free(context.pointee.buffer)
@@ -55,17 +44,6 @@ final class FileOutput {
 
     private static func from(_ opaque: UnsafeMutableRawPointer?) -> FileOutput? {
         opaque.map { Unmanaged<FileOutput>.fromOpaque($0).takeUnretainedValue() }
-    }
-
-    private func read(_ target: UnsafeMutablePointer<UInt8>?, _ count: Int32) -> Int32 {
-        let target = UnsafeMutableRawBufferPointer(start: target, count: Int(count))
-        do throws(SystemError) {
-            let taken = try DescriptorIO.read(into: target, from: descriptor, at: Int(position))
-            position += Int64(taken)
-            return taken == 0 ? gifreel_averror_eof : Int32(taken)
-        } catch {
-            return gifreel_averror(error.code)
-        }
     }
 
     private func write(_ source: UnsafePointer<UInt8>?, _ count: Int32) -> Int32 {

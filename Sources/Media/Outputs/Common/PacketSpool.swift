@@ -7,14 +7,19 @@ internal import SystemIO
 /// Memory holds one packet at a time, regardless of the size of the output. The descriptor is borrowed. Not thread-safe.
 struct PacketSpool: ~Copyable {
     private static let bufferSize = 64 * 1024
+    /// The most bytes of packets that a ``FileLayout`` may have in any order.
+    static let mostInAnyOrder = 256 * 1024
 
     private let descriptor: Int32
     /// The bytes appended so far.
     private(set) var length = 0
 
-    /// - Parameter descriptor: An empty, seekable file open for reading and writing.
-    init(descriptor: Int32) {
+    /// - Parameters:
+    ///   - descriptor: A seekable file open for reading and writing.
+    ///   - length: Of what the file has.
+    init(descriptor: Int32, length: Int = 0) {
         self.descriptor = descriptor
+        self.length = length
     }
 
     /// Appends a packet. Returns its position, to which a ``FileLayout`` refers.
@@ -59,10 +64,11 @@ struct PacketSpool: ~Copyable {
 
     /// Writes the file: moves the packets to their final positions, then writes the bytes around them. Returns the file's length.
     ///
-    /// - Precondition: The layout starts with bytes, then has every packet once in the order of the spool. Repetitions of packets
-    ///   come after all of these.
+    /// - Precondition: The packets have at most ``mostInAnyOrder`` bytes; or the layout starts with bytes, then has every packet once in
+    ///   the order of the spool, and repetitions of packets come after all of these.
     consuming func assemble(_ layout: FileLayout) throws(TranscodeError) -> Int {
         do throws(SystemError) {
+            if length <= Self.mostInAnyOrder { return try assembleFromMemory(layout) }
             // Packets move towards the end, and repetitions follow the last packet. In reverse order, nothing is written over
             // before it has been read.
             var end = layout.length
@@ -78,6 +84,19 @@ struct PacketSpool: ~Copyable {
         } catch {
             throw .library(.write, code: gifreel_averror(error.code))
         }
+    }
+
+    private func assembleFromMemory(_ layout: FileLayout) throws(SystemError) -> Int {
+        let packets = try readExactly(length, at: 0)
+        var end = 0
+        for piece in layout.pieces {
+            switch piece {
+            case .bytes(let bytes): try DescriptorIO.write(bytes, to: descriptor, at: end)
+            case .packet(let range): try DescriptorIO.write(Array(packets[range]), to: descriptor, at: end)
+            }
+            end += piece.count
+        }
+        return end
     }
 
     /// Copies a part of the file to a later position, which it may overlap.

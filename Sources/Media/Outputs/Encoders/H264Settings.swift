@@ -24,7 +24,7 @@ package struct H264Settings: MP4EncoderSettings, Equatable {
     }
 
     /// The version that becomes part of an object's name. Change it with anything that changes the output bytes.
-    package static let version = "x264-23"
+    package static let version = "x264-24"
 
     /// The frames of rate control last 4/100 s each, whatever their delays are: x264 spends more on a frame the longer it is shown,
     /// and takes this duration as neutral (`BASE_FRAME_DURATION`). So the bytes depend on the pictures alone.

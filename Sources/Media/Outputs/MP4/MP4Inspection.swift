@@ -8,7 +8,6 @@ enum MP4Inspection {
         let outline = try MP4Outline(bytes, samples: claim.samples)
         guard outline.parts.map(\.kind) == ["ftyp", "moov", "mdat"] else { throw .missingPart }
         let movie = try children(of: MP4Box(kind: "moov", content: try outline.contents(of: "moov")))
-        try inspectUserData(movie.filter { $0.kind == "udta" })
         let media = try children(of: try MP4Box.only("mdia", in: children(of: try MP4Box.only("trak", in: movie))))
         try inspectHeader(try MP4Box.only("mdhd", in: media), claim)
         let information = try children(of: try MP4Box.only("minf", in: media))
@@ -22,11 +21,10 @@ enum MP4Inspection {
 
     /// The boxes that may be inside another.
     private static let allowed: [String: Set<String>] = [
-        "moov": ["mvhd", "trak", "udta"], "trak": ["tkhd", "mdia"], "mdia": ["mdhd", "hdlr", "minf"],
+        "moov": ["mvhd", "trak"], "trak": ["tkhd", "mdia"], "mdia": ["mdhd", "hdlr", "minf"],
         "minf": ["vmhd", "dinf", "stbl"], "dinf": ["dref"],
         "stbl": ["stsd", "stts", "ctts", "stss", "sdtp", "stsc", "stsz", "stco", "co64"],
-        "udta": ["meta"], "meta": ["hdlr", "ilst"], "avc1": ["avcC", "colr", "pasp", "btrt"],
-        "av01": ["av1C", "colr", "pasp", "btrt"],
+        "avc1": ["avcC", "colr"], "av01": ["av1C", "colr"],
     ]
 
     /// The boxes inside another one, all of which may be there.
@@ -38,17 +36,6 @@ enum MP4Inspection {
         let allowed = Self.allowed[kind] ?? []
         guard boxes.allSatisfy({ allowed.contains($0.kind) }) else { throw .unknownPart }
         return boxes
-    }
-
-    /// `udta`: an empty list of tags (§8.10.1), which the muxer writes.
-    private static func inspectUserData(_ boxes: [MP4Box]) throws(OutputFlaw) {
-        for data in boxes {
-            for meta in try children(of: data) {
-                let (_, content) = try meta.versioned()
-                let tags = try MP4Box.only("ilst", in: checked(try MP4Box.all(in: content), in: "meta"))
-                guard tags.content.isAtEnd else { throw .unknownPart }
-            }
-        }
     }
 
     /// `mdhd`: timescale and duration (§8.4.2).

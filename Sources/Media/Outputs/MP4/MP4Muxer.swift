@@ -1,6 +1,6 @@
 internal import CAV
 
-/// Writes one video track into an MP4 whose index comes first, through libavformat.
+/// Writes one video track into an MP4 whose index comes first, through libavformat and ``MP4Index``.
 ///
 /// The first frame is decoded and shown at media time 0, so no edit list is needed that a player could overlook, and the sample
 /// durations add up to the animation's. The encoder asks for the packets before the second frame to be decoded before time 0; here
@@ -22,6 +22,7 @@ struct MP4Muxer: ~Copyable {
     private let context: UnsafeMutablePointer<AVFormatContext>
     private let stream: UnsafeMutablePointer<AVStream>
     private let output: FileOutput
+    private let descriptor: Int32
     private let timescale: Int
     /// The packets written so far, where they will be repeated; nil otherwise.
     private var stored: [StoredPacket]?
@@ -60,24 +61,14 @@ struct MP4Muxer: ~Copyable {
             throw .outOfMemory
         }
         context.pointee.pb = io
-        context.pointee.opaque = Unmanaged.passUnretained(output).toOpaque()
         context.pointee.flags |= AVFMT_FLAG_CUSTOM_IO | AVFMT_FLAG_BITEXACT
-        // The pass that moves the index to the front opens the file a second time, for reading.
-        context.pointee.io_open = { format, io, _, _, _ in
-            guard let opaque = format?.pointee.opaque else { return gifreel_averror_nomem }
-            let output = Unmanaged<FileOutput>.fromOpaque(opaque).takeUnretainedValue()
-            io?.pointee = output.makeReader()
-            return io?.pointee == nil ? gifreel_averror_nomem : 0
-        }
-        context.pointee.io_close2 = { _, io in
-            if let io { FileOutput.free(io) }
-            return 0
-        }
         context.pointee.avoid_negative_ts = 0
         stream.pointee.time_base = AVRational(num: 1, den: Int32(timescale))
         let (isH264, hasStartCodes): (Bool, Bool)
         do {
             try describe(stream.pointee.codecpar)
+            // Square pixels need no box that says so.
+            stream.pointee.codecpar.pointee.sample_aspect_ratio = AVRational(num: 0, den: 1)
             isH264 = stream.pointee.codecpar.pointee.codec_id == AV_CODEC_ID_H264
             hasStartCodes = isH264 && stream.pointee.codecpar.pointee.extradata?.pointee != 1
             try Self.writeHeader(context, timescale)
@@ -89,6 +80,7 @@ struct MP4Muxer: ~Copyable {
         self.context = context
         self.stream = stream
         self.output = output
+        self.descriptor = descriptor
         self.timescale = timescale
         self.isH264 = isH264
         self.hasStartCodes = hasStartCodes
@@ -111,8 +103,9 @@ struct MP4Muxer: ~Copyable {
     ) throws(TranscodeError) {
         var options: OpaquePointer?
         defer { av_dict_free(&options) }
-        av_dict_set(&options, "movflags", "faststart+negative_cts_offsets", 0)
+        av_dict_set(&options, "movflags", "negative_cts_offsets", 0)
         av_dict_set(&options, "use_editlist", "0", 0)
+        av_dict_set(&options, "write_btrt", "0", 0)
         av_dict_set_int(&options, "video_track_timescale", Int64(timescale), 0)
         // The movie's own duration is in these; the usual thousandths do not hold a third of a second.
         if 1000 % timescale != 0 { av_dict_set_int(&options, "movie_timescale", Int64(timescale), 0) }
@@ -172,7 +165,7 @@ struct MP4Muxer: ~Copyable {
         avio_flush(context.pointee.pb)
         let failure = context.pointee.pb.pointee.error
         guard failure >= 0 else { throw .library(.write, code: failure) }
-        return Int(output.length)
+        return try MP4Index(of: descriptor, length: Int(output.length)).moveToFront()
     }
 
     private mutating func write(_ packet: UnsafeMutablePointer<AVPacket>, duration: Int64) throws(TranscodeError) {

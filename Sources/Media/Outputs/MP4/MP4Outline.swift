@@ -5,14 +5,13 @@ struct MP4Outline {
     /// An index has up to 44 bytes per sample: duration, offset and size of the sample, chunk, run and number of the key picture.
     static func largestPart(samples: Int) -> Int { min(1 << 30, (64 << 10) + 64 * samples) }
 
-    /// The parts in order, without the empty `free` in which a muxer leaves room for a longer head of `mdat`.
+    /// The parts in order.
     let parts: [(kind: String, range: Range<Int>)]
     private let bytes: OutputBytes
     private let largestPart: Int
 
     /// - Parameter samples: The claimed number, on which the size of the index depends.
-    /// - Throws: `wrongSignature` for a file that does not begin with `ftyp`; `malformed` if the parts do not fill the file;
-    ///   `unknownPart` for free space with content.
+    /// - Throws: `wrongSignature` for a file that does not begin with `ftyp`; `malformed` if the parts do not fill the file.
     init(_ bytes: OutputBytes, samples: Int) throws(OutputFlaw) {
         var parts: [(kind: String, range: Range<Int>)] = []
         var position = 0
@@ -31,11 +30,10 @@ struct MP4Outline {
                 begin += 8
             }
             guard size >= begin - position, size <= bytes.count - position else { throw .malformed }
-            if kind == "free", size > begin - position { throw .unknownPart }
             parts.append((kind, begin..<position + size))
             position += size
         }
-        self.parts = parts.filter { $0.kind != "free" }
+        self.parts = parts
         self.bytes = bytes
         largestPart = Self.largestPart(samples: samples)
     }

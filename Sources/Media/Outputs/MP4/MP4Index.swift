@@ -1,0 +1,117 @@
+internal import CAV
+internal import Glibc
+
+/// Moves the index of an MP4 (`moov`) in front of the data, and leaves out what no player reads.
+///
+/// libavformat can move it, but always adds metadata that says how metadata is written, and free space.
+struct MP4Index: ~Copyable {
+    private let file: PacketSpool
+    private let descriptor: Int32
+
+    /// - Parameters:
+    ///   - descriptor: A file in which libavformat has written `ftyp`, the data and the index.
+    ///   - length: Of the file, in bytes.
+    init(of descriptor: Int32, length: Int) {
+        file = PacketSpool(descriptor: descriptor, length: length)
+        self.descriptor = descriptor
+    }
+
+    private static var malformed: TranscodeError { .failed(.mux, code: gifreel_averror(EINVAL)) }
+
+    /// Returns the length of the file.
+    consuming func moveToFront() throws(TranscodeError) -> Int {
+        let (type, data, dataHead, moov) = try parts()
+        try HeapBuffer.check(bytes: 2 * moov.count)
+        var index = try file.read(moov)
+        let children = try Self.boxes(index, 8..<index.count)
+        let dropped = children.filter { $0.kind == "udta" }
+        var head = try file.read(type)
+        let tail = try file.read(dataHead)
+        let distance = head.count + index.count - dropped.reduce(0) { $0 + $1.range.count } + tail.count - data.lowerBound
+        for child in children where child.kind == "trak" { try Self.moveChunks(child.range, of: &index, by: distance) }
+        for box in dropped.reversed() { index.removeSubrange(box.range) }
+        try Self.store(index.count, 4, at: 0, in: &index)
+        head += index
+        head += tail
+        var layout = FileLayout()
+        layout.append(head)
+        layout.append(packet: data)
+        let length = try file.assemble(layout)
+        guard ftruncate(descriptor, off_t(length)) == 0 else { throw .library(.write, code: gifreel_averror(errno)) }
+        return length
+    }
+
+    /// Where `ftyp`, the data, the head of its box, and `moov` lie.
+    private func parts() throws(TranscodeError) -> (
+        type: Range<Int>, data: Range<Int>, dataHead: Range<Int>, moov: Range<Int>
+    ) {
+        var ranges: [String: Range<Int>] = [:]
+        var dataBegin = 0
+        var position = 0
+        while position + 8 <= file.length {
+            let head = try file.read(position..<min(position + 16, file.length))
+            let isLong = Self.number(head, 0, 4) == 1 && head.count == 16 && head[8] == 0
+            let size = isLong ? Self.number(head, 8, 8) : Self.number(head, 0, 4)
+            guard size >= (isLong ? 16 : 8), size <= file.length - position else { throw Self.malformed }
+            let kind = Self.kind(head, 0)
+            if kind == "mdat" { dataBegin = position + (isLong ? 16 : 8) }
+            ranges[kind] = position..<position + size
+            position += size
+        }
+        guard let type = ranges["ftyp"], let data = ranges["mdat"], let moov = ranges["moov"], moov.upperBound == file.length,
+            data.upperBound <= moov.lowerBound, type.upperBound <= data.lowerBound
+        else { throw Self.malformed }
+        return (type, dataBegin..<data.upperBound, data.lowerBound..<dataBegin, moov)
+    }
+
+    /// The boxes that fill a part of `bytes`, with their heads.
+    private static func boxes(
+        _ bytes: [UInt8], _ part: Range<Int>
+    ) throws(TranscodeError) -> [(kind: String, range: Range<Int>)] {
+        var boxes: [(String, Range<Int>)] = []
+        var position = part.lowerBound
+        while position < part.upperBound {
+            guard part.upperBound - position >= 8 else { throw malformed }
+            let size = number(bytes, position, 4)
+            guard size >= 8, size <= part.upperBound - position else { throw malformed }
+            boxes.append((kind(bytes, position), position..<position + size))
+            position += size
+        }
+        return boxes
+    }
+
+    /// Adds to the positions of chunks (`stco` and `co64`, ISO/IEC 14496-12 §8.7.5) anywhere inside a box.
+    private static func moveChunks(
+        _ box: Range<Int>, of index: inout [UInt8], by distance: Int
+    ) throws(TranscodeError) {
+        for (kind, range) in try boxes(index, box.lowerBound + 8..<box.upperBound) {
+            switch kind {
+            case "mdia", "minf", "stbl": try moveChunks(range, of: &index, by: distance)
+            case "stco", "co64":
+                let size = kind == "stco" ? 4 : 8
+                guard range.count >= 16, number(index, range.lowerBound + 12, 4) * size == range.count - 16 else {
+                    throw malformed
+                }
+                for place in stride(from: range.lowerBound + 16, to: range.upperBound, by: size) {
+                    try store(number(index, place, size) + distance, size, at: place, in: &index)
+                }
+            default: break
+            }
+        }
+    }
+
+    private static func kind(_ bytes: [UInt8], _ box: Int) -> String {
+        String(decoding: bytes[box + 4..<box + 8], as: UTF8.self)
+    }
+
+    private static func number(_ bytes: [UInt8], _ position: Int, _ count: Int) -> Int {
+        bytes[position..<position + count].reduce(0) { $0 << 8 | Int($1) }
+    }
+
+    private static func store(
+        _ value: Int, _ count: Int, at position: Int, in bytes: inout [UInt8]
+    ) throws(TranscodeError) {
+        guard value >= 0, count == 8 || value < 1 << 32 else { throw malformed }
+        bytes.replaceSubrange(position..<position + count, with: AVIFBoxes.number(value, count))
+    }
+}
