@@ -11,6 +11,8 @@ import gifs
 COLUMNS, ROWS, SIDE = 5, 3, 16
 WIDTH, HEIGHT = COLUMNS * SIDE, ROWS * SIDE
 WHITE, BLACK, GROUND, NOTHING = 1, 0, 5, 7
+# Columns of one pixel in these colours show what 4:2:0 takes, so AV1, WebM and AVIF are 4:4:4.
+STRIPES = (2, 4)
 # The colour of the page on which browsers show images and transparent videos.
 PAGE = (20, 160, 90)
 
@@ -25,6 +27,7 @@ class Case:
     isTransparent: bool = False
     # The loop count of the GIF: 0 is endless, 1 plays it twice.
     loop: int = 0
+    isStriped: bool = False
 
     @property
     def starts(self):
@@ -41,6 +44,8 @@ class Case:
             squares = [WHITE, BLACK, *(WHITE if number >> bit & 1 else BLACK for bit in range(7, -1, -1))]
             squares += [ground] * (COLUMNS * ROWS - len(squares))
             pixels = [squares[y // SIDE * COLUMNS + x // SIDE] for y in range(HEIGHT) for x in range(WIDTH)]
+            if self.isStriped:
+                pixels = [STRIPES[at % 2] if pixel == ground else pixel for at, pixel in enumerate(pixels)]
             images.append(gifs.image(0, 0, WIDTH, HEIGHT, pixels, delay, 2, NOTHING if self.isTransparent else None))
         return gifs.head(WIDTH, HEIGHT, loop=self.loop) + b"".join(images) + b";"
 
@@ -54,6 +59,7 @@ def cases():
         Case("long", (20, 65535, 30)),
         Case("many", (4,) * 250),
         Case("alpha", (30, 21, 42, 27, 15, 60), isTransparent=True),
+        Case("colours", (30, 21, 42, 27), isStriped=True),
         Case("twice", (30, 21, 42, 27), isTransparent=True, loop=1),
     ]
 
