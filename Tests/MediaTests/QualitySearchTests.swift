@@ -75,6 +75,26 @@ import Testing
         #expect(abs(found.reached - found.target) < 1.5, "\(found)")
     }
 
+    /// A trial takes as long as encoding a third of most animations.
+    @Test func onlyALargeDifferenceIsTriedAgain() throws {
+        try trial(Self.film(frames: 4)) { trial in
+            let tools = AV1Tools(
+                PictureContent(isDrawing: false), AV1Tools.Work(frames: 4, pixels: 96 * 64 * 4, changedPixels: 1000))
+            func search(from first: Int) throws -> (quantizer: Int, trials: Int) {
+                var trials = 0
+                let quantizer = try AV1Tools.search.quantizer(trial, first: first) {
+                    trials += 1
+                    return AV1Settings(tools.forTrial, quantizer: $0)
+                }
+                return (quantizer, trials)
+            }
+            let far = try search(from: 45)
+            #expect(far.trials > 1)
+            let near = try search(from: far.quantizer + 2)
+            #expect(near.trials == 1 && abs(near.quantizer - far.quantizer) <= 2, "\(far) \(near)")
+        }
+    }
+
     @Test func vp9ReachesTheQualityOfH264() throws {
         let found = try trial(Self.film(frames: 8)) { trial -> (target: Double, reached: Double) in
             let settings = {

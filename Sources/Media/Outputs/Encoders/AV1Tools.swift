@@ -118,7 +118,7 @@ struct AV1Tools: Equatable {
     }
 
     /// Finds the quantizer for a quality.
-    static let search = QualitySearch(range: 1...63, decibelsPerStep: 0.3)
+    static let search = QualitySearch(range: 1...63, decibelsPerStep: 0.4)
 
     /// Sets the options of an encoder whose size is set already.
     func configure(_ context: UnsafeMutablePointer<AVCodecContext>, quantizer: Int) {

@@ -4,8 +4,8 @@ internal import CAV
 /// `quality`.
 ///
 /// Each codec has its own scale of quantizers, and which values correspond depends on the pictures. So the animation is encoded as
-/// H.264, and some of its pictures with the other encoder at a first guess. If the quality differs, they are encoded again
-/// at the quantizer that the difference suggests, up to twice. The result depends on the pictures alone and is the
+/// H.264, and some of its pictures with the other encoder at a first guess. If the quality differs, the difference suggests another
+/// quantizer. Where it is large, they are encoded again at that one, up to twice. The result depends on the pictures alone and is the
 /// same on every machine.
 struct QualitySearch {
     /// The encoder's quantizers; higher is coarser.
@@ -15,8 +15,8 @@ struct QualitySearch {
 
     /// Differences up to this are not visible, and not corrected.
     private static let tolerance = 0.3
-    /// Beyond this difference, a corrected quantizer is corrected once more.
-    private static let far = 3.0
+    /// Beyond this difference, a corrected quantizer is tried: the slope is known roughly.
+    private static let far = 2.5
     private static let mostCorrections = 2
     /// How much coarser than the first guess the result may be, in steps, where H.264 has its usual rate factor.
     private static let mostStepsCoarser = 12
@@ -33,17 +33,19 @@ struct QualitySearch {
     func quantizer<Decoder: AnimationDecoder & ~Copyable, Settings: EncoderSettings>(
         _ trial: QualityTrial<Decoder>, first: Int, _ settings: (Int) -> Settings
     ) throws(TranscodeError) -> Int {
-        guard trial.pixels <= Self.mostPixels, let (target, steps) = try trial.target() else { return first }
+        guard trial.pixels <= Self.mostPixels, let (target, steps, isClear) = try trial.target() else { return first }
         let more = Int((steps * Self.decibelsPerRateFactor / decibelsPerStep).rounded())
         let coarsest = min(range.upperBound, first + Self.mostStepsCoarser + more)
         func clamped(_ quantizer: Double) -> Int {
             Int(min(Double(coarsest), max(Double(range.lowerBound), quantizer)).rounded())
         }
         func distance(_ trial: (quantizer: Int, decibels: Double)) -> Double { abs(trial.decibels - target) }
-        var last = (quantizer: first, decibels: try trial.quality(settings(first)))
-        guard distance(last) > Self.tolerance else { return first }
-        var next = clamped(Double(first) + (last.decibels - target) / decibelsPerStep)
-        for _ in 0..<Self.mostCorrections where next != last.quantizer {
+        // Where H.264 shows no error, most encoders show none even at the coarsest quantizer.
+        let guess = isClear ? coarsest : first
+        var last = (quantizer: guess, decibels: try trial.quality(settings(guess)))
+        guard distance(last) > Self.tolerance else { return guess }
+        var next = clamped(Double(guess) + (last.decibels - target) / decibelsPerStep)
+        for _ in 0..<Self.mostCorrections where next != last.quantizer && distance(last) > Self.far {
             let before = last
             last = (next, try trial.quality(settings(next)))
             let slope = (last.decibels - before.decibels) / Double(last.quantizer - before.quantizer)
@@ -54,7 +56,6 @@ struct QualitySearch {
             let least = Double(min(before.quantizer, last.quantizer)) - Self.farthestBeyond
             let most = Double(max(before.quantizer, last.quantizer)) + Self.farthestBeyond
             next = clamped(min(most, max(least, Double(last.quantizer) + (target - last.decibels) / slope)))
-            if distance(last) <= Self.far { break }
         }
         return next
     }
@@ -123,8 +124,8 @@ final class QualityTrial<Decoder: AnimationDecoder & ~Copyable> {
     }
 
     /// The quality that the other encoder is to reach, and the steps of x264's rate factor by which it is coarser because the MP4 would be
-    /// larger than its source; nil for an animation without a picture.
-    func target() throws(TranscodeError) -> (decibels: Double, stepsCoarser: Double)? {
+    /// larger than its source; and whether H.264 shows no error. Nil for an animation without a picture.
+    func target() throws(TranscodeError) -> (decibels: Double, stepsCoarser: Double, isClear: Bool)? {
         guard !indices.isEmpty else { return nil }
         let settings = H264Settings(transcoder, content)
         var (reached, bytesPerPicture) = try quality(ofMP4With: settings)
@@ -134,9 +135,9 @@ final class QualityTrial<Decoder: AnimationDecoder & ~Copyable> {
             steps = coarser.rateFactor - settings.rateFactor
             reached = try quality(ofMP4With: coarser).decibels
         }
-        let target = min(reached, Self.clear(quality: transcoder.options.quality))
+        let clear = Self.clear(quality: transcoder.options.quality)
         let colors = content.chroma == .full ? Self.worthOfColors : 0
-        return (target + (isExcerpt ? Self.excerptGain : 0) - colors, steps)
+        return (min(reached, clear) + (isExcerpt ? Self.excerptGain : 0) - colors, steps, reached > clear)
     }
 
     /// The quality of the pictures in an MP4 of the animation, and its bytes for each picture up to the last of them.
