@@ -21,7 +21,7 @@ package enum FetchError: Error, Equatable, Sendable {
     case tooLarge(limit: Int, declared: Int?)
     /// The origin answered without the content.
     case failed(OriginFault)
-    /// The first bytes are not those of a GIF.
+    /// The first bytes are not those of an animation.
     case notAnAnimation(looksLike: ContentKind)
     /// The source redirects more often than `limit` times.
     case tooManyRedirects(limit: Int)
@@ -35,7 +35,7 @@ package enum FetchError: Error, Equatable, Sendable {
     case exhausted(cause: String)
 
     package enum Phase: String, Hashable, Sendable {
-        /// Looking up the name, connecting or the TLS handshake.
+        /// Name lookup, connect or TLS handshake.
         case connect
         /// The whole fetch.
         case total
@@ -76,7 +76,7 @@ package enum FetchError: Error, Equatable, Sendable {
             "The address of the source is private; the setting sources.allow_private allows it."
         case .notAllowed(.address(.itself)): "The source is this service itself."
         case .notAllowed(.address(.port(let port, let allowed))):
-            "The port \(port) of the source is not one of those in the setting sources.ports: \(allowed)."
+            "The source's port, \(port), is not in the setting sources.ports: \(allowed)."
         case .notFound: "The source was not found."
         case .gone: "The source is gone."
         case .unreachable: "The source cannot be reached."

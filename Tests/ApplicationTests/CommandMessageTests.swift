@@ -100,7 +100,7 @@ extension OperationsTests {
             Mistake("prewarm page.html --base a.test", 64, "--base is “a.test”; it must be an http or https URL"),
             Mistake("prewarm list --report no/report.csv", 64, "the directory no does not exist"),
             Mistake("prewarm list --concurrency 0", 64, "--concurrency must be from 1 to 1024."),
-            Mistake("prewarm list --option width=1 --dry-run", 1, "Renditions: 1, of which 1 cannot be made."),
+            Mistake("prewarm list --option width=1 --dry-run", 1, "Renditions: 1. Cannot be made: 1."),
         ])
         func theListsOfPrewarm(_ mistake: Mistake) throws {
             let outcome = try outcome(mistake)

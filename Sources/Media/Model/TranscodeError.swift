@@ -67,8 +67,8 @@ package enum TranscodeError: Error, Equatable, Sendable {
             switch self {
             case .container: "this program was built without a reader of its container"
             case .video: "it has no video"
-            case .codec: "its codec is none of H.264, HEVC, VP8, VP9 and AV1"
-            case .pixels: "the format of its pixels or the matrix of its colours is not read"
+            case .codec: "its codec is not H.264, HEVC, VP8, VP9 or AV1"
+            case .pixels: "its pixel format cannot be read"
             }
         }
     }

@@ -62,7 +62,7 @@ package struct Rendition: Sendable, Hashable {
             // The preset decides these.
             for option in [RenditionOption.width, .height, .fit, .loops, .maxBytes, .zoom] where option.text(in: options) != nil
             {
-                throw .invalidOption(name: option.rawValue, reason: "has no effect beside a preset")
+                throw .invalidOption(name: option.rawValue, reason: "has no effect together with a preset")
             }
         }
         if options.zoom > 1, options.size != SizeOptions() {
@@ -95,7 +95,7 @@ package struct Rendition: Sendable, Hashable {
         return codecs.isEmpty ? [rendition] : codecs.compactMap(rendition.encoded)
     }
 
-    /// The rendition in H.264 with the same options; one in AV1 is offered only if it is smaller. Nil for other renditions.
+    /// The rendition in H.264 with the same options, against which AV1 is measured. Nil for other renditions.
     package var comparedWith: Rendition? { options.codec == .av1 ? encoded(by: .h264) : nil }
 
     /// Whether an AV1 is offered beside the H.264 with the same options, which every client can play: only if it is at least a twentieth

@@ -81,7 +81,7 @@ struct AdminController: Sendable {
         try authorize(authorization)
         guard method == .delete else {
             guard let item = query.first, item.name == "url" else { return statisticsReply() }
-            guard query.count == 1 else { throw .badRequest("GET /cache takes no parameter beside url.") }
+            guard query.count == 1 else { throw .badRequest("GET /cache takes only the parameter url.") }
             return list(try Self.canonical(item.value, SourceURL.canonicalText(of:)))
         }
         let waits = query.filter { $0.name == RouteParser.waitName }

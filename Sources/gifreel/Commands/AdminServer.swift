@@ -89,7 +89,7 @@ enum AdminServer {
     /// - Throws: The exit code after a sentence on standard error, if the document is another one.
     static func decoded<Document: Decodable>(_ type: Document.Type, _ body: Data) throws(ExitCode) -> Document {
         guard let document = try? JSONDecoder().decode(type, from: body) else {
-            throw failure("The answer is not that of a Gifreel server of this version.")
+            throw failure("The answer does not come from a Gifreel server of this version.")
         }
         return document
     }

@@ -205,7 +205,7 @@ struct PrewarmCommand: ParsableCommand {
                 _ = Self.complain("\(entry.url): \(failure.code): \(failure.detail)", 0)
             }
         }
-        _ = Self.complain("Renditions: \(entries.count), of which \(wrong) cannot be made.", 0)
+        _ = Self.complain("Renditions: \(entries.count). Cannot be made: \(wrong).", 0)
         return wrong == 0 ? 0 : Code.failed
     }
 

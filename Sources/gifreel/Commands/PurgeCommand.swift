@@ -29,7 +29,7 @@ struct PurgeCommand: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "How long to wait until the purge is in force on every node of a cluster, such as 30s.", valueName: "time"))
+            "How long to wait until every node of a cluster has applied the purge, such as 30s.", valueName: "time"))
     var wait: String?
 
     @Option(help: "The URL of the server, or unix: and the path of its socket.")
@@ -132,7 +132,7 @@ struct PurgeCommand: ParsableCommand {
                 print(result)
                 return true
             }
-            print("\(result), in force on \(acknowledged) of \(nodes) nodes")
+            print("\(result), applied by \(acknowledged) of \(nodes) nodes")
             return purged.complete ?? (acknowledged >= nodes)
         }
         _ = AdminServer.failure("\(scope.name): \(AdminServer.refusal(answer))")

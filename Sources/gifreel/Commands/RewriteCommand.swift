@@ -39,7 +39,7 @@ struct RewriteCommand: ParsableCommand {
 
     @Option(
         name: .customLong("for"),
-        help: "What the documents are: page, feed, mail or amp. Only pages change. Default: told by the markup.")
+        help: "What the documents are: page, feed, mail or amp. Only pages change. Default: detected from the markup.")
     var kind: PageKind?
 
     @Flag(help: "Asks the server what each GIF becomes: still, tiny and well compressed ones stay.")

@@ -200,7 +200,7 @@ struct ClusterTests {
         #expect(members.count == 2)
         for member in members { #expect(member["lag"] as? Double != nil) }
         let command = try run(["purge", "--all", "--wait", "30s", "--token", "secret"], on: lab.nodes[0])
-        #expect(command.code == 0 && command.output.contains("in force on 2 of 2 nodes"), "\(command)")
+        #expect(command.code == 0 && command.output.contains("applied by 2 of 2 nodes"), "\(command)")
     }
 
     @Test func jobsAreListedByEveryNodeAndARepeatedListIsOneJob() async throws {
@@ -264,7 +264,7 @@ struct ClusterTests {
         #expect(purge.status == 202)
         #expect(try ClusterLab.object(purge.body)["complete"] as? Bool == false)
         let command = try run(["purge", lab.origin.url("/a.gif"), "--token", "secret"], on: lab.nodes[0])
-        #expect(command.code == 1 && command.output.contains("in force on 0 of "), "\(command)")
+        #expect(command.code == 1 && command.output.contains("applied by 0 of "), "\(command)")
         try await lab.redis.start()
         try lab.store.restart()
         for node in lab.nodes {

@@ -93,7 +93,7 @@ import Testing
             "The address of the source is private; the setting sources.allow_private allows it."),
         fetch(
             .notAllowed(.address(.port(22, allowed: PortSet([80...80, 8000...8080])))), 403, "source_not_allowed",
-            "The port 22 of the source is not one of those in the setting sources.ports: 80, 8000–8080."),
+            "The source's port, 22, is not in the setting sources.ports: 80, 8000–8080."),
         fetch(.notAllowed(.address(.itself)), 403, "source_not_allowed", "The source is this service itself."),
         fetch(.notFound, 404, "source_not_found", "The source was not found."),
         fetch(.gone, 410, "source_gone", "The source is gone."),
@@ -143,7 +143,7 @@ import Testing
         conversion(.rejected(.corrupt(.gif, .noFrames)), 422, "corrupt_gif", "The GIF is corrupt: it has no frames."),
         conversion(
             .rejected(.unsupported(.mov, .codec)), 422, "unsupported",
-            "The QuickTime file is not supported: its codec is none of H.264, HEVC, VP8, VP9 and AV1."),
+            "The QuickTime file is not supported: its codec is not H.264, HEVC, VP8, VP9 or AV1."),
         conversion(.rejected(.refused(.mp4)), 415, "not_an_animation", "This server takes no MP4."),
         conversion(
             .rejected(.tooLarge(.frames, value: 9, maximum: 8)), 422, "too_large",
