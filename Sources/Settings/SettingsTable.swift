@@ -409,7 +409,7 @@ extension Setting {
     private static let pages = [
         Setting(
             "pages.home", \.pages.home, .live,
-            "Whether / answers with a page on which to try the service."),
+            "Whether / serves a page for trying the service."),
         Setting(
             "pages.site_name", \.pages.siteName, .live, whenUnset: "none", example: "Example GIFs",
             "og:site_name of player pages: the name of the site in link previews."),
@@ -499,7 +499,7 @@ extension Setting {
             "Fields of requests to the collector, without commas."),
         Setting(
             "tracing.sample", \.tracing.sample, in: 0...100, unit: "percent", .restart,
-            "Share of the requests that are traced. For those of trusted proxies with a traceparent, that decides."),
+            "Share of the requests that are traced. A traceparent from a trusted proxy decides instead."),
         Setting(
             "tracing.queue", \.tracing.queue, in: 1...1_000_000, unit: "spans", .restart,
             "Spans that may wait for the collector. Further ones are dropped and counted."),
