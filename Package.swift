@@ -90,7 +90,7 @@ let package = Package(
         .target(
             name: "Cluster",
             dependencies: [
-                "Ledger", "CHiredis", "COpenSSL", "CLinux", "SystemIO",
+                "Cache", "Ledger", "CHiredis", "COpenSSL", "CLinux", "SystemIO",
                 .product(name: "DequeModule", package: "swift-collections"),
             ],
             swiftSettings: strict),
@@ -147,7 +147,7 @@ let package = Package(
         .target(
             name: "Web",
             dependencies: [
-                "Renditions", "Prewarm", "HTTP", "HTTPClient", "Telemetry", "Media", "Sandbox", "Fetch", "Cache",
+                "Renditions", "Prewarm", "HTTP", "HTTPClient", "Telemetry", "Media", "Sandbox", "Fetch", "Cache", "Ledger",
                 "Digests",
                 "SystemIO",
                 .product(name: "DequeModule", package: "swift-collections"),
@@ -163,7 +163,8 @@ let package = Package(
         .executableTarget(
             name: "gifreel",
             dependencies: [
-                "Renditions", "Web", "Prewarm", "HTTP", "HTTPClient", "Media", "Sandbox", "Fetch", "Cache", "SharedStore",
+                "Renditions", "Web", "Prewarm", "HTTP", "HTTPClient", "Media", "Sandbox", "Fetch", "Cache", "Ledger",
+                "SharedStore",
                 "Cluster", "Telemetry", "Markup", "Settings", "SystemIO", "CLinux",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
@@ -190,7 +191,8 @@ let package = Package(
         .testTarget(
             name: "CacheTests", dependencies: ["CSystemCalls", "Cache", "Ledger", "TestSupport"], swiftSettings: strict),
         .testTarget(
-            name: "ClusterTests", dependencies: ["Cluster", "Ledger", "SystemIO", "TestSupport"], swiftSettings: strict),
+            name: "ClusterTests", dependencies: ["Cluster", "Cache", "Ledger", "SystemIO", "TestSupport"], swiftSettings: strict
+        ),
         .testTarget(
             name: "SharedStoreTests",
             dependencies: ["SharedStore", "Ledger", "HTTPClient", "Digests", "SystemIO", "TestSupport"], swiftSettings: strict),

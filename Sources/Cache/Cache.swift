@@ -23,6 +23,7 @@ package final class Cache: Sendable {
     private let publishers: any BlockingWork
     private let purgers: any BlockingWork
     private let isClosed = Atomic(false)
+    private let observers = PurgeObservers()
     // The synchronous operations behind the `async` methods; tests call them on threads of their own.
     let finder: RenditionFinder
     private let quickFinder: RenditionFinder
@@ -58,12 +59,13 @@ package final class Cache: Sendable {
         lookups = threads.create(configuration.lookupThreads, limit, "cache-lookup")
         verifiers = threads.create(1, limit, "cache-verify")
         publishers = threads.create(configuration.publishThreads, limit, "cache-publish")
-        purgers = threads.create(1, limit, "cache-purge")
+        // A purge is never refused.
+        purgers = threads.create(1, .max, "cache-purge")
         finder = RenditionFinder(context)
         quickFinder = RenditionFinder(context, hashesLargeFiles: false)
         evictor = Evictor(context)
         publisher = RenditionPublisher(context, finder: finder, evictor: evictor)
-        purger = Purger(context)
+        purger = Purger(context, observers)
         let housekeeper = Housekeeper(context, finder: finder, evictor: evictor)
         self.housekeeper = housekeeper
         guard threads.includeHousekeeping else { return }
@@ -83,6 +85,7 @@ package final class Cache: Sendable {
         verifiers.close()
         purgers.close()
         publishers.close()
+        observers.removeAll()
         forgetHot()
         store.close()
     }
@@ -353,26 +356,69 @@ package final class Cache: Sendable {
 
     // MARK: Purging
 
-    /// Forgets what `scope` covers: aliases, and objects that no other alias leads to and that were not uploaded. Only
-    /// ``PurgeScope/object(_:)`` and ``PurgeScope/all`` forget an uploaded object.
+    /// The purges that are known.
+    package var purges: PurgeIndex { context.purges }
+
+    /// The cluster's clock, by which purges of other nodes are compared with what is stored.
+    package var sharedClock: SharedClock { context.sharedClock }
+
+    /// The purges that hold in memory only, because they could not be written.
+    package var unrecordedPurges: [Purge] { context.store.unrecordedPurges }
+
+    /// Whether the database cannot be changed at the moment.
+    package var isStoringStopped: Bool { context.store.refusal != nil }
+
+    /// Has a function called for each purge that takes effect, before the call that made it returns. On a thread of the cache, which it
+    /// must not block for long.
+    package func observePurges(_ observer: @escaping @Sendable (PurgeScope) -> Void) {
+        observers.add(observer)
+    }
+
+    /// A purge that this node accepts now.
     ///
-    /// The files of a large purge are removed later; no look-up finds them after this.
+    /// - Parameter isShared: Whether the other nodes of a cluster have to get it.
+    package func newPurge(_ scope: PurgeScope, isShared: Bool = false) -> Purge {
+        Purge(
+            scope, madeAt: sharedClock.latest, isLocal: true, token: StagedFile.uniqueName(), entry: isShared ? nil : "")
+    }
+
+    /// Has a change of other owners' tables made in the transaction of each purge.
+    package func recordWithPurges(_ change: @escaping @Sendable (Purge, SQLiteConnection) throws -> Void) {
+        context.store.recordWithPurges(change)
+    }
+
+    /// Forgets what `scope` covers, on this node.
+    package func purge(_ scope: PurgeScope) async throws(CacheError) -> PurgeResult {
+        try await purge([newPurge(scope)])
+    }
+
+    /// Forgets what purges cover: aliases, and objects that no other alias leads to and that were not uploaded. Only purges of an object
+    /// and of everything forget an uploaded object.
     ///
-    /// Once it returns or throws ``CacheError/purgeNotDurable(cause:)``, no look-up returns anything older that it covers, and
-    /// work that was begun before and is published later is not stored. When it returns, that also holds after a power loss.
+    /// One row per purge is written, whatever it covers. Rows and files that it covers are removed later; no look-up finds them after
+    /// this. A purge whose token is known has no effect.
     ///
-    /// - Parameters:
-    ///   - time: For a purge that was made earlier, seconds since 1970: what was fetched or uploaded in a later second stays. Nil
-    ///     for a purge that is made now.
-    ///   - change: A change of other owners' tables, which belongs to the same transaction. If that fails, it is tried again with
-    ///     later ones.
-    /// - Throws: ``CacheError/purgeNotDurable(cause:)`` if it holds only until the next start, ``CacheError/closed``.
+    /// Once it returns or throws ``CacheError/purgeNotDurable(cause:)``, no look-up returns anything older that they cover, and work that
+    /// was begun before and is published later is not stored. When it returns, that also holds after a power loss. The counts include what
+    /// an earlier purge covers and is not removed yet.
+    ///
+    /// - Parameter change: A change of other owners' tables, which belongs to the same transaction. If that fails, it is tried again with
+    ///   later ones.
+    /// - Throws: ``CacheError/purgeNotDurable(cause:)`` if they hold only until the next start, ``CacheError/closed``.
     package func purge(
-        _ scope: PurgeScope, madeAt time: Int64? = nil, with change: @escaping Ledger.Change = { _ in }
+        _ purges: [Purge], with change: @escaping Ledger.Change = { _ in }
     ) async throws(CacheError) -> PurgeResult {
-        let result = await purgers.run { [purger] in purger.run(scope, madeAt: time, with: change) }
+        let result = await purgers.run { [purger] in purger.run(purges, with: change) }
         guard let result else { throw .closed }
         return try result.get()
+    }
+
+    /// Forgets the renditions of a source that its origin has removed. Refused while too much is published; the next look at the origin
+    /// repeats it.
+    package func forget(_ sourceURL: String) async throws(CacheError) {
+        let purge = newPurge(.url(sourceURL))
+        guard let result = await publishers.run({ [purger] in purger.run([purge], isObserved: false) }) else { throw .busy }
+        _ = try result.get()
     }
 
     /// Has the origin of every alias asked again before the alias is used: purges may have been missed. Work that was begun
@@ -380,20 +426,23 @@ package final class Cache: Sendable {
     ///
     /// This holds when the call returns. It survives a restart, unless the directory cannot be written to before the restart.
     ///
-    /// - Parameter change: See ``purge(_:madeAt:with:)``.
+    /// - Parameter change: See ``purge(_:with:)``.
     package func revalidateAll(_ doubt: MissedPurges = .certain, with change: @escaping Ledger.Change = { _ in }) async {
-        _ = await purgers.run { [context] in context.revalidateAll(doubt, with: change) }
+        _ = await purgers.run { [context] in context.store.revalidateAll(doubt, with: change) }
     }
 
     /// Expires every alias as ``revalidateAll(_:with:)`` does. Blocks.
     package func expireAliases() {
-        context.revalidateAll(.certain) { _ in }
+        context.store.revalidateAll(.certain) { _ in }
     }
 
-    /// Expires every alias, and has objects that are stored found by ``object(_:isFirstLook:)`` only, until ``confirmAliases()``:
-    /// purges may have been made while this node was away. Not recorded. May block.
-    package func holdAliases() {
-        context.store.holdAliases()
+    /// Doubts every alias until ``confirmAliases()``: purges may have been made while this node was away. Where they may be complete, also
+    /// has objects that are stored found by ``object(_:isFirstLook:)`` only. Not recorded. May block.
+    package func holdAliases(_ doubt: MissedPurges = .certain) {
+        switch doubt {
+        case .certain: context.store.holdAliases()
+        case .possible: context.store.doubtAliases()
+        }
     }
 
     /// Leaves every alias unconfirmed until ``confirmAliases()``: this node would not hear of purges by others. Not recorded.

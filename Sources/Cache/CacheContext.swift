@@ -7,7 +7,9 @@ final class CacheContext: Sendable {
     let configuration: CacheConfiguration
     let clock: TimeSource
     let hot: HotRenditions
-    let purges = PurgeLog()
+    let purges: PurgeIndex
+    /// The cluster's clock, as far as this node knows it.
+    let sharedClock: SharedClock
     let verified = VerifiedObjects()
     let counters = CacheCounters()
     /// Runs housekeeping; woken when there is work for it.
@@ -26,8 +28,12 @@ final class CacheContext: Sendable {
         onStep: (@Sendable (Step) -> Void)?
     ) throws(CacheError) {
         let housekeeping = RepeatingThread(interval: configuration.housekeepingInterval)
+        let sharedClock = SharedClock(clock)
+        let purges = PurgeIndex(now: { sharedClock.earliest })
+        (self.sharedClock, self.purges) = (sharedClock, purges)
         store = try Store(
-            path: configuration.directory, owners: owners, clock: clock, report: report, onFailure: { housekeeping.wake() })
+            path: configuration.directory, owners: owners, purges: purges, clock: clock, report: report,
+            onFailure: { housekeeping.wake() })
         self.housekeeping = housekeeping
         self.configuration = configuration
         self.clock = clock
@@ -39,17 +45,9 @@ final class CacheContext: Sendable {
         }
     }
 
-    /// See ``Cache/revalidateAll(_:with:)``. May block.
-    func revalidateAll(_ doubt: MissedPurges, with change: @escaping Ledger.Change) {
-        // First: what is stored between this and the mark is before the mark.
-        purges.append(.revalidation(doubt))
-        store.revalidateAll(doubt, with: change)
-    }
-
     /// Ends a failure of the ledger, if that is possible now. If the ledger was replaced, the cache is empty.
     func repairStore() {
         guard store.repair() else { return }
-        purges.append(.purge(.all))
         hot.removeAll()
         verified.removeAll()
     }

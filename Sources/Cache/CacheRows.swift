@@ -5,27 +5,37 @@ struct ObjectRow: Sendable, Equatable {
     /// Its position in the eviction queue.
     let sequence: Int64
     let record: ObjectRecord
-    /// Whether it was uploaded. A purge of a source does not remove it then.
-    var isUploaded = false
+    /// The sequence of its latest upload and when that began; zero if it was not uploaded. A purge of a source does not remove an upload.
+    var upload = Upload()
+
+    struct Upload: Sendable, Equatable {
+        var sequence: Int64 = 0
+        var began: Int64 = 0
+    }
+
+    var isUploaded: Bool { upload.sequence > 0 }
+    var file: FileName { FileName(id: record.id, fileExtension: record.fileExtension) }
 }
 
 /// An alias in the ledger, with its object.
 struct AliasRow: Sendable, Equatable {
     let sequence: Int64
     let record: AliasRecord
+    /// When the request to the origin began, in milliseconds of the cluster's clock.
+    let began: Int64
     let object: ObjectRow
+}
+
+/// An alias, and the sequence of its object.
+struct AliasReference: Sendable, Equatable {
+    let sequence: Int64
+    let object: Int64
 }
 
 /// The name of an object's file.
 struct FileName: Sendable, Hashable {
     let id: ObjectID
     let fileExtension: String
-}
-
-/// A purged object, whose file and rows are to be removed.
-struct DoomedObject: Sendable {
-    let sequence: Int64
-    let file: FileName
 }
 
 /// What is stored.
@@ -50,16 +60,21 @@ struct CacheState: Sendable, Equatable {
     let hand: Int64
     let isClean: Bool
     var totals: CacheTotals
-    let emptied: Int64
     let unconfirmed: Int64
+
+    /// The same with a later sequence.
+    func at(_ sequence: Int64) -> CacheState {
+        CacheState(
+            sequence: sequence, revalidated: revalidated, hand: hand, isClean: isClean, totals: totals, unconfirmed: unconfirmed
+        )
+    }
 
     var isInRange: Bool {
         let numbers = [
             sequence, revalidated, hand, totals.objects, totals.bytes, totals.objectSpace, totals.aliases, totals.aliasSpace,
-            emptied, unconfirmed,
+            unconfirmed,
         ]
-        return numbers.allSatisfy { (0...(1 << 60)).contains($0) } && emptied <= sequence && revalidated <= sequence
-            && unconfirmed <= sequence
+        return numbers.allSatisfy { (0...(1 << 60)).contains($0) } && revalidated <= sequence && unconfirmed <= sequence
     }
 }
 
@@ -84,34 +99,37 @@ extension AliasRecord {
 extension ObjectRow {
     /// The columns that ``init(_:from:)`` expects, in their order.
     static let columns = columnList(
-        "objects", ["sequence", "id", "extension", "length", "content", "created", "facts", "uploaded"])
+        "objects", ["sequence", "id", "extension", "length", "content", "created", "facts", "upload", "upload_began"])
 
-    /// The object in eight columns from `first` on.
+    /// The object in nine columns from `first` on.
     init(_ row: SQLiteRow, from first: Int = 0) throws {
         let record = ObjectRecord(
             id: try row.digest(first + 1), fileExtension: try row.value(first + 2), length: try row.value(first + 3),
             content: try row.digest(first + 4), created: try row.value(first + 5),
             facts: try row.value(first + 6))
         guard record.isInRange else { throw LedgerError(.damage, "an object has values out of range") }
-        self.init(sequence: try row.value(first), record: record, isUploaded: try row.value(first + 7))
+        let upload = Upload(sequence: try row.value(first + 7), began: try row.value(first + 8))
+        self.init(sequence: try row.value(first), record: record, upload: upload)
     }
 }
 
 extension AliasRow {
     /// The columns that ``init(_:)`` expects, in their order.
     static let columns =
-        columnList("aliases", ["sequence", "key", "url", "etag", "modified", "fetched", "fresh", "strict", "rendition"])
+        columnList(
+            "aliases", ["sequence", "key", "url", "etag", "modified", "fetched", "fresh", "strict", "rendition", "began"])
         + ", "
         + ObjectRow.columns
 
-    /// The alias in nine columns, followed by its object.
+    /// The alias in ten columns, followed by its object.
     init(_ row: SQLiteRow) throws {
         let record = AliasRecord(
             key: try row.digest(1), sourceURL: try row.value(2), rendition: try row.value(8),
             validators: Validators(etag: try row.value(3), lastModified: try row.value(4)),
             fetchedAt: try row.value(5), freshFor: try row.value(6), mustRevalidate: try row.value(7))
         guard record.isInRange else { throw LedgerError(.damage, "an alias has values out of range") }
-        self.init(sequence: try row.value(0), record: record, object: try ObjectRow(row, from: 9))
+        self.init(
+            sequence: try row.value(0), record: record, began: try row.value(9), object: try ObjectRow(row, from: 10))
     }
 }
 

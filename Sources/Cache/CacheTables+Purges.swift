@@ -1,203 +1,182 @@
 internal import Ledger
 
-/// Purges: what they cover, and the removal of its rows.
+/// What purges cover.
 extension CacheTables {
-    /// What a purge removed.
+    /// What a purge removes.
     struct Purged: Sendable {
         /// Aliases, and objects without one.
         var renditions: Int64 = 0
         var bytes: Int64 = 0
-        /// The removed objects; nil for many.
-        var objects: Set<ObjectID>? = []
-        /// Whether ``continuePurge()`` must be called next.
-        var isPartial = false
+    }
 
-        mutating func add(_ part: Purged) {
-            renditions += part.renditions
-            bytes += part.bytes
-            objects = objects.flatMap { all in part.objects.map { all.union($0) } }
-            if let count = objects?.count, count >= CacheTables.manyObjects { objects = nil }
-            isPartial = part.isPartial
+    /// Where the search for the rows that a purge covers stopped.
+    struct SweepPosition: Sendable {
+        /// The purge.
+        let sequence: Int64
+        /// The number of the range of rows; see ``coveredAliases(by:_:limit:)``.
+        fileprivate var range = 0
+        /// The last row of that range.
+        fileprivate var url = ""
+        fileprivate var row: Int64 = 0
+        /// Whether all rows were compared.
+        private(set) fileprivate var isAtEnd = false
+
+        init(_ sequence: Int64) {
+            self.sequence = sequence
+        }
+
+        var hasEnded: Bool { isAtEnd }
+
+        fileprivate mutating func next(ofRanges count: Int) {
+            range += 1
+            (url, row) = ("", 0)
+            isAtEnd = range >= count
         }
     }
 
-    /// Removes what a purge covers: aliases, and the objects that these lead or led to, unless another alias leads to the object
-    /// or it was uploaded. Files follow with ``objectsToSweep(limit:)``.
+    /// The next aliases and objects that a purge covers, among a bounded number of rows that are compared. Moves the position.
     ///
-    /// - Parameters:
-    ///   - time: See ``Cache/purge(_:madeAt:with:)``.
-    ///   - sequence: The latest sequence.
-    ///   - inParts: Whether only the beginning of a large purge by prefix is done now.
-    func purge(
-        _ scope: PurgeScope, madeAt time: Int64? = nil, _ sequence: Int64, inParts: Bool = false
-    ) throws -> Purged {
-        if inParts, time == nil, case .prefix(let prefix) = scope {
-            let purged = try purgePart(prefix, through: sequence)
-            if purged.isPartial { try database.run("INSERT OR REPLACE INTO purging VALUES (?, ?)", [prefix, sequence]) }
-            return purged
+    /// - Returns: The aliases, and the objects that are no longer live.
+    func covered(
+        by row: PurgeTable.Row, _ position: inout SweepPosition, limit: Int
+    ) throws -> (aliases: [AliasReference], objects: [ObjectRow]) {
+        var aliases: [AliasReference] = []
+        var objects: Set<Int64> = []
+        func add(_ row: SQLiteRow) throws {
+            let (sequence, object): (Int64, Int64) = (try row.value(0), try row.value(1))
+            let (url, began): (String, Int64) = (try row.value(2), try row.value(3))
+            (position.url, position.row) = (url, sequence)
+            let id = try objectRow(at: object)?.record.id
+            guard purges.covers(url, id, sequence, began: began) else { return }
+            aliases.append(AliasReference(sequence: sequence, object: object))
+            objects.insert(object)
         }
-        var time = time
-        // The usual purge of everything takes no time for each row.
-        if scope == .all, let moment = time, try !hasNewer(than: moment) { time = nil }
-        var purged = try count(scope, madeAt: time)
-        if scope == .all, time == nil {
-            purged.objects = nil
-            try database.run(
-                """
-                UPDATE cache_state SET
-                    sequence = ?1, emptied = ?1, objects = 0, bytes = 0, object_space = 0, aliases = 0, alias_space = 0
-                """, [sequence])
-            return purged
+        var count = 0
+        func compare(_ condition: String, _ arguments: [any SQLiteValue], ranges: Int) throws {
+            try database.forEach(
+                "SELECT sequence, object, url, began FROM aliases WHERE \(condition) LIMIT ?", arguments + [limit]
+            ) {
+                count += 1
+                try add($0)
+            }
+            if count < limit { position.next(ofRanges: ranges) }
         }
-        let (objects, aliases) = Self.conditions(scope, madeAt: time)
-        let ids = try database.all(
-            "SELECT id FROM objects WHERE \(objects.sql) LIMIT \(Self.manyObjects)", objects.arguments
-        ) { try $0.digest(0) as ObjectID }
-        purged.objects = ids.count < Self.manyObjects ? Set(ids) : nil
-        try database.run(
-            "INSERT INTO doomed SELECT sequence, id, extension FROM objects WHERE \(objects.sql)", objects.arguments)
-        // The rest leads to objects that stay.
-        if let aliases {
-            try database.run("DELETE FROM aliases WHERE \(aliases.sql) AND \(Self.leadsToLive)", aliases.arguments)
+        switch row.purge.scope {
+        case .url(let url):
+            try compare(
+                "url = ? AND sequence > ? AND sequence < ? ORDER BY sequence", [url, position.row, row.sequence], ranges: 1)
+        case .prefix, .host:
+            let prefixes = row.purge.scope.prefixes ?? []
+            let prefix = prefixes[position.range]
+            try compare(
+                "url >= ? AND url < CAST(? AS TEXT) AND (url, sequence) > (?, ?) ORDER BY url, sequence",
+                [prefix, Array(prefix.utf8) + [0xff], position.url, position.row], ranges: prefixes.count)
+        case .object(let id):
+            guard let id = ObjectID(hex: id), let object = try knownObjectRow(id) else {
+                position.next(ofRanges: 1)
+                return ([], [])
+            }
+            // If the object goes, its aliases follow.
+            guard try isLive(object) else {
+                position.next(ofRanges: 1)
+                return ([], [object])
+            }
+            try compare(
+                "object = ? AND sequence > ? AND sequence < ? ORDER BY sequence",
+                [object.sequence, position.row, row.sequence],
+                ranges: 1)
+        case .all where position.range == 0:
+            try compare("sequence > ? AND sequence < ? ORDER BY sequence", [position.row, row.sequence], ranges: 2)
+        case .all:
+            let rows = try database.all(
+                "SELECT \(ObjectRow.columns) FROM objects WHERE sequence > ? AND sequence < ? ORDER BY sequence LIMIT ?",
+                [position.row, row.sequence, limit]
+            ) { try ObjectRow($0) }
+            position.row = rows.last?.sequence ?? 0
+            if rows.count < limit { position.next(ofRanges: 2) }
+            return ([], try rows.filter { try !isLive($0) })
         }
-        return purged
+        return (aliases, try objects.sorted().compactMap { try objectRow(at: $0) }.filter { try !isLive($0) })
     }
 
-    /// Whether there are uploads or aliases from after `time`.
-    private func hasNewer(than time: Int64) throws -> Bool {
-        try database.first(
-            """
-            SELECT EXISTS (SELECT 1 FROM objects WHERE uploaded = 1 AND created > ?1 AND \(Self.isLive))
-                OR EXISTS (SELECT 1 FROM aliases WHERE fetched > ?1 AND \(Self.leadsToLive))
-            """, [time]
-        ) { try $0.value(0) } ?? false
-    }
-
-    /// Does the next part of a purge by prefix.
+    /// Counts what a purge removes, and changes nothing. Rows that another purge covers count too, until they are swept.
     ///
-    /// - Returns: Nil if there is nothing to continue.
-    func continuePurge() throws -> Purged? {
-        let next = try database.first("SELECT prefix, sequence FROM purging") { row in
-            (prefix: try row.value(0) as String, sequence: try row.value(1) as Int64)
-        }
-        guard let next else { return nil }
-        let purged = try purgePart(next.prefix, through: next.sequence)
-        if !purged.isPartial { try database.run("DELETE FROM purging WHERE prefix = ?", [next.prefix]) }
-        return purged
-    }
-
-    /// The purges that ``continuePurge()`` has not ended.
-    func unfinishedPurges() throws -> [PurgeScope] {
-        try database.all("SELECT prefix FROM purging") { .prefix(try $0.value(0)) }
-    }
-
-    /// Removes a bounded number of the aliases with a prefix that are not later than a sequence, and the objects that only they
-    /// lead or led to.
-    private func purgePart(_ prefix: String, through sequence: Int64) throws -> Purged {
-        let condition = Self.prefixCondition(prefix)
-        let rows = try database.all(
-            """
-            SELECT sequence, object, former = 0 AND \(Self.leadsToLive) FROM aliases
-            WHERE \(condition.sql) AND sequence <= ? ORDER BY url LIMIT \(Self.aliasesPerPart)
-            """, condition.arguments + [sequence]
-        ) { row in
-            (sequence: try row.value(0) as Int64, object: try row.value(1) as Int64, counts: try row.value(2) as Bool)
-        }
-        for row in rows { try database.run("DELETE FROM aliases WHERE sequence = ?", [row.sequence]) }
-        var purged = Purged(renditions: Int64(rows.count { $0.counts }), isPartial: rows.count == Self.aliasesPerPart)
-        var ids: Set<ObjectID> = []
-        for object in Set(rows.map(\.object)) {
-            let removed = try database.first(
-                """
-                SELECT id, length FROM objects WHERE sequence = ? AND uploaded = 0 AND \(Self.isLive)
-                    AND NOT EXISTS (SELECT 1 FROM aliases WHERE aliases.object = objects.sequence AND former = 0)
-                """, [object]
-            ) { (id: try $0.digest(0) as ObjectID, length: try $0.value(1) as Int64) }
-            guard let removed else { continue }
-            try database.run("INSERT INTO doomed SELECT sequence, id, extension FROM objects WHERE sequence = ?", [object])
-            purged.bytes += removed.length
-            ids.insert(removed.id)
-        }
-        purged.objects = ids
-        return purged
-    }
-
-    private static var aliasesPerPart: Int { 1000 }
-
-    /// Counts what a purge covers, and changes nothing.
-    func count(_ scope: PurgeScope, madeAt time: Int64? = nil) throws -> Purged {
-        let (objects, aliases) = Self.conditions(scope, madeAt: time)
+    /// - Parameter purge: Not counted itself.
+    func count(_ purge: Purge, _ sequence: Int64) throws -> Purged {
         func number(_ sql: String, _ arguments: [any SQLiteValue]) throws -> Int64 {
             try database.first(sql, arguments) { try $0.value(0) } ?? 0
         }
-        var purged = Purged()
-        if scope == .all, time == nil {
+        if purge.scope == .all, purge.isLocal {
             let totals = try state().totals
-            let referenced = try number(
-                """
-                SELECT count(*) FROM (
-                    SELECT DISTINCT object FROM aliases WHERE former = 0 AND \(Self.leadsToLive))
-                """, [])
-            purged.renditions = totals.aliases + totals.objects - referenced
-            purged.bytes = totals.bytes
-            return purged
+            let referenced = try number("SELECT count(*) FROM (SELECT DISTINCT object FROM aliases WHERE former = 0)", [])
+            return Purged(renditions: totals.aliases + max(0, totals.objects - referenced), bytes: totals.bytes)
         }
-        purged.bytes = try number("SELECT ifnull(sum(length), 0) FROM objects WHERE \(objects.sql)", objects.arguments)
-        if let aliases {
-            purged.renditions = try number(
-                "SELECT count(*) FROM aliases WHERE former = 0 AND \(Self.leadsToLive) AND \(aliases.sql)", aliases.arguments)
-        } else {
-            purged.renditions = try number(
+        let began = purge.isLocal ? Int64.max : purge.madeAt
+        var purged = Purged()
+        if let (condition, arguments) = try condition(purge.scope) {
+            let aliases = "\(condition) AND sequence < ? AND began <= ?"
+            let values = arguments + [sequence, began]
+            purged.renditions = try number("SELECT count(*) FROM aliases WHERE former = 0 AND \(aliases)", values)
+            purged.bytes = try number(
                 """
-                SELECT ifnull(sum(max(1, (SELECT count(*) FROM aliases WHERE object = objects.sequence AND former = 0))), 0)
-                FROM objects WHERE \(objects.sql)
-                """, objects.arguments)
+                SELECT ifnull(sum(length), 0) FROM objects
+                WHERE objects.sequence IN (SELECT object FROM aliases WHERE \(aliases))
+                AND (upload = 0 OR \(Self.includesUploads(purge.scope)) AND upload < ? AND upload_began <= ?)
+                AND NOT EXISTS (
+                    SELECT 1 FROM aliases WHERE aliases.object = objects.sequence AND former = 0 AND NOT (\(aliases)))
+                """, values + [sequence, began] + values)
         }
+        guard Self.includesUploads(purge.scope) == "1" else { return purged }
+        // Without an alias, an object is one rendition.
+        var (objects, arguments): (String, [any SQLiteValue]) = ("1", [])
+        if case .object(let id) = purge.scope, let id = ObjectID(hex: id) { (objects, arguments) = ("id = ?", [id.bytes]) }
+        let lonely = """
+            FROM objects WHERE \(objects) AND sequence < ? AND upload < ? AND upload_began <= ?
+            AND NOT EXISTS (SELECT 1 FROM aliases WHERE aliases.object = objects.sequence AND former = 0)
+            """
+        let values = arguments + [sequence, sequence, began]
+        purged.renditions += try number("SELECT count(*) \(lonely)", values)
+        purged.bytes += try number("SELECT ifnull(sum(length), 0) \(lonely)", values)
         return purged
     }
 
-    /// Calls `body` with the file of each object that a purge covers.
-    func forEachFile(
-        coveredBy scope: PurgeScope, madeAt time: Int64? = nil, _ body: (FileName) -> Void
-    ) throws {
-        let (objects, _) = Self.conditions(scope, madeAt: time)
-        try database.forEach("SELECT id, extension FROM objects WHERE \(objects.sql)", objects.arguments) {
-            body(try FileName($0, from: 0))
-        }
-    }
-
-    private typealias Condition = (sql: String, arguments: [any SQLiteValue])
-
-    /// The objects that a purge covers, and the aliases; nil for those of the objects.
-    private static func conditions(
-        _ scope: PurgeScope, madeAt time: Int64?
-    ) -> (objects: Condition, aliases: Condition?) {
-        var aliases: Condition
+    private static func includesUploads(_ scope: PurgeScope) -> String {
         switch scope {
-        case .all:
-            guard let time else { return ((isLive, []), nil) }
-            let objects = """
-                (uploaded = 0 OR created <= ?) AND \(isLive) AND NOT EXISTS (
-                    SELECT 1 FROM aliases WHERE aliases.object = objects.sequence AND former = 0 AND fetched > ?)
-                """
-            return ((objects, [time, time]), ("fetched <= ?", [time]))
-        case .object(let id): return (("id = ? AND created <= ? AND \(isLive)", [id.bytes, time ?? .max]), nil)
-        case .url(let url): aliases = ("url = ?", [url])
-        case .prefix(let prefix): aliases = prefixCondition(prefix)
+        case .object, .all: "1"
+        case .url, .prefix, .host: "0"
         }
-        if let time { aliases = ("\(aliases.sql) AND fetched <= ?", aliases.arguments + [time]) }
-        let objects = """
-            objects.sequence IN (SELECT object FROM aliases WHERE \(aliases.sql)) AND uploaded = 0 AND \(isLive)
-            AND NOT EXISTS (
-                SELECT 1 FROM aliases WHERE aliases.object = objects.sequence AND former = 0 AND NOT (\(aliases.sql)))
-            """
-        return ((objects, aliases.arguments + aliases.arguments), aliases)
     }
 
-    /// SQLite compares text by its bytes, and no byte of UTF-8 is 0xff: these bounds enclose exactly the URLs with the prefix,
-    /// and the index of URLs has them side by side.
-    private static func prefixCondition(_ prefix: String) -> Condition {
-        ("url >= ? AND url < CAST(? AS TEXT)", [prefix, Array(prefix.utf8) + [0xff]])
+    /// The aliases that a scope covers; nil for none.
+    private func condition(_ scope: PurgeScope) throws -> (sql: String, arguments: [any SQLiteValue])? {
+        switch scope {
+        case .all: return ("1", [])
+        case .url(let url): return ("url = ?", [url])
+        case .prefix, .host:
+            // SQLite compares text by its bytes, and no byte of UTF-8 is 0xff: these bounds enclose exactly the URLs with the prefix, and
+            // the index of URLs has them side by side.
+            let prefixes = scope.prefixes ?? []
+            let ranges = prefixes.map { _ in "url >= ? AND url < CAST(? AS TEXT)" }.joined(separator: " OR ")
+            return ("(\(ranges))", prefixes.flatMap { [$0, Array($0.utf8) + [0xff]] as [any SQLiteValue] })
+        case .object(let id):
+            guard let id = ObjectID(hex: id), let object = try knownObjectRow(id) else { return nil }
+            return ("object = ?", [object.sequence])
+        }
+    }
+
+    /// The objects that a purge may remove; nil if there are many.
+    func objects(of scope: PurgeScope) throws -> Set<ObjectID>? {
+        if case .all = scope { return nil }
+        var ids: Set<ObjectID> = []
+        if case .object(let id) = scope, let id = ObjectID(hex: id) { ids.insert(id) }
+        guard let (condition, arguments) = try condition(scope) else { return ids }
+        try database.forEach(
+            """
+            SELECT DISTINCT objects.id FROM aliases JOIN objects ON objects.sequence = aliases.object
+            WHERE \(condition) LIMIT \(Self.manyObjects)
+            """, arguments
+        ) { ids.insert(try $0.digest(0)) }
+        return ids.count < Self.manyObjects ? ids : nil
     }
 
     /// The ids of purged objects are listed only below this number.

@@ -42,7 +42,6 @@ final class Evictor: Sendable {
             guard !objects.isEmpty else { continue }
             countEvicted(objects)
             context.hot.remove(Set(objects.map(\.record.id)))
-            _ = store.sweep()
         }
     }
 

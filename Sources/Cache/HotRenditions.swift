@@ -1,14 +1,16 @@
+internal import Ledger
+
 /// The renditions in use, by alias and by id, without purged and evicted ones. Any thread; no call waits for a disk.
 final class HotRenditions: Sendable {
     private let aliases: HotTable<AliasKey>
     private let objects: HotTable<ObjectID>
     /// The objects used since the eviction hand passed them.
     let visited = VisitedObjects()
-    private let purges: PurgeLog
+    private let purges: PurgeIndex
     private let onStep: (@Sendable (Step) -> Void)?
 
     /// - Parameter limit: The largest number of aliases, and of objects.
-    init(limit: Int, purges: PurgeLog, onStep: (@Sendable (Step) -> Void)?) {
+    init(limit: Int, purges: PurgeIndex, onStep: (@Sendable (Step) -> Void)?) {
         aliases = HotTable(limit: limit)
         objects = HotTable(limit: limit)
         self.purges = purges
@@ -84,9 +86,10 @@ final class HotRenditions: Sendable {
     /// - Parameter removed: The objects whose rows the purge removed; nil if they are unknown.
     func remove(_ scope: PurgeScope, removed: Set<ObjectID>?) {
         var ids = removed ?? []
-        if case .object(let id) = scope { ids.insert(id) }
+        let object: ObjectID? = if case .object(let id) = scope { ObjectID(hex: id) } else { nil }
+        if let object { ids.insert(object) }
         aliases.removeAll { rendition in
-            guard scope.covers(rendition.alias?.sourceURL, object: rendition.objectID) else { return false }
+            guard rendition.objectID == object || scope.covers(rendition.alias?.sourceURL) else { return false }
             ids.insert(rendition.objectID)
             return true
         }

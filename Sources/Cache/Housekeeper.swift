@@ -30,6 +30,7 @@ final class Housekeeper: Sendable {
         while !isEnding(), sweeps < Self.sweepsPerRound, store.sweep() { sweeps += 1 }
         let scanned = scan.withLock { $0.continueScan(of: store, unless: isEnding) }
         context.counters.orphans.count(scanned.removed)
+        store.removeDonePurges()
         store.sync()
         store.directory.keepReserve(leaving: context.configuration.minFreeBytes)
         scrub(store)

@@ -1,3 +1,4 @@
+package import Ledger
 internal import Synchronization
 package import SystemIO
 

@@ -3,29 +3,41 @@ internal import Ledger
 /// Carries out purges. Every call may block.
 struct Purger: Sendable {
     private let context: CacheContext
+    private let onPurge: PurgeObservers
 
-    init(_ context: CacheContext) {
+    init(_ context: CacheContext, _ onPurge: PurgeObservers) {
         self.context = context
+        self.onPurge = onPurge
     }
 
-    /// See ``Cache/purge(_:madeAt:with:)``.
+    /// See ``Cache/purge(_:with:)``.
+    ///
+    /// - Parameter isObserved: False for what the origin has removed: work in progress has found that, and is not overtaken.
     func run(
-        _ scope: PurgeScope, madeAt time: Int64? = nil, with change: @escaping Ledger.Change = { _ in }
+        _ new: [Purge], with change: @escaping Ledger.Change = { _ in }, isObserved: Bool = true
     ) -> Result<PurgeResult, CacheError> {
         let store = context.store
-        let (purged, failure) = store.purge(scope, madeAt: time, with: change) {
-            // After the rows and still under the lock: a look-up that notes the new epoch does not see the rows, and a publish
-            // is either before both, and removed, or after both, and refused.
-            context.purges.append(.purge(scope))
-        }
+        // In the index under the lock that publishes take: one is either before the purge, and covered, or after it, and refused.
+        let (purges, failure) = store.purge(new, with: change)
         context.reached(.purgeInForce)
-        context.hot.remove(scope, removed: purged.objects)
-        context.reached(.purgeCooled)
-        // The rest follows in the background. No row leads to these files.
-        if store.sweep() { context.housekeeping.wake() }
-        context.counters.purges.count()
-        context.counters.purged.count(purged.renditions)
+        var (purged, bytes): (Int64, Int64) = (0, 0)
+        for (purge, sequence) in purges {
+            context.hot.remove(purge.scope, removed: store.objects(of: purge.scope))
+            context.reached(.purgeCooled)
+            if isObserved { onPurge.notify(purge.scope) }
+            let count = store.count(purge, sequence)
+            purged += count.renditions
+            bytes += count.bytes
+        }
+        // The rest follows in the background. No look-up finds these rows.
+        var sweeps = 0
+        while sweeps < Self.sweepsAtOnce, store.sweep() { sweeps += 1 }
+        if sweeps == Self.sweepsAtOnce { context.housekeeping.wake() }
+        context.counters.purges.count(Int64(purges.count))
+        context.counters.purged.count(purged)
         if let failure { return .failure(.purgeNotDurable(cause: failure.description)) }
-        return .success(PurgeResult(purged: purged.renditions, bytes: purged.bytes))
+        return .success(PurgeResult(purged: purged, bytes: bytes))
     }
+
+    private static let sweepsAtOnce = 8
 }

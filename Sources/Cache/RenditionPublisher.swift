@@ -205,7 +205,7 @@ struct RenditionPublisher: Sendable {
     /// the store's lock, so that no purge can come in between.
     private func isWanted(_ alias: AliasRecord?, _ object: ObjectID, _ epoch: inout Epoch) -> Bool {
         guard !context.purges.overtook(epoch, sourceURL: alias?.sourceURL, object: object) else { return false }
-        epoch = context.purges.epoch
+        epoch = context.purges.epoch.began(at: epoch.began)
         return true
     }
 
@@ -253,7 +253,9 @@ struct RenditionPublisher: Sendable {
         var reason = UnstoredReason.purged
         var current = epoch
         do throws(UnstoredReason) {
-            let sequence = try store.commitReference(alias, to: object) { isWanted(alias, object.record.id, &current) }
+            let sequence = try store.commitReference(alias, to: object, began: epoch.began) {
+                isWanted(alias, object.record.id, &current)
+            }
             guard let sequence else { return nil }
             if alias == nil { object.markUploaded() }
             let rendition = CachedRendition(

@@ -16,39 +16,37 @@ final class Store: Sendable {
     private let changes: Mutex<StoreChanges>
     private let status: StoreStatus
     private let doubts: AliasDoubts
+    private let purges: PurgeIndex
 
     /// Opens and locks the directory. Begins with an empty cache if the ledger is missing or damaged.
     ///
     /// - Parameters:
+    ///   - purges: Empty; gets the recorded ones.
     ///   - report: Receives events that an operator should know.
     ///   - onFailure: Called when a repair is due; it must not block.
     init(
-        path: String, owners: [Ledger.Tables] = [], clock: TimeSource = .system,
+        path: String, owners: [Ledger.Tables] = [], purges: PurgeIndex = PurgeIndex(), clock: TimeSource = .system,
         report: @escaping @Sendable (CacheEvent) -> Void = { _ in }, onFailure: @escaping @Sendable () -> Void = {}
     ) throws(CacheError) {
         let directory = try CacheDirectory(path: path)
         if directory.removeFormerFormat() { report(.formerFormatRemoved(path: path)) }
         let state: CacheState
         var failure: LedgerError?
-        var unfinished: [PurgeScope] = []
         do throws(LedgerError) {
-            ledger = try Ledger(directory: path, owners: [CacheTables.owned] + owners)
+            ledger = try Ledger(directory: path, owners: [CacheTables.owned, PurgeTable.owned] + owners)
             if let cause = ledger.replacedBecause { report(.ledgerReplaced(cause: cause)) }
             do throws(LedgerError) {
-                state = try Self.begin(ledger)
+                state = try Self.begin(ledger, purges)
             } catch {
                 if error.kind == .damage {
                     try ledger.replaceDamaged()
                     report(.ledgerReplaced(cause: error.description))
-                    state = try Self.begin(ledger)
+                    state = try Self.begin(ledger, purges)
                 } else {
                     // A full or read-only disk: stored renditions can still be served.
                     failure = error
                     report(.storingStopped(cause: error.description))
-                    (state, unfinished) = try ledger.read { database in
-                        let tables = CacheTables(database)
-                        return (try tables.state(), try tables.unfinishedPurges())
-                    }
+                    state = try Self.readState(ledger, purges)
                 }
             }
         } catch {
@@ -58,26 +56,33 @@ final class Store: Sendable {
         try? directory.syncNames()
         self.directory = directory
         self.report = report
-        // Rows that an unfinished purge may cover.
-        let status = StoreStatus(
-            state.totals, refusal: failure.map { UnstoredReason($0) },
-            hiddenThrough: unfinished.isEmpty ? 0 : state.sequence)
+        self.purges = purges
+        let status = StoreStatus(state.totals, refusal: failure.map { UnstoredReason($0) })
         self.status = status
         doubts = AliasDoubts(certain: state.revalidated, possible: state.unconfirmed)
         changes = Mutex(
             StoreChanges(
-                state, in: directory, ledger, status, failure: failure, unfinished: unfinished, clock: clock, report: report,
+                state, in: directory, ledger, status, purges, failure: failure, clock: clock, report: report,
                 onFailure: onFailure))
     }
 
-    /// Records that the cache is in use, and ends purges that a crash has interrupted.
-    private static func begin(_ ledger: Ledger) throws(LedgerError) -> CacheState {
-        var state = try ledger.read { try CacheTables($0).state() }
+    /// Records that the cache is in use.
+    private static func begin(_ ledger: Ledger, _ purges: PurgeIndex) throws(LedgerError) -> CacheState {
+        let state = try readState(ledger, purges)
         // Durably: after a power loss it must not look as if the cache had been closed.
-        try ledger.write(.full) { [state] in try CacheTables($0).setClean(false, hand: state.hand) }
-        while try ledger.write(.normal, { try CacheTables($0).continuePurge() }) != nil {}
-        state.totals = try ledger.read { try CacheTables($0).state().totals }
+        try ledger.write(.full) { try CacheTables($0, purges).setClean(false, hand: state.hand) }
         return state
+    }
+
+    /// Reads the state, and the purges into the index.
+    private static func readState(_ ledger: Ledger, _ purges: PurgeIndex) throws(LedgerError) -> CacheState {
+        let (state, rows, floor) = try ledger.read { database in
+            let table = PurgeTable(database)
+            return (try CacheTables(database, purges).state(), try table.all(), try table.floor())
+        }
+        let latest = max(state.sequence, rows.last?.sequence ?? 0, floor.sequence)
+        purges.load(rows, floor: floor, latest: latest)
+        return state.at(latest)
     }
 
     /// Records that every file has a row, closes the ledger, and unlocks the directory. A second call does nothing.
@@ -106,25 +111,24 @@ final class Store: Sendable {
 
     // MARK: Queries
 
-    /// The alias with that key and its object; nil if there is none, it is hidden, or the ledger fails.
+    /// The alias with that key and its object; nil if there is none, a purge covers it, or the ledger fails.
     func aliasRow(_ key: AliasKey) -> AliasRow? {
-        let hidden = status.hiddenThrough
-        guard let row = query({ try $0.aliasRow(key) }) ?? nil, row.sequence > hidden else { return nil }
-        return row
+        query({ try $0.aliasRow(key) }) ?? nil
     }
 
     /// Up to `limit` aliases of a source, the newest first; nil if the ledger fails.
     func aliases(of sourceURL: String, limit: Int) -> [AliasRow]? {
-        let hidden = status.hiddenThrough
-        return query { try $0.aliases(of: sourceURL, limit: limit) }?.filter { $0.sequence > hidden }
+        query { try $0.aliases(of: sourceURL, limit: limit) }
     }
 
-    /// The object with that id; nil if there is none, it is hidden, or the ledger fails.
+    /// The object with that id; nil if there is none, purges cover it, or the ledger fails.
     func objectRow(_ id: ObjectID) -> ObjectRow? {
-        // Before the row is read: a purge that was hidden and is now recorded has removed the row.
-        let hidden = status.hiddenThrough
-        guard let row = query({ try $0.objectRow(id) }) ?? nil, row.sequence > hidden else { return nil }
-        return row
+        query({ try $0.objectRow(id) }) ?? nil
+    }
+
+    /// The objects that a purge may remove; nil if there are many, or the ledger fails.
+    func objects(of scope: PurgeScope) -> Set<ObjectID>? {
+        query({ try $0.objects(of: scope) }) ?? nil
     }
 
     /// Up to `limit` objects after `sequence`, in the order of the eviction queue; nil if the ledger fails.
@@ -140,7 +144,7 @@ final class Store: Sendable {
     private func query<Result>(_ body: (CacheTables) throws -> Result) -> Result? {
         let replacements = ledger.replacements
         do throws(LedgerError) {
-            return try ledger.read { try body(CacheTables($0)) }
+            return try ledger.read { try body(CacheTables($0, purges)) }
         } catch {
             if error.kind == .damage { note(error, after: replacements) }
             return nil
@@ -166,7 +170,11 @@ final class Store: Sendable {
     ///
     /// - Returns: Whether the ledger was replaced, so that nothing is stored any more.
     func repair() -> Bool {
-        changes.withLock { $0.repair() }
+        changes.withLock { changes in
+            guard changes.repair() else { return false }
+            purges.overtakeAll(changes.takeSequences(1))
+            return true
+        }
     }
 
     // MARK: Publishing
@@ -183,57 +191,71 @@ final class Store: Sendable {
 
     /// Records an alias to a stored object, or, for nil, that the object was uploaded.
     ///
-    /// - Parameter isWanted: See ``commit(_:_:if:)``.
+    /// - Parameters:
+    ///   - began: When the request to the origin, or the upload, began.
+    ///   - isWanted: See ``commit(_:_:if:)``.
     /// - Returns: The sequence of the alias, 0 without one; nil if the object is no longer stored.
     func commitReference(
-        _ alias: AliasRecord?, to object: StoredObject, if isWanted: () -> Bool
+        _ alias: AliasRecord?, to object: StoredObject, began: Int64, if isWanted: () -> Bool
     ) throws(UnstoredReason) -> Int64? {
         try changes.withLock { changes throws(UnstoredReason) in
-            try changes.commitReference(alias, to: object, if: isWanted)
+            try changes.commitReference(alias, to: object, began: began, if: isWanted)
         }
     }
 
     // MARK: Purging
 
-    /// Removes what a purge covers, durably. Files, and the rows of objects, follow with ``sweep()``.
+    /// Puts purges into force, durably: one insert and one sync, whatever they cover. Files and rows follow with ``sweep()``, but not
+    /// before ``count(_:)``, which must follow for those that are returned.
     ///
     /// - Parameters:
-    ///   - time: See ``Cache/purge(_:madeAt:with:)``.
+    ///   - new: Those whose tokens are known are left out.
     ///   - change: Belongs to the same transaction.
-    ///   - inForce: Called under the lock, after the rows were removed or hidden. A large purge removes rows in parts, between
-    ///     which others change the tables. It is called before the second part, so that no older work is stored any more, and
-    ///     again after the last one, so that no look-up has seen older rows.
-    /// - Returns: What was removed, and the error if the purge is not durable, such as after ``close()``. The purge
-    ///   took effect even so.
+    /// - Returns: The purges with their sequences, and the error if they are not durable, such as after ``close()``. They
+    ///   are in force even so.
     func purge(
-        _ scope: PurgeScope, madeAt time: Int64? = nil, with change: @escaping Ledger.Change, inForce: () -> Void
-    ) -> (purged: CacheTables.Purged, failure: LedgerError?) {
-        var all = CacheTables.Purged()
-        var event = StoreChanges.Unrecorded(entry: .purge(scope), time: time, change: change)
-        var isContinuation = false
-        while true {
-            let (part, failure) = changes.withLock { changes in
-                defer { inForce() }
-                return changes.purge(scope, event, isContinuation: isContinuation)
+        _ new: [Purge], with change: @escaping Ledger.Change
+    ) -> (purges: [(purge: Purge, sequence: Int64)], failure: LedgerError?) {
+        changes.withLock { changes in
+            var accepted: [(purge: Purge, sequence: Int64)] = []
+            for purge in new where !purges.isKnown(purge.token) && !accepted.contains(where: { $0.purge.token == purge.token })
+            {
+                accepted.append((purge, changes.takeSequences(1)))
             }
-            if isContinuation { all.add(part) } else { all = part }
-            guard failure == nil, all.isPartial else { return (all, failure) }
-            // The change of other owners belongs to the first transaction.
-            event = StoreChanges.Unrecorded(entry: .purge(scope), time: time, change: { _ in })
-            isContinuation = true
+            changes.counted.formUnion(accepted.map(\.sequence))
+            return (accepted, changes.purge(StoreChanges.Unrecorded(purges: accepted, change: change)))
         }
     }
 
-    /// Removes the files and rows of a bounded number of purged objects.
+    /// See ``Cache/recordWithPurges(_:)``.
+    func recordWithPurges(_ change: @escaping @Sendable (Purge, SQLiteConnection) throws -> Void) {
+        changes.withLock { $0.changesWithPurges.append(change) }
+    }
+
+    /// The purges that could not be recorded yet.
+    var unrecordedPurges: [Purge] { changes.withLock { $0.unrecordedPurges } }
+
+    /// Counts what a purge removes, and lets it be swept.
+    func count(_ purge: Purge, _ sequence: Int64) -> CacheTables.Purged {
+        defer { _ = changes.withLock { $0.counted.remove(sequence) } }
+        return query { try $0.count(purge, sequence) } ?? CacheTables.Purged()
+    }
+
+    /// Removes the files and rows of a bounded number of purged objects and aliases.
     ///
     /// - Returns: Whether there may be more.
     func sweep() -> Bool {
         changes.withLock { $0.sweep() }
     }
 
+    /// Removes the rows of purges that are done, if there are many.
+    func removeDonePurges() {
+        changes.withLock { $0.removeDonePurges() }
+    }
+
     /// Changes other owners' tables durably, after all purges so far.
     func record(_ change: @escaping Ledger.Change) {
-        changes.withLock { $0.recordOrRemember(StoreChanges.Unrecorded(entry: nil, change: change)) }
+        changes.withLock { $0.recordOrRemember(StoreChanges.Unrecorded(change: change)) }
     }
 
     /// Changes other owners' tables in a transaction, unless `isWanted` is false. No purge comes between the two.
@@ -267,8 +289,10 @@ final class Store: Sendable {
     /// - Parameter change: Belongs to the same transaction.
     func revalidateAll(_ doubt: MissedPurges, with change: @escaping Ledger.Change) {
         changes.withLock { changes in
-            doubts.doubt(doubt, through: changes.sequence)
-            changes.recordOrRemember(StoreChanges.Unrecorded(entry: .revalidation(doubt), change: change))
+            let sequence = changes.takeSequences(1)
+            purges.overtakeAll(sequence)
+            doubts.doubt(doubt, through: sequence)
+            changes.recordOrRemember(StoreChanges.Unrecorded(doubt: (doubt, sequence), change: change))
         }
     }
 
@@ -303,7 +327,7 @@ final class Store: Sendable {
 
     /// Evicts some of the aliases that were not renewed for long and are not in memory, and the objects that only they led to.
     ///
-    /// - Returns: The removed objects, whose files follow with ``sweep()``; nil if there is nothing to evict.
+    /// - Returns: The removed objects; nil if there is nothing to evict.
     func evictAliases(unless isInUse: (AliasKey) -> Bool) -> [ObjectRow]? {
         changes.withLock { $0.evictAliases(unless: isInUse) }
     }

@@ -10,17 +10,15 @@ extension StoreChanges {
         if let refusal = status.refusal { throw refusal }
         guard isWanted() else { throw .purged }
         if let present = try nameFile(job.staged, record) {
-            let alias = try refer(job.alias, to: present.sequence)
+            let alias = try refer(job.alias, to: present.sequence, began: job.epoch.began)
             return CommittedObject(row: present, aliasSequence: alias, isNew: false)
         }
         let object = takeSequences(2)
         do throws(LedgerError) {
             try change { tables in
-                try tables.insert(record, object)
+                try tables.insert(record, object, uploadBegan: job.alias == nil ? job.epoch.began : nil)
                 if let alias = job.alias {
-                    try tables.insert(alias, leadingTo: object, object + 1)
-                } else {
-                    try tables.markUploaded(object)
+                    try tables.insert(alias, leadingTo: object, object + 1, began: job.epoch.began)
                 }
             }
         } catch {
@@ -30,32 +28,36 @@ extension StoreChanges {
         }
         status.countCommit()
         return CommittedObject(
-            row: ObjectRow(sequence: object, record: record, isUploaded: job.alias == nil),
+            row: ObjectRow(
+                sequence: object, record: record,
+                upload: job.alias == nil ? .init(sequence: object, began: job.epoch.began) : .init()),
             aliasSequence: job.alias == nil ? 0 : object + 1, isNew: true)
     }
 
-    /// See ``Store/commitReference(_:to:if:)``.
+    /// See ``Store/commitReference(_:to:began:if:)``.
     mutating func commitReference(
-        _ alias: AliasRecord?, to object: StoredObject, if isWanted: () -> Bool
+        _ alias: AliasRecord?, to object: StoredObject, began: Int64, if isWanted: () -> Bool
     ) throws(UnstoredReason) -> Int64? {
         if let refusal = status.refusal { throw refusal }
         guard isWanted() else { throw .purged }
         let present = try? read { try $0.objectRow(object.record.id) }
         guard let present, present.sequence == object.sequence else { return nil }
-        return try refer(alias, to: object.sequence)
+        return try refer(alias, to: object.sequence, began: began)
     }
 
     /// Records an alias to a stored object, or, for nil, that the object was uploaded.
     ///
     /// - Returns: The sequence of the alias, 0 without one.
-    private mutating func refer(_ alias: AliasRecord?, to object: Int64) throws(UnstoredReason) -> Int64 {
+    private mutating func refer(
+        _ alias: AliasRecord?, to object: Int64, began: Int64
+    ) throws(UnstoredReason) -> Int64 {
         let sequence = takeSequences(1)
         do throws(LedgerError) {
             try change { tables in
                 if let alias {
-                    try tables.insert(alias, leadingTo: object, sequence)
+                    try tables.insert(alias, leadingTo: object, sequence, began: began)
                 } else {
-                    try tables.markUploaded(object)
+                    try tables.markUploaded(object, sequence, began: began)
                 }
             }
         } catch {

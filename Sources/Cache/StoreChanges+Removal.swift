@@ -4,62 +4,98 @@ internal import SystemIO
 // MARK: - Purges
 
 extension StoreChanges {
-    /// Carries out a step of a purge.
+    /// Puts purges into force, and records them in one transaction.
     ///
-    /// - Parameters:
-    ///   - purge: What remains to be recorded if the step fails.
-    ///   - isContinuation: Whether it is a part after the first.
-    mutating func purge(
-        _ scope: PurgeScope, _ purge: Unrecorded, isContinuation: Bool
-    ) -> (purged: CacheTables.Purged, failure: LedgerError?) {
+    /// - Parameter event: What remains to be recorded if that fails. Its purges cover their scopes even so.
+    /// - Returns: Why they are not durable; nil if they are.
+    mutating func purge(_ event: Unrecorded) -> LedgerError? {
         // Another server may have locked the directory since.
-        guard !isClosed else { return (CacheTables.Purged(), LedgerError(.closed, "the cache is closed")) }
+        guard !isClosed else { return LedgerError(.closed, "the cache is closed") }
+        for (purge, sequence) in event.purges { purges.insert(purge, sequence) }
         do throws(LedgerError) {
-            guard isContinuation else { return (try record(purge), nil) }
-            return (try change { try $0.continuePurge() } ?? CacheTables.Purged(), nil)
+            try record(event)
+            return nil
         } catch {
-            return purgeWithoutSpace(scope, purge, error)
+            if error.kind == .fullDisk {
+                directory.giveUpReserve()
+                if (try? record(event)) != nil { return nil }
+                removeCoveredFiles()
+                if (try? record(event)) != nil { return nil }
+            }
+            remember(event)
+            return error
         }
     }
 
-    /// Carries out a purge that could not be recorded, most likely for lack of disk space, which this frees: it removes the files
-    /// first.
-    private mutating func purgeWithoutSpace(
-        _ scope: PurgeScope, _ purge: Unrecorded, _ error: LedgerError
-    ) -> (purged: CacheTables.Purged, failure: LedgerError?) {
-        status.hide(through: sequence)
-        directory.giveUpReserve()
-        if error.kind == .fullDisk, let purged = try? record(purge) { return (purged, nil) }
+    /// Frees space for the row of a purge: removes some files that purges cover. Their rows go later.
+    private mutating func removeCoveredFiles() {
         let files = directory.objects
         _ = try? read { tables in
-            try tables.forEachFile(coveredBy: scope, madeAt: purge.time) { _ = try? files.remove($0.id, $0.fileExtension) }
+            for event in tables.purges.unsweptRows() {
+                var position = CacheTables.SweepPosition(event.sequence)
+                for object in try tables.covered(by: event, &position, limit: Self.rowsPerSweep).objects {
+                    _ = try? files.remove(object.file.id, object.file.fileExtension)
+                }
+            }
         }
-        if error.kind == .fullDisk, let purged = try? record(purge) { return (purged, nil) }
-        let count = try? read { try $0.count(scope, madeAt: purge.time) }
-        var purged = count ?? CacheTables.Purged()
-        purged.objects = nil
-        remember(purge)
-        return (purged, error)
     }
 
     /// See ``Store/sweep()``.
     mutating func sweep() -> Bool {
-        guard canChange, let doomed = try? read({ try $0.objectsToSweep(limit: Self.objectsPerSweep) }) else { return false }
-        var removed: [DoomedObject] = []
-        for object in doomed {
-            switch isKnown(object.file) {
-            // It was published again.
-            case true?: removed.append(object)
-            case false?:
-                if (try? directory.objects.remove(object.file.id, object.file.fileExtension)) != nil { removed.append(object) }
-            case nil: break
-            }
+        guard canChange else { return false }
+        let (counted, limit) = (counted, Self.rowsPerSweep)
+        let start = sweepPosition
+        let steps = try? read { tables -> [Sweep] in
+            guard let purge = try PurgeTable(tables.database).nextToSweep(except: counted) else { return [] }
+            var found = CacheTables.SweepPosition(purge.sequence)
+            if let start, start.sequence == purge.sequence { found = start }
+            let (aliases, objects) = try tables.covered(by: purge, &found, limit: limit)
+            return [Sweep(purge: purge.sequence, aliases: aliases, objects: objects, position: found)]
         }
-        guard !removed.isEmpty, (try? change { try $0.deleteSwept(removed) }) != nil else { return false }
-        return removed.count == Self.objectsPerSweep
+        guard let steps else { return false }
+        guard let step = steps.first else { return sweepRemoved() }
+        // The files first: a row without its file is covered in any case.
+        var removed: [ObjectRow] = []
+        for object in step.objects {
+            guard (try? directory.objects.remove(object.file.id, object.file.fileExtension)) != nil else { return false }
+            removed.append(object)
+        }
+        let hasEnded = step.position.hasEnded
+        guard
+            (try? change(
+                .normal,
+                { tables -> Void in
+                    try tables.delete(removed.map(\.sequence))
+                    try tables.delete(step.aliases)
+                    if hasEnded { try PurgeTable(tables.database).markSwept(step.purge) }
+                })) != nil
+        else { return false }
+        sweepPosition = hasEnded ? nil : step.position
+        if hasEnded { purges.markSwept(step.purge) }
+        return true
     }
 
-    private static var objectsPerSweep: Int { 256 }
+    private struct Sweep {
+        let purge: Int64
+        let aliases: [AliasReference]
+        let objects: [ObjectRow]
+        let position: CacheTables.SweepPosition
+    }
+
+    /// Removes aliases of removed objects, and rows of purges that are done.
+    private mutating func sweepRemoved() -> Bool {
+        let limit = Self.rowsPerSweep
+        guard let hasRemoved = try? read({ try $0.hasRemoved() }), hasRemoved else { return false }
+        return (try? change(.normal, { try $0.deleteAliasesOfRemoved(limit: limit) })) ?? false
+    }
+
+    /// Removes the rows of purges that are done, if there are many.
+    mutating func removeDonePurges() {
+        guard canChange, (try? read({ try PurgeTable($0.database).hasManyDone() })) == true else { return }
+        _ = try? change(.normal, { try PurgeTable($0.database).removeDone() })
+    }
+
+    private static var rowsPerSweep: Int { 128 }
 }
 
 // MARK: - Eviction
@@ -67,7 +103,8 @@ extension StoreChanges {
 extension StoreChanges {
     /// See ``Store/forget(_:)``.
     mutating func forget(_ object: ObjectRow) -> Bool {
-        guard !isClosed, let current = try? read({ try $0.objectRow(object.record.id) }), current.sequence == object.sequence
+        guard !isClosed, let current = try? read({ try $0.knownObjectRow(object.record.id) }),
+            current.sequence == object.sequence
         else { return false }
         removeFile(FileName(id: current.record.id, fileExtension: current.record.fileExtension))
         deleteRows([current])
@@ -78,9 +115,9 @@ extension StoreChanges {
     mutating func evict(atLeast wanted: Int64, visited: VisitedObjects) -> EvictedObjects {
         guard !isClosed else { return EvictedObjects(mayContinue: false) }
         do throws(LedgerError) {
-            let ledger = ledger
+            let (ledger, purges) = (ledger, purges)
             let selected = try hand.select(atLeast: wanted, visited: visited) { sequence, limit throws(LedgerError) in
-                try ledger.read { try CacheTables($0).objects(after: sequence, limit: limit) }
+                try ledger.read { try CacheTables($0, purges).objects(after: sequence, limit: limit) }
             }
             guard let selected else { return EvictedObjects(mayContinue: false) }
             return evict(selected)
@@ -114,14 +151,25 @@ extension StoreChanges {
     mutating func evictAliases(unless isInUse: (AliasKey) -> Bool) -> [ObjectRow]? {
         let position = aliasHand
         guard !isClosed,
-            let (last, objects) = try? change(
+            let (last, unused, objects) = try? read({ tables in
+                let (last, unused) = try tables.oldestAliases(after: position, limit: 64, unless: isInUse)
+                return (last, unused, try tables.unreferenced(by: unused))
+            })
+        else { return nil }
+        var removed: [ObjectRow] = []
+        for object in objects where (try? directory.objects.remove(object.file.id, object.file.fileExtension)) != nil {
+            removed.append(object)
+        }
+        guard
+            (try? change(
                 .normal,
-                { tables in
-                    try tables.deleteOldestAliases(after: position, limit: 64, unless: isInUse)
-                })
+                { tables -> Void in
+                    try tables.delete(removed.map(\.sequence))
+                    try tables.delete(unused)
+                })) != nil
         else { return nil }
         aliasHand = last ?? 0
-        return last == nil ? nil : objects
+        return last == nil ? nil : removed
     }
 
     /// See ``Store/removeOrphan(_:)``.
@@ -133,7 +181,7 @@ extension StoreChanges {
     /// Whether there is a row for a file; nil if the ledger cannot be read.
     private mutating func isKnown(_ name: FileName) -> Bool? {
         do throws(LedgerError) {
-            return try read { try $0.objectRow(name.id) }?.record.fileExtension == name.fileExtension
+            return try read { try $0.knownObjectRow(name.id) }?.record.fileExtension == name.fileExtension
         } catch {
             return nil
         }

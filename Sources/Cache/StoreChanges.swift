@@ -4,13 +4,12 @@ internal import SystemIO
 /// The changes of a ``Store``, which its lock puts in one order: what was recorded, what could not be recorded yet, and whether
 /// the ledger can be changed at all. Every call may block.
 struct StoreChanges: ~Copyable, Sendable {
-    /// A purge or another event, and the change of other owners' tables that belongs to its transaction.
+    /// Purges or a doubt, and the change of other owners' tables that belongs to the transaction.
     struct Unrecorded {
-        /// Nil if the cache has nothing to record for it any more.
-        var entry: PurgeLog.Entry?
-        /// See ``Cache/purge(_:madeAt:with:)``.
-        var time: Int64?
-        let change: Ledger.Change
+        var purges: [(purge: Purge, sequence: Int64)] = []
+        /// The doubt, and the sequence up to which it goes.
+        var doubt: (MissedPurges, Int64)?
+        var change: Ledger.Change = { _ in }
     }
 
     /// A state of the ledger in which nothing is stored until a repair succeeds.
@@ -26,6 +25,7 @@ struct StoreChanges: ~Copyable, Sendable {
     let directory: CacheDirectory
     let ledger: Ledger
     let status: StoreStatus
+    let purges: PurgeIndex
     private let clock: TimeSource
     private let report: @Sendable (CacheEvent) -> Void
     private let onFailure: @Sendable () -> Void
@@ -34,8 +34,14 @@ struct StoreChanges: ~Copyable, Sendable {
     var hand: EvictionHand
     /// Where the search for unused aliases stopped.
     var aliasHand: Int64 = 0
+    /// Where the sweep of the oldest purge stopped.
+    var sweepPosition: CacheTables.SweepPosition?
+    /// Purges whose rows are being counted, and stay until then.
+    var counted: Set<Int64> = []
+    /// What is changed in the transaction of each purge.
+    var changesWithPurges: [@Sendable (Purge, SQLiteConnection) throws -> Void] = []
     /// Changes that took effect and are not recorded yet.
-    private var unrecorded: [Unrecorded]
+    private var unrecorded: [Unrecorded] = []
     /// Objects whose files are removed and whose rows could not be removed yet.
     private var removedRows: Set<Int64> = []
     private var failure: Failure?
@@ -49,22 +55,21 @@ struct StoreChanges: ~Copyable, Sendable {
 
     /// - Parameters:
     ///   - failure: The error of the ledger at the start, which was reported.
-    ///   - unfinished: Purges that could not be continued for that reason.
     ///   - See ``Store/init(path:owners:clock:report:onFailure:)`` for the others.
     init(
-        _ recorded: CacheState, in directory: CacheDirectory, _ ledger: Ledger, _ status: StoreStatus, failure: LedgerError?,
-        unfinished: [PurgeScope], clock: TimeSource, report: @escaping @Sendable (CacheEvent) -> Void,
+        _ recorded: CacheState, in directory: CacheDirectory, _ ledger: Ledger, _ status: StoreStatus, _ purges: PurgeIndex,
+        failure: LedgerError?, clock: TimeSource, report: @escaping @Sendable (CacheEvent) -> Void,
         onFailure: @escaping @Sendable () -> Void
     ) {
         self.directory = directory
         self.ledger = ledger
         self.status = status
+        self.purges = purges
         self.clock = clock
         self.report = report
         self.onFailure = onFailure
         sequence = recorded.sequence
         hand = EvictionHand(at: recorded.hand)
-        unrecorded = unfinished.map { Unrecorded(entry: .purge($0), change: { _ in }) }
         self.failure = failure.map { Failure(isDamage: $0.kind == .damage, cause: $0.description, isReported: true) }
         possibleOrphans = recorded.isClean ? 0 : 1
     }
@@ -74,10 +79,12 @@ struct StoreChanges: ~Copyable, Sendable {
         guard !isClosed else { return }
         if !unrecorded.isEmpty { _ = try? record() }
         isClosed = true
+        // They may refer to the cache.
+        changesWithPurges = []
         status.setRefusal(.unavailable)
         let (hand, isClean) = (hand.position, !needsScan && wasScanComplete && removedRows.isEmpty)
         // On a full disk this may fail. Then the next start compares files and rows.
-        _ = try? ledger.write(.full) { try CacheTables($0).setClean(isClean, hand: hand) }
+        _ = try? ledger.write(.full) { [purges] in try CacheTables($0, purges).setClean(isClean, hand: hand) }
         ledger.close()
         directory.unlock()
     }
@@ -87,7 +94,7 @@ struct StoreChanges: ~Copyable, Sendable {
     /// Reads rows. Notes damage.
     mutating func read<Result>(_ body: (CacheTables) throws -> Result) throws(LedgerError) -> Result {
         do throws(LedgerError) {
-            return try ledger.read { try body(CacheTables($0)) }
+            return try ledger.read { [purges] in try body(CacheTables($0, purges)) }
         } catch {
             if error.kind == .damage { note(error) }
             throw error
@@ -98,10 +105,10 @@ struct StoreChanges: ~Copyable, Sendable {
     mutating func change<Result>(
         _ durability: Ledger.Durability = .normal, _ body: (CacheTables) throws -> Result
     ) throws(LedgerError) -> Result {
-        let sequence = sequence
+        let (sequence, purges) = (sequence, purges)
         do throws(LedgerError) {
             let (result, totals) = try ledger.write(durability) { database in
-                let tables = CacheTables(database)
+                let tables = CacheTables(database, purges)
                 let result = try body(tables)
                 try tables.setSequence(sequence)
                 return (result, try tables.state().totals)
@@ -169,9 +176,9 @@ struct StoreChanges: ~Copyable, Sendable {
         report(.ledgerReplaced(cause: cause))
         failure?.isDamage = false
         possibleOrphans += 1
-        for index in unrecorded.indices {
-            if case .purge = unrecorded[index].entry { unrecorded[index].entry = nil }
-        }
+        // Purges stay to be recorded: other nodes, and the shared store, may not know them.
+        purges.forgetRows()
+        sweepPosition = nil
         removedRows = []
         hand = EvictionHand(at: 0)
         return true
@@ -180,32 +187,24 @@ struct StoreChanges: ~Copyable, Sendable {
     // MARK: Recording
 
     /// Records durably what could not be recorded, and that the cache is in use.
-    @discardableResult
-    mutating func record(_ new: Unrecorded? = nil) throws(LedgerError) -> CacheTables.Purged {
-        let (all, rows, sequence, hand) = (unrecorded + (new.map { [$0] } ?? []), removedRows, sequence, hand.position)
-        // What was not recorded is hidden until this transaction, which therefore has to be complete.
-        let inParts = unrecorded.isEmpty
-        let purged = try change(.full) { tables in
+    mutating func record(_ new: Unrecorded? = nil) throws(LedgerError) {
+        let changesWithPurges = changesWithPurges
+        let (all, rows, hand) = (unrecorded + (new.map { [$0] } ?? []), removedRows, hand.position)
+        try change(.full) { tables in
             try tables.setClean(false, hand: hand)
             try tables.delete(rows)
-            var latest = CacheTables.Purged()
+            let table = PurgeTable(tables.database)
             for event in all {
-                switch event.entry {
-                case .purge(let scope):
-                    latest = try tables.purge(scope, madeAt: event.time, sequence, inParts: inParts)
-                case .revalidation(let doubt):
-                    try tables.setSequence(sequence)
-                    try tables.setDoubt(doubt, through: sequence)
-                case nil: break
+                for (purge, sequence) in event.purges {
+                    try table.insert(purge, sequence)
+                    for change in changesWithPurges { try change(purge, tables.database) }
                 }
+                if let (doubt, sequence) = event.doubt { try tables.setDoubt(doubt, through: sequence) }
                 try event.change(tables.database)
             }
-            return latest
         }
         unrecorded = []
         removedRows = []
-        status.hide(through: 0)
-        return purged
     }
 
     mutating func recordOrRemember(_ event: Unrecorded) {
@@ -213,18 +212,29 @@ struct StoreChanges: ~Copyable, Sendable {
         remember(event)
     }
 
-    /// Remembers what could not be recorded. One purge of everything bounds the scopes, and the oldest changes of others are
+    /// Remembers what could not be recorded. One purge of everything bounds the purges, and the oldest changes of others are
     /// forgotten: their callers know that they are not durable.
     mutating func remember(_ new: Unrecorded) {
         if unrecorded.count >= Self.mostUnrecorded {
-            unrecorded = unrecorded.suffix(Self.mostUnrecorded / 2).map { Unrecorded(entry: nil, change: $0.change) }
-            unrecorded.append(Unrecorded(entry: .purge(.all), change: { _ in }))
-            unrecorded.append(Unrecorded(entry: .revalidation(.certain), change: { _ in }))
+            let latest = unrecorded.flatMap(\.purges).max { $0.purge.madeAt < $1.purge.madeAt }
+            unrecorded = unrecorded.suffix(Self.mostUnrecorded / 2).map { Unrecorded(change: $0.change) }
+            let all = latest.map { purge, _ in
+                Purge(.all, madeAt: purge.madeAt, isLocal: true, token: "\(purge.token)-all", entry: purge.entry)
+            }
+            if let all {
+                let sequence = takeSequences(1)
+                purges.insert(all, sequence)
+                unrecorded.append(Unrecorded(purges: [(all, sequence)]))
+            }
+            unrecorded.append(Unrecorded(doubt: (.certain, sequence)))
         }
         unrecorded.append(new)
     }
 
-    private static var mostUnrecorded: Int { 4096 }
+    private static var mostUnrecorded: Int { 16_384 }
+
+    /// The purges that could not be recorded yet.
+    var unrecordedPurges: [Purge] { unrecorded.flatMap { $0.purges.map(\.purge) } }
 
     // MARK: Files and rows
 

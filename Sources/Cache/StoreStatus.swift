@@ -4,14 +4,12 @@ internal import Synchronization
 final class StoreStatus: Sendable {
     private let knownTotals: Mutex<CacheTotals>
     private let knownRefusal: Mutex<UnstoredReason?>
-    private let hidden: Atomic<Int64>
     private let commits = Atomic<Int64>(0)
     private let lost = Atomic(false)
 
-    init(_ totals: CacheTotals, refusal: UnstoredReason?, hiddenThrough hidden: Int64) {
+    init(_ totals: CacheTotals, refusal: UnstoredReason?) {
         knownTotals = Mutex(totals)
         knownRefusal = Mutex(refusal)
-        self.hidden = Atomic(hidden)
     }
 
     /// What is stored, as of the last change.
@@ -32,13 +30,6 @@ final class StoreStatus: Sendable {
 
     func setLost() {
         lost.store(true, ordering: .relaxed)
-    }
-
-    /// Rows up to this sequence are hidden: an unrecorded purge may cover them.
-    var hiddenThrough: Int64 { hidden.load(ordering: .acquiring) }
-
-    func hide(through sequence: Int64) {
-        hidden.store(sequence, ordering: .releasing)
     }
 
     /// The number of objects and aliases recorded so far; see ``CacheVersion``.

@@ -1,3 +1,4 @@
+package import Cache
 package import Ledger
 internal import Synchronization
 package import SystemIO
@@ -26,8 +27,9 @@ package final class Cluster: Sendable {
     private let disk = WorkThreads(count: 1, limit: 64, name: "cluster-disk")
 
     /// - Parameters:
-    ///   - ledger: Opened with ``PurgeTables/owned``.
-    ///   - handlers: The local cache's part in purges.
+    ///   - cache: Opened with ``PurgeTables/owned``. Purges of other nodes are applied to it.
+    ///   - revalidate: Has the origin of every alias asked before the alias is used again, and drops what a former process has not sent to
+    ///     other nodes: purges were missed, or may have been.
     ///   - onEvent: Called once for each change that an operator should know, on any thread, which it must not block.
     ///   - onFailure: Called when a node has found that a source fails, on any thread, which it must not block.
     ///   - onFollow: Called each time this node joins or rejoins the cluster, after it has applied the purges that it missed. On any
@@ -36,7 +38,8 @@ package final class Cluster: Sendable {
     ///     passed. On any thread, which it must not block.
     ///   - onPrewarm: Called when entries of a prewarm list were added; ``SharedPrewarm/claim(_:)`` then finds them.
     package init(
-        _ configuration: ClusterConfiguration, ledger: Ledger, handlers: PurgeHandlers, time: TimeSource = .system,
+        _ configuration: ClusterConfiguration, cache: Cache,
+        revalidate: @escaping @Sendable (MissedPurges) async -> Void, time: TimeSource = .system,
         onEvent: @escaping @Sendable (ClusterEvent) -> Void, onFailure: @escaping FailureHandler = { _, _, _ in },
         onFollow: @escaping @Sendable () -> Void = {}, onAlone: @escaping @Sendable () -> Void = {},
         onPrewarm: @escaping @Sendable () -> Void = {}
@@ -92,8 +95,8 @@ package final class Cluster: Sendable {
         let identity = RandomText.make().prefix(12)
         node = ClusterNode(
             name: "\(configuration.node)-\(identity)", keys: keys,
-            commands: GuardedCommands(commandLink, breaker, meter, time), stream: streamLink, ledger: ledger, disk: disk,
-            handlers: handlers, timings: timings, time: time, meter: meter, onPrewarm: onPrewarm,
+            commands: GuardedCommands(commandLink, breaker, meter, time), stream: streamLink, cache: cache, disk: disk,
+            revalidate: revalidate, timings: timings, time: time, meter: meter, onPrewarm: onPrewarm,
             onFailure: onFailure,
             onFollow: { error in
                 reporter.set(.stream, error)
@@ -111,11 +114,20 @@ package final class Cluster: Sendable {
         self.reporter = reporter
     }
 
+    /// Whether a former process on this cache took part in the cluster so recently that no purge can have been completed without it: the
+    /// others still counted it. Blocks.
+    package static func tookPartRecently(_ cache: Cache, _ configuration: ClusterConfiguration) -> Bool {
+        let clock = try? cache.ledger.read { try PurgeTables($0).clock(ofBoot: ClusterTime.boot) }
+        guard let clock = clock ?? nil else { return false }
+        let away = cache.sharedClock.monotonic - clock.part
+        return (0..<configuration.timings.nodeLifetime.milliseconds).contains(away)
+    }
+
     /// Connects in the background, and begins to take part as soon as the purges that were missed are applied.
     ///
     /// - Parameter onLatePurge: Called for each purge that this node applies later than the others, on any thread, which it must not
     ///   block: caches in front of the nodes may have got old bytes from it meanwhile.
-    package func start(onLatePurge: @escaping @Sendable (ClusterPurge) -> Void = { _ in }) {
+    package func start(onLatePurge: @escaping @Sendable (PurgeScope) -> Void = { _ in }) {
         for link in [commandLink, messageLink, streamLink] { link.start() }
         node.start(onLatePurge: onLatePurge)
     }
@@ -150,7 +162,7 @@ package final class Cluster: Sendable {
     /// has, and the others follow when the server is back.
     ///
     /// - Parameter limit: The longest wait; nil for two seconds.
-    package func broadcastPurge(_ scope: ClusterPurge, within limit: Duration? = nil) async -> ClusterPurgeReport {
+    package func broadcastPurge(_ scope: PurgeScope, within limit: Duration? = nil) async -> ClusterPurgeReport {
         await node.purger.broadcast(scope, within: limit)
     }
 
@@ -185,7 +197,7 @@ package final class Cluster: Sendable {
         ClusterState(
             sharing: reporter.sharing, node: node.registry.name, server: configuration.address.description,
             breaker: breaker.phase, nodes: node.registry.knownNodes.count, leases: node.leases.count,
-            pendingPurges: meter.snapshot.purgesPending, position: node.follower.history.position)
+            pendingPurges: meter.snapshot.purgesPending, position: node.follower.position)
     }
 
     /// Counters since the start.

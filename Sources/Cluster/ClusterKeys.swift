@@ -22,11 +22,13 @@ package struct ClusterKeys: Sendable {
     ///
     /// - Parameter cover: The latest purge that covers the source. Work from before a purge and work from after it have distinct
     ///   keys.
-    func flight(_ alias: String, cover: StreamID) -> String { "\(prefix)flight:\(alias):\(cover)" }
+    func flight(_ alias: String, cover: Int64) -> String { "\(prefix)flight:\(alias):\(cover)" }
     /// Completed flights, acknowledged purges, and new prewarm lists.
     package var channel: String { prefix + "events" }
     var purges: String { prefix + "purges" }
     func acknowledgements(_ id: StreamID) -> String { "\(prefix)acks:\(id)" }
+    /// What is added to the server's clock; see ``ClusterTime``.
+    var clock: String { prefix + "clock" }
     /// The set of the names of all nodes.
     var nodes: String { prefix + "nodes" }
     /// Exists while the node is live.
@@ -69,6 +71,7 @@ extension ClusterKeys {
             ("xinfo|consumers", ["XINFO", "CONSUMERS", key, "1"]), ("xack", ["XACK", key, "1", "0-1"]),
             ("xreadgroup", ["XREADGROUP", "GROUP", "1", "1", "COUNT", "1", "STREAMS", key, ">"]),
             ("xautoclaim", ["XAUTOCLAIM", key, "1", "1", "1000", "0-0"]), ("xclaim", ["XCLAIM", key, "1", "1", "1000", "0-1"]),
+            ("time", ["TIME"]),
             ("eval", ["EVAL", "return 0", "1", key]),
             // A script that does not exist.
             ("evalsha", ["EVALSHA", "0000000000000000000000000000000000000000", "1", key]),

@@ -1,3 +1,4 @@
+internal import Cache
 internal import Ledger
 internal import Synchronization
 internal import SystemIO
@@ -18,6 +19,8 @@ final class ClusterNode: Sendable {
     let prewarm: SharedPrewarm
     let statuses: SharedStatuses
     private let commands: any RedisCommands
+    private let keys: ClusterKeys
+    private let clock: SharedClock
     private let timings: ClusterTimings
     private let time: TimeSource
     private let meter: ClusterMeter
@@ -30,9 +33,13 @@ final class ClusterNode: Sendable {
     private let tasks = Mutex<[Task<Void, Never>]>([])
     private let reconnected = AsyncSignal()
 
+    /// Blocks.
+    ///
     /// - Parameters:
     ///   - commands: For callers.
     ///   - stream: For reads that wait; no other commands may wait behind them.
+    ///   - cache: Opened with ``PurgeTables/owned``.
+    ///   - revalidate: See ``PurgeFollower``.
     ///   - onPrewarm: Called when entries of a prewarm list were added.
     ///   - onFailure: Called when a node has found that a source fails.
     ///   - onFollow: Called with nil when this node begins to take part in the cluster, and with the error that ended that.
@@ -40,9 +47,9 @@ final class ClusterNode: Sendable {
     ///   - onRefusal: Called with a refusal on `stream` that a new connection may end.
     ///   - onGap: Called if the purge stream does not reach back to what this node has applied.
     init(
-        name: String, keys: ClusterKeys, commands: any RedisCommands, stream: any RedisCommands, ledger: Ledger,
-        disk: any BlockingWork, handlers: PurgeHandlers, timings: ClusterTimings = ClusterTimings(), time: TimeSource,
-        meter: ClusterMeter,
+        name: String, keys: ClusterKeys, commands: any RedisCommands, stream: any RedisCommands, cache: Cache,
+        disk: any BlockingWork, revalidate: @escaping @Sendable (MissedPurges) async -> Void,
+        timings: ClusterTimings = ClusterTimings(), time: TimeSource, meter: ClusterMeter,
         executor: (any TaskExecutor)? = nil, onPrewarm: @escaping @Sendable () -> Void = {},
         onFailure: @escaping FailureHandler = { _, _, _ in },
         onFollow: @escaping @Sendable (RedisError?) -> Void = { _ in },
@@ -51,17 +58,22 @@ final class ClusterNode: Sendable {
     ) {
         registry = NodeRegistry(name: name, keys: keys, timings: timings, time: time)
         let followed = PurgeStream(stream, keys, nodeName: name, timings, time)
-        let follower = PurgeFollower(followed, registry, ledger, disk, handlers, time, meter, onGap: onGap)
+        let follower = PurgeFollower(
+            followed, registry, keys, timings, cache, disk, revalidate: revalidate, time, meter, onGap: onGap)
+        // Before the first purge and the first fetch.
+        follower.restoreClock()
         self.follower = follower
         purger = ClusterPurger(
             follower, PurgeStream(commands, keys, nodeName: name, timings, time), registry, timings, time)
-        leases = LeaseTable(commands, keys, follower.history, timings, time, meter, executor: executor)
+        leases = LeaseTable(commands, keys, cache.purges, timings, time, meter, executor: executor)
         flights = FlightTable(
-            commands, keys, nodeName: name, follower.history, timings, time, meter, leases: leases
+            commands, keys, nodeName: name, cache.purges, timings, time, meter, leases: leases
         ) { follower.isTakingPart }
         prewarm = SharedPrewarm(commands, keys, nodeName: name, timings, time, meter)
         statuses = SharedStatuses(commands, keys, timings, time)
         self.commands = commands
+        self.keys = keys
+        clock = cache.sharedClock
         self.timings = timings
         self.time = time
         self.meter = meter
@@ -76,7 +88,7 @@ final class ClusterNode: Sendable {
     /// Starts to follow purges, to send heartbeats and to renew leases.
     ///
     /// - Parameter onLatePurge: Called for each purge that this node applies later than the others.
-    func start(onLatePurge: @escaping @Sendable (ClusterPurge) -> Void = { _ in }) {
+    func start(onLatePurge: @escaping @Sendable (PurgeScope) -> Void = { _ in }) {
         follower.reportLatePurges(to: onLatePurge)
         let loops: [@Sendable () async -> Void] = [followPurges, sendHeartbeats, renewLeases]
         tasks.withLock { tasks in
@@ -98,9 +110,11 @@ final class ClusterNode: Sendable {
         while meter.snapshot.purgesPending > 0, time.now < end, !Task.isCancelled {
             await pause.wait(for: .milliseconds(50), time)
         }
+        let wasTakingPart = follower.isTakingPart
         stop()
         follower.fallBehind()
         for task in tasks.withLock({ $0 }) { await task.value }
+        if wasTakingPart { await follower.saveClock() }
         await prewarm.leave()
         await registry.leave(commands)
     }
@@ -108,7 +122,7 @@ final class ClusterNode: Sendable {
     /// The live nodes now, with this node's own position; those at the latest look if the server cannot be reached.
     func look() async -> [LiveNode] {
         _ = try? await registry.liveNodes(commands, within: timings.commandLimit)
-        let position = follower.history.position
+        let position = follower.position
         return registry.liveNodes.map { node in node.name == registry.name ? LiveNode(node, at: position) : node }
     }
 
@@ -162,9 +176,11 @@ final class ClusterNode: Sendable {
                 onAlone()
             }
             guard registry.isRegistered else { continue }
-            if let isListed = try? await registry.beat(commands, at: follower.history.position), !isListed {
+            if let isListed = try? await registry.beat(commands, at: follower.position), !isListed {
                 follower.fallBehind()
             }
+            try? await ClusterTime.ask(commands, keys, clock, within: timings.commandLimit, time)
+            if follower.isTakingPart { await follower.saveClock() }
             beats += 1
             // For reports only: a purge looks for itself.
             if beats.isMultiple(of: timings.beatsPerLook) {

@@ -38,6 +38,9 @@ final class NodeRegistry: Sendable {
         var joined = StreamID.zero
         /// See ``LiveNode/position``.
         var position = StreamID.zero
+        /// The nodes that were live before the connection was lost, and until when they count as live: the server may have forgotten them, and
+        /// they do not know that yet.
+        var expected: (names: Set<String>, end: Duration) = ([], .zero)
     }
 
     /// The largest number of names that are read from the list of nodes.
@@ -84,6 +87,13 @@ final class NodeRegistry: Sendable {
 
     /// The live nodes at the latest look.
     var liveNodes: [LiveNode] { state.withLock(\.live) }
+
+    /// Has the nodes that were live count as that until they would have noticed that they are not: the server may be another one.
+    func reconnected() {
+        state.withLock { state in
+            state.expected = (Set(state.live.map(\.name)).union(state.expected.names), time.now + timings.nodeLifetime)
+        }
+    }
 
     /// Lists this node as live. Purges from now on wait for it.
     func register(_ commands: some RedisCommands) async throws(RedisError) {
@@ -137,20 +147,27 @@ final class NodeRegistry: Sendable {
         let list = try await commands.run(RedisCommand(.array, ["SMEMBERS", RedisArgument(keys.nodes)]), within: limit, time)
         var names: [String] = []
         for element in try list.elements().prefix(Self.maxNodes) { names.append(try element.text()) }
-        guard !names.isEmpty else { return [] }
         names.sort()
         // Should the next look fail: any of them may be live.
         state.withLock { $0.knownNodes = Set($0.knownNodes).union(names).sorted() }
-        let values = try await commands.run(
-            RedisCommand(.array, ["MGET"] + names.map { RedisArgument(keys.node($0)) }), within: end - time.now, time
-        ).elements()
+        let values =
+            names.isEmpty
+            ? []
+            : try await commands.run(
+                RedisCommand(.array, ["MGET"] + names.map { RedisArgument(keys.node($0)) }), within: end - time.now, time
+            ).elements()
         guard values.count == names.count else { throw .nonsense("\(values.count) values for \(names.count) keys") }
         var nodes: [LiveNode] = []
         for (name, value) in zip(names, values) {
             if let bytes = try value.optionalBytes() { nodes.append(LiveNode(name, bytes)) }
         }
-        let live = nodes.map(\.name)
-        state.withLock { ($0.knownNodes, $0.live) = (live, nodes) }
+        let listed = nodes.map(\.name)
+        let live = state.withLock { state in
+            if time.now >= state.expected.end { state.expected.names = [] }
+            let live = listed + state.expected.names.subtracting(listed).sorted()
+            (state.knownNodes, state.live) = (live, nodes)
+            return live
+        }
         let dead = zip(names, values).filter { $1 == .none }.map(\.0)
         if !dead.isEmpty {
             // A node that comes back adds itself again.
@@ -164,6 +181,16 @@ final class NodeRegistry: Sendable {
     /// Takes this node off the list, so that purges no longer wait for it.
     func leave(_ commands: some RedisCommands) async {
         state.withLock { $0.lastBeat = nil }
+        await remove(name, commands)
+    }
+
+    /// Takes off the list the process that used this node's disk before and has died: purges wait for this node in its place.
+    func takeOver(_ former: String, _ commands: some RedisCommands) async {
+        if former != name { await remove(former, commands) }
+    }
+
+    /// A name that stays listed because the server cannot be reached expires.
+    private func remove(_ name: String, _ commands: some RedisCommands) async {
         _ = try? await commands.run(
             [
                 RedisCommand(.integer, ["DEL", RedisArgument(keys.node(name))]),

@@ -1,5 +1,6 @@
 internal import Cache
 internal import Fetch
+internal import Ledger
 internal import SystemIO
 
 /// Remembers failures of sources and renditions in memory for ``RenditionError/lifetime``, so that not every request repeats a

@@ -1,5 +1,6 @@
 internal import Cache
 internal import Fetch
+internal import Ledger
 internal import Synchronization
 internal import SystemIO
 

@@ -28,6 +28,8 @@ final class Outbox: Sendable {
     private let meter: OutboxMeter
     private let sender: OutboxSender
     private let lastSequence: Atomic<Int64>
+    /// The deletions that wait or are being sent, so that a look-up waits for no disk.
+    private let deletions = OutboxDeletions()
 
     /// Opens the directory of files and takes over the entries. Blocks.
     ///
@@ -45,10 +47,15 @@ final class Outbox: Sendable {
         self.limits = limits
         meter = OutboxMeter(report: report)
         files = try OutboxFiles(path: directory)
-        sender = OutboxSender(ledger, files, disk, waits, meter, backoff)
+        sender = OutboxSender(ledger, files, disk, waits, deletions, meter, backoff)
         do {
-            let (puts, latest) = try ledger.write(.normal) { try OutboxTables($0).begin(holdingPuts: holdsPuts) }
+            let (puts, latest, found) = try ledger.write(.normal) { database in
+                let tables = OutboxTables(database)
+                let (puts, latest) = try tables.begin(holdingPuts: holdsPuts)
+                return (puts, latest, try tables.deletions())
+            }
             lastSequence = Atomic(latest)
+            deletions.load(found)
             try files.removeAll(except: puts)
         } catch {
             throw (error as? SystemError).map { .file($0) } ?? .exhausted(cause: "\(error)")
@@ -130,10 +137,12 @@ final class Outbox: Sendable {
     /// Adds a deletion in a transaction of the caller, and withdraws the entries of the id that it covers. ``deletionAdded(of:)``
     /// must follow.
     ///
-    /// - Parameter time: Seconds since 1970 if only what was created until then is deleted.
-    func addDeletion(of id: String, createdUntil time: Int64? = nil, in database: SQLiteConnection) throws {
+    /// - Parameter time: Only what began until then is deleted, in milliseconds of the cluster's clock; nil for whatever there is.
+    func addDeletion(of id: String, until time: Int64?, in database: SQLiteConnection) throws {
         let withdrawn = try OutboxTables(database).addDeletion(
-            of: id, createdUntil: time, lastSequence.add(1, ordering: .relaxed).newValue)
+            of: id, until: time, lastSequence.add(1, ordering: .relaxed).newValue)
+        // If the transaction fails, the deletion is known too early, which hides what is to go.
+        deletions.add(id, until: time)
         // A put that stays because the transaction fails is dropped without its file. It is one that should go.
         removeFiles(withdrawn)
     }
@@ -146,21 +155,16 @@ final class Outbox: Sendable {
     }
 
     /// Adds a deletion in a transaction of its own.
-    func delete(_ id: String, createdUntil time: Int64) async {
+    func delete(_ id: String, until time: Int64) async {
         _ = await disk.run { [self] in
-            try? ledger.write(.normal) { try addDeletion(of: id, createdUntil: time, in: $0) }
+            try? ledger.write(.normal) { try addDeletion(of: id, until: time, in: $0) }
         }
         deletionAdded(of: id)
     }
 
-    /// The deletion of an id that waits or is being sent, so that the store may still have what was purged; one of whatever there
-    /// is if that is unknown.
-    func deletion(of id: String) async -> OutboxTables.Deletion? {
-        let found = await disk.run { [ledger] in
-            Result { try ledger.read { try OutboxTables($0).deletion(of: id) } }
-        }
-        guard case .success(let deletion)? = found else { return OutboxTables.Deletion(createdUntil: nil) }
-        return deletion
+    /// The deletion of an id that waits or is being sent, so that the store may still have what was purged. Never waits for a disk.
+    func deletion(of id: String) -> OutboxTables.Deletion? {
+        deletions[id]
     }
 
     // MARK: Waiting for an attempt
@@ -171,7 +175,7 @@ final class Outbox: Sendable {
     func sendDeletion(of id: String, within limit: Duration) async -> Bool {
         await waits.wait(for: .deletion(id: id), within: limit) {
             // After the registration of the waiter: an attempt that ends in between ends the wait.
-            Task { if await deletion(of: id) == nil { waits.end(.deletion(id: id), isSent: true) } }
+            if deletion(of: id) == nil { waits.end(.deletion(id: id), isSent: true) }
         }
     }
 

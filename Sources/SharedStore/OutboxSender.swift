@@ -24,6 +24,7 @@ final class OutboxSender: Sendable {
     private let files: OutboxFiles
     private let disk: WorkThreads
     private let waits: OutboxWaits
+    private let deletions: OutboxDeletions
     private let meter: OutboxMeter
     private let backoff: Backoff
     private let entryBackoff: Backoff
@@ -34,13 +35,14 @@ final class OutboxSender: Sendable {
     ///   - disk: The thread of the outbox.
     ///   - backoff: The pauses of a sender after failures. Those of an entry are up to 30 times as long.
     init(
-        _ ledger: Ledger, _ files: OutboxFiles, _ disk: WorkThreads, _ waits: OutboxWaits, _ meter: OutboxMeter,
-        _ backoff: Backoff
+        _ ledger: Ledger, _ files: OutboxFiles, _ disk: WorkThreads, _ waits: OutboxWaits, _ deletions: OutboxDeletions,
+        _ meter: OutboxMeter, _ backoff: Backoff
     ) {
         self.ledger = ledger
         self.files = files
         self.disk = disk
         self.waits = waits
+        self.deletions = deletions
         self.meter = meter
         self.backoff = backoff
         entryBackoff = Backoff(first: backoff.first, longest: backoff.longest * 30)
@@ -178,6 +180,7 @@ final class OutboxSender: Sendable {
             if !isRetried, !entry.isDeletion { files.remove(entry.sequence) }
             // The attempt to send an entry that was withdrawn is not the one that a caller waits for.
             guard wasPresent else { continue }
+            if case .sent = outcome, entry.isDeletion { deletions.forget(entry.id, unlessIn: ledger) }
             switch outcome {
             case .sent: waits.end(entry.attempt, isSent: true)
             case .failed(let error):

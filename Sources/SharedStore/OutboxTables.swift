@@ -4,8 +4,8 @@ package import Ledger
 struct OutboxEntry: Sendable, Equatable {
     enum Change: Sendable, Equatable {
         case put(RenditionName, StoredRecord, mediaType: String)
-        /// Of the rendition under each extension; if there is a time, only if it was created until then, in seconds since 1970.
-        case delete(createdUntil: Int64?)
+        /// Of the rendition under each extension; if there is a time, only if it began until then, in milliseconds of the cluster's clock.
+        case delete(until: Int64?)
     }
 
     /// The order of entries.
@@ -59,6 +59,11 @@ package struct OutboxTables {
             """,
             // Seconds since 1970, for the deletion of what was created until then only.
             "ALTER TABLE outbox ADD COLUMN until INTEGER;",
+            // Version 0.3: in milliseconds. One without a bound is of a purge that was made before now.
+            """
+            UPDATE outbox SET until = ifnull(until * 1000 + 999, unixepoch() * 1000) WHERE extension IS NULL;
+            CREATE INDEX outbox_by_due ON outbox (due, refused, sequence);
+            """,
         ],
         // Only deletions: each is a purge that was confirmed. The renditions of puts are made again.
         salvage: { damaged, new in
@@ -126,21 +131,21 @@ package struct OutboxTables {
 
     /// Adds a deletion, and withdraws the entries of the id that it covers.
     ///
-    /// - Parameter time: Seconds since 1970 if only what was created until then is deleted.
+    /// - Parameter time: Only what began until then is deleted, in milliseconds of the cluster's clock; nil for whatever there is.
     /// - Returns: The sequences of the puts among them.
-    func addDeletion(of id: String, createdUntil time: Int64? = nil, _ sequence: Int64) throws -> [Int64] {
+    func addDeletion(of id: String, until time: Int64?, _ sequence: Int64) throws -> [Int64] {
         let puts = try database.all("SELECT \(Self.columns) FROM outbox WHERE id = ? AND extension IS NOT NULL", [id]) {
             try entry($0)
         }
         let withdrawn = puts.filter { put in
             guard let time, case .put(_, let record, _) = put.change else { return true }
-            return record.created <= time
+            return record.began(until: time)
         }.map(\.sequence)
         for put in withdrawn { try database.run("DELETE FROM outbox WHERE sequence = ?", [put]) }
         var until = time
         if let time, let present = try deletion(of: id) {
             // One that deletes more stays in its place.
-            guard let other = present.createdUntil else { return withdrawn }
+            guard let other = present.until else { return withdrawn }
             until = max(time, other)
         }
         try database.run("DELETE FROM outbox WHERE id = ? AND extension IS NULL", [id])
@@ -155,15 +160,23 @@ package struct OutboxTables {
     /// The deletion of an id that waits or is being sent; nil if there is none.
     func deletion(of id: String) throws -> Deletion? {
         try database.first("SELECT until FROM outbox WHERE id = ? AND extension IS NULL", [id]) {
-            Deletion(createdUntil: try $0.value(0))
+            Deletion(until: try $0.value(0))
         }
     }
 
-    struct Deletion: Sendable, Equatable {
-        /// Seconds since 1970; nil for whatever there is.
-        let createdUntil: Int64?
+    /// All deletions that wait or are being sent, by id.
+    func deletions() throws -> [String: Deletion] {
+        let rows = try database.all("SELECT id, until FROM outbox WHERE extension IS NULL") { row in
+            (try row.value(0) as String, Deletion(until: try row.value(1)))
+        }
+        return Dictionary(rows) { $1 }
+    }
 
-        func covers(_ record: StoredRecord) -> Bool { createdUntil.map { record.created <= $0 } ?? true }
+    struct Deletion: Sendable, Equatable {
+        /// Milliseconds of the cluster's clock; nil for whatever there is.
+        let until: Int64?
+
+        func covers(_ record: StoredRecord) -> Bool { until.map { record.began(until: $0) } ?? true }
     }
 
     // MARK: Removing
@@ -210,9 +223,16 @@ package struct OutboxTables {
 
     /// The entries that may be sent, in their order: those that were not refused come first, then the oldest.
     func next(at now: Int64, limit: Int) throws -> [OutboxEntry] {
-        try database.all(
-            "SELECT \(Self.columns) FROM outbox WHERE due <= ? ORDER BY refused, sequence LIMIT ?", [now, limit]
+        // Those without a pause, and those whose pause is over: each a range of an index.
+        let ready = try database.all(
+            "SELECT \(Self.columns) FROM outbox WHERE due = 0 ORDER BY refused, sequence LIMIT ?", [limit]
         ) { try entry($0) }
+        let rested = try database.all(
+            "SELECT \(Self.columns) FROM outbox WHERE due > 0 AND due <= ? ORDER BY refused, sequence LIMIT ?", [now, limit]
+        ) { try entry($0) }
+        if rested.isEmpty { return ready }
+        let all = (ready + rested).sorted { ($0.isRefused ? 1 : 0, $0.sequence) < ($1.isRefused ? 1 : 0, $1.sequence) }
+        return Array(all.prefix(limit))
     }
 
     /// When the next entry may be sent after `now`; nil if none waits for that.
@@ -256,7 +276,7 @@ package struct OutboxTables {
 
     private func entry(_ row: SQLiteRow) throws -> OutboxEntry {
         let id: String = try row.value(1)
-        var change = OutboxEntry.Change.delete(createdUntil: try row.value(7))
+        var change = OutboxEntry.Change.delete(until: try row.value(7))
         if let fileExtension = try row.value(2) as String? {
             guard let name = RenditionName(id: id, fileExtension: fileExtension), let media = try row.value(3) as String?,
                 let record = StoredRecord(fields: FieldLines.decode(try row.value(4)))

@@ -68,9 +68,9 @@ final class RecordedObjects: Sendable {
     ///
     /// - Parameters:
     ///   - fileExtensions: Those that are tried if the keys do not permit to list what there is.
-    ///   - time: Seconds since 1970 if only what was created until then is deleted.
+    ///   - time: Only what began until then is deleted, in milliseconds of the cluster's clock; nil for whatever there is.
     func delete(
-        _ id: String, _ fileExtensions: [String], createdUntil time: Int64?, timeout: Duration
+        _ id: String, _ fileExtensions: [String], until time: Int64?, timeout: Duration
     ) async throws(StoreError) {
         let start = ContinuousClock.now
         let present = try await keys(of: id, timeout: timeout)
@@ -79,8 +79,8 @@ final class RecordedObjects: Sendable {
             present ?? Dictionary(uniqueKeysWithValues: names.map { ($0, [self.keys.object($0), self.keys.record($0)]) })
         if let time {
             for name in doomed.keys {
-                let created = try await created(name, timeout: timeout - (ContinuousClock.now - start))
-                if created.map({ $0 > time }) ?? true { doomed[name] = nil }
+                let record = try await record(name, timeout: timeout - (ContinuousClock.now - start))
+                if record?.began(until: time) != true { doomed[name] = nil }
             }
         }
         // The record of a rendition is the last: one without an object is not found.
@@ -105,12 +105,12 @@ final class RecordedObjects: Sendable {
         }
     }
 
-    /// When a rendition was created, in seconds since 1970; nil if the store does not have it with a record that can be read.
-    private func created(_ name: RenditionName, timeout: Duration) async throws(StoreError) -> Int64? {
+    /// The record of a rendition; nil if the store does not have it with a record that can be read.
+    private func record(_ name: RenditionName, timeout: Duration) async throws(StoreError) -> StoredRecord? {
         let start = ContinuousClock.now
         guard let head = try await client.head(keys.object(name), timeout: timeout) else { return nil }
-        if StoredRecord.isPresent(in: head.metadata) { return StoredRecord(fields: head.metadata)?.created }
-        return try await getRecord(name, timeout: timeout - (ContinuousClock.now - start))?.created
+        if StoredRecord.isPresent(in: head.metadata) { return StoredRecord(fields: head.metadata) }
+        return try await getRecord(name, timeout: timeout - (ContinuousClock.now - start))
     }
 
     /// Deletes up to ``S3Client/maxDeletions`` objects in order, by one request if the server permits.

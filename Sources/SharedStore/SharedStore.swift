@@ -21,11 +21,7 @@ package final class SharedStore: Sendable {
     private let meter = StoreMeter()
     private let calls: GuardedCalls
     let outbox: Outbox?
-    private let removals = Mutex(RecentRemovals())
-    private let time: TimeSource
-
-    /// Seconds by which the clocks of nodes may differ.
-    private static let clockTolerance: Int64 = 60
+    private let removal: @Sendable (String) -> Int64?
 
     /// Opens the outbox and starts to send what is in it. Asks for keys of a role, and sends nothing else: an unreachable service is no
     /// error. Blocks.
@@ -34,17 +30,19 @@ package final class SharedStore: Sendable {
     ///
     /// - Parameters:
     ///   - ledger: Opened with ``OutboxTables/owned``; nil for a store that is only read and pruned.
-    ///   - time: The circuit breaker uses its monotonic clock. Its wall clock is compared with the times of renditions.
+    ///   - time: The circuit breaker uses its monotonic clock.
+    ///   - removal: The latest time of the known purges of an id, in milliseconds of the cluster's clock. What began until then is not given
+    ///     back, even if an upload of another node has ended after the removal.
     ///   - holdsPuts: Whether renditions that a former process queued are sent only after ``releasePuts()``.
     ///   - report: Called for each change of state that deserves a line in the log, on any thread. Must not block.
     /// - Throws: ``StoreError`` if the outbox cannot be used or the machine lacks a resource.
     package init(
         _ configuration: SharedStoreConfiguration, ledger: Ledger? = nil, time: TimeSource = .system,
-        holdsPuts: Bool = false,
+        holdsPuts: Bool = false, removal: @escaping @Sendable (_ id: String) -> Int64? = { _ in nil },
         report: @escaping @Sendable (StoreEvent) -> Void
     ) throws {
         self.configuration = configuration
-        self.time = time
+        self.removal = removal
         keys = configuration.keys
         let settings = configuration.outbox
         let outbox = try ledger.map { ledger in
@@ -112,7 +110,7 @@ package final class SharedStore: Sendable {
             case .delete(let time):
                 try await calls.perform(.delete, within: configuration.timeout) { timeLeft throws(StoreError) in
                     try await objects.delete(
-                        entry.id, configuration.fileExtensions, createdUntil: time, timeout: timeLeft)
+                        entry.id, configuration.fileExtensions, until: time, timeout: timeLeft)
                 }
                 meter.countDeleted()
             }
@@ -133,9 +131,8 @@ package final class SharedStore: Sendable {
 
     /// Looks a rendition up, and receives it into a file of the caller.
     ///
-    /// Length and SHA-256 are verified before this returns. A rendition that a queued delete is about to remove is not found. For an
-    /// hour after its removal, one is not found either that was created in the second of the removal or before, by the clocks of the
-    /// two nodes.
+    /// Length and SHA-256 are verified before this returns. A rendition that a queued delete is about to remove, or that a known
+    /// purge covers, is not found.
     ///
     /// - Parameters:
     ///   - file: Open for reading and writing; it is emptied first, and its content is undefined after an error or a miss.
@@ -145,13 +142,21 @@ package final class SharedStore: Sendable {
     package func fetch(
         _ name: RenditionName, into file: SharedDescriptor, maxLength: Int, within limit: Duration? = nil
     ) async throws(StoreError) -> StoredRecord? {
-        if let deletion = await outbox?.deletion(of: name.id), deletion.createdUntil == nil { return nil }
-        let record = try await calls.perform(.get, within: limit ?? configuration.lookupTimeout) {
-            timeLeft throws(StoreError) in
-            try await self.objects.get(name, into: file, maxLength: maxLength, timeout: timeLeft)
+        let deletion = outbox?.deletion(of: name.id)
+        if let deletion, deletion.until == nil { return nil }
+        let record: StoredRecord?
+        do throws(StoreError) {
+            record = try await calls.perform(.get, within: limit ?? configuration.lookupTimeout) {
+                timeLeft throws(StoreError) in
+                try await self.objects.get(name, into: file, maxLength: maxLength, timeout: timeLeft)
+            }
+        } catch {
+            guard deletion != nil, error != .cancelled, error != .closed else { throw error }
+            // Nothing newer is known than the purge, which the store does not know yet.
+            record = nil
         }
         // A deletion may have been added meanwhile.
-        guard let record, await outbox?.deletion(of: name.id)?.covers(record) != true, !isRemoved(name, record) else {
+        guard let record, outbox?.deletion(of: name.id)?.covers(record) != true, !isRemoved(name, record) else {
             meter.countMiss()
             return nil
         }
@@ -159,17 +164,11 @@ package final class SharedStore: Sendable {
         return record
     }
 
-    /// Whether this store has removed the rendition since it was created: an upload of another node has ended after the removal. The
-    /// rendition is removed again, because that node may be gone before it sends its own deletion.
+    /// Whether the rendition was purged after it began: an upload of another node has ended after the removal. The rendition is removed
+    /// again, because that node may be gone before it sends its own deletion.
     private func isRemoved(_ name: RenditionName, _ record: StoredRecord) -> Bool {
-        let now = time.unixSeconds
-        guard let removal = removals.withLock({ $0.time(of: name.id, now: now) }), record.created <= removal else {
-            return false
-        }
-        // It may have been created after the removal, by a clock that is behind. Then the other nodes need it.
-        if record.created < removal - Self.clockTolerance {
-            Task { [outbox] in await outbox?.delete(name.id, createdUntil: record.created) }
-        }
+        guard let time = removal(name.id), record.began(until: time) else { return false }
+        Task { [outbox] in await outbox?.delete(name.id, until: time) }
         return true
     }
 
@@ -206,21 +205,12 @@ package final class SharedStore: Sendable {
 
     // MARK: Removing
 
-    /// Hides a rendition from lookups if it was created until a time, under any extension. For an hour, and only while the process
-    /// lives.
-    ///
-    /// - Parameter time: Seconds since 1970; nil for now.
-    package func hide(_ id: String, createdUntil time: Int64? = nil) {
-        let time = time ?? self.time.unixSeconds
-        removals.withLock { $0.insert(id, at: time) }
-    }
-
     /// Queues the deletion of a rendition in a transaction of the caller, and withdraws queued writes of it. After the transaction,
     /// lookups do not find the rendition, and ``sendRemoval(of:)`` must be called.
     ///
-    /// - Parameter time: Seconds since 1970 if only what was created until then is deleted.
-    package func recordRemoval(of id: String, createdUntil time: Int64? = nil, in database: SQLiteConnection) throws {
-        try outbox?.addDeletion(of: id, createdUntil: time, in: database)
+    /// - Parameter time: Only what began until then is deleted, in milliseconds of the cluster's clock.
+    package func recordRemoval(of id: String, until time: Int64, in database: SQLiteConnection) throws {
+        try outbox?.addDeletion(of: id, until: time, in: database)
     }
 
     /// Sends a deletion that was recorded.

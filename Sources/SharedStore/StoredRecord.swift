@@ -11,6 +11,9 @@ package struct StoredRecord: Sendable, Equatable {
     package let created: Int64
     /// Bytes from the publisher, opaque to the store.
     package let facts: [UInt8]
+    /// The earliest time at which its upload, or the request to its origin, may have begun, in milliseconds of the cluster's clock; 0 in a
+    /// record of an older version.
+    package let began: Int64
 
     /// The largest number of bytes of facts.
     package static let maxFactsCount = 16 << 10
@@ -19,15 +22,25 @@ package struct StoredRecord: Sendable, Equatable {
     private static let maxTime: Int64 = 1 << 53
 
     /// - Returns: Nil for a value that is out of range.
-    package init?(length: Int, digest: [UInt8], created: Int64, facts: [UInt8]) {
+    package init?(length: Int, digest: [UInt8], created: Int64, facts: [UInt8], began: Int64 = 0) {
         guard (1...Self.maxLength).contains(length), digest.count == 32, (-Self.maxTime...Self.maxTime).contains(created),
-            facts.count <= Self.maxFactsCount
+            facts.count <= Self.maxFactsCount, (0...Self.maxTime).contains(began)
         else { return nil }
         self.length = length
         self.digest = digest
         self.created = created
         self.facts = facts
+        self.began = began
     }
+
+    /// Whether a purge that was accepted until a time covers the rendition.
+    func began(until time: Int64) -> Bool {
+        // The publication came after its beginning, by a clock that may differ.
+        began > 0 ? began <= time : created * 1000 <= time + Self.clockTolerance
+    }
+
+    /// Milliseconds by which the clocks of nodes of older versions may differ.
+    private static let clockTolerance: Int64 = 60_000
 }
 
 /// The record as names and values of printable ASCII: the metadata of an object, and the lines of a file.
@@ -48,7 +61,9 @@ extension StoredRecord {
             "gifreel-created": String(created),
             "gifreel-facts": Hex.encode(facts),
         ]
+        // Nodes of older versions check the others only.
         fields["gifreel-check"] = Self.check(fields)
+        if began > 0 { fields["gifreel-began"] = String(began) }
         return fields
     }
 
@@ -68,7 +83,8 @@ extension StoredRecord {
             let created = known["gifreel-created"].flatMap({ Int64($0) }),
             let facts = known["gifreel-facts"].flatMap({ Hex.decode($0.utf8) })
         else { return nil }
-        self.init(length: length, digest: digest, created: created, facts: facts)
+        let began = fields["gifreel-began"].flatMap { Int64($0) } ?? 0
+        self.init(length: length, digest: digest, created: created, facts: facts, began: max(0, began))
     }
 
     /// Whether the fields claim to be a record, damaged or not.

@@ -1,5 +1,6 @@
 package import Cache
 package import HTTP
+package import Ledger
 package import Logging
 package import Prewarm
 package import Renditions

@@ -79,26 +79,6 @@ import Testing
         #expect(after.freshness(of: renewed) == .stale(age: 0))
     }
 
-    /// Version 1 of the tables did not record what an origin forbids.
-    @Test func aliasesOfAnOlderVersionAreKept() async throws {
-        let cache = try open()
-        let stored = try await cache.put([1], url: url, fetchedAt: clock.now).rendition
-        try cache.ledger.write(.full) { database in
-            try database.execute("ALTER TABLE aliases DROP COLUMN rendition")
-            try database.execute("ALTER TABLE aliases DROP COLUMN strict")
-            try database.execute("ALTER TABLE cache_state DROP COLUMN unconfirmed")
-            try database.run("UPDATE owners SET version = 2 WHERE owner = ?", ["cache"])
-        }
-        cache.close()
-
-        let after = try open()
-        defer { after.close() }
-        let found = try #require(await after.alias(.test(url)))
-        #expect(found.alias?.rendition == "" && found.alias?.validators == stored.alias?.validators)
-        #expect(found.objectID == stored.objectID)
-        #expect(after.freshness(of: found) == .fresh(remaining: 100))
-    }
-
     @Test func aLifetimeFromTheOriginReplacesTheDefault() async throws {
         let cache = try open()
         defer { cache.close() }

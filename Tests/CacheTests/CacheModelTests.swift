@@ -1,3 +1,4 @@
+import Ledger
 import SystemIO
 import TestSupport
 import Testing
@@ -31,14 +32,14 @@ private struct CacheModel {
     mutating func upload(_ id: ObjectID) { objects[id]?.isUploaded = true }
 
     mutating func purge(_ scope: PurgeScope) -> PurgeResult {
-        let covered = aliases.filter { scope.covers($0.key, object: $0.value) }
+        let covered = aliases.filter { scope.covers($0.key, object: $0.value.description) }
         let kept = Set(aliases.filter { covered[$0.key] == nil }.values)
         let aliased = Set(aliases.values)
         let removed = objects.filter { id, object in
             switch scope {
             case .all: true
-            case .object(let wanted): id == wanted
-            case .url, .prefix:
+            case .object(let wanted): id.description == wanted
+            case .url, .prefix, .host:
                 !object.isUploaded && !kept.contains(id)
                     && (covered.values.contains(id) || object.formerURLs.contains { scope.covers($0) })
             }
@@ -47,7 +48,7 @@ private struct CacheModel {
             switch scope {
             case .all: removed.keys.count { !aliased.contains($0) }
             case .object: covered.isEmpty ? removed.count : 0
-            case .url, .prefix: 0
+            case .url, .prefix, .host: 0
             }
         for url in covered.keys { aliases[url] = nil }
         for id in removed.keys { objects[id] = nil }

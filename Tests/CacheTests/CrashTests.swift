@@ -1,6 +1,7 @@
 import CSystemCalls
 import Foundation
 import Glibc
+import Ledger
 import Synchronization
 import SystemIO
 import TestSupport

@@ -186,9 +186,8 @@ import Testing
         let store = try Store(path: directory.path)
         store.close()
         let contents = try directory.contents("ledger.sqlite")
-        var isInForce = false
-        let (_, failure) = store.purge(.all, with: { _ in }, inForce: { isInForce = true })
-        #expect(isInForce)
+        let purge = Purge(.all, madeAt: 0, isLocal: true, token: "t", entry: nil)
+        let (_, failure) = store.purge([purge], with: { _ in })
         #expect(failure != nil)
         #expect(try directory.contents("ledger.sqlite") == contents)
     }

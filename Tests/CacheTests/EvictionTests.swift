@@ -179,7 +179,6 @@ import Testing
         try await cache.put([2], url: nil)
         cache.forgetHot()
         #expect(cache.store.evictAliases { _ in false }?.map(\.record.id) == [.test("https://a/")])
-        _ = cache.store.sweep()
         #expect(directory.files().filter { $0.hasSuffix(".mp4") }.count == 1)
         #expect(await cache.object(.test("upload")) != nil)
         #expect(cache.store.evictAliases { _ in false } == nil)

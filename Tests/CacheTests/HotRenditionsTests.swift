@@ -1,5 +1,6 @@
 import Glibc
 import SystemIO
+import Ledger
 import Synchronization
 import TestSupport
 import Testing
@@ -7,7 +8,7 @@ import Testing
 @testable import Cache
 
 @Suite("Renditions in memory are used without a disk, and never after a purge") struct HotRenditionsTests {
-    private let purges = PurgeLog()
+    private let purges = PurgeIndex()
     private let content = ContentDigest(digest: SourceDigest(of: [1]).digest)
 
     private func hot(limit: Int = 1000) -> HotRenditions {
@@ -133,7 +134,7 @@ import Testing
                     if hot.use(AliasKey.test(url)) != nil, wasPurged { wrong.add(1, ordering: .relaxed) }
                     // A look-up that began before the purge, and inserts its rendition after it.
                     _ = hot.insert(
-                        CachedRendition(object: object, alias: .test(url), aliasSequence: 1, epoch: Epoch(number: 0)))
+                        CachedRendition(object: object, alias: .test(url), aliasSequence: 1, epoch: Epoch(number: 0, began: 0)))
                 }
             }
         }

@@ -1,4 +1,5 @@
 import Foundation
+import Ledger
 import Synchronization
 import SystemIO
 import TestSupport

@@ -132,7 +132,7 @@ struct Measurements {
         let content = ContentDigest(digest: SourceDigest(of: bytes).digest)
         for start in stride(from: 0, to: objectCount, by: 10_000) {
             try store.ledger.write(.normal) { database in
-                let tables = CacheTables(database)
+                let tables = CacheTables(database, PurgeIndex())
                 for number in start..<min(start + 10_000, objectCount) {
                     let url = "https://a/\(number)"
                     let staged = try store.directory.objects.createStaged()
@@ -142,8 +142,8 @@ struct Measurements {
                         id: .test(url), fileExtension: "mp4", length: 1000, content: content, created: 5,
                         facts: Array(repeating: 7, count: 60))
                     let sequence = Int64(number) * 2 + 1
-                    try tables.insert(record, sequence)
-                    try tables.insert(.test(url), leadingTo: sequence, sequence + 1)
+                    try tables.insert(record, sequence, uploadBegan: nil)
+                    try tables.insert(.test(url), leadingTo: sequence, sequence + 1, began: 0)
                     try tables.setSequence(sequence + 1)
                 }
             }

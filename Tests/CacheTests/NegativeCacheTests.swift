@@ -1,3 +1,4 @@
+import Ledger
 import Synchronization
 import SystemIO
 import TestSupport
@@ -9,7 +10,7 @@ import Testing
     let clock = ManualClock()
     let key = AliasKey.test("https://a/1")
 
-    private let purges = PurgeLog()
+    private let purges = PurgeIndex()
 
     private func makeCache(limit: Int = 10_000) -> NegativeCache<Int> {
         let purges = purges

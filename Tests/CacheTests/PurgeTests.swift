@@ -1,7 +1,9 @@
-import Cache
+import Ledger
 import SystemIO
 import TestSupport
 import Testing
+
+@testable import Cache
 
 @Suite("A purge removes what it covers, on disk and in memory, for good") struct PurgeTests {
     let directory: TemporaryDirectory
@@ -182,27 +184,57 @@ import Testing
 
     // MARK: Purges that were made earlier
 
-    @Test(arguments: [PurgeScope.url("https://a/"), .prefix("https://")])
-    func aPurgeThatWasMadeEarlierLeavesWhatWasFetchedLater(_ scope: PurgeScope) async throws {
+    @Test(arguments: [PurgeScope.url("https://a/"), .prefix("https://"), .host("a"), .all])
+    func aPurgeOfAnotherNodeLeavesWhatWasRequestedLater(_ scope: PurgeScope) async throws {
         let time = ManualClock()
         let cache = try Cache.open(directory, clock: time.cacheClock)
         defer { cache.close() }
-        try await cache.put([1], url: "https://a/", fetchedAt: 1_000)
-        #expect(try await cache.purge(scope, madeAt: 999) == PurgeResult(purged: 0, bytes: 0))
+        cache.synchronize(time)
+        let before = time.now * 1000
+        time.advance(10)
+        // Whatever the time of the answer is.
+        try await cache.put([1], url: "https://a/", fetchedAt: 0)
+        let after = time.now * 1000
+        time.advance(10)
+        #expect(try await cache.purge(scope, madeAt: before) == PurgeResult(purged: 0, bytes: 0))
         #expect(try await cache.bytes(url: "https://a/") == [1])
-        #expect(try await cache.purge(scope, madeAt: 1_000) == PurgeResult(purged: 1, bytes: 1))
+        #expect(try await cache.purge(scope, madeAt: after) == PurgeResult(purged: 1, bytes: 1))
         #expect(try await cache.bytes(url: "https://a/") == nil)
     }
 
-    @Test func aPurgeOfEverythingThatWasMadeEarlierLeavesWhatIsNewer() async throws {
+    @Test func aPurgeOfAnotherNodeCoversAFetchThatBeganBeforeAndEndedAfterIt() async throws {
         let time = ManualClock()
         let cache = try Cache.open(directory, clock: time.cacheClock)
+        defer { cache.close() }
+        cache.synchronize(time)
+        let epoch = cache.epoch(for: "https://a/")
+        time.advance(10)
+        let moment = time.now * 1000
+        time.advance(10)
+        try await cache.put([1], url: "https://a/", epoch: epoch, fetchedAt: time.now)
+        #expect(try await cache.purge(.url("https://a/"), madeAt: moment).purged == 1)
+        #expect(try await cache.put([1], url: "https://a/", epoch: epoch).unstoredReason == .purged)
+    }
+
+    @Test func aNodeWithoutTheClusterSClockTakesNothingForNewer() async throws {
+        let cache = try Cache.open(directory)
+        defer { cache.close() }
+        try await cache.put([1], url: "https://a/")
+        // Clocks may differ by minutes.
+        #expect(try await cache.purge(.url("https://a/"), madeAt: TimeSource.system.unixMilliseconds - 300_000).purged == 1)
+    }
+
+    @Test func aPurgeOfEverythingOfAnotherNodeLeavesWhatIsNewer() async throws {
+        let time = ManualClock()
+        let cache = try Cache.open(directory, clock: time.cacheClock)
+        cache.synchronize(time)
         try await cache.put([1], url: nil, object: .test("old upload"))
-        try await cache.put([2, 2], url: "https://old/", fetchedAt: time.now)
-        let moment = time.now
-        time.advance(1)
+        try await cache.put([2, 2], url: "https://old/")
+        time.advance(10)
+        let moment = time.now * 1000
+        time.advance(10)
         try await cache.put([3, 3, 3], url: nil, object: .test("new upload"))
-        try await cache.put([4], url: "https://new/", fetchedAt: time.now)
+        try await cache.put([4], url: "https://new/")
         #expect(try await cache.purge(.all, madeAt: moment).bytes == 3)
         func expectNewerOnly(_ cache: Cache) async throws {
             #expect(await cache.object(.test("old upload")) == nil)
@@ -216,20 +248,22 @@ import Testing
         let again = try Cache.open(directory, clock: time.cacheClock)
         defer { again.close() }
         try await expectNewerOnly(again)
-        _ = try await again.purge(.all, madeAt: time.now)
+        _ = try await again.purge(.all, madeAt: time.now * 1000)
         #expect(again.statistics().objects == 0 && again.statistics().aliases == 0)
     }
 
-    @Test func aPurgeOfAnObjectThatWasMadeEarlierLeavesALaterUpload() async throws {
+    @Test func aPurgeOfAnObjectOfAnotherNodeLeavesALaterUpload() async throws {
         let time = ManualClock()
         let cache = try Cache.open(directory, clock: time.cacheClock)
         defer { cache.close() }
-        let moment = time.now
-        time.advance(1)
+        cache.synchronize(time)
+        let moment = time.now * 1000
+        time.advance(10)
         try await cache.put([1], url: nil, object: .test("upload"))
+        time.advance(10)
         #expect(try await cache.purge(.object(.test("upload")), madeAt: moment) == PurgeResult(purged: 0, bytes: 0))
         #expect(await cache.object(.test("upload")) != nil)
-        #expect(try await cache.purge(.object(.test("upload")), madeAt: time.now) == PurgeResult(purged: 1, bytes: 1))
+        #expect(try await cache.purge(.object(.test("upload")), madeAt: time.now * 1000) == PurgeResult(purged: 1, bytes: 1))
         #expect(await cache.object(.test("upload")) == nil)
     }
 

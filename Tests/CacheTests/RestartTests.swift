@@ -58,7 +58,7 @@ import Testing
     }
 
     @Test(arguments: [
-        "noise", "UPDATE cache_state SET sequence = 'x'", "UPDATE cache_state SET emptied = -5",
+        "noise", "UPDATE cache_state SET sequence = 'x'", "UPDATE cache_state SET revalidated = -5",
         "UPDATE cache_state SET clean = 'x'", "UPDATE cache_state SET hand = 'x'", "UPDATE cache_state SET objects = -1",
         "UPDATE cache_state SET bytes = 1e300", "UPDATE cache_state SET bytes = 9223372036854775807",
         "DELETE FROM cache_state", "DROP TABLE cache_state", "UPDATE owners SET version = 99",
@@ -84,7 +84,7 @@ import Testing
     @Test(arguments: [
         "UPDATE objects SET length = 'x'", "UPDATE objects SET length = -1", "UPDATE objects SET length = 9223372036854775807",
         "UPDATE objects SET content = 'x'", "UPDATE objects SET extension = '../x'", "UPDATE objects SET extension = x'ff'",
-        "UPDATE objects SET created = 'x'", "UPDATE objects SET facts = 1.5", "UPDATE objects SET uploaded = 'x'",
+        "UPDATE objects SET created = 'x'", "UPDATE objects SET facts = 1.5", "UPDATE objects SET upload = 'x'",
         "UPDATE aliases SET fetched = 'x'", "UPDATE aliases SET fresh = 'x'",
         "UPDATE aliases SET fresh = -9223372036854775808", "UPDATE aliases SET url = x'ff'",
     ])

@@ -1,3 +1,4 @@
+import Ledger
 import SystemIO
 import TestSupport
 import Testing

@@ -1,3 +1,4 @@
+import Ledger
 import SystemIO
 import TestSupport
 import Testing
@@ -172,7 +173,7 @@ import Testing
         try await two.joined()
         let lease = try #require(await one.cluster.joinFlight("a", sourceURL: url).lease)
         async let follower = two.cluster.joinFlight("a", sourceURL: url)
-        try await waitUntil("the other node to wait") { try server.run("GET", "{test}:v1:flight:a:0-0").contains(":w") }
+        try await waitUntil("the other node to wait") { try server.run("GET", "{test}:v1:flight:a:0").contains(":w") }
         try server.kill()
         let start = ContinuousClock.now
         #expect(await follower.error != nil)
@@ -197,8 +198,9 @@ import Testing
             _ = await node.cluster.joinFlight("g", sourceURL: url)
             return node.cluster.state.breaker != .closed
         }
+        try await node.put(url)
         let report = await node.cluster.broadcastPurge(.url(url))
-        #expect(report.counts.purged >= 1)
+        #expect(report.counts.purged == 1)
         #expect(node.purges.contains(.url(url)))
         try server.run("CONFIG", "SET", "maxmemory", "0")
         try await waitUntil("flights are shared again") { await node.cluster.joinFlight("h", sourceURL: url).lease != nil }
@@ -279,9 +281,9 @@ import Testing
         defer { server.stop() }
         let node = try TestNode("one", server.unixAddress)
         try await node.joined()
-        try server.run("SET", "{test}:v1:flight:a:0-0", "nonsense")
+        try server.run("SET", "{test}:v1:flight:a:0", "nonsense")
         #expect(await node.cluster.joinFlight("a", sourceURL: url).lease != nil)
-        try server.run("LPUSH", "{test}:v1:flight:b:0-0", "nonsense")
+        try server.run("LPUSH", "{test}:v1:flight:b:0", "nonsense")
         #expect(await node.cluster.joinFlight("b", sourceURL: url).error != nil)
     }
 

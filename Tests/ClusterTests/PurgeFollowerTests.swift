@@ -4,6 +4,7 @@ import SystemIO
 import TestSupport
 import Testing
 
+@testable import Cache
 @testable import Cluster
 
 @Suite("The purge stream is followed over one connection", .enabled(if: RedisServer.isAvailable))
@@ -15,11 +16,13 @@ struct PurgeFollowerTests {
         defer { link.close() }
         let follower = Mutex<PurgeFollower?>(nil)
         let commands = ReplacedConnection(base: link) { follower.withLock { $0?.connected() } }
-        let made = PurgeFollower.test(commands, try TestDisk())
+        let disk = try TestDisk()
+        let made = PurgeFollower.test(commands, disk)
         follower.withLock { $0 = made }
         // Without an error: the connection was replaced between two reads, and no command has failed.
         try await made.follow()
         #expect(!made.isTakingPart && commands.reads == 1)
+        withExtendedLifetime(disk) {}
     }
 
     @Test func thePositionIsSavedAlthoughTheAcknowledgementFails() async throws {
@@ -27,82 +30,44 @@ struct PurgeFollowerTests {
         defer { server.stop() }
         let link = try await RedisLink.connected(server.unixAddress)
         defer { link.close() }
-        let stream = PurgeStream.test(link)
+        let other = try await RedisLink.connected(server.unixAddress)
+        defer { other.close() }
+        let stream = PurgeStream.test(other)
         let genesis = try await stream.oldest()
-        let added = try await stream.add(
-            [RecordedPurge(.url("https://origin.test/a.gif"), time: 1)], to: genesis.text("s") ?? ""
-        ).ids
         let disk = try TestDisk()
-        // One that has followed the stream before, so that it acknowledges.
-        try disk.ledger.write(.full) {
-            try PurgeTables($0).setPosition(PurgePosition(stream: genesis.text("s") ?? "", id: genesis.id))
-        }
-        let commands = UnacknowledgedConnection(base: link)
-        await #expect(throws: RedisError.unavailable("an acknowledgement")) {
-            try await PurgeFollower.test(commands, disk).follow()
-        }
+        let follower = PurgeFollower.test(UnacknowledgedConnection(base: link), disk)
+        let isReady = Mutex(false)
+        let following = Task { try await follower.follow { isReady.withLock { $0 = true } } }
+        try await waitUntil("the node takes part") { isReady.withLock { $0 } }
+        let added = try await stream.add([purge(1)], to: genesis.text("s") ?? "", isLate: false).ids
+        await #expect(throws: RedisError.unavailable("an acknowledgement")) { try await following.value }
         #expect(try disk.ledger.read { try PurgeTables($0).position().id } == added.last)
-    }
-
-    @Test func aNodeThatLeavesWaitsUntilItsPositionIsSaved() async throws {
-        let server = try await RedisServer()
-        defer { server.stop() }
-        let link = try await RedisLink.connected(server.unixAddress)
-        let stream = try await RedisLink.connected(server.unixAddress)
-        defer { for link in [link, stream] { link.close() } }
-        let disk = try TestDisk()
-        let isWriting = Mutex<Bool?>(nil)
-        let node = ClusterNode(
-            name: "one", keys: ClusterKeys(name: "test"), commands: link, stream: stream, ledger: disk.ledger,
-            disk: WorkThreads(count: 1, limit: 64, name: "test-disk"),
-            handlers: PurgeHandlers(
-                purgeLocalCache: { _, _, _ in nil }, revalidateEverything: { _ in },
-                record: { _ in
-                    isWriting.withLock { $0 = true }
-                    let never = AsyncSignal()
-                    // The wait of a task that is cancelled ends at once.
-                    await never.wait(for: .seconds(60))
-                    await Task { await never.wait(for: .milliseconds(300)) }.value
-                    isWriting.withLock { $0 = false }
-                }),
-            timings: .patient, time: TimeSource.system, meter: ClusterMeter())
-        node.start()
-        node.streamConnected()
-        try await waitUntil("the write to disk") { isWriting.withLock { $0 != nil } }
-        await node.leave()
-        #expect(isWriting.withLock { $0 } == false)
     }
 
     // MARK: Purges made alone
 
-    private func url(_ number: Int) -> ClusterPurge { .url("https://origin.test/\(number)") }
+    private func url(_ number: Int) -> PurgeScope { .url("https://origin.test/\(number)") }
 
-    private func purge(_ number: Int) -> RecordedPurge { RecordedPurge(url(number), time: Int64(number)) }
-
-    private func pending(_ disk: TestDisk) throws -> [ClusterPurge] {
-        try disk.ledger.read { try PurgeTables($0).pending(after: 0, limit: 1 << 20).map(\.purge.scope) }
+    private func purge(_ number: Int) -> Purge {
+        Purge(url(number), madeAt: Int64(number), isLocal: true, token: "\(number)", entry: nil)
     }
 
-    @Test func purgesMadeAloneWaitInTheirOrderAndOneOfEverythingStandsForTooMany() async throws {
+    private func pending(_ disk: TestDisk) throws -> [PurgeScope] {
+        try disk.ledger.read { try PurgeTable($0).pending(after: 0, limit: 1 << 20).map(\.purge.scope) }
+    }
+
+    @Test func purgesMadeAloneWaitInTheirOrder() async throws {
         let disk = try TestDisk()
         let meter = ClusterMeter()
         let follower = PurgeFollower.test(UnavailableCommands(), disk, meter)
-        for number in 1...3 { _ = await follower.applyAlone(url(number)) }
+        for number in 1...3 { follower.endSending(await follower.accept(url(number)).purge) }
+        await follower.countPending()
         #expect(try pending(disk) == (1...3).map(url) && meter.snapshot.purgesPending == 3)
-        _ = await follower.applyAlone(.all)
-        _ = await follower.applyAlone(url(4))
-        #expect(try pending(disk) == [.all, url(4)])
-        try disk.ledger.write(.full) { database in
-            for number in 2..<PurgeTables.maxPending { try PurgeTables(database).addPending(purge(Int(number))) }
-        }
-        #expect(try pending(disk).count == Int(PurgeTables.maxPending))
-        _ = await follower.applyAlone(url(0))
-        #expect(try pending(disk) == [.all])
     }
 
     @Test func purgesOfAFormerProcessAreCountedWithoutTheServer() async throws {
         let disk = try TestDisk()
-        try disk.ledger.write(.full) { try PurgeTables($0).addPending(purge(1)) }
+        _ = try await disk.cache.purge([purge(1)])
         let meter = ClusterMeter()
         await #expect(throws: RedisError.self) { try await PurgeFollower.test(UnavailableCommands(), disk, meter).follow() }
         #expect(meter.snapshot.purgesPending == 1)
@@ -126,7 +91,7 @@ struct PurgeFollowerTests {
         let link = try await RedisLink.connected(server.unixAddress)
         defer { link.close() }
         let disk = try TestDisk()
-        try disk.ledger.write(.full) { for number in 0..<450 { try PurgeTables($0).addPending(purge(number)) } }
+        _ = try await disk.cache.purge((0..<450).map(purge))
         let follower = PurgeFollower.test(link, disk)
         let isReady = Mutex(false)
         let task = Task { try await follower.follow { isReady.withLock { $0 = true } } }
@@ -144,7 +109,7 @@ struct PurgeFollowerTests {
         let link = try await RedisLink.connected(server.unixAddress)
         defer { link.close() }
         let disk = try TestDisk()
-        try disk.ledger.write(.full) { for number in 0..<5 { try PurgeTables($0).addPending(purge(number)) } }
+        _ = try await disk.cache.purge((0..<5).map(purge))
         let follower = PurgeFollower.test(RefusingCommands(base: link, accepted: 2), disk)
         await #expect(throws: RedisError.self) { try await follower.follow() }
         #expect(try pending(disk) == (2..<5).map(url))
@@ -157,8 +122,8 @@ struct PurgeFollowerTests {
         defer { link.close() }
         let disk = try TestDisk(volatile: url(1))
         let follower = PurgeFollower.test(link, disk)
-        _ = await follower.applyAlone(url(1))
-        #expect(try pending(disk) == [])
+        follower.endSending(await follower.accept(url(1)).purge)
+        #expect(try pending(disk) == [] && disk.cache.unrecordedPurges.count == 1)
         let isReady = Mutex(false)
         let task = Task { try await follower.follow { isReady.withLock { $0 = true } } }
         defer { task.cancel() }

@@ -89,7 +89,7 @@ import Testing
 
     @Test func recordsSurviveTheirEncodingAndDamageIsFound() throws {
         var record = SharedRecord.test("abc123")
-        record.position = StreamID(1, 2)
+        record.began = 12
         #expect(SharedRecord(record.bytes) == record)
         record.outcome = .failure(code: "source_gone", details: [0, 255])
         record.freshFor = nil

@@ -4,56 +4,56 @@ import Synchronization
 import SystemIO
 import TestSupport
 
+@testable import Cache
 @testable import Cluster
 
-/// A node of a cluster over a real server, with a model of a local cache behind it.
+/// A node of a cluster over a real server, with a cache of its own.
 final class TestNode: Sendable {
     let cluster: Cluster
+    let cache: Cache
     let folder: URL
     private let record: TestNodeRecord
-    private let disk: TestDisk
+    private let disk: BrokenDisk
     private let ownsFolder: Bool
 
     /// - Parameters:
     ///   - folder: The directory of an earlier run of the node; nil for a new one.
-    ///   - volatile: A purge that the local cache cannot make durable. Neither can it any later one, until ``mendDisk()``.
+    ///   - volatile: A purge that the cache cannot make durable. Neither can it any later one, until ``mendDisk()``.
     init(
         _ name: String, _ address: String, folder: URL? = nil, timings: ClusterTimings = .patient,
-        volatile: ClusterPurge? = nil
+        volatile: PurgeScope? = nil
     ) throws {
         self.folder =
             folder ?? FileManager.default.temporaryDirectory.appendingPathComponent("gifreel-node-\(UUID().uuidString)")
         ownsFolder = folder == nil
         try FileManager.default.createDirectory(at: self.folder, withIntermediateDirectories: true)
         let configuration = try ClusterConfiguration(address: address, name: "test", node: name, timings: timings)
-        let (record, disk) = (TestNodeRecord(), try TestDisk(self.folder.path, volatile: volatile))
-        self.record = record
-        self.disk = disk
+        let (record, disk) = (TestNodeRecord(), BrokenDisk(volatile))
+        let cache = try Cache.ofNode(in: self.folder.path)
+        (self.record, self.disk, self.cache) = (record, disk, cache)
+        cache.recordWithPurges { purge, _ in try disk.check(purge.scope) }
+        cache.observePurges { record.add($0) }
         cluster = Cluster(
-            configuration, ledger: disk.ledger,
-            handlers: PurgeHandlers(
-                purgeLocalCache: { scope, time, place in
-                    record.add(scope, time)
-                    return disk.commit(place, scope) ? PurgeCounts(purged: 1, bytes: 100) : nil
-                }, revalidateEverything: { record.revalidated($0) }, record: { disk.commit($0, nil) }),
-            onEvent: { record.add($0) }, onPrewarm: { record.signalled() })
+            configuration, cache: cache,
+            revalidate: { doubt in
+                record.revalidated(doubt)
+                await cache.revalidateAll(doubt)
+            }, onEvent: { record.add($0) }, onPrewarm: { record.signalled() })
         cluster.start { record.addLate($0) }
     }
 
     deinit {
         cluster.close()
-        disk.ledger.close()
+        cache.close()
         if ownsFolder { try? FileManager.default.removeItem(at: folder) }
     }
 
     var events: [ClusterEvent] { record.events }
-    var purges: [ClusterPurge] { record.purges }
-    /// When each of ``purges`` was made; nil for one that was made as it was applied.
-    var purgeTimes: [Int64?] { record.purgeTimes }
+    var purges: [PurgeScope] { record.purges }
     var revalidations: Int { record.gaps.count }
     var gaps: [MissedPurges] { record.gaps }
     var prewarmSignals: Int { record.prewarmSignals }
-    var latePurges: [ClusterPurge] { record.latePurges }
+    var latePurges: [PurgeScope] { record.latePurges }
 
     func mendDisk() { disk.mend() }
 
@@ -62,54 +62,72 @@ final class TestNode: Sendable {
         // Its three connections are independent.
         try await waitUntil("the node to join: \(cluster.state)") { cluster.isSharing && cluster.metrics.connections >= 3 }
     }
+
+    /// Publishes a rendition of a source, whose request began at an epoch.
+    func put(_ url: String, epoch: Epoch? = nil) async throws { try await cache.put(url, epoch: epoch) }
+
+    /// Whether a rendition of the source is found.
+    func has(_ url: String) async -> Bool {
+        await cache.alias(AliasKey(sourceURL: url, rendition: "mp4"), isFirstLook: true) != nil
+    }
 }
 
-/// A ledger, and what it could not record: the next change that can be recorded includes it, as in a cache.
-final class TestDisk: Sendable {
-    private struct State {
-        var isBroken = false
-        var volatile: ClusterPurge?
-        var unrecorded: [Ledger.Change] = []
+extension Cache {
+    static func ofNode(in folder: String) throws -> Cache {
+        var configuration = CacheConfiguration()
+        configuration.directory = "\(folder)/cache"
+        configuration.minFreeBytes = 0
+        configuration.housekeepingInterval = 50
+        return try Cache(configuration: configuration, owners: [PurgeTables.owned])
     }
 
-    let ledger: Ledger
-    private let own: ScratchDirectory?
-    private let state: Mutex<State>
+    /// Publishes a rendition of a source, whose request began at an epoch.
+    func put(_ url: String, epoch: Epoch? = nil) async throws {
+        let epoch = epoch ?? self.epoch(for: url)
+        let staged = try await stage(expecting: 0)
+        _ = Array(url.utf8).withUnsafeBytes { write(staged.number, $0.baseAddress, $0.count) }
+        let alias = AliasRecord(
+            key: AliasKey(sourceURL: url, rendition: "mp4"), sourceURL: url, rendition: "mp4", fetchedAt: 1_700_000_000)
+        let source = Array(url.utf8).withUnsafeBytes { SourceDigest(of: $0) }
+        _ = try await publish(
+            staged, as: ObjectID(source: source, rendition: "mp4", encoderVersion: "1"), fileExtension: "mp4", facts: [],
+            alias: alias, epoch: epoch, storing: true)
+    }
+}
 
-    /// - Parameter directory: Nil for one of its own.
-    init(_ directory: String? = nil, volatile: ClusterPurge? = nil) throws {
-        let own = try directory == nil ? ScratchDirectory() : nil
-        self.own = own
-        ledger = try Ledger(directory: directory ?? own?.path ?? "", owners: [PurgeTables.owned])
-        state = Mutex(State(volatile: volatile))
+/// What a node's disk cannot record.
+final class BrokenDisk: Sendable {
+    private let volatile: Mutex<PurgeScope?>
+
+    init(_ volatile: PurgeScope?) {
+        self.volatile = Mutex(volatile)
+    }
+
+    func check(_ scope: PurgeScope) throws {
+        if volatile.withLock({ $0 == scope }) { throw LedgerError(.failure, "the disk is broken") }
     }
 
     func mend() {
-        state.withLock { ($0.isBroken, $0.volatile) = (false, nil) }
+        volatile.withLock { $0 = nil }
+    }
+}
+
+/// A cache of its own for a follower, with its directory.
+final class TestDisk: Sendable {
+    let cache: Cache
+    private let own: ScratchDirectory
+    let broken: BrokenDisk
+
+    init(volatile: PurgeScope? = nil) throws {
+        let (own, broken) = (try ScratchDirectory(), BrokenDisk(volatile))
+        cache = try Cache.ofNode(in: own.path)
+        cache.recordWithPurges { purge, _ in try broken.check(purge.scope) }
+        (self.own, self.broken) = (own, broken)
     }
 
-    /// Records a change, and those before it. Returns false if that is impossible.
-    @discardableResult
-    func commit(_ change: @escaping Ledger.Change, _ scope: ClusterPurge?) -> Bool {
-        state.withLock { state in
-            if let scope, scope == state.volatile { state.isBroken = true }
-            state.unrecorded.append(change)
-            let changes = state.unrecorded
-            let write: (SQLiteConnection) throws -> Void = { database in
-                for change in changes { try change(database) }
-            }
-            guard !state.isBroken, (try? ledger.write(.full, write)) != nil else { return false }
-            state.unrecorded = []
-            return true
-        }
-    }
+    deinit { cache.close() }
 
-    var handlers: PurgeHandlers {
-        PurgeHandlers(
-            purgeLocalCache: { self.commit($2, $0) ? PurgeCounts(purged: 0, bytes: 0) : nil },
-            revalidateEverything: { _ in },
-            record: { self.commit($0, nil) })
-    }
+    var ledger: Ledger { cache.ledger }
 }
 
 extension PurgeFollower {
@@ -118,7 +136,9 @@ extension PurgeFollower {
         let time = TimeSource.system
         let registry = NodeRegistry(name: "one", keys: ClusterKeys(name: "test"), timings: .patient, time: time)
         let thread = WorkThreads(count: 1, limit: 64, name: "test-disk")
-        return PurgeFollower(.test(stream), registry, disk.ledger, thread, disk.handlers, time, meter, onGap: {})
+        return PurgeFollower(
+            .test(stream), registry, ClusterKeys(name: "test"), .patient, disk.cache, thread, revalidate: { _ in }, time, meter,
+            onGap: {})
     }
 }
 
@@ -152,31 +172,24 @@ extension ClusterTimings {
 final class TestNodeRecord: Sendable {
     private struct State {
         var events: [ClusterEvent] = []
-        var purges: [ClusterPurge] = []
-        var purgeTimes: [Int64?] = []
+        var purges: [PurgeScope] = []
         var gaps: [MissedPurges] = []
         var prewarmSignals = 0
-        var latePurges: [ClusterPurge] = []
+        var latePurges: [PurgeScope] = []
     }
 
     private let state = Mutex(State())
 
     var events: [ClusterEvent] { state.withLock { $0.events } }
-    var purges: [ClusterPurge] { state.withLock { $0.purges } }
-    var purgeTimes: [Int64?] { state.withLock { $0.purgeTimes } }
+    var purges: [PurgeScope] { state.withLock { $0.purges } }
     var gaps: [MissedPurges] { state.withLock { $0.gaps } }
     var prewarmSignals: Int { state.withLock { $0.prewarmSignals } }
 
-    func add(_ scope: ClusterPurge, _ time: Int64?) {
-        state.withLock { state in
-            state.purges.append(scope)
-            state.purgeTimes.append(time)
-        }
-    }
+    func add(_ scope: PurgeScope) { state.withLock { $0.purges.append(scope) } }
 
-    var latePurges: [ClusterPurge] { state.withLock { $0.latePurges } }
+    var latePurges: [PurgeScope] { state.withLock { $0.latePurges } }
 
-    func addLate(_ scope: ClusterPurge) { state.withLock { $0.latePurges.append(scope) } }
+    func addLate(_ scope: PurgeScope) { state.withLock { $0.latePurges.append(scope) } }
     func add(_ event: ClusterEvent) { state.withLock { $0.events.append(event) } }
     func revalidated(_ gap: MissedPurges) { state.withLock { $0.gaps.append(gap) } }
     func signalled() { state.withLock { $0.prewarmSignals += 1 } }

@@ -58,12 +58,12 @@ import Testing
             try fixture.delete(a)
             try fixture.delete(a)
             try await fixture.waitForEntries(1, bytes: 0)
-            #expect(await fixture.outbox.deletion(of: a.name.id) != nil)
+            #expect(fixture.outbox.deletion(of: a.name.id) != nil)
             try await waitUntil("the file to go") { try fixture.files() == 0 }
             fixture.start()
             #expect(await fixture.outbox.drain(within: .seconds(60)))
             #expect(fixture.sent.values.map(\.isDeletion) == [true])
-            #expect(await fixture.outbox.deletion(of: a.name.id) == nil)
+            #expect(fixture.outbox.deletion(of: a.name.id) == nil)
         }
     }
 
@@ -72,11 +72,11 @@ import Testing
             let (a, b, c) = (try TestRendition(1), try TestRendition(2), try TestRendition(3))
             try await fixture.put(a)
             try fixture.delete(b)
-            try fixture.ledger.write(.full) { try fixture.outbox.addDeletion(of: c.name.id, createdUntil: 100, in: $0) }
+            try fixture.ledger.write(.full) { try fixture.outbox.addDeletion(of: c.name.id, until: 100, in: $0) }
             try fixture.ledger.replaceDamaged()
-            #expect(await fixture.outbox.deletion(of: a.name.id) == nil)
-            #expect(await fixture.outbox.deletion(of: b.name.id) == .init(createdUntil: nil))
-            #expect(await fixture.outbox.deletion(of: c.name.id) == .init(createdUntil: 100))
+            #expect(fixture.outbox.deletion(of: a.name.id) == nil)
+            #expect(fixture.outbox.deletion(of: b.name.id) == .init(until: nil))
+            #expect(fixture.outbox.deletion(of: c.name.id) == .init(until: 100))
             try await fixture.put(a)
             fixture.start()
             #expect(await fixture.outbox.drain(within: .seconds(60)))
@@ -86,27 +86,27 @@ import Testing
 
     @Test func aDeletionUpToATimeLeavesLaterPutsAndYieldsToOneOfEverything() async throws {
         try await run { fixture in
-            let (old, new) = (try TestRendition(1, created: 100), try TestRendition(2, created: 101))
+            let (old, new) = (try TestRendition(1, began: 100), try TestRendition(2, began: 101))
             let id = old.name.id
             try await fixture.put(old)
             try await fixture.put(new)
             func delete(_ rendition: TestRendition, until time: Int64?) throws {
                 try fixture.ledger.write(.full) {
-                    try fixture.outbox.addDeletion(of: rendition.name.id, createdUntil: time, in: $0)
+                    try fixture.outbox.addDeletion(of: rendition.name.id, until: time, in: $0)
                 }
             }
             try delete(old, until: 100)
             try delete(new, until: 100)
             let left = try fixture.ledger.read { try OutboxTables($0).next(at: 1, limit: 10) }
             #expect(left.filter { !$0.isDeletion }.map(\.id) == [new.name.id])
-            #expect(await fixture.outbox.deletion(of: id) == .init(createdUntil: 100))
-            #expect(await fixture.outbox.deletion(of: id)?.covers(old.record) == true)
-            #expect(await fixture.outbox.deletion(of: id)?.covers(new.record) == false)
+            #expect(fixture.outbox.deletion(of: id) == .init(until: 100))
+            #expect(fixture.outbox.deletion(of: id)?.covers(old.record) == true)
+            #expect(fixture.outbox.deletion(of: id)?.covers(new.record) == false)
             try delete(old, until: 90)
-            #expect(await fixture.outbox.deletion(of: id) == .init(createdUntil: 100))
+            #expect(fixture.outbox.deletion(of: id) == .init(until: 100))
             try delete(old, until: nil)
             try delete(old, until: 200)
-            #expect(await fixture.outbox.deletion(of: id) == .init(createdUntil: nil))
+            #expect(fixture.outbox.deletion(of: id) == .init(until: nil))
         }
     }
 
@@ -466,7 +466,7 @@ import Testing
         try await waitUntil("the put") { fixture.sent.values.count == 1 }
         try fixture.ledger.write(.normal) { database in
             let tables = OutboxTables(database)
-            _ = try tables.addDeletion(of: TestRendition(1).name.id, 100)
+            _ = try tables.addDeletion(of: TestRendition(1).name.id, until: nil, 100)
             let entry = try #require(try tables.next(at: 1, limit: 1).first)
             #expect(try tables.delay(entry, until: 1 << 60, isRefused: true, isAttempt: true))
         }

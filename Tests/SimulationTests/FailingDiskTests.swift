@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import Ledger
 import SystemIO
 import Testing
 

@@ -8,7 +8,7 @@ import Testing
         sources = try SourceTree(below: "Sources")
     }
 
-    @Test(arguments: ["Media", "Fetch", "Cache", "SharedStore", "Cluster", "HTTP"]) func theLeavesDoNotImportOneAnother(
+    @Test(arguments: ["Media", "Fetch", "Cache", "SharedStore", "HTTP"]) func theLeavesDoNotImportOneAnother(
         _ target: String
     ) {
         let own: Set = [

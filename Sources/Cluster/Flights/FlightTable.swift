@@ -1,3 +1,4 @@
+internal import Cache
 internal import Synchronization
 internal import SystemIO
 
@@ -32,7 +33,7 @@ final class FlightTable: Sendable {
     private let commands: any RedisCommands
     private let keys: ClusterKeys
     private let nodeName: String
-    private let history: PurgeHistory
+    private let purges: PurgeIndex
     private let timings: ClusterTimings
     private let time: TimeSource
     private let meter: ClusterMeter
@@ -41,14 +42,14 @@ final class FlightTable: Sendable {
     private let state = Mutex(State())
 
     init(
-        _ commands: any RedisCommands, _ keys: ClusterKeys, nodeName: String, _ history: PurgeHistory,
+        _ commands: any RedisCommands, _ keys: ClusterKeys, nodeName: String, _ purges: PurgeIndex,
         _ timings: ClusterTimings, _ time: TimeSource, _ meter: ClusterMeter, leases: LeaseTable,
         isTakingPart: @escaping @Sendable () -> Bool
     ) {
         self.commands = commands
         self.keys = keys
         self.nodeName = nodeName
-        self.history = history
+        self.purges = purges
         self.timings = timings
         self.time = time
         self.meter = meter
@@ -66,9 +67,9 @@ final class FlightTable: Sendable {
     ///   - outdated: A record that the caller has got before and does not want again, such as a stale one.
     func findOrLead(_ alias: String, sourceURL: String, outdated: SharedRecord?) async -> FlightStart {
         guard isTakingPart() else { return alone(.unavailable("this node does not take part in the cluster")) }
-        // Before the lease: purges that are applied from now on overtake the work.
-        let position = history.position
-        let key = keys.flight(alias, cover: history.cover(of: sourceURL))
+        // Before the lease: purges that are accepted from now on overtake the work.
+        let began = purges.epoch.began
+        let key = keys.flight(alias, cover: purges.cover(of: sourceURL))
         let value = Array("L:\(nodeName)/\(RandomText.make()):".utf8)
         // Callers subscribe before they look, so that no message is missed.
         let (number, wakeup) = addWaiter(key)
@@ -78,7 +79,7 @@ final class FlightTable: Sendable {
         while true {
             let step: Step
             do throws(RedisError) {
-                step = try await look(key, value, sourceURL, position, outdated)
+                step = try await look(key, value, sourceURL, began, outdated)
             } catch {
                 // The server may have given the lease to this node.
                 if error == .timedOut || error == .cancelled { leases.abandon(key: key, value: value) }
@@ -113,7 +114,7 @@ final class FlightTable: Sendable {
 
     /// Looks for a record, takes the lease, or asks to be told of the flight's end; all within one command limit.
     private func look(
-        _ key: String, _ value: [UInt8], _ sourceURL: String, _ position: StreamID, _ outdated: SharedRecord?
+        _ key: String, _ value: [UInt8], _ sourceURL: String, _ began: Int64, _ outdated: SharedRecord?
     ) async throws(RedisError) -> Step {
         let end = time.now + timings.commandLimit
         // A lease counts from before the command, so that it never outlasts the server's key.
@@ -125,7 +126,7 @@ final class FlightTable: Sendable {
             within: end - time.now, time
         ).optionalBytes()
         func lease() -> Step {
-            .lead(leases.take(key, value, position, sourceURL, since: start))
+            .lead(leases.take(key, value, began, sourceURL, since: start))
         }
         guard known != nil else { return lease() }
         if let bytes = known, FlightValue(bytes) == .lease(isAwaited: false) {
@@ -151,7 +152,7 @@ final class FlightTable: Sendable {
 
     /// Whether a record is valid: no purge that this node knows overtook it.
     func isValid(_ record: SharedRecord, of sourceURL: String) -> Bool {
-        history.isValid(since: record.position, sourceURL: sourceURL, object: record.objectID)
+        record.isCurrent(sourceURL, purges)
     }
 
     private func alone(_ reason: RedisError) -> FlightStart {
@@ -195,5 +196,12 @@ final class FlightTable: Sendable {
 
     private func takeMessage(_ number: Int, _ key: String) -> [UInt8]? {
         state.withLock { $0.waiters[key]?[number]?.value.take() }
+    }
+}
+
+extension SharedRecord {
+    /// Whether no known purge may have been accepted after the work began.
+    func isCurrent(_ sourceURL: String, _ purges: PurgeIndex) -> Bool {
+        purges.isCurrent(began, sourceURL: sourceURL, object: objectID.flatMap { ObjectID(hex: $0) })
     }
 }

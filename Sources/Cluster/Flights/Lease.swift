@@ -12,16 +12,16 @@ package final class Lease: Sendable {
         case unknown(RedisError)
     }
 
-    /// The purges that were applied when the lease was taken.
-    package let position: StreamID
+    /// The earliest time at which the lease may have been taken, in milliseconds of the cluster's clock.
+    package let began: Int64
     let key: String
     let value: [UInt8]
     let sourceURL: String
     private let table: LeaseTable
     private let isEnded = Mutex(false)
 
-    init(position: StreamID, key: String, value: [UInt8], sourceURL: String, table: LeaseTable) {
-        self.position = position
+    init(began: Int64, key: String, value: [UInt8], sourceURL: String, table: LeaseTable) {
+        self.began = began
         self.key = key
         self.value = value
         self.sourceURL = sourceURL
@@ -45,7 +45,7 @@ package final class Lease: Sendable {
     package func complete(_ record: SharedRecord, lifetime: Duration, isOfSource: Bool = false) async -> Completion {
         guard end() else { return .lost }
         var record = record
-        record.position = position
+        record.began = began
         let completion = await table.finish(self, record, lifetime: lifetime)
         if isOfSource, completion == .published { await table.announce(record, of: sourceURL) }
         return completion

@@ -1,3 +1,4 @@
+internal import Cache
 internal import Synchronization
 internal import SystemIO
 
@@ -14,7 +15,7 @@ final class LeaseTable: Sendable {
 
     private let commands: any RedisCommands
     private let keys: ClusterKeys
-    private let history: PurgeHistory
+    private let purges: PurgeIndex
     private let timings: ClusterTimings
     private let time: TimeSource
     private let meter: ClusterMeter
@@ -23,12 +24,12 @@ final class LeaseTable: Sendable {
     private let held = Mutex<[[UInt8]: Held]>([:])
 
     init(
-        _ commands: any RedisCommands, _ keys: ClusterKeys, _ history: PurgeHistory, _ timings: ClusterTimings,
+        _ commands: any RedisCommands, _ keys: ClusterKeys, _ purges: PurgeIndex, _ timings: ClusterTimings,
         _ time: TimeSource, _ meter: ClusterMeter, executor: (any TaskExecutor)?
     ) {
         self.commands = commands
         self.keys = keys
-        self.history = history
+        self.purges = purges
         self.timings = timings
         self.time = time
         self.meter = meter
@@ -39,11 +40,11 @@ final class LeaseTable: Sendable {
     ///
     /// - Parameter start: A time before the command, so that the lease never outlasts the server's key.
     func take(
-        _ key: String, _ value: [UInt8], _ position: StreamID, _ sourceURL: String, since start: Duration
+        _ key: String, _ value: [UInt8], _ began: Int64, _ sourceURL: String, since start: Duration
     ) -> Lease {
         held.withLock { $0[value] = Held(key: key, renewed: start) }
         meter.update { $0.leasesTaken += 1 }
-        return Lease(position: position, key: key, value: value, sourceURL: sourceURL, table: self)
+        return Lease(began: began, key: key, value: value, sourceURL: sourceURL, table: self)
     }
 
     /// Whether no other node can have the lease yet, as far as this node knows.
@@ -92,7 +93,7 @@ final class LeaseTable: Sendable {
         var record = record
         // Nodes that have applied the purge look under another key; the others must not see the record for long.
         let isOvertaken =
-            record.map { !history.isValid(since: $0.position, sourceURL: lease.sourceURL, object: $0.objectID) } ?? false
+            record.map { !$0.isCurrent(lease.sourceURL, purges) } ?? false
         if isOvertaken { record = nil }
         do throws(RedisError) {
             let isEnded = try await complete(lease.key, lease.value, record, lifetime)

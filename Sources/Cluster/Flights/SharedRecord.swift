@@ -17,8 +17,8 @@ package struct SharedRecord: Sendable, Equatable {
     package var freshFor: Int64?
     /// Whether the origin forbids to use the response once it is stale.
     package var mustRevalidate: Bool
-    /// The purges that had been applied when the work began. Set by the cluster.
-    package internal(set) var position = StreamID.zero
+    /// The earliest time at which the work may have begun, in milliseconds of the cluster's clock. Set by the cluster.
+    package internal(set) var began: Int64 = 0
 
     /// Times beyond this, in seconds, are not real. Sums of them cannot overflow.
     private static let maxTime: Int64 = 1 << 53
@@ -42,7 +42,8 @@ package struct SharedRecord: Sendable, Equatable {
 
     static let kind = UInt8(ascii: "R")
 
-    var bytes: [UInt8] {
+    /// The record as nodes send it.
+    package var bytes: [UInt8] {
         var writer = FieldWriter(kind: Self.kind)
         switch outcome {
         case .object(let id, let fileExtension):
@@ -59,12 +60,12 @@ package struct SharedRecord: Sendable, Equatable {
         writer.append(fetchedAt)
         writer.append(freshFor.map { String($0) })
         writer.append(mustRevalidate ? 1 : 0)
-        writer.append(position.description)
+        writer.append(began)
         return writer.bytes
     }
 
     /// Nil for bytes that are no record, or one with values out of range.
-    init?(_ bytes: [UInt8]) {
+    package init?(_ bytes: [UInt8]) {
         guard var reader = FieldReader(bytes, kind: Self.kind), let form = reader.text(), let first = reader.text(),
             let second = reader.field()
         else { return nil }
@@ -77,7 +78,7 @@ package struct SharedRecord: Sendable, Equatable {
         }
         guard let etag = reader.optionalText(), let lastModified = reader.optionalText(), let fetchedAt = reader.number(),
             let freshFor = reader.optionalText(), let strictness = reader.number(),
-            let position = reader.text().flatMap({ StreamID($0) }), reader.isAtEnd
+            let began = reader.number(), reader.isAtEnd
         else { return nil }
         self.etag = etag
         self.lastModified = lastModified
@@ -87,7 +88,7 @@ package struct SharedRecord: Sendable, Equatable {
             guard let seconds = Int64(freshFor) else { return nil }
             self.freshFor = seconds
         }
-        self.position = position
+        self.began = began
         let range = -Self.maxTime...Self.maxTime
         guard range.contains(fetchedAt), range.contains(self.freshFor ?? 0) else { return nil }
     }

@@ -1,3 +1,4 @@
+internal import Ledger
 internal import Synchronization
 internal import SystemIO
 
@@ -31,12 +32,17 @@ final class ClusterPurger: Sendable {
     /// Purges all nodes, and waits for them. Without the server it purges this node, and the others later.
     ///
     /// - Parameter limit: The longest wait; nil for ``ClusterTimings/purgeLimit``.
-    func broadcast(_ scope: ClusterPurge, within limit: Duration? = nil) async -> ClusterPurgeReport {
+    func broadcast(_ scope: PurgeScope, within limit: Duration? = nil) async -> ClusterPurgeReport {
         let end = time.now + (limit ?? timings.purgeLimit)
-        guard follower.isTakingPart, let id = await add(scope) else {
-            let (counts, token) = await follower.applyAlone(scope)
+        let (purge, own) = await follower.accept(scope)
+        let added = follower.isTakingPart ? await add(purge) : nil
+        follower.endSending(purge)
+        guard let id = added else {
+            await follower.countPending()
             // The entry does not exist yet, and nodes may have come since the latest look.
-            return ClusterPurgeReport(counts: counts, nodes: registry.knownNodes.count, acknowledged: 0, id: token)
+            return ClusterPurgeReport(
+                counts: own ?? PurgeCounts(purged: 0, bytes: 0), nodes: registry.knownNodes.count, acknowledged: 0,
+                id: purge.token)
         }
         let wakeup = AsyncSignal()
         waiters.withLock { $0[id] = wakeup }
@@ -57,7 +63,7 @@ final class ClusterPurger: Sendable {
             // A caller that leaves does not end a purge, but must not spin either.
             if Task.isCancelled { break }
         }
-        if counts[registry.name] == nil { counts[registry.name] = await follower.applyNow(id, scope) }
+        if counts[registry.name] == nil { counts[registry.name] = own }
         // Without a look at the nodes, this one may be the only one that has applied the purge.
         let isCertain = nodes != nil
         let live = nodes ?? Set(registry.knownNodes).union(counts.keys).union([registry.name])
@@ -84,12 +90,12 @@ final class ClusterPurger: Sendable {
         }
         let oldest = UInt64(max(0, time.unixMilliseconds - PurgeStream.acknowledgementTime.milliseconds))
         guard entry.id.milliseconds >= oldest else { return nil }
-        _ = try await registry.liveNodes(stream.commands, within: timings.commandLimit)
+        let live = try await registry.liveNodes(stream.commands, within: timings.commandLimit)
         let nodes = registry.liveNodes
         let counts = try await stream.acknowledgements(of: entry.id)
         // A node that began to take part later has not acknowledged it.
         let acknowledged = nodes.count { counts[$0.name] != nil || $0.joined >= entry.id }
-        return ClusterPurgeReport(counts: Self.sum(counts), nodes: nodes.count, acknowledged: acknowledged, id: name)
+        return ClusterPurgeReport(counts: Self.sum(counts), nodes: live.count, acknowledged: acknowledged, id: name)
     }
 
     private static func sum(_ counts: [String: PurgeCounts]) -> PurgeCounts {
@@ -98,11 +104,12 @@ final class ClusterPurger: Sendable {
         return sum
     }
 
-    /// Adds the purge to the stream; nil if the server cannot be reached or has lost the stream.
-    private func add(_ scope: ClusterPurge) async -> StreamID? {
-        let purge = RecordedPurge(scope, time: time.unixMilliseconds)
-        guard let id = try? await stream.add([purge], to: follower.streamIdentity ?? "").ids.first else { return nil }
-        follower.noteOwn(id, purge)
+    /// Adds the purge to the stream; nil if the server cannot be reached or has lost the stream. The purge is then pending.
+    private func add(_ purge: Purge) async -> StreamID? {
+        guard
+            let id = try? await stream.add([purge], to: follower.streamIdentity ?? "", isLate: false).ids.first
+        else { return nil }
+        await follower.noteEntry(id, purge)
         return id
     }
 }

@@ -1,70 +1,89 @@
+internal import Cache
 internal import Ledger
 internal import Synchronization
 internal import SystemIO
 
-/// Follows the purge stream: applies every purge in order, acknowledges it, and remembers the position.
+/// Follows the purge stream: applies every purge, acknowledges it, and remembers the position.
+///
+/// Every entry is applied in one way, whether it is new, late or delivered again: by its token, and by the time at which its purge was
+/// accepted. It removes what may have been requested from an origin, or uploaded, up to then, and nothing else.
 ///
 /// A node takes part in the cluster only after it was listed as live and then applied everything in the stream. In that order,
 /// because a purge counts the nodes that are listed after its entry was added: a node that is listed later finds the entry.
-///
-/// The position is recorded in the transaction of the purge, and a later one only after all purges before it; see ``PurgeHandlers``.
 final class PurgeFollower: Sendable {
     private struct State {
         /// What the ledger has, once it has recorded everything; nil before it was read.
         var saved: PurgePosition?
+        /// All purges up to here are applied.
+        var position = StreamID.zero
         /// The number of connections of the stream so far.
         var connections = 0
         /// The number of times that ``saved`` could not be read.
         var failedLoads = 0
-        /// The stream in the history's memory; nil before the first catch-up.
+        /// The name of the process that used this disk before, which may still be listed as live.
+        var formerName: String?
+        /// The identity of the stream that is followed; nil before the first catch-up.
         var followed: String?
         var isReady = false
-        /// The latest purges that this node added, in case the server loses them.
-        var own: [PurgeStream.Addition] = []
-        /// The last pending purge that the stream has got. It may still be in the ledger.
-        var sentThrough: Int64 = 0
-        /// Pending purges that the ledger does not have yet.
-        var unrecorded: [RecordedPurge] = []
-        /// Entries that were applied before their turn, durably.
-        var applied: Set<StreamID> = []
-        var onLatePurge: @Sendable (ClusterPurge) -> Void = { _ in }
+        /// Purges of this node that their caller adds to the stream.
+        var sending: Set<String> = []
+        /// Purges that could not be recorded yet and that the stream has.
+        var sentUnrecorded: Set<String> = []
+        /// What the latest purges of this node removed, until their entries are passed; nil for one that is not durable.
+        var own: [String: PurgeCounts?] = [:]
+        var onLatePurge: @Sendable (PurgeScope) -> Void = { _ in }
     }
 
     /// The number of pending purges that are added to the stream at once.
     private static let batchSize = 200
-    private static let ownLimit = 256
-    private static let unrecordedLimit = 1000
+    private static let ownLimit = 4096
+    /// The latest purges that are added again if the stream has lost them.
+    private static let repeatedLimit = 256
     /// The number of attempts to read the position, after which it counts as lost.
     private static let maxLoads = 10
 
-    let history = PurgeHistory()
     private let state = Mutex(State())
     private let stream: PurgeStream
     private let registry: NodeRegistry
-    private let ledger: Ledger
+    private let keys: ClusterKeys
+    private let timings: ClusterTimings
+    private let cache: Cache
     private let disk: any BlockingWork
-    private let handlers: PurgeHandlers
+    private let revalidate: @Sendable (MissedPurges) async -> Void
     private let time: TimeSource
     private let meter: ClusterMeter
     private let onGap: @Sendable () -> Void
 
     /// - Parameters:
     ///   - stream: By a connection of its own, because reads wait for entries.
-    ///   - ledger: Opened with ``PurgeTables/owned``.
+    ///   - cache: Opened with ``PurgeTables/owned``.
     ///   - disk: Runs what blocks.
+    ///   - revalidate: Has the origin of every alias asked before the alias is used again, and drops what a former process has not sent to
+    ///     other nodes: purges were missed, or may have been.
     ///   - onGap: Called if the stream does not reach back to the purges that this node has applied.
     init(
-        _ stream: PurgeStream, _ registry: NodeRegistry, _ ledger: Ledger, _ disk: any BlockingWork, _ handlers: PurgeHandlers,
-        _ time: TimeSource, _ meter: ClusterMeter, onGap: @escaping @Sendable () -> Void
+        _ stream: PurgeStream, _ registry: NodeRegistry, _ keys: ClusterKeys, _ timings: ClusterTimings, _ cache: Cache,
+        _ disk: any BlockingWork, revalidate: @escaping @Sendable (MissedPurges) async -> Void, _ time: TimeSource,
+        _ meter: ClusterMeter, onGap: @escaping @Sendable () -> Void
     ) {
         self.stream = stream
         self.registry = registry
-        self.ledger = ledger
+        self.keys = keys
+        self.timings = timings
+        self.cache = cache
         self.disk = disk
-        self.handlers = handlers
+        self.revalidate = revalidate
         self.time = time
         self.meter = meter
         self.onGap = onGap
+    }
+
+    /// Takes over what a former process knew of the cluster's clock. Blocks.
+    func restoreClock() {
+        let clock = try? cache.ledger.read { try PurgeTables($0).clock(ofBoot: ClusterTime.boot) }
+        guard let clock = clock ?? nil else { return }
+        cache.sharedClock.restore(clock.sample)
+        state.withLock { $0.formerName = clock.name }
     }
 
     /// Whether this node is listed as live and has applied all purges from before that.
@@ -72,6 +91,9 @@ final class PurgeFollower: Sendable {
 
     /// The identity of the stream that is followed; nil before it is known.
     var streamIdentity: String? { state.withLock { $0.followed } }
+
+    /// All purges of the stream up to here are applied.
+    var position: StreamID { state.withLock(\.position) }
 
     /// Makes the node catch up before it takes part again, because it was not listed as live for a while.
     func fallBehind() {
@@ -81,61 +103,53 @@ final class PurgeFollower: Sendable {
     /// Has the node catch up on a new connection of the stream: the server may be another one, or may have lost entries.
     func connected() {
         state.withLock { $0.connections += 1 }
+        registry.reconnected()
     }
 
     /// Has a function called for each purge that this node applies later than the others: it was away, or another node had made the
     /// purge alone.
-    func reportLatePurges(to onLatePurge: @escaping @Sendable (ClusterPurge) -> Void) {
+    func reportLatePurges(to onLatePurge: @escaping @Sendable (PurgeScope) -> Void) {
         state.withLock { $0.onLatePurge = onLatePurge }
     }
 
     // MARK: Purges of this node
 
-    /// Remembers a purge that this node added to the stream.
-    func noteOwn(_ id: StreamID, _ purge: RecordedPurge) {
-        state.withLock { state in
-            state.own.append((id, purge))
-            if state.own.count > Self.ownLimit { state.own.removeFirst(Self.ownLimit / 2) }
+    /// Accepts a purge: it is in force here when this returns, and pending until the stream has it. ``endSending(_:)`` must follow.
+    func accept(_ scope: PurgeScope) async -> (purge: Purge, counts: PurgeCounts?) {
+        let purge = cache.newPurge(scope, isShared: true)
+        // Before its row is: the follower must not add it, too.
+        state.withLock { _ = $0.sending.insert(purge.token) }
+        var counts: PurgeCounts?
+        do throws(CacheError) {
+            let token = RandomText.make()
+            let result = try await cache.purge([purge]) { try PurgeTable($0).boundPending(token: token) }
+            counts = PurgeCounts(purged: result.purged, bytes: result.bytes)
+        } catch {
+            // It holds in memory, and is not acknowledged.
         }
+        state.withLock { state in
+            if state.own.count >= Self.ownLimit { state.own = [:] }
+            state.own[purge.token] = .some(counts)
+        }
+        return (purge, counts)
+    }
+
+    /// Notes the entry of a purge that this node has added to the stream. If that is lost, it is added again, which does no harm.
+    func noteEntry(_ id: StreamID, _ purge: Purge) async {
         meter.update { $0.purgesAdded += 1 }
+        await setEntries([(id, purge)])
     }
 
-    /// Applies a purge here without waiting for its turn in the stream.
-    ///
-    /// - Returns: Nil if the purge is not durable. It is then applied again from the stream.
-    func applyNow(_ id: StreamID, _ scope: ClusterPurge) async -> PurgeCounts? {
-        history.insert(id, scope)
-        guard let counts = await handlers.purgeLocalCache(scope, nil, { _ in }) else { return nil }
-        state.withLock { state in
-            if state.applied.count >= Self.ownLimit { state.applied = [] }
-            if history.position < id { state.applied.insert(id) }
-        }
-        return counts
+    /// Lets the follower add a purge that was accepted, if its caller has not.
+    func endSending(_ purge: Purge) {
+        state.withLock { _ = $0.sending.remove(purge.token) }
     }
 
-    /// Applies a purge here, and remembers it until the stream has it. It is not applied again when it arrives from the stream.
-    ///
-    /// - Returns: What was removed, and the token of the purge.
-    func applyAlone(_ scope: ClusterPurge) async -> (counts: PurgeCounts, token: String) {
-        let token = RandomText.make()
-        let purge = RecordedPurge(scope, time: time.unixMilliseconds, token: token)
-        let counts = await handlers.purgeLocalCache(scope, nil) { try PurgeTables($0).addPending(purge) }
-        if counts == nil {
-            state.withLock { state in
-                if state.unrecorded.count >= Self.unrecordedLimit {
-                    state.unrecorded = [RecordedPurge(.all, time: purge.time)]
-                }
-                state.unrecorded.append(purge)
-            }
-        }
-        await countPending()
-        return (counts ?? PurgeCounts(purged: 0, bytes: 0), token)
-    }
-
-    /// Whether this node has made the purge with a token alone, and has not found it in the stream yet.
+    /// Whether this node has made the purge with a token, and the stream does not have it yet.
     func isPending(_ token: String) async -> Bool {
-        if state.withLock({ $0.unrecorded.contains { $0.token == token } }) { return true }
-        return await disk.run { [ledger] in try? ledger.read { try PurgeTables($0).isApplied(token) } } == true
+        let purge = await disk.run { [cache] in try? cache.ledger.read { try PurgeTable($0).purge(withToken: token) } }
+        guard let purge = purge ?? nil else { return cache.purges.isKnown(token) }
+        return purge.isLocal && purge.entry == nil
     }
 
     // MARK: Following
@@ -149,180 +163,169 @@ final class PurgeFollower: Sendable {
             return state.connections
         }
         let saved = try await load()
+        // First: what is stored from now on is compared with purges by this time.
+        try await ClusterTime.ask(stream.commands, keys, cache.sharedClock, within: timings.commandLimit, time)
         try await registry.register(stream.commands)
         try await catchUp(saved)
         try await addPending()
-        guard try await registry.join(stream.commands, at: history.position) else { return }
+        guard try await registry.join(stream.commands, at: position) else { return }
         state.withLock { $0.isReady = true }
+        // This node has applied what that one has not.
+        if let name = state.withLock({ $0.formerName.take() }) { await registry.takeOver(name, stream.commands) }
+        await saveClock()
         onReady()
         defer { fallBehind() }
         while !Task.isCancelled, isTakingPart, state.withLock({ $0.connections == connection }) {
-            try await applyEntries(try await stream.newEntries(after: history.position), areLate: false)
+            let (entries, isTrimmed) = try await stream.newEntries(after: position)
+            if isTrimmed { await missed(.certain, isReported: true) }
+            try await apply(entries, areMissed: false)
             try await addPending()
         }
     }
 
-    /// Applies what is in the stream and was not applied here.
+    /// Applies what is in the stream and is not known here, and has purges added again that the stream has lost.
     private func catchUp(_ saved: PurgePosition) async throws(RedisError) {
         let first = try await stream.oldest()
         let identity = first.text("s") ?? ""
-        let last = try await stream.latest() ?? first
-        let (own, followed) = state.withLock { ($0.own, $0.followed) }
-        let lost = saved.stream == identity ? try await stream.lost(among: own) : own
-        let plan = CatchUp(
-            of: CatchUp.Node(saved: saved, followed: followed, position: history.position, lost: lost.map(\.id)),
-            to: CatchUp.Stream(identity: identity, first: first.id, last: last.id, isWhole: first.isGenesis))
-        if let start = plan.start { history.reset(reach: start.reach, position: start.position) }
+        let isSame = saved.stream == identity
+        let reaches = isSame && (first.isGenesis || first.id <= saved.id)
         state.withLock { $0.followed = identity }
-        if plan.isReported {
+        if !reaches { await missed(isSame ? .certain : .possible, isReported: !saved.stream.isEmpty) }
+        // Before the pages: what is added meanwhile is not lost.
+        let sent = await latestSent()
+        var tokens: Set<String> = []
+        var last = first.id
+        var isPage = true
+        while isPage {
+            let page = try await stream.page(after: tokens.isEmpty && last == first.id ? nil : last)
+            tokens.formUnion(page.compactMap { $0.purge?.token })
+            // Until everything is applied, a restart must find the gap again.
+            try await apply(
+                page, areMissed: !saved.stream.isEmpty, knownAfter: isSame ? saved.id : .zero, savingPosition: false)
+            last = page.last?.id ?? last
+            isPage = page.count == PurgeStream.pageSize
+        }
+        let lost = sent.filter { purge in
+            guard !tokens.contains(purge.token) else { return false }
+            // One that was trimmed is not lost.
+            let isTrimmed = isSame && !first.isGenesis && purge.entry.flatMap { StreamID($0) }.map { $0 < first.id } ?? false
+            return !isTrimmed
+        }
+        let reached = PurgePosition(stream: identity, id: last)
+        await cache.record { database in
+            try PurgeTables(database).setPosition(reached)
+            for purge in lost { try PurgeTable(database).setEntry(nil, ofToken: purge.token) }
+        }
+        // Another stream, or one that has lost its end, may be at an earlier position.
+        state.withLock { ($0.saved, $0.position) = (reached, last) }
+    }
+
+    private func missed(_ gap: MissedPurges, isReported: Bool) async {
+        if isReported {
             meter.update { $0.revalidations += 1 }
             onGap()
         }
-        if let gap = plan.gap { await handlers.revalidateEverything(gap) }
-        var position = plan.readAfter
-        while true {
-            let page = try await stream.page(after: position)
-            // Until all purges of objects are applied, a restart must revalidate again.
-            try await applyEntries(
-                page, areLate: true, missedAfter: saved.stream.isEmpty ? nil : saved.id, objectsAfter: plan.objectsAfter,
-                savingPosition: plan.gap == nil)
-            guard page.count == PurgeStream.pageSize, let last = page.last else { break }
-            position = last.id
-        }
-        let reached = PurgePosition(stream: identity, id: history.position)
-        await handlers.record { [lost = lost.map(\.purge)] database in
-            let tables = PurgeTables(database)
-            try tables.setPosition(reached)
-            // The stream has lost the entries that were not among those that it has.
-            try tables.forgetEntries()
-            for purge in lost {
-                // One with a token is still pending, or its entry was passed: then its row is gone, and the entry was lost later.
-                if let token = purge.token, try tables.isApplied(token) { continue }
-                try tables.addPending(RecordedPurge(purge.scope, time: purge.time))
-            }
-        }
-        state.withLock { state in
-            state.saved = reached
-            state.sentThrough = 0
-            state.own.removeAll { purge in lost.contains { $0.id == purge.id } }
-        }
+        await revalidate(gap)
     }
 
-    /// Applies entries in order, each with its position, and acknowledges those that are durable.
+    private func latestSent() async -> [Purge] {
+        let rows = await disk.run { [cache] in
+            try? cache.ledger.read { try PurgeTable($0).latestSent(limit: Self.repeatedLimit) }
+        }
+        return ((rows ?? nil) ?? []).map(\.purge).reversed()
+    }
+
+    /// Applies entries, with the position in the same transaction, and acknowledges them if they are durable.
     ///
     /// - Parameters:
-    ///   - areLate: Whether the entries were added while this node did not follow the stream.
-    ///   - missedAfter: The position after which this node has missed entries; nil if it has missed none.
-    ///   - objectsAfter: Purges of objects after this one are applied although the position is later.
-    ///   - savingPosition: Whether the position is recorded with each purge.
-    private func applyEntries(
-        _ entries: [StreamEntry], areLate: Bool, missedAfter: StreamID? = nil, objectsAfter: StreamID? = nil,
-        savingPosition: Bool = true
+    ///   - areMissed: Whether they were added while this node did not follow the stream. Those that are known are no news.
+    ///   - acknowledged: Known entries up to this one were acknowledged before.
+    ///   - savingPosition: Whether the position is recorded.
+    private func apply(
+        _ entries: [StreamEntry], areMissed: Bool, knownAfter acknowledged: StreamID = .zero, savingPosition: Bool = true
     ) async throws(RedisError) {
-        var durable: [(id: StreamID, counts: PurgeCounts)] = []
-        let start = history.position
-        let identity = streamIdentity ?? ""
-        for entry in entries where !entry.isGenesis {
-            let position = PurgePosition(stream: identity, id: entry.id)
-            let place: Ledger.Change = { if savingPosition { try PurgeTables($0).setPosition(position) } }
-            guard let purge = entry.purge else {
-                // A purge that cannot be read may cover anything.
-                history.insert(entry.id, .all)
-                await handlers.revalidateEverything(.certain)
-                history.advance(to: entry.id)
-                await handlers.record(place)
-                continue
+        guard let last = entries.last else { return }
+        let found = entries.filter { !$0.isGenesis }
+        if found.contains(where: { $0.purge == nil }) {
+            // A purge that cannot be read may cover anything.
+            await revalidate(.certain)
+        }
+        let purges = found.compactMap { entry in entry.purge.map { (entry: entry, purge: $0) } }
+        let new = purges.filter { !cache.purges.isKnown($0.purge.token) }
+        let known = purges.filter { cache.purges.isKnown($0.purge.token) }
+        let position = PurgePosition(stream: streamIdentity ?? "", id: last.id)
+        let passed = known.map { ($0.entry.id.description, $0.purge.token) }
+        var counts: [String: PurgeCounts] = [:]
+        var isDurable = true
+        do throws(CacheError) {
+            let result = try await cache.purge(new.map(\.purge)) { database in
+                for (entry, token) in passed { try PurgeTable(database).setEntry(entry, ofToken: token) }
+                if savingPosition { try PurgeTables(database).setPosition(position) }
             }
-            history.insert(entry.id, purge.scope)
-            if entry.id <= start {
-                if case .object = purge.scope, let objectsAfter, entry.id > objectsAfter {
-                    _ = await handlers.purgeLocalCache(purge.scope, purge.time) { _ in }
-                }
-                continue
+            if let first = new.first {
+                counts[first.purge.token] = PurgeCounts(purged: result.purged, bytes: result.bytes)
             }
-            let counts = await apply(
-                purge, entry.id, isLate: areLate, isMissed: missedAfter.map { entry.id > $0 } ?? false, place)
-            history.advance(to: entry.id)
+        } catch {
+            isDurable = false
+        }
+        let onLatePurge = state.withLock { state in
+            for (_, purge) in known {
+                if let own = state.own.removeValue(forKey: purge.token) { counts[purge.token] = own ?? counts[purge.token] }
+            }
+            if savingPosition { (state.saved, state.position) = (position, last.id) }
+            return state.onLatePurge
+        }
+        let now = cache.sharedClock.latest
+        for (entry, purge) in new {
+            if areMissed || entry.isLate { onLatePurge(purge.scope) }
             meter.update { metrics in
                 metrics.purgesApplied += 1
-                metrics.purgeLag = .milliseconds(max(0, time.unixMilliseconds - Int64(clamping: entry.id.milliseconds)))
+                metrics.purgeLag = .milliseconds(max(0, now - purge.madeAt))
             }
-            if let counts { durable.append((entry.id, counts)) }
         }
-        if let last = entries.last { history.advance(to: last.id) }
-        let position = history.position
-        if savingPosition { state.withLock { $0.saved?.id = position } }
-        try await stream.acknowledge(durable)
+        guard isDurable else { return }
+        let due = new + known.filter { $0.entry.id > acknowledged }
+        try await stream.acknowledge(
+            due.map { ($0.entry.id, counts[$0.purge.token] ?? PurgeCounts(purged: 0, bytes: 0)) })
     }
 
-    /// Applies a purge from the stream, unless this node has applied it before.
-    ///
-    /// - Parameters:
-    ///   - isLate: Whether the entry may be older than what this node has stored.
-    ///   - isMissed: Whether the node was away when the entry was added.
-    ///   - place: Recorded with the purge.
-    /// - Returns: Nil if the purge is not durable.
-    private func apply(
-        _ purge: RecordedPurge, _ id: StreamID, isLate: Bool, isMissed: Bool, _ place: @escaping Ledger.Change
-    ) async -> PurgeCounts? {
-        if state.withLock({ $0.applied.remove(id) }) != nil {
-            await handlers.record(place)
-            return PurgeCounts(purged: 0, bytes: 0)
-        }
-        let onLatePurge = state.withLock(\.onLatePurge)
-        guard let token = purge.token else {
-            let counts = await handlers.purgeLocalCache(purge.scope, isLate ? purge.time : nil, place)
-            if isMissed { onLatePurge(purge.scope) }
-            return counts
-        }
-        let placeAndRow: Ledger.Change = { database in
-            try place(database)
-            try PurgeTables(database).removeApplied(token)
-        }
-        let isApplied = await disk.run { [ledger] in try? ledger.read { try PurgeTables($0).isApplied(token) } }
-        guard isApplied == true else {
-            let counts = await handlers.purgeLocalCache(purge.scope, purge.time, placeAndRow)
-            onLatePurge(purge.scope)
-            return counts
-        }
-        await handlers.record(placeAndRow)
-        return PurgeCounts(purged: 0, bytes: 0)
-    }
-
-    /// Adds the purges that were made alone, so that the other nodes apply them.
+    /// Adds the purges that the stream does not have, so that the other nodes apply them.
     private func addPending() async throws(RedisError) {
         while true {
-            let (sent, unrecorded) = state.withLock { ($0.sentThrough, $0.unrecorded) }
-            let rows = await disk.run { [ledger] in
-                try? ledger.read { try PurgeTables($0).pending(after: sent, limit: Self.batchSize) }
+            let rows = await disk.run { [cache] in
+                try? cache.ledger.read { try PurgeTable($0).pending(after: 0, limit: Self.batchSize) }
             }
-            let batch = (rows ?? nil) ?? []
-            let purges = batch.map(\.purge) + unrecorded
-            if purges.isEmpty { return }
-            let (ids, failure) = try await stream.add(purges, to: streamIdentity ?? "")
-            for (id, purge) in zip(ids, purges) { noteOwn(id, purge) }
+            let (sent, sending) = state.withLock { ($0.sentUnrecorded, $0.sending) }
+            let unrecorded = cache.unrecordedPurges.filter { $0.entry == nil && !sent.contains($0.token) }
+            let pending = ((rows ?? nil) ?? []).map(\.purge) + unrecorded.prefix(Self.batchSize)
+            let batch = pending.filter { !sending.contains($0.token) }
+            if batch.isEmpty { break }
+            let (ids, failure) = try await stream.add(batch, to: streamIdentity ?? "", isLate: true)
+            meter.update { $0.purgesAdded += Int64(ids.count) }
             let added = Array(zip(ids, batch))
-            if let last = added.last {
-                _ = await disk.run { [ledger] in
-                    try? ledger.write(.normal) { database in
-                        for (id, row) in added { try PurgeTables(database).setEntry(id, of: row.number) }
-                    }
-                }
-                state.withLock { $0.sentThrough = last.1.number }
-            }
-            state.withLock { $0.unrecorded.removeFirst(min(max(0, ids.count - batch.count), $0.unrecorded.count)) }
-            await countPending()
+            state.withLock { $0.sentUnrecorded.formUnion(added.map(\.1.token).filter(Set(unrecorded.map(\.token)).contains)) }
+            await setEntries(added)
             if let failure { throw failure }
+            // A ledger that cannot be changed would have the same ones sent again.
+            if cache.isStoringStopped { break }
         }
+        await countPending()
     }
 
     // MARK: The ledger
+
+    private func setEntries(_ entries: [(StreamID, Purge)]) async {
+        await cache.record { database in
+            for (id, purge) in entries { try PurgeTable(database).setEntry(id.description, ofToken: purge.token) }
+        }
+        await countPending()
+    }
 
     /// The position that was saved. One that cannot be read counts as lost after ``maxLoads`` attempts.
     private func load() async throws(RedisError) -> PurgePosition {
         await countPending()
         if let saved = state.withLock(\.saved) { return saved }
-        let read = await disk.run { [ledger] in try? ledger.read { try PurgeTables($0).position() } } ?? nil
+        let read = await disk.run { [cache] in try? cache.ledger.read { try PurgeTables($0).position() } } ?? nil
         return try state.withLock { state throws(RedisError) in
             if read == nil { state.failedLoads += 1 }
             guard let saved = read ?? (state.failedLoads >= Self.maxLoads ? PurgePosition() : nil) else {
@@ -333,9 +336,20 @@ final class PurgeFollower: Sendable {
         }
     }
 
-    private func countPending() async {
-        let count = await disk.run { [ledger] in try? ledger.read { try PurgeTables($0).pendingCount() } } ?? nil
-        let unrecorded = Int64(state.withLock { $0.unrecorded.count })
-        if let count { meter.update { $0.purgesPending = count + unrecorded } }
+    /// Keeps what is known of the cluster's clock for the next process, and that this node takes part now.
+    func saveClock() async {
+        guard let sample = cache.sharedClock.saved else { return }
+        let (now, name) = (cache.sharedClock.monotonic, registry.name)
+        _ = await disk.run { [cache] in
+            try? cache.ledger.write(.normal) {
+                try PurgeTables($0).setClock(sample, ofBoot: ClusterTime.boot, part: now, as: name)
+            }
+        }
+    }
+
+    /// Counts the purges that the stream does not have.
+    func countPending() async {
+        let count = await disk.run { [cache] in try? cache.ledger.read { try PurgeTable($0).pendingCount() } } ?? nil
+        if let count { meter.update { $0.purgesPending = count } }
     }
 }

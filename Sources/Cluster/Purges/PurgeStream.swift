@@ -1,10 +1,8 @@
+internal import Ledger
 internal import SystemIO
 
 /// The purge stream in Redis, by one connection: its commands, and what their replies mean. Any thread.
 struct PurgeStream: Sendable {
-    /// A purge, and the entry that this node added for it.
-    typealias Addition = (id: StreamID, purge: RecordedPurge)
-
     /// The number of entries in a page that is not the last.
     static let pageSize = 500
     /// The bound of the stream, in entries.
@@ -65,17 +63,24 @@ struct PurgeStream: Sendable {
         try await range("XRANGE", position.map { "(\($0)" } ?? "-", "+", count: Self.pageSize)
     }
 
-    /// Waits for entries behind this position.
+    /// Waits for entries after this position.
     ///
-    /// - Returns: Some of them in order; none if none came within ``ClusterTimings/blockTime``.
-    func newEntries(after position: StreamID) async throws(RedisError) -> [StreamEntry] {
+    /// - Returns: Some of them in order, none if none came within ``ClusterTimings/blockTime``, and whether the stream may have been
+    ///   trimmed beyond the position, so that others are lost.
+    func newEntries(after position: StreamID) async throws(RedisError) -> (entries: [StreamEntry], isTrimmed: Bool) {
         let command = RedisCommand(
             .arrayOrNone,
             [
                 "XREAD", "COUNT", "100", "BLOCK", RedisArgument(timings.blockTime), "STREAMS", RedisArgument(keys.purges),
                 RedisArgument(position.description),
             ])
-        return try StreamEntry.read(try await commands.run(command, within: timings.blockTime + longLimit, time))
+        let entries = try StreamEntry.read(try await commands.run(command, within: timings.blockTime + longLimit, time))
+        guard !entries.isEmpty else { return ([], false) }
+        // After the read: if the oldest entry is not later than the position now, it was not then.
+        guard let first = try await range("XRANGE", "-", "+", count: 1).first else {
+            throw .nonsense("the purge stream is gone")
+        }
+        return (entries, !first.isGenesis && first.id > position)
     }
 
     /// The entry of a purge by its id, or by the token of a purge that its node had made alone; nil if the stream does not have it.
@@ -109,18 +114,19 @@ struct PurgeStream: Sendable {
 
     /// Adds purges in order, unless the stream does not exist.
     ///
-    /// - Parameter identity: That of the stream which the node follows.
-    /// - Returns: The entries of the first purges, and why the one behind them was not added. Later ones may have been added.
+    /// - Parameters:
+    ///   - identity: That of the stream which the node follows.
+    ///   - isLate: Whether they were accepted a while ago.
+    /// - Returns: The entries of the first purges, and why the one after them was not added. Later ones may have been added.
     func add(
-        _ purges: [RecordedPurge], to identity: String
+        _ purges: [Purge], to identity: String, isLate: Bool
     ) async throws(RedisError) -> (ids: [StreamID], failure: RedisError?) {
         let additions = purges.map { purge in
             var fields: [RedisArgument] = [
                 "k", RedisArgument(purge.scope.kind), "v", RedisArgument(purge.scope.argument), "s", RedisArgument(identity),
-                "n", RedisArgument(nodeName),
+                "n", RedisArgument(nodeName), "t", RedisArgument(purge.madeAt), "i", RedisArgument(purge.token),
             ]
-            if let time = purge.time { fields += ["t", RedisArgument(time)] }
-            if let token = purge.token { fields += ["i", RedisArgument(token)] }
+            if isLate { fields += ["a", "1"] }
             return RedisCommand(
                 .statusOrBytes,
                 [
@@ -143,24 +149,6 @@ struct PurgeStream: Sendable {
             throw .nonsense("the purge stream is gone")
         }
         return id
-    }
-
-    /// Those that the stream has lost, whether or not others were added since: a server that crashes, and a replica that takes over,
-    /// may lose the latest entries.
-    func lost(among own: [Addition]) async throws(RedisError) -> [Addition] {
-        if own.isEmpty { return [] }
-        var looks = own.map { rangeCommand("XRANGE", $0.id.description, $0.id.description, count: 1) }
-        // After the others: an entry that was trimmed before it was looked for is older than the oldest one then.
-        looks.append(rangeCommand("XRANGE", "-", "+", count: 1))
-        var pages: [[StreamEntry]] = []
-        for reply in try await commands.run(looks, within: longLimit, time) {
-            pages.append(try StreamEntry.entries(reply))
-        }
-        guard let oldest = pages.last?.first else { throw .nonsense("the purge stream is gone") }
-        return zip(own, pages).filter { purge, page in
-            let isTrimmed = !oldest.isGenesis && purge.id < oldest.id
-            return !isTrimmed && page.first?.purge?.scope != purge.purge.scope
-        }.map(\.0)
     }
 
     // MARK: Acknowledging
@@ -206,11 +194,18 @@ extension StreamEntry {
     var isGenesis: Bool { text("k") == Self.genesis }
 
     /// The purge; nil if it cannot be read.
-    var purge: RecordedPurge? {
-        guard let scope = text("k").flatMap({ ClusterPurge(kind: $0, argument: text("v") ?? "") }) else { return nil }
+    ///
+    /// One without a token is of a node of an older version, which has added it when it was accepted.
+    var purge: Purge? {
+        guard let scope = text("k").flatMap({ PurgeScope(kind: $0, argument: text("v") ?? "") }) else { return nil }
         let time = text("t").flatMap { Int64($0) }.flatMap { (0...Self.maxTime).contains($0) ? $0 : nil }
-        return RecordedPurge(scope, time: time ?? Int64(clamping: id.milliseconds), token: text("i"))
+        return Purge(
+            scope, madeAt: time ?? Int64(clamping: id.milliseconds), isLocal: false, token: text("i") ?? "entry \(id)",
+            entry: id.description)
     }
+
+    /// Whether its node had accepted it a while before it was added.
+    var isLate: Bool { text("a") != nil }
 
     /// Milliseconds since 1970 beyond which a time is not real.
     private static let maxTime: Int64 = 1 << 53

@@ -1,4 +1,5 @@
 package import Ledger
+internal import SystemIO
 
 /// How far a node has applied the stream of purges.
 struct PurgePosition: Sendable, Equatable {
@@ -8,7 +9,8 @@ struct PurgePosition: Sendable, Equatable {
     var id = StreamID.zero
 }
 
-/// What a node remembers of purges over restarts, and the statements on it, for use within one transaction.
+/// What a node remembers of the cluster over restarts, and the statements on it, for use within one transaction. ``PurgeTable`` has the
+/// purges.
 package struct PurgeTables {
     package static let owned = Ledger.Tables(
         owner: "cluster",
@@ -25,17 +27,19 @@ package struct PurgeTables {
             ALTER TABLE pending ADD COLUMN entry TEXT;
             CREATE INDEX pending_by_token ON pending (token);
             """,
-        ],
-        // Purges that other nodes may not know. The position is not needed: nothing is stored that an earlier purge covers.
-        salvage: { damaged, new in
-            try damaged.forEach("SELECT kind, argument, time, token FROM pending WHERE entry IS NULL ORDER BY number") { row in
-                let values: [any SQLiteValue] = [
-                    try row.value(0) as String, try row.value(1) as String, try row.value(2) as Int64?,
-                    try row.value(3) as String?,
-                ]
-                try new.run("INSERT INTO pending (kind, argument, time, token) VALUES (?, ?, ?, ?)", values)
-            }
-        })
+            """
+            INSERT INTO purges
+            SELECT number + (SELECT sequence FROM cache_state), kind, argument, ifnull(time, 0), 0,
+                ifnull(token, lower(hex(randomblob(16)))), NULL, 1 FROM pending WHERE entry IS NULL;
+            UPDATE cache_state SET sequence = max(sequence, (SELECT ifnull(max(sequence), 0) FROM purges));
+            DROP TABLE pending;
+            -- The cluster's clock at a time of this machine's monotonic clock, and when the node last took part in the cluster, in
+            -- milliseconds of that clock, and under which name.
+            CREATE TABLE clock (
+                only INTEGER PRIMARY KEY CHECK (only = 1), boot TEXT NOT NULL, earliest INTEGER NOT NULL, latest INTEGER NOT NULL,
+                monotonic INTEGER NOT NULL, part INTEGER NOT NULL, node TEXT NOT NULL);
+            """,
+        ])
 
     private let database: SQLiteConnection
 
@@ -54,59 +58,26 @@ package struct PurgeTables {
         try database.run("INSERT OR REPLACE INTO position VALUES (1, ?, ?)", [position.stream, position.id.description])
     }
 
-    /// The first pending purges after a number that the stream does not have.
-    func pending(after number: Int64, limit: Int) throws -> [(number: Int64, purge: RecordedPurge)] {
-        try database.all(
-            """
-            SELECT number, kind, argument, time, token FROM pending
-            WHERE number > ? AND entry IS NULL ORDER BY number LIMIT ?
-            """, [number, limit]
-        ) { row in
-            let scope = ClusterPurge(kind: try row.value(1), argument: try row.value(2))
-            // A purge that cannot be read may cover anything, and was not applied as that.
-            let token: String? = try row.value(4)
-            return (
-                try row.value(0), RecordedPurge(scope ?? .all, time: try row.value(3), token: scope == nil ? nil : token)
-            )
-        }
+    /// What a process of this machine has known of the cluster's clock since the machine started, when it last took part in the cluster,
+    /// and under which name.
+    ///
+    /// - Parameter boot: Identifies the start of the machine.
+    func clock(ofBoot boot: String) throws -> (sample: SharedClock.Sample, part: Int64, name: String)? {
+        try database.first("SELECT earliest, latest, monotonic, part, node FROM clock WHERE boot = ?", [boot]) { row in
+            let sample = SharedClock.Sample(
+                earliest: try row.value(0), latest: try row.value(1), monotonic: try row.value(2))
+            let numbers = [sample.earliest, sample.latest, sample.monotonic]
+            guard numbers.allSatisfy({ (0...(1 << 53)).contains($0) }) else { return nil }
+            return (sample, try row.value(3), try row.value(4))
+        } ?? nil
     }
 
-    /// The number of pending purges that the stream does not have.
-    func pendingCount() throws -> Int64 {
-        try database.first("SELECT count(*) FROM pending WHERE entry IS NULL") { try $0.value(0) } ?? 0
-    }
-
-    /// Adds a purge. A purge of everything replaces all others that the stream does not have, and so does one beyond
-    /// ``maxPending``.
-    func addPending(_ purge: RecordedPurge) throws {
-        let isTooMany = try pendingCount() >= Self.maxPending
-        if purge.scope == .all || isTooMany { try database.run("DELETE FROM pending WHERE entry IS NULL") }
-        let purge = isTooMany ? RecordedPurge(.all, time: purge.time) : purge
+    /// - Parameters:
+    ///   - part: When the node last took part in the cluster, by the monotonic clock.
+    ///   - name: The name under which it did.
+    func setClock(_ sample: SharedClock.Sample, ofBoot boot: String, part: Int64, as name: String) throws {
         try database.run(
-            "INSERT INTO pending (kind, argument, time, token) VALUES (?, ?, ?, ?)",
-            [purge.scope.kind, purge.scope.argument, purge.time, purge.token])
+            "INSERT OR REPLACE INTO clock VALUES (1, ?, ?, ?, ?, ?, ?)",
+            [boot, sample.earliest, sample.latest, sample.monotonic, part, name])
     }
-
-    /// Notes that the stream has a purge. One that this node has not applied is not needed any more.
-    func setEntry(_ id: StreamID, of number: Int64) throws {
-        try database.run("UPDATE pending SET entry = ? WHERE number = ?", [id.description, number])
-        try database.run("DELETE FROM pending WHERE number = ? AND token IS NULL", [number])
-    }
-
-    /// Has purges added again whose entries this node has not found.
-    func forgetEntries() throws {
-        try database.run("UPDATE pending SET entry = NULL WHERE entry IS NOT NULL")
-    }
-
-    /// Whether this node had applied the purge with this token before it added it to the stream.
-    func isApplied(_ token: String) throws -> Bool {
-        try database.first("SELECT 1 FROM pending WHERE token = ?", [token]) { _ in true } ?? false
-    }
-
-    /// Removes a purge whose entry this node has passed.
-    func removeApplied(_ token: String) throws {
-        try database.run("DELETE FROM pending WHERE token = ?", [token])
-    }
-
-    static let maxPending: Int64 = 16_384
 }

@@ -35,6 +35,17 @@ extension SourceURL {
             + "?" + URLNormalization.normalizedQueryPrefix(String(Substring(tail.dropFirst(path.count + 1))))
     }
 
+    /// The canonical form of a host, for purges.
+    ///
+    /// - Throws: ``SourceURLError`` for anything that is no host, such as one with a scheme or a port.
+    package static func canonicalHost(of text: String) throws(SourceURLError) -> String {
+        guard !text.utf8.contains(where: "/?#@\\ ".utf8.contains) else { throw .badHost }
+        let host = String(try SourceURL("http://\(text)/").canonical.dropFirst("http://".count).dropLast())
+        let end = host.utf8.last == UInt8(ascii: "]") ? host : String(host.split(separator: ":", maxSplits: 1).first ?? "")
+        guard host == end, !text.hasSuffix(":80") else { throw .badPort }
+        return host
+    }
+
     private static let prefixSchemes = ["http://", "https://", s3Scheme, fileScheme]
 
     /// The canonical form of scheme and authority without a path.

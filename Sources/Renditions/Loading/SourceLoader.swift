@@ -1,5 +1,6 @@
 internal import Cache
 package import Fetch
+internal import Ledger
 internal import Sandbox
 internal import SystemIO
 internal import Tracing

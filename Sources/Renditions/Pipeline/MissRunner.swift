@@ -197,7 +197,7 @@ struct MissRunner: Sendable {
     /// Removes the stored renditions of a source. If the removal is not durable, the next renewal repeats it.
     func forget(_ source: SourceURL) async {
         do throws(CacheError) {
-            _ = try await cache.purge(.url(source.canonical))
+            try await cache.forget(source.canonical)
         } catch {
             log.couldNotForget(source, error)
         }

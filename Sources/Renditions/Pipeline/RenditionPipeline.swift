@@ -135,7 +135,13 @@ package struct RenditionPipeline: Sendable {
                 flight async throws(RenditionError) in try await misses.run(request, flight, after: look)
             }
         }
+        if joined, wasPurged(result) { return try await findAfresh(request, after: look, within: limit) }
         return RenditionResult(result, joined: joined)
+    }
+
+    /// Whether the object of a flight was purged after its work began: a caller that has joined it may have come after the purge.
+    private func wasPurged(_ result: RenditionResult) -> Bool {
+        cache.isPurged(result.rendition.objectID, since: result.rendition.epoch)
     }
 
     /// Returns the rendition of a source if it is stored, else the source itself while it arrives from the origin.
@@ -244,6 +250,7 @@ package struct RenditionPipeline: Sendable {
             ) { flight async throws(RenditionError) in
                 try await runMissBehindResponse(request, flight, after: look)
             }
+            if joined, wasPurged(result) { return try await findAfresh(request, after: look) }
             return RenditionResult(result, joined: joined)
         }
     }

@@ -1,6 +1,7 @@
 package import Cache
 package import Cluster
 internal import Fetch
+internal import Ledger
 internal import Synchronization
 package import SystemIO
 
@@ -92,15 +93,16 @@ package final class RenditionState: Sendable {
         // Fetches first: a flight that starts after its table was closed must not join a fetch from before the purge.
         sources.close(scope)
         flights.close { scope.covers($0.source.canonical) }
-        // The source of an object that is not here is unknown.
-        objectFlights.close { _ in true }
         switch scope {
-        case .all: uploadFlights.close { _ in true }
+        case .all:
+            uploadFlights.close { _ in true }
+            objectFlights.close { _ in true }
         case .object(let id):
-            // The object of a flight is known only once its source has been fetched.
-            flights.close { _ in true }
-            uploadFlights.close { $0 == id }
-        case .url, .prefix: break
+            // A flight of a source may lead to the object, too: its callers compare, because the object is known at its end only.
+            uploadFlights.close { $0.description == id }
+            objectFlights.close { $0.hasPrefix(id) }
+        // The shared tier keeps what a purge of sources covers.
+        case .url, .prefix, .host: break
         }
         failures.forget(scope)
         missing.forget(scope)

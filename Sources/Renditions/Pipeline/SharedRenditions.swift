@@ -91,6 +91,8 @@ struct SharedRenditions: Sendable {
         _ finding: SharedFinding, _ request: RenditionRequest, _ epoch: Epoch, isFollowed: Bool
     ) async -> RenditionResult? {
         let alias = finding.alias(of: request)
+        // The origin was asked by the other node.
+        let epoch = epoch.began(at: finding.began)
         var outcome = await cache.link(alias, to: finding.object, epoch: epoch)
         if outcome == nil,
             case .published(let received) = await receive(
@@ -143,9 +145,11 @@ struct SharedRenditions: Sendable {
             }
             switch answer {
             case .found(let object):
+                let alias = alias(object.facts)
+                // Without an alias, the object is as old as its upload. With one, its origin was asked now.
                 let outcome = try await cache.publish(
-                    file, as: id, fileExtension: fileExtension, facts: object.facts, alias: alias(object.facts),
-                    created: object.created, epoch: epoch, storing: true)
+                    file, as: id, fileExtension: fileExtension, facts: object.facts, alias: alias,
+                    created: object.created, epoch: alias == nil ? epoch.began(at: object.began) : epoch, storing: true)
                 do throws(RenditionError) {
                     try admission.account(for: outcome.rendition, in: file)
                 } catch {

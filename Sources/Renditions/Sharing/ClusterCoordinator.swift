@@ -1,6 +1,7 @@
 package import Cache
 package import Cluster
 package import Fetch
+package import Ledger
 package import SystemIO
 
 /// The cooperation of nodes through ``Cluster``: leases, findings and purges in Redis or Valkey.
@@ -22,7 +23,7 @@ package struct ClusterCoordinator: NodeCoordinator {
     package func join(
         _ key: AliasKey, of source: SourceURL, rejecting rejected: SharedFinding?, failureScope: String
     ) async -> FlightRole {
-        var outdated = rejected.map { SharedRecord($0, clock) }
+        var outdated = rejected.flatMap { SharedRecord($0.record) }
         while true {
             switch await cluster.joinFlight(key.description, sourceURL: source.canonical, outdated: outdated) {
             case .lead(let lease):
@@ -40,7 +41,7 @@ package struct ClusterCoordinator: NodeCoordinator {
     }
 
     package func purgeAllNodes(_ scope: PurgeScope, within limit: Duration?) async -> PurgeReport {
-        PurgeReport(await cluster.broadcastPurge(ClusterPurge(scope), within: limit))
+        PurgeReport(await cluster.broadcastPurge(scope, within: limit))
     }
 
     package func progress(ofPurge id: String) async throws -> PurgeReport? {
@@ -110,7 +111,7 @@ extension SharedFinding {
             object: object, fileExtension: fileExtension,
             validators: Validators(etag: record.etag, lastModified: record.lastModified),
             fetchedAt: clock.steadySeconds - (-Self.tolerance..<0 ~= age ? 0 : age), freshFor: record.freshFor,
-            mustRevalidate: record.mustRevalidate)
+            mustRevalidate: record.mustRevalidate, began: record.began, record: record.bytes)
     }
 }
 
@@ -119,17 +120,5 @@ extension PurgeReport {
         self.init(
             purged: report.counts.purged, bytes: report.counts.bytes, nodes: (report.nodes, report.acknowledged),
             id: report.id)
-    }
-}
-
-extension ClusterPurge {
-    fileprivate init(_ scope: PurgeScope) {
-        self =
-            switch scope {
-            case .url(let url): .url(url)
-            case .prefix(let prefix): .prefix(prefix)
-            case .object(let id): .object(id.description)
-            case .all: .all
-            }
     }
 }

@@ -1,5 +1,6 @@
 package import Cache
 package import Fetch
+package import Ledger
 
 /// The cooperation of several nodes: one of them runs a miss, and purges reach all.
 ///
@@ -14,7 +15,7 @@ package protocol NodeCoordinator: Sendable {
         _ key: AliasKey, of source: SourceURL, rejecting rejected: SharedFinding?, failureScope: String
     ) async -> FlightRole
 
-    /// Purges all nodes, this one included: each applies ``Purges/purgeThisNode(_:at:)``.
+    /// Purges all nodes, this one included: this one first.
     ///
     /// - Parameter limit: The longest wait for other nodes; nil for two seconds.
     func purgeAllNodes(_ scope: PurgeScope, within limit: Duration?) async -> PurgeReport
@@ -59,10 +60,14 @@ package struct SharedFinding: Sendable, Equatable {
     package let freshFor: Int64?
     /// Whether the origin forbids to use the response once it is stale.
     package let mustRevalidate: Bool
+    /// The earliest time at which the request to the origin may have begun, in milliseconds of the cluster's clock.
+    package let began: Int64
+    /// What the coordinator has received, by which it recognises the finding; empty for one of this node.
+    package let record: [UInt8]
 
     package init(
         object: ObjectID, fileExtension: String, validators: Validators, fetchedAt: Int64, freshFor: Int64?,
-        mustRevalidate: Bool = false
+        mustRevalidate: Bool = false, began: Int64 = .max, record: [UInt8] = []
     ) {
         self.object = object
         self.fileExtension = fileExtension
@@ -70,6 +75,8 @@ package struct SharedFinding: Sendable, Equatable {
         self.fetchedAt = fetchedAt
         self.freshFor = freshFor
         self.mustRevalidate = mustRevalidate
+        self.began = began
+        self.record = record
     }
 
     /// The finding of a rendition that was found or published under an alias; nil for an upload.
@@ -77,7 +84,8 @@ package struct SharedFinding: Sendable, Equatable {
         guard let alias = rendition.alias else { return nil }
         self.init(
             object: rendition.objectID, fileExtension: rendition.fileExtension, validators: alias.validators,
-            fetchedAt: alias.fetchedAt, freshFor: alias.freshFor, mustRevalidate: alias.mustRevalidate)
+            fetchedAt: alias.fetchedAt, freshFor: alias.freshFor, mustRevalidate: alias.mustRevalidate,
+            began: rendition.epoch.began)
     }
 
     /// The alias of the local cache.

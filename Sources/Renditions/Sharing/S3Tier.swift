@@ -34,7 +34,7 @@ package struct S3Tier: SharedTier {
             let found = try await store.fetch(
                 name, into: file.descriptor, maxLength: maxBytes,
                 within: isOnlySource ? max(Self.onlySourceLimit, store.lookupTimeout) : nil)
-            return found.map { .found(SharedObject(facts: $0.facts, created: $0.created)) } ?? .absent
+            return found.map { .found(SharedObject(facts: $0.facts, created: $0.created, began: $0.began)) } ?? .absent
         } catch {
             // The store counts the failure and reports outages.
             return switch error {
@@ -48,7 +48,7 @@ package struct S3Tier: SharedTier {
         guard let name = RenditionName(id: rendition.objectID.description, fileExtension: rendition.fileExtension),
             let record = StoredRecord(
                 length: Int(rendition.length), digest: rendition.content.bytes, created: rendition.created,
-                facts: rendition.facts)
+                facts: rendition.facts, began: rendition.epoch.began)
         else { return false }
         let mediaType = Rendition.Format(rawValue: rendition.fileExtension)?.contentType ?? "application/octet-stream"
         let limit = Self.saveLimit + .seconds(rendition.length >> 20)
@@ -57,12 +57,8 @@ package struct S3Tier: SharedTier {
         }
     }
 
-    package func hide(_ id: ObjectID, createdUntil time: Int64?) {
-        store.hide(id.description, createdUntil: time)
-    }
-
-    package func recordRemoval(of id: ObjectID, createdUntil time: Int64?, in database: SQLiteConnection) throws {
-        try store.recordRemoval(of: id.description, createdUntil: time, in: database)
+    package func recordRemoval(of id: ObjectID, until time: Int64, in database: SQLiteConnection) throws {
+        try store.recordRemoval(of: id.description, until: time, in: database)
     }
 
     package func sendRemoval(of id: ObjectID) {

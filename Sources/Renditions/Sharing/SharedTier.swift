@@ -20,17 +20,12 @@ package protocol SharedTier: Sendable {
     /// - Returns: Whether other nodes can read it now. If not, the tier stores it as soon as it can.
     func save(_ rendition: CachedRendition) async -> Bool
 
-    /// Refuses to load an object that was created until a time. That lasts for an hour, and as long as the process.
-    ///
-    /// - Parameter time: Seconds since 1970; nil for now.
-    func hide(_ id: ObjectID, createdUntil time: Int64?)
-
-    /// Records the removal of an object in a transaction of the ledger. After the transaction, the object is not loaded until the removal
+    /// Records the removal of an object in the transaction of its purge. After the transaction, the object is not loaded until the removal
     /// was sent, and what was to be saved of it is withdrawn. If the tier cannot be reached, the removal is sent as soon as it can. A
     /// rendition that is saved afterwards is stored after the removal. ``sendRemoval(of:)`` must follow.
     ///
-    /// - Parameter time: Seconds since 1970 if only what was created until then is removed.
-    func recordRemoval(of id: ObjectID, createdUntil time: Int64?, in database: SQLiteConnection) throws
+    /// - Parameter time: Only what began until then is removed, in milliseconds of the cluster's clock.
+    func recordRemoval(of id: ObjectID, until time: Int64, in database: SQLiteConnection) throws
 
     /// Sends a removal that was recorded. Returns at once.
     func sendRemoval(of id: ObjectID)
@@ -56,9 +51,13 @@ package struct SharedObject: Sendable {
     package let facts: [UInt8]
     /// Seconds since 1970 at which its node published it.
     package let created: Int64
+    /// The earliest time at which its upload, or the request to its origin, may have begun, in milliseconds of the cluster's clock; 0 if
+    /// that is unknown.
+    package let began: Int64
 
-    package init(facts: [UInt8], created: Int64) {
+    package init(facts: [UInt8], created: Int64, began: Int64) {
         self.facts = facts
         self.created = created
+        self.began = began
     }
 }

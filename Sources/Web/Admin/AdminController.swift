@@ -2,6 +2,7 @@ internal import Cache
 internal import Digests
 internal import Fetch
 internal import HTTP
+internal import Ledger
 internal import Renditions
 
 /// Handles purges and `/cache`, which need the admin token.
@@ -89,15 +90,17 @@ struct AdminController: Sendable {
         guard waits.count <= 1 else { throw .badRequest("wait is given twice.") }
         let limit = if let wait = waits.first { try PurgeWait.duration(wait.value) } else { limit }
         guard query.count == 1, let item = query.first else {
-            throw .badRequest("DELETE /cache takes exactly one of url, prefix and all=true, and wait.")
+            throw .badRequest("DELETE /cache takes exactly one of url, prefix, host and all=true, and wait.")
         }
         switch (item.name, item.value) {
         case ("url", let text):
             return reply(purging: .url(try Self.canonical(text, SourceURL.canonicalText(of:))), within: limit)
         case ("prefix", let text) where !text.isEmpty:
             return reply(purging: .prefix(try Self.canonical(text, SourceURL.canonicalPrefix(of:))), within: limit)
+        case ("host", let text) where !text.isEmpty:
+            return reply(purging: .host(try Self.canonical(text, SourceURL.canonicalHost(of:))), within: limit)
         case ("all", "true"): return reply(purging: .all, within: limit)
-        default: throw .badRequest("DELETE /cache takes exactly one of url, prefix and all=true, and wait.")
+        default: throw .badRequest("DELETE /cache takes exactly one of url, prefix, host and all=true, and wait.")
         }
     }
 
@@ -146,11 +149,15 @@ struct AdminController: Sendable {
     }
 
     private func reply(purging scope: PurgeScope, within limit: Duration?) -> HTTPReply {
-        .later { [purges, hooks, mounts, publicURL] in
+        .later { [cache, purges, hooks, mounts, publicURL] in
+            // After the purge, nothing is listed any more.
+            var stored: [ListedRendition] = []
+            if hooks.isOn, case .url(let url) = scope { stored = (try? await cache.list(of: url)) ?? [] }
             do throws(CacheError) {
                 let report = try await purges.purge(scope, within: limit)
                 var response = Self.json(Purged(report))
-                let notice = hooks.isOn ? PurgeNotice(scope, mounts: mounts, publicURL: publicURL) : nil
+                let notice =
+                    hooks.isOn ? PurgeNotice(scope, stored: stored, mounts: mounts, publicURL: publicURL) : nil
                 guard !report.isComplete, let id = report.id else {
                     // After the purge: a CDN that asks again must not get the old rendition.
                     if let notice { hooks.call(notice) }

@@ -97,12 +97,14 @@ package struct PurgeNotice: Sendable, Equatable {
     package enum Scope: String, Sendable, CaseIterable {
         case url
         case prefix
+        case host
         case object
         case all
     }
 
     package let scope: Scope
-    /// Addresses of renditions at this service. A cache may have others of the same source, with options.
+    /// Addresses of renditions at this service: below mounts, with the URL in the path and in the query, and of objects. A cache may have
+    /// others, with options of renditions that were not stored.
     package let urls: [String]
     /// The tags that cover all responses of the purged sources; see ``CDNTags``.
     package let tags: [String]

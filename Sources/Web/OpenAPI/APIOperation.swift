@@ -289,10 +289,11 @@ package struct APIOperation: Sendable {
         APIOperation(
             method: "delete", path: "/cache", id: "delete_cache",
             summary:
-                "Purges one source, all sources whose URL has a prefix, or everything: exactly one of url, prefix and all.",
+                "Purges one source, all sources whose URL has a prefix, all of a host, or everything: exactly one of url, prefix, host and all.",
             parameters: [
                 .query("url", APISchemas.text, "The URL of a source."),
                 .query("prefix", APISchemas.text, "The beginning of URLs."),
+                .query("host", APISchemas.text, "The host of URLs, with any scheme and port."),
                 .query("all", ["type": "string", "enum": ["true"]], "Everything."),
                 .query(
                     "wait", ["type": "string", "pattern": "^[0-9]{1,3}(s|ms)?$"],

@@ -12,7 +12,7 @@ struct PurgeCommand: ParsableCommand {
         commandName: "purge",
         abstract: "Removes renditions from the cache of a running server.",
         usage:
-            "gifreel purge URL…\ngifreel purge --prefix https://example.com/2024/\ngifreel purge --object /object/….mp4\ngifreel purge --all"
+            "gifreel purge URL…\ngifreel purge --prefix https://example.com/2024/\ngifreel purge --host example.com\ngifreel purge --object /object/….mp4\ngifreel purge --all"
     )
 
     @Argument(help: "URLs of the sources whose renditions are removed.")
@@ -20,6 +20,9 @@ struct PurgeCommand: ParsableCommand {
 
     @Option(help: "Removes the renditions of all sources whose URL begins with this. Can be repeated.")
     var prefix: [String] = []
+
+    @Option(help: "Removes the renditions of all sources on this host, by any scheme and port. Can be repeated.")
+    var host: [String] = []
 
     @Option(help: "Removes an object, which a path /object/… or its address names. Can be repeated.")
     var object: [String] = []
@@ -39,12 +42,13 @@ struct PurgeCommand: ParsableCommand {
     var token: String?
 
     func validate() throws {
-        let isEmpty = urls.isEmpty && prefix.isEmpty && object.isEmpty
-        if isEmpty && !all { throw ValidationError("Give URLs, --prefix, --object or --all.") }
-        if all && !isEmpty { throw ValidationError("--all cannot be combined with URLs, --prefix or --object.") }
+        let isEmpty = urls.isEmpty && prefix.isEmpty && host.isEmpty && object.isEmpty
+        if isEmpty && !all { throw ValidationError("Give URLs, --prefix, --host, --object or --all.") }
+        if all && !isEmpty { throw ValidationError("--all cannot be combined with URLs, --prefix, --host or --object.") }
         for name in object where Self.objectPath(name) == nil {
             throw ValidationError("--object is “\(name)”; it must be a path such as /object/….mp4, or an address with one.")
         }
+        if host.contains("") { throw ValidationError("--host needs the name of a host.") }
         if prefix.contains("") { throw ValidationError("An empty --prefix matches everything; use --all instead.") }
         if wait != nil {
             guard let waitTime, waitTime <= .seconds(300) else { throw ValidationError("--wait must be from 0s to 300s.") }
@@ -76,6 +80,7 @@ struct PurgeCommand: ParsableCommand {
     private enum Scope {
         case url(String)
         case prefix(String)
+        case host(String)
         case object(path: String)
         case all
 
@@ -86,6 +91,7 @@ struct PurgeCommand: ParsableCommand {
             case .object(let path): path
             case .url(let url): "/cache?url=\(PercentEncoding.encode(url))"
             case .prefix(let prefix): "/cache?prefix=\(PercentEncoding.encode(prefix))"
+            case .host(let host): "/cache?host=\(PercentEncoding.encode(host))"
             case .all: "/cache?all=true"
             }
         }
@@ -95,6 +101,7 @@ struct PurgeCommand: ParsableCommand {
             switch self {
             case .url(let url): url
             case .prefix(let prefix): "\(prefix)…"
+            case .host(let host): "all of \(host)"
             case .object(let path): path
             case .all: "everything"
             }
@@ -102,7 +109,7 @@ struct PurgeCommand: ParsableCommand {
     }
 
     private var scopes: [Scope] {
-        urls.map { .url($0) } + prefix.map { .prefix($0) }
+        urls.map { .url($0) } + prefix.map { .prefix($0) } + host.map { .host($0) }
             + object.compactMap { Self.objectPath($0).map { .object(path: $0) } } + (all ? [.all] : [])
     }
 

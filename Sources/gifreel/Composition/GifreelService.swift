@@ -167,9 +167,7 @@ package final class GifreelService: Sendable {
         webhookSender.avoid(endpoints)
         open(revision)
         if let cluster = core.cluster {
-            cluster.start { [current] purge in
-                if let scope = PurgeScope(purge) { current.value.handler.appliedLate(scope) }
-            }
+            cluster.start { [current] in current.value.handler.appliedLate($0) }
             Task { [core, current] in
                 await core.state.catchUp.wait(until: revision.configuration.catchUpLimit)
                 core.state.catchUp.open()

@@ -1,6 +1,7 @@
 internal import Cache
 internal import Cluster
 internal import Fetch
+internal import Ledger
 internal import Logging
 internal import Prewarm
 internal import Renditions
@@ -55,7 +56,11 @@ final class RenditionCore: Sendable {
         }
         do {
             store = try configuration.store.map { [cache] settings in
-                try SharedStore(settings, ledger: cache.ledger, time: clock, holdsPuts: holdsPuts) { event in
+                let purges = cache.purges
+                return try SharedStore(
+                    settings, ledger: cache.ledger, time: clock, holdsPuts: holdsPuts,
+                    removal: { id in ObjectID(hex: id).flatMap { purges.latestRemoval(of: $0) } }
+                ) { event in
                     logger.log(level: event.isProblem ? .warning : .notice, "shared store", metadata: ["event": "\(event)"])
                 }
             }
@@ -68,14 +73,17 @@ final class RenditionCore: Sendable {
         state = RenditionState(
             configuration.renditionLimits(pool: configuration.pool), failureScope: configuration.failureScope, cache: cache,
             clock: clock, catchUp: CatchUpGate(isOpen: configuration.cluster == nil))
-        // Other nodes may have made purges since this one ended.
-        if configuration.cluster != nil { cache.holdAliases() }
+        // Other nodes may have made purges since this one ended. After a short absence, none can be complete without it: what is stored is
+        // the answer where neither the cluster nor the origin answers.
+        if let settings = configuration.cluster {
+            cache.holdAliases(Cluster.tookPartRecently(cache, settings) ? .possible : .certain)
+        }
         meter = WorkMeter(factory: registry) { Problem($0).code }
         tier = store.map { [cache] in S3Tier($0, cache: cache, maxBytes: Int(min(configuration.cache.maxBytes, 1 << 40))) }
         var purges = Purges(cache: cache, state: state, tier: tier)
         cluster = configuration.cluster.map { [cache, state, store, purges] settings in
             Cluster(
-                settings, ledger: cache.ledger, handlers: PurgeHandlers(purges), time: clock,
+                settings, cache: cache, revalidate: { await purges.revalidateAll($0) }, time: clock,
                 onEvent: { event in
                     logger.log(level: event.isProblem ? .warning : .notice, "cluster", metadata: ["event": "\(event)"])
                 },

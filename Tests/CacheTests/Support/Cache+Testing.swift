@@ -1,4 +1,5 @@
 import Glibc
+import Ledger
 import Synchronization
 import SystemIO
 import TestSupport
@@ -52,6 +53,40 @@ extension Cache {
 
     func bytes(url: String) async throws -> [UInt8]? {
         try await alias(.test(url))?.descriptor.readAll()
+    }
+}
+
+extension Cache {
+    /// A purge that another node accepted at a time of the cluster's clock, in milliseconds.
+    func purge(_ scope: PurgeScope, madeAt time: Int64) async throws(CacheError) -> PurgeResult {
+        try await purge([.test(scope, madeAt: time)])
+    }
+
+    /// Has the cluster's clock be a clock of the test.
+    func synchronize(_ clock: ManualClock) {
+        sharedClock.set(clock.now * 1000, askedAt: sharedClock.monotonic)
+    }
+}
+
+extension Purge {
+    /// One of another node.
+    static func test(_ scope: PurgeScope, madeAt time: Int64, token: String = StagedFile.uniqueName()) -> Purge {
+        Purge(scope, madeAt: time, isLocal: false, token: token, entry: "1-0")
+    }
+}
+
+extension PurgeIndex {
+    /// Adds a purge of this node without rows.
+    func append(_ scope: PurgeScope) {
+        let purge = Purge(scope, madeAt: 0, isLocal: true, token: StagedFile.uniqueName(), entry: "")
+        insert(purge, epoch.number + 1, isSwept: true)
+    }
+}
+
+extension Purger {
+    /// Carries out a purge of this node.
+    func run(_ scope: PurgeScope) -> Result<PurgeResult, CacheError> {
+        run([Purge(scope, madeAt: 0, isLocal: true, token: StagedFile.uniqueName(), entry: "")])
     }
 }
 

@@ -14,16 +14,22 @@ enum Break: String, CaseIterable, Sendable {
     case positionsAreNotCompared
     /// A purge waits for the node that makes it only.
     case purgesWaitForNobody
-    /// A node acknowledges a purge before it applies it.
-    case acknowledgesBeforeApplying
     /// A node takes part before it has applied the purges that it missed.
     case takesPartBeforeCatchingUp
     /// A node that has started gives out what it has stored before it has applied the purges that it missed.
     case servesBeforeCatchingUp
     /// Where a look at the nodes fails, a purge counts the node that makes it only.
     case countsItselfIfTheLookFails
-    /// The local cache, which is a model here, stores results of work that a purge overtook.
+    /// The cache stores results of work that a purge overtook.
     case cacheIgnoresPurges
+    /// A purge of another node is compared with the end of a fetch.
+    case fetchesAreTimedByTheirEnd
+    /// Purges have no tokens and no times, so that those that are delivered again cover what is newer.
+    case purgesHaveNoTimes
+    /// A node does not notice that the stream was trimmed, or that it is another one.
+    case gapsAreIgnored
+    /// The cluster's time is that of the server, whose clock may be set.
+    case timeIsTheServers
 }
 
 /// The connection of a node that leaves a step out.
@@ -92,6 +98,13 @@ struct BrokenCommands: RedisCommands {
             }
             let message = ClusterMessage.failure(sourceURL: url, record: record)
             return [RedisCommand(.integer, ["PUBLISH", RedisArgument(words[1]), RedisArgument(message.bytes)])]
+        case .purgesHaveNoTimes where words[0] == Array("XADD".utf8) && !words.contains(Array("genesis".utf8)):
+            return [
+                RedisCommand(
+                    command.shape, words.map { $0 == Array("t".utf8) || $0 == Array("i".utf8) ? "x" : RedisArgument($0) })
+            ]
+        case .timeIsTheServers where command.script == ClusterTime.script:
+            return [.script(ClusterTime.script, keys: [text(words[3])], ["", ""])]
         default: return [command]
         }
     }
@@ -113,10 +126,10 @@ struct BrokenCommands: RedisCommands {
         command.arguments.count == 7 && command.arguments[3] == Array("NX".utf8)
     }
 
-    /// A record with a position after all purges.
+    /// A record that is later than all purges.
     private static func unordered(_ bytes: [UInt8]) -> [UInt8]? {
         guard var record = SharedRecord(bytes) else { return nil }
-        record.position = StreamID(.max, .max)
+        record.began = 1 << 52
         return record.bytes
     }
 

@@ -4,47 +4,29 @@ import SystemIO
 import TestSupport
 import Testing
 
+@testable import Cache
 @testable import Cluster
 
-/// A node with a model of a local cache: versions of sources, forgotten by purges.
+/// A node with the store of production, on a disk in memory, and clocks of its own.
 ///
 /// `@unchecked Sendable`: used on the scheduler's thread only.
 final class SimulatedNode: @unchecked Sendable {
     /// The node's disk, which outlives a crash.
     final class Disk: @unchecked Sendable {
-        let ledger: Ledger
-        private let directory: String
-        /// The version of each source that is stored.
-        var versions: [String: Int] = [:]
+        let directory: String
+        /// What differs between the wall clock of the machine and that of the world.
+        let skew: Duration
         /// The version in which each source was missing, if that is remembered.
         var failures: [String: Int] = [:]
-        /// Grows with each purge.
-        var epoch = 0
 
-        init() throws {
+        init(skew: Duration) throws {
             // In memory, where a sync takes no time.
             directory = "/dev/shm/gifreel-cluster-\(UUID().uuidString)"
+            self.skew = skew
             try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
-            ledger = try Ledger(directory: directory, owners: [PurgeTables.owned])
         }
 
-        deinit {
-            ledger.close()
-            try? FileManager.default.removeItem(atPath: directory)
-        }
-
-        func forget(_ scope: ClusterPurge, madeAt time: Int64?, _ place: Ledger.Change) {
-            epoch += 1
-            switch scope {
-            case .url(let url): (versions[url], failures[url]) = (nil, nil)
-            case .prefix, .object, .all: (versions, failures) = ([:], [:])
-            }
-            record(place)
-        }
-
-        func record(_ place: Ledger.Change) {
-            do { try ledger.write(.normal, place) } catch { Issue.record(error) }
-        }
+        deinit { try? FileManager.default.removeItem(atPath: directory) }
     }
 
     private final class Life: @unchecked Sendable {
@@ -63,55 +45,102 @@ final class SimulatedNode: @unchecked Sendable {
     }
 
     let disk: Disk
+    let cache: Cache
     let lane: Scheduler.Lane
     let links: [SimulatedLink]
     let core: ClusterNode
     private let scheduler: Scheduler
+    private let missing: Break?
     private let life = Life()
     var isDead: Bool { life.isOver }
     /// Whether it has applied the purges that it missed before it started.
     var hasCaughtUp: Bool { life.hasCaughtUp }
+    /// Whether it has ever asked the server for the time.
+    var knowsTime: Bool { cache.sharedClock.known != nil }
     /// Messages in transit on the subscription.
     private var messages: [[UInt8]] = []
 
-    init(_ name: String, _ scheduler: Scheduler, _ server: SimulatedRedis, _ disk: Disk, missing: Break?) {
+    init(_ name: String, _ scheduler: Scheduler, _ server: SimulatedRedis, _ disk: Disk, missing: Break?) throws {
         self.disk = disk
         self.scheduler = scheduler
+        self.missing = missing
         lane = scheduler.lane()
         links = [SimulatedLink(scheduler, server, lane), SimulatedLink(scheduler, server, lane)]
-        let (lane, life) = (lane, life)
-        let handlers = PurgeHandlers(
-            purgeLocalCache: { scope, time, place in
-                switch missing {
-                case .acknowledgesBeforeApplying:
-                    Task(executorPreference: lane) {
-                        await Self.pause(scheduler, 4)
-                        disk.forget(scope, madeAt: time, place)
-                    }
-                default:
-                    await Self.pause(scheduler, 2)
-                    // A crash leaves both or none.
-                    if !life.isOver { disk.forget(scope, madeAt: time, place) }
-                    await Self.pause(scheduler, 2)
-                }
-                return PurgeCounts(purged: 1, bytes: 1)
-            },
-            revalidateEverything: { _ in disk.forget(.all, madeAt: nil) { _ in } },
-            record: { if !life.isOver { disk.record($0) } })
+        let (life, world, skew) = (life, scheduler.time, disk.skew)
+        let time = TimeSource(
+            unixNanoseconds: { world.unixNanoseconds() + Int64(skew / .nanoseconds(1)) },
+            monotonicNanoseconds: world.monotonicNanoseconds, timers: { world.after($0, $1) })
+        var configuration = CacheConfiguration()
+        configuration.directory = disk.directory
+        configuration.minFreeBytes = 0
+        let cache = try Cache(
+            configuration: configuration, owners: [PurgeTables.owned], clock: time,
+            threads: CacheThreads(create: { _, _, _ in ImmediateWork() }, includeHousekeeping: false), onStep: nil)
+        self.cache = cache
+        cache.holdAliases()
+        cache.observePurges { scope in disk.failures = disk.failures.filter { !scope.covers($0.key) } }
         core = ClusterNode(
             name: name, keys: ClusterKeys(name: "sim"), commands: BrokenCommands(base: links[0], missing: missing),
-            stream: BrokenCommands(base: links[1], missing: missing), ledger: disk.ledger, disk: ImmediateWork(),
-            handlers: handlers, time: scheduler.time, meter: ClusterMeter(), executor: lane,
+            stream: BrokenCommands(base: links[1], missing: missing), cache: cache, disk: ImmediateWork(),
+            revalidate: { doubt in
+                await Self.pause(scheduler, 2)
+                if !life.isOver, missing != .gapsAreIgnored { await cache.revalidateAll(doubt) }
+                disk.failures = [:]
+            }, time: time, meter: ClusterMeter(), executor: lane,
             onFailure: { url, record, isCurrent in
-                let epoch = disk.epoch
+                let epoch = cache.epoch(for: url)
                 guard case .failure(let code, _) = record.outcome, let version = Int(code), isCurrent(),
-                    disk.epoch == epoch || missing == .cacheIgnoresPurges
+                    !cache.isPurged(url, since: epoch) || missing == .cacheIgnoresPurges
                 else { return }
                 disk.failures[url] = version
             },
-            onFollow: { if $0 == nil { life.hasCaughtUp = true } })
+            onFollow: {
+                guard $0 == nil else { return }
+                life.hasCaughtUp = true
+                cache.confirmAliases()
+            })
         scheduler.transports.append { [unowned self] in possibleActions() }
         core.start()
+    }
+
+    // MARK: The store
+
+    private func key(_ url: String) -> AliasKey { AliasKey(sourceURL: url, rendition: "mp4") }
+
+    /// The version of a source that may be given out without a question to its origin.
+    func stored(_ url: String) async -> Int? {
+        guard !isDead, let found = await cache.alias(key(url), isFirstLook: true) else { return nil }
+        if case .fresh = cache.freshness(of: found) { return Int(found.facts.first ?? 0) }
+        return missing == .servesBeforeCatchingUp ? Int(found.facts.first ?? 0) : nil
+    }
+
+    /// Whether the version of a source is in the store, fresh or not.
+    func holds(_ url: String, _ version: Int) async -> Bool {
+        guard !isDead, let found = await cache.alias(key(url), isFirstLook: true) else { return false }
+        return Int(found.facts.first ?? 0) >= version
+    }
+
+    /// Stores a version of a source, unless a purge overtook it.
+    func store(_ url: String, _ version: Int, _ noted: Epoch) async -> Bool {
+        var epoch = noted
+        switch missing {
+        case .cacheIgnoresPurges: epoch = cache.epoch(for: url)
+        case .fetchesAreTimedByTheirEnd: epoch = Epoch(number: noted.number, began: cache.sharedClock.earliest)
+        default: break
+        }
+        guard !isDead, let staged = try? await cache.stage(expecting: 0) else { return false }
+        let bytes = Array("\(url) \(version)".utf8)
+        _ = bytes.withUnsafeBytes { write(staged.number, $0.baseAddress, $0.count) }
+        let alias = AliasRecord(key: key(url), sourceURL: url, rendition: "mp4", fetchedAt: 1000)
+        let id = ObjectID(
+            source: bytes.withUnsafeBytes { SourceDigest(of: $0) }, rendition: "mp4", encoderVersion: "1")
+        let outcome = try? await cache.publish(
+            staged, as: id, fileExtension: "mp4", facts: [UInt8(truncatingIfNeeded: version)], alias: alias, epoch: epoch,
+            storing: true)
+        switch outcome {
+        case .stored, .existing: return true
+        case .unstored, nil: return false
+        }
     }
 
     /// Gives other tasks up to `count` opportunities.
@@ -132,6 +161,7 @@ final class SimulatedNode: @unchecked Sendable {
             link.isDead = true
             link.cut(for: .seconds(1_000_000))
         }
+        cache.close()
     }
 
     private func possibleActions() -> [() -> Void] {

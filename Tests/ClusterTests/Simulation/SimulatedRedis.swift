@@ -18,6 +18,21 @@ final class SimulatedRedis {
     /// Messages that were published and not taken.
     var published: [[UInt8]] = []
 
+    /// What differs between the server's clock and that of the world.
+    var clock: Duration = .seconds(100_000)
+
+    /// Loses the latest entries and all leases; with all entries, everything.
+    func restart(losing count: Int) {
+        entries.removeLast(min(count, count == .max ? entries.count : max(0, entries.count - 1)))
+        if count == .max { (strings, sets, hashes) = ([:], [:], [:]) }
+        strings = strings.filter { $0.value.value.first != UInt8(ascii: "L") }
+    }
+
+    /// Removes all but the latest entries.
+    func trim(to count: Int) {
+        entries.removeFirst(max(0, entries.count - count))
+    }
+
     /// Whether a blocking read would return entries.
     func hasEntries(after id: StreamID) -> Bool {
         entries.last.map { $0.id > id } ?? false
@@ -89,7 +104,7 @@ final class SimulatedRedis {
         if words.contains("NOMKSTREAM"), entries.isEmpty { return .none }
         let id: StreamID
         if words[index] == "*" {
-            let time = UInt64(now.milliseconds)
+            let time = UInt64((now + clock).milliseconds)
             id = time > last.milliseconds ? StreamID(time, 0) : StreamID(last.milliseconds, last.sequence + 1)
         } else {
             guard let chosen = StreamID(words[index]), chosen > last else {
@@ -148,6 +163,15 @@ final class SimulatedRedis {
             }
             if value != arguments[0] { published.append(arguments[4]) }
             return .integer(1)
+        case ClusterTime.script:
+            let correction = value.flatMap { Int64(String(decoding: $0, as: UTF8.self)) } ?? 0
+            let time = (now + clock).milliseconds + correction
+            guard let earliest = Int64(String(decoding: arguments[0], as: UTF8.self)),
+                let latest = Int64(String(decoding: arguments[1], as: UTF8.self))
+            else { return .integer(time) }
+            let kept = min(max(time, earliest), latest)
+            if kept != time { strings[key] = Expiring(value: Array(String(correction + kept - time).utf8), end: nil) }
+            return .integer(kept)
         case NodeRegistry.forget: return forgetNodes(command, now)
         default: return .error(RedisRefusal("ERR unknown script".utf8))
         }

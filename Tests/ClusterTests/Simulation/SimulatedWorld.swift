@@ -1,6 +1,8 @@
+import Ledger
 import SystemIO
 import TestSupport
 
+@testable import Cache
 @testable import Cluster
 
 /// Two nodes, a server, an origin whose files change, and visitors: one order of events, decided by a seed.
@@ -16,11 +18,15 @@ final class SimulatedWorld: @unchecked Sendable {
         var led = 0
         var alone = 0
         var failures = 0
+        /// Faults of the server.
+        var losses = 0
     }
 
     private struct Leading {
         let node: SimulatedNode
         let lease: Lease
+        /// The faults of the server before the lease was asked for. A server that restarts loses leases.
+        let losses: Int
     }
 
     private let seed: UInt64
@@ -37,6 +43,10 @@ final class SimulatedWorld: @unchecked Sendable {
     private var floors: [String: Int] = [:]
     private var leading: [Leading] = []
     private var open = 0
+    /// What nodes have stored: the node, the source, the version, and when the request to the origin began.
+    private var kept: [(node: SimulatedNode, url: String, version: Int, began: Duration)] = []
+    /// When purges of a source were accepted.
+    private var purgeTimes: [String: Duration] = [:]
     private(set) var outcome = Outcome()
 
     init(seed: UInt64, missing: Break? = nil) throws {
@@ -44,7 +54,12 @@ final class SimulatedWorld: @unchecked Sendable {
         self.missing = missing
         scheduler = Scheduler(seed: seed)
         server = SimulatedRedis()
-        nodes = try ["a", "b"].map { try SimulatedNode($0, scheduler, server, SimulatedNode.Disk(), missing: missing) }
+        let skews: [Duration] = [
+            .zero, [.zero, .seconds(300), .seconds(-300)].randomElement(using: &scheduler.numbers) ?? .zero,
+        ]
+        nodes = try zip(["a", "b"], skews).map { name, skew in
+            try SimulatedNode(name, scheduler, server, SimulatedNode.Disk(skew: skew), missing: missing)
+        }
         for url in urls { (versions[url], floors[url]) = (1, 0) }
     }
 
@@ -65,7 +80,7 @@ final class SimulatedWorld: @unchecked Sendable {
                 begin()
                 left -= 1
             }
-            if scheduler.chance(250) { fault() }
+            if scheduler.chance(250) { try? fault() }
         }
         // A lease that a dead node has left, and that nobody visits, would not be noticed.
         for node in nodes { for url in urls { begin(node, url, isPurge: false) } }
@@ -74,6 +89,8 @@ final class SimulatedWorld: @unchecked Sendable {
         while open > 0, scheduler.now < end { step() }
         if open > 0 { violation("\(open) callers wait without end") }
         for key in server.unledRecords { violation("a record of \(key) without a lease") }
+        checkKept()
+        for _ in 0..<200 { step() }
         for node in nodes { node.kill() }
         for _ in 0..<300 { step() }
         return outcome
@@ -105,25 +122,37 @@ final class SimulatedWorld: @unchecked Sendable {
         }
     }
 
-    private func fault() {
+    private func fault() throws {
+        if scheduler.chance(4) {
+            outcome.losses += 1
+            switch Int.random(in: 0...3, using: &scheduler.numbers) {
+            // A server that restarts empty, or without its latest entries, and a replica with another clock.
+            case 0: server.restart(losing: .max)
+            case 1: server.restart(losing: Int.random(in: 1...3, using: &scheduler.numbers))
+            case 2: server.clock += [.seconds(240), .seconds(-240)].randomElement(using: &scheduler.numbers) ?? .zero
+            default: server.trim(to: 1)
+            }
+            for node in nodes { for link in node.links { link.cut(for: time(500)) } }
+            return
+        }
         let node = nodes[Int.random(in: 0..<nodes.count, using: &scheduler.numbers)]
         switch Int.random(in: 0...5, using: &scheduler.numbers) {
         case 0, 1: node.links[0].cut(for: time(1500))
         case 2: node.links[1].cut(for: time(9000))
         case 3: node.lane.pausedUntil = scheduler.now + time(9000)
         // The death of a node that leads is the more interesting one.
-        default: kill(leading.last { !$0.node.isDead }?.node ?? node)
+        default: try kill(leading.last { !$0.node.isDead }?.node ?? node)
         }
     }
 
     /// Ends a node, and starts one on its disk.
-    private func kill(_ victim: SimulatedNode) {
+    private func kill(_ victim: SimulatedNode) throws {
         guard let index = nodes.firstIndex(where: { $0 === victim }) else { return }
         victim.kill()
         graveyard.append(victim)
         generation += 1
         victim.disk.failures = [:]
-        nodes[index] = SimulatedNode("r\(generation)", scheduler, server, victim.disk, missing: missing)
+        nodes[index] = try SimulatedNode("r\(generation)", scheduler, server, victim.disk, missing: missing)
     }
 
     /// Most faults are short, so that much goes on while and after they last.
@@ -138,17 +167,17 @@ final class SimulatedWorld: @unchecked Sendable {
         let floor = floors[url] ?? 0
         // A node that has lost the server may give out what it has stored; one that has started asks the origin until it has caught up.
         let isChecked = node.core.follower.isTakingPart || !node.hasCaughtUp
-        let usesStored = node.hasCaughtUp || missing == .servesBeforeCatchingUp
-        if usesStored, let version = node.disk.versions[url] {
+        if let version = await node.stored(url) {
             if isChecked { check(node, version, floor, "stored") }
             return
         }
-        if usesStored, let version = node.disk.failures[url] {
+        if node.hasCaughtUp, let version = node.disk.failures[url] {
             if isChecked { check(node, version, floor, "missing") }
             return
         }
-        let epoch = node.disk.epoch
-        switch await node.core.flights.findOrLead("aa", sourceURL: url, outdated: nil) {
+        let (epoch, began, losses) = (node.cache.epoch(for: url), scheduler.now, outcome.losses)
+        let wasTimed = node.knowsTime
+        switch await node.core.flights.findOrLead(url == urls[0] ? "aa" : "bb", sourceURL: url, outdated: nil) {
         case .found(let record, let isFollowed):
             if isFollowed { outcome.followed += 1 } else { outcome.records += 1 }
             let text =
@@ -159,31 +188,35 @@ final class SimulatedWorld: @unchecked Sendable {
             guard let version = Int(text) else { return violation("a record without a version") }
             check(node, version, floor, isFollowed ? "followed" : "found")
             await SimulatedNode.pause(scheduler, 2)
-            store(node, url, version, epoch)
+            await store(node, url, version, epoch.began(at: record.began), since: nil)
         case .alone:
             outcome.alone += 1
             let version = versions[url] ?? 0
             await SimulatedNode.pause(scheduler, 3)
-            store(node, url, version, epoch)
+            if scheduler.chance(3) { await work() }
+            await store(node, url, version, epoch, since: wasTimed ? began : nil)
         case .lead(let lease):
             outcome.led += 1
-            await lead(node, url, lease, epoch)
+            await lead(node, url, lease, epoch, losses, isTimed: wasTimed)
         }
     }
 
-    private func lead(_ node: SimulatedNode, _ url: String, _ lease: Lease, _ epoch: Int) async {
-        for other in leading
-        where other.lease.key == lease.key && !other.node.isDead && other.lease.isHeld {
+    /// - Parameter isTimed: Whether the node knew the time when it noted the epoch.
+    private func lead(
+        _ node: SimulatedNode, _ url: String, _ lease: Lease, _ epoch: Epoch, _ losses: Int, isTimed: Bool
+    ) async {
+        for other in leading where other.lease.key == lease.key && !other.node.isDead && other.lease.isHeld {
+            guard [other.losses, losses] == [outcome.losses, outcome.losses] else { continue }
             if lease.isHeld && !node.isDead { violation("two nodes lead \(lease.key)") }
         }
-        leading.append(Leading(node: node, lease: lease))
+        leading.append(Leading(node: node, lease: lease, losses: losses))
         defer { leading.removeAll { $0.lease === lease } }
         await SimulatedNode.pause(scheduler, 2)
-        let version = versions[url] ?? 0
+        let (version, began) = (versions[url] ?? 0, scheduler.now)
         await work()
         // Before it has stored anything: the next visitor asks for a lease.
-        if scheduler.chance(10) { kill(node) }
-        store(node, url, version, epoch)
+        if scheduler.chance(10) { try? kill(node) }
+        await store(node, url, version, epoch, since: isTimed ? began : nil)
         if scheduler.chance(8) { return await lease.release() }
         let isMissing = Self.isMissing(version)
         let record = SharedRecord(
@@ -202,13 +235,28 @@ final class SimulatedWorld: @unchecked Sendable {
         await pause.wait(for: .milliseconds(Int.random(in: 0...3500, using: &scheduler.numbers)), scheduler.time)
     }
 
-    private func store(_ node: SimulatedNode, _ url: String, _ version: Int, _ epoch: Int) {
-        guard !node.isDead, node.disk.epoch == epoch || missing == .cacheIgnoresPurges else { return }
+    private func store(
+        _ node: SimulatedNode, _ url: String, _ version: Int, _ epoch: Epoch, since began: Duration?
+    ) async {
+        guard !node.isDead else { return }
         if Self.isMissing(version) {
+            guard !node.cache.isPurged(url, since: epoch) || missing == .cacheIgnoresPurges else { return }
             outcome.failures += 1
             node.disk.failures[url] = version
-        } else {
-            node.disk.versions[url] = version
+        } else if await node.store(url, version, epoch), let began {
+            kept.append((node, url, version, began))
+        }
+    }
+
+    /// Nothing that was requested after all purges of its source were accepted is gone: the bounds of clocks are a second apart at most.
+    private func checkKept() {
+        for (node, url, version, began) in kept
+        where !node.isDead && began > (purgeTimes[url] ?? .zero) + .seconds(1) && nodes.contains(where: { $0 === node }) {
+            Task(executorPreference: node.lane) { [self] in
+                if await !node.holds(url, version) {
+                    violation("version \(version) of \(url), requested at \(began), was removed")
+                }
+            }
         }
     }
 
@@ -222,7 +270,15 @@ final class SimulatedWorld: @unchecked Sendable {
         let version = (versions[url] ?? 0) + 1
         versions[url] = version
         await SimulatedNode.pause(scheduler, 2)
-        let report = await node.core.purger.broadcast(.url(url))
+        // A node that has never reached the server knows the time to 10 minutes.
+        purgeTimes[url] = scheduler.now + (node.knowsTime ? .zero : .seconds(1200))
+        var report = await node.core.purger.broadcast(.url(url))
+        let pause = AsyncSignal()
+        // The caller looks how far it is, for a while.
+        for _ in 0..<10 where report.acknowledged != report.nodes && !node.isDead {
+            await pause.wait(for: .seconds(1), scheduler.time)
+            if let progress = try? await node.core.purger.progress(of: report.id) { report = progress }
+        }
         guard report.acknowledged == report.nodes, !node.isDead else { return }
         outcome.acknowledgedPurges += 1
         floors[url] = max(floors[url] ?? 0, version)

@@ -1,6 +1,7 @@
 import Cache
 import Fetch
 import Glibc
+import Ledger
 import Media
 import Sandbox
 import SystemIO
@@ -77,7 +78,7 @@ import Testing
             world.failConversions(.conversionFailed(.cpuLimitExceeded, allowance: Self.allowance))
             let failing = Task { try await world.error(of: "/a.gif") }
             try await waitUntil("the conversion") { gate.count == 1 }
-            _ = try await world.purger.purgeThisNode(.prefix("https://a.test/"))
+            _ = try await world.purger.purge(.prefix("https://a.test/"))
             #expect(world.renditionState.rememberedFailures == 0)
             gate.open()
             #expect(try await failing.value != nil)

@@ -1,6 +1,7 @@
 import Cache
 import Digests
 import Glibc
+import Ledger
 import Logging
 import Media
 import Synchronization
@@ -189,7 +190,7 @@ final class InterleavedWorld: Sendable {
         }
         await Task.yield()
         do {
-            _ = try await purger.purgeThisNode(scope)
+            _ = try await purger.purge(scope)
         } catch {
             Issue.record(error)
         }

@@ -1,5 +1,6 @@
 import Cache
 import Fetch
+import Ledger
 import Sandbox
 import Synchronization
 import TestSupport
@@ -236,7 +237,7 @@ import Testing
             let early = try source(await world.pipeline.findOrFollow(world.request("/a.gif")))
             let changed = Array("GIF89a after the purge".utf8)
             world.answer("/a.gif", .content(changed))
-            _ = try await world.purger.purgeThisNode(.url(try world.url("/a.gif").canonical))
+            _ = try await world.purger.purge(.url(try world.url("/a.gif").canonical))
             let late = try source(await world.pipeline.findOrFollow(world.request("/a.gif")))
             gate.open()
             #expect(try await bytes(early) == gif)

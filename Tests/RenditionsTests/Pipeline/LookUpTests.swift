@@ -1,3 +1,4 @@
+import Ledger
 import Media
 import Synchronization
 import SystemIO

@@ -1,4 +1,5 @@
 import Cache
+import Ledger
 import Sandbox
 import Synchronization
 import SystemIO
@@ -63,7 +64,7 @@ import Testing
             switch end {
             case .none: break
             case .age: world.advance(100)
-            case .purge: _ = try await world.purger.purgeThisNode(.url("https://a.test/a.gif"))
+            case .purge: _ = try await world.purger.purge(.url("https://a.test/a.gif"))
             case .revalidation: await world.purger.revalidateAll()
             }
             async let poster = world.find("/a.gif", .jpg)

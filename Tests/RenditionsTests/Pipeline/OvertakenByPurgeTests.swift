@@ -18,19 +18,18 @@ struct OvertakenByPurgeTests {
         func load(_ id: ObjectID, fileExtension: String, into file: StagedFile, isOnlySource: Bool) async -> SharedLookUp {
             await gate.pass()
             guard (try? DescriptorIO.write([1, 2, 3], to: file.descriptor.number, at: 0)) != nil else { return .unavailable }
-            return .found(SharedObject(facts: [], created: 0))
+            return .found(SharedObject(facts: [], created: 0, began: 1))
         }
 
         func save(_ rendition: CachedRendition) async -> Bool { false }
-        func hide(_ id: ObjectID, createdUntil time: Int64?) {}
-        func recordRemoval(of id: ObjectID, createdUntil time: Int64?, in database: SQLiteConnection) {}
+        func recordRemoval(of id: ObjectID, until time: Int64, in database: SQLiteConnection) {}
         func sendRemoval(of id: ObjectID) {}
         func dropHeldWrites(in database: SQLiteConnection) {}
         func awaitRemoval(of id: ObjectID) async {}
     }
 
     private func purge(_ world: PipelineFixture) async throws {
-        _ = try await world.purger.purgeThisNode(.url(try world.url("/a.gif").canonical))
+        _ = try await world.purger.purge(.url(try world.url("/a.gif").canonical))
     }
 
     @Test func aConversionIsNeitherStoredNorStorableForAnyOfItsCallers() async throws {

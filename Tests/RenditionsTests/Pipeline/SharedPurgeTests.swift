@@ -10,17 +10,17 @@ import Testing
 /// A tier without objects, which records its changes in their order.
 private final class RecordingTier: SharedTier {
     enum Change: Sendable, Equatable {
-        case hide, recordRemoval, sendRemoval, dropHeldWrites
+        case recordRemoval, sendRemoval, dropHeldWrites
     }
 
     private let recorded = Mutex<[Change]>([])
-    private let noted = Mutex<[Int64?]>([])
+    private let noted = Mutex<[Int64]>([])
     /// Whether the removal cannot be recorded.
     let isBroken = Mutex(false)
 
     var changes: [Change] { recorded.withLock { $0 } }
-    /// The times of what was hidden and removed.
-    var times: [Int64?] { noted.withLock { $0 } }
+    /// The times of the purges whose objects were removed.
+    var times: [Int64] { noted.withLock { $0 } }
 
     private func add(_ change: Change) {
         recorded.withLock { $0.append(change) }
@@ -30,16 +30,11 @@ private final class RecordingTier: SharedTier {
         .absent
     }
     func save(_ rendition: CachedRendition) async -> Bool { true }
-    func hide(_ id: ObjectID, createdUntil time: Int64?) {
-        noted.withLock { $0.append(time) }
-        add(.hide)
-    }
-
     func sendRemoval(of id: ObjectID) { add(.sendRemoval) }
     func awaitRemoval(of id: ObjectID) async {}
     func dropHeldWrites(in database: SQLiteConnection) { add(.dropHeldWrites) }
 
-    func recordRemoval(of id: ObjectID, createdUntil time: Int64?, in database: SQLiteConnection) throws {
+    func recordRemoval(of id: ObjectID, until time: Int64, in database: SQLiteConnection) throws {
         if isBroken.withLock({ $0 }) { throw LedgerError(.failure, "a test") }
         noted.withLock { $0.append(time) }
         add(.recordRemoval)
@@ -59,25 +54,26 @@ private final class RecordingTier: SharedTier {
 
     @Test func theRemovalIsOnceInTheTransactionOfThePurge() async throws {
         try await run { world, id, purges, tier async throws in
-            #expect(try await purges.purgeThisNode(.object(id)).purged == 1)
-            #expect(tier.changes == [.hide, .recordRemoval, .sendRemoval])
+            #expect(try await purges.purge(.object(id)).purged == 1)
+            #expect(tier.changes == [.recordRemoval, .sendRemoval])
             // Other purges leave the tier alone.
-            _ = try await purges.purgeThisNode(.all)
-            #expect(tier.changes.count == 3)
+            _ = try await purges.purge(.all)
+            #expect(tier.changes.count == 2)
         }
     }
 
-    @Test func aPurgeThatWasMadeEarlierLeavesWhatIsNewerAndRemovesOlderObjectsFromTheTier() async throws {
+    @Test func aPurgeOfAnotherNodeLeavesWhatIsNewerAndRemovesOlderObjectsFromTheTier() async throws {
         try await run { world, id, purges, tier async throws in
-            let created = try #require(await world.cache.object(id, isFirstLook: false)).created
-            let handlers = PurgeHandlers(purges)
-            let early = await handlers.purgeLocalCache(.object(id.description), created * 1000 - 1) { _ in }
-            #expect(early == PurgeCounts(purged: 0, bytes: 0))
+            let began = try #require(await world.cache.object(id, isFirstLook: false)).epoch.began
+            func purge(madeAt time: Int64) async throws -> PurgeResult {
+                try await world.cache.purge(
+                    [Purge(.object(id), madeAt: time, isLocal: false, token: "\(time)", entry: "1-0")])
+            }
+            #expect(try await purge(madeAt: began - 100_000).purged == 0)
             #expect(await world.cache.object(id, isFirstLook: false) != nil)
             // What other nodes had sent before the purge is removed.
-            #expect(tier.changes == [.hide, .recordRemoval, .sendRemoval] && tier.times == [created - 1, created - 1])
-            let late = await handlers.purgeLocalCache(.object(id.description), created * 1000 + 999) { _ in }
-            #expect(late?.purged == 1)
+            #expect(tier.changes == [.recordRemoval, .sendRemoval] && tier.times == [began - 100_000])
+            #expect(try await purge(madeAt: began + 100_000).purged == 1)
             #expect(await world.cache.object(id, isFirstLook: false) == nil)
         }
     }
@@ -85,12 +81,12 @@ private final class RecordingTier: SharedTier {
     @Test func aRemovalThatCannotBeRecordedMakesThePurgeNotDurableAndIsRecordedWithTheNext() async throws {
         try await run { world, id, purges, tier async throws in
             tier.isBroken.withLock { $0 = true }
-            let error = await #expect(throws: CacheError.self) { try await purges.purgeThisNode(.object(id)) }
+            let error = await #expect(throws: CacheError.self) { try await purges.purge(.object(id)) }
             if case .purgeNotDurable = error {} else { Issue.record("\(String(describing: error))") }
             #expect(await world.cache.object(id, isFirstLook: false) == nil)
             tier.isBroken.withLock { $0 = false }
-            _ = try await purges.purgeThisNode(.url("http://other.example/"))
-            #expect(tier.changes == [.hide, .sendRemoval, .recordRemoval])
+            _ = try await purges.purge(.url("http://other.example/"))
+            #expect(tier.changes == [.sendRemoval, .recordRemoval])
         }
     }
 
@@ -102,7 +98,7 @@ private final class RecordingTier: SharedTier {
                 await world.cache.record(of: id, since: epoch) { _ in isCommitted.withLock { $0 = true } }
             }
             #expect(await record())
-            _ = try await purges.purgeThisNode(.object(id))
+            _ = try await purges.purge(.object(id))
             isCommitted.withLock { $0 = false }
             #expect(await !record())
             #expect(isCommitted.withLock { !$0 })
@@ -111,17 +107,8 @@ private final class RecordingTier: SharedTier {
 
     @Test func writesOfAFormerProcessAreDroppedWherePurgesMayHaveBeenMissed() async throws {
         try await run { _, _, purges, tier async throws in
-            await PurgeHandlers(purges).revalidateEverything(.possible)
+            await purges.revalidateAll(.possible)
             #expect(tier.changes == [.dropHeldWrites])
-        }
-    }
-
-    @Test func inAClusterAPurgeThatIsNotDurableHasNoCounts() async throws {
-        try await run { world, id, purges, tier async throws in
-            tier.isBroken.withLock { $0 = true }
-            #expect(await PurgeHandlers(purges).purgeLocalCache(.object(id.description), nil) { _ in } == nil)
-            tier.isBroken.withLock { $0 = false }
-            #expect(await PurgeHandlers(purges).purgeLocalCache(.all, nil) { _ in } != nil)
         }
     }
 }

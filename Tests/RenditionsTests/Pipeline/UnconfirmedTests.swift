@@ -78,7 +78,7 @@ struct UnconfirmedTests {
             let before = gate.count
             async let error = world.error(of: "/a.gif")
             try await waitUntil("the fetch") { gate.count > before }
-            _ = try await world.purger.purgeThisNode(.url(try world.url("/a.gif").canonical))
+            _ = try await world.purger.purge(.url(try world.url("/a.gif").canonical))
             #expect(try await error != nil)
             gate.open()
         }

@@ -1,6 +1,7 @@
 import Cache
 import Fetch
 import Foundation
+import Ledger
 import SystemIO
 import Testing
 

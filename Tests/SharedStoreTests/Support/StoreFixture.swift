@@ -51,6 +51,7 @@ final class StoreFixture: Sendable {
     /// A store with a queue. Pauses are short, and the deadline of lookups is long, unless a test is about them.
     func store(
         queue: String? = "queue", time: TimeSource = .system,
+        removals: [String: Int64] = [:],
         _ change: (inout SharedStoreConfiguration) throws -> Void = { _ in }
     ) throws -> SharedStore {
         let directory = folder.appendingPathComponent(queue ?? "none").path
@@ -67,7 +68,7 @@ final class StoreFixture: Sendable {
             try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
             return try Ledger(directory: directory, owners: [OutboxTables.owned])
         }
-        let store = try SharedStore(configuration, ledger: ledger, time: time) { event in
+        let store = try SharedStore(configuration, ledger: ledger, time: time, removal: { removals[$0] }) { event in
             self.events.withLock { $0.append(event) }
         }
         open.withLock { $0.append(store) }
@@ -103,7 +104,8 @@ struct TestRendition: Sendable {
 
     /// - Parameter seed: Renditions with different seeds have different names and bytes.
     init(
-        _ seed: UInt64, count: Int = 5000, created: Int64 = 1_790_000_000, facts: [UInt8] = Array("{\"width\":480}".utf8)
+        _ seed: UInt64, count: Int = 5000, created: Int64 = 1_790_000_000, facts: [UInt8] = Array("{\"width\":480}".utf8),
+        began: Int64? = nil
     ) throws {
         var numbers = SeededNumbers(seed: seed)
         var bytes = [UInt8](repeating: 0, count: count)
@@ -112,7 +114,8 @@ struct TestRendition: Sendable {
         let id = Hex.encode(SHA256.hash("\(seed)".utf8))
         name = try #require(RenditionName(id: id, fileExtension: "mp4"))
         record = try #require(
-            StoredRecord(length: count, digest: SHA256.hash(bytes), created: created, facts: facts))
+            StoredRecord(
+                length: count, digest: SHA256.hash(bytes), created: created, facts: facts, began: began ?? created * 1000))
     }
 
     /// The bytes as a file in memory.
@@ -148,8 +151,7 @@ extension SharedStore {
     /// Removes a rendition in a transaction of its own.
     func remove(_ rendition: TestRendition) throws {
         let id = rendition.name.id
-        hide(id)
-        try #require(outbox).ledger.write(.full) { try recordRemoval(of: id, in: $0) }
+        try #require(outbox).ledger.write(.full) { try recordRemoval(of: id, until: rendition.record.began, in: $0) }
         sendRemoval(of: id)
     }
 

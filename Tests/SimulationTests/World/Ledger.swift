@@ -1,4 +1,5 @@
 import Cache
+import Ledger
 import Synchronization
 
 @testable import Fetch
@@ -142,8 +143,8 @@ final class Ledger: Sendable {
             }
             switch scope {
             case .all: floor.conversion = state.conversions
-            case .object(let id): floor.objects[id] = state.conversions
-            case .url, .prefix: break
+            case .object(let id): if let id = ObjectID(hex: id) { floor.objects[id] = state.conversions }
+            case .url, .prefix, .host: break
             }
             return floor
         }

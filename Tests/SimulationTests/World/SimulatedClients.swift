@@ -1,4 +1,5 @@
 import Digests
+import Ledger
 import Synchronization
 import SystemIO
 

@@ -1,3 +1,4 @@
+import Ledger
 import Logging
 import Synchronization
 import SystemIO
@@ -89,7 +90,7 @@ final class SimulatedNode: Sendable {
     }
 
     func purge(_ scope: PurgeScope) async throws(CacheError) {
-        _ = try await purger.purgeThisNode(scope)
+        _ = try await purger.purge(scope)
     }
 
     /// Runs a round of housekeeping on a thread of the simulation, unless one is running.

@@ -3,6 +3,7 @@ import Fetch
 import Foundation
 import HTTP
 import HTTPClient
+import Ledger
 import Logging
 import Renditions
 import Synchronization

@@ -31,9 +31,7 @@ struct SharedObjectTests {
 
         func save(_ rendition: CachedRendition) async -> Bool { true }
 
-        func hide(_ id: ObjectID, createdUntil time: Int64?) {}
-
-        func recordRemoval(of id: ObjectID, createdUntil time: Int64?, in database: SQLiteConnection) {}
+        func recordRemoval(of id: ObjectID, until time: Int64, in database: SQLiteConnection) {}
 
         func sendRemoval(of id: ObjectID) {}
 

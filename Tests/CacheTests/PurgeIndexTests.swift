@@ -5,7 +5,7 @@ import Testing
 
 @testable import Cache
 
-@Suite("A purge overtakes the work on what it covers, and nothing else") struct PurgeLogTests {
+@Suite("A purge overtakes the work on what it covers, and nothing else") struct PurgeIndexTests {
     private static let urls = ["https://a/", "https://a/1", "https://a/11", "https://A/", "https://a/ä", "https://b/", ""]
 
     private func scope(_ random: inout RandomRecords) -> PurgeScope {
@@ -32,16 +32,51 @@ import Testing
     @Test func uploadsAreCoveredByAllAndByTheirIdOnly() {
         let id = ObjectID.test("a")
         #expect(PurgeScope.all.covers(nil))
-        #expect(PurgeScope.object(id).covers(nil, object: id))
-        #expect(!PurgeScope.object(id).covers(nil, object: .test("b")))
+        #expect(PurgeScope.object(id).covers(nil, object: id.description))
+        #expect(!PurgeScope.object(id).covers(nil, object: ObjectID.test("b").description))
         #expect(!PurgeScope.object(id).covers("https://a/"))
-        #expect(!PurgeScope.prefix("").covers(nil, object: id))
-        #expect(!PurgeScope.url("").covers(nil, object: id))
+        #expect(!PurgeScope.prefix("").covers(nil, object: id.description))
+        #expect(!PurgeScope.url("").covers(nil, object: id.description))
+    }
+
+    @Test func theHostOfAURLHasNeitherSchemeNorPort() {
+        let urls = ["http://a.test/", "https://a.test/x:y", "https://a.test:8443/x", "s3://a.test/k"]
+        #expect(urls.allSatisfy { PurgeScope.host("a.test").covers($0) })
+        #expect(PurgeScope.host("[::1]").covers("http://[::1]:8080/a") && PurgeScope.host("[::1]").covers("http://[::1]/"))
+        for url in ["https://b.a.test/", "https://a.testx/", "https://b.test/https://a.test/", "file:///a.test/x"] {
+            #expect(!PurgeScope.host("a.test").covers(url))
+        }
+    }
+
+    @Test func aPurgeOfAnotherNodeCoversWhatBeganUpToItsTime() {
+        let index = PurgeIndex()
+        index.insert(.test(.url("https://a/"), madeAt: 100), 5)
+        #expect(index.covers("https://a/", nil, 4, began: 100) && !index.covers("https://a/", nil, 4, began: 101))
+        #expect(!index.covers("https://a/", nil, 6, began: 1) && !index.covers("https://b/", nil, 4, began: 1))
+        // A later one with an earlier time covers no more, and one of this node everything before it.
+        index.insert(.test(.url("https://a/"), madeAt: 50), 7)
+        #expect(index.covers("https://a/", nil, 4, began: 100) && !index.covers("https://a/", nil, 6, began: 51))
+        index.insert(Purge(.host("a"), madeAt: 60, isLocal: true, token: "x", entry: ""), 8)
+        #expect(index.covers("https://a/", nil, 7, began: 1000) && !index.covers("https://a/", nil, 8, began: 0))
+        #expect(
+            !index.isCurrent(100, sourceURL: "https://a/", object: nil)
+                && index.isCurrent(101, sourceURL: "https://a/", object: nil))
+        for sequence in [5, 7, 8] { index.markSwept(Int64(sequence)) }
+        #expect(!index.covers("https://a/", nil, 4, began: 100) && !index.isCurrent(100, sourceURL: "https://a/", object: nil))
+    }
+
+    @Test func whatWasDroppedCountsAsLaterThanAllWorkBeforeIt() {
+        let index = PurgeIndex(limit: 8)
+        for number in 0..<9 {
+            index.insert(.test(.url("https://a/\(number)"), madeAt: Int64(100 + number)), Int64(number + 1), isSwept: true)
+        }
+        #expect(!index.isCurrent(101, sourceURL: "https://never-purged/", object: nil))
+        #expect(index.isCurrent(108, sourceURL: "https://never-purged/", object: nil))
     }
 
     @Test(arguments: UInt64(0)..<20) func anEpochIsOvertakenByLaterPurgesThatCoverIt(seed: UInt64) {
         var random = RandomRecords(seed: seed)
-        let log = PurgeLog()
+        let log = PurgeIndex()
         var purges: [PurgeScope] = []
         var epochs: [(epoch: Epoch, count: Int)] = []
         for _ in 0..<200 {
@@ -54,7 +89,7 @@ import Testing
             let (epoch, count) = random.element(of: epochs)
             let url = random.chance(80) ? random.element(of: Self.urls) : nil
             let object = ObjectID.test("\(random.number(0...3))")
-            let expected = purges[count...].contains { $0.covers(url, object: object) }
+            let expected = purges[count...].contains { $0.covers(url, object: object.description) }
             #expect(log.overtook(epoch, sourceURL: url, object: object) == expected)
         }
         #expect(zip(epochs, epochs.dropFirst()).allSatisfy { $0.epoch <= $1.epoch })
@@ -62,7 +97,7 @@ import Testing
 
     @Test(arguments: UInt64(0)..<10) func aFullLogForgetsOnlyInTheSafeDirection(seed: UInt64) {
         var random = RandomRecords(seed: seed)
-        let log = PurgeLog(limit: 8)
+        let log = PurgeIndex(limit: 8)
         var purges: [PurgeScope] = []
         var epochs: [(epoch: Epoch, count: Int)] = [(log.epoch, 0)]
         for _ in 0..<100 {
@@ -83,16 +118,16 @@ import Testing
     }
 
     @Test func onlyItsOwnPurgeIsThePurgeOfAnObject() {
-        let log = PurgeLog(limit: 8)
+        let log = PurgeIndex(limit: 8)
         let start = log.epoch
         for scope in [PurgeScope.url("https://a/"), .prefix("https://"), .all, .object(.test("b"))] { log.append(scope) }
-        log.append(.revalidation(.certain))
+        log.overtakeAll(log.epoch.number + 1)
         #expect(!log.containsPurge(of: .test("a"), since: start))
         log.append(.object(.test("a")))
         let purged = log.epoch
         #expect(log.containsPurge(of: .test("a"), since: start) && !log.containsPurge(of: .test("a"), since: purged))
         // The log does not know what it has dropped.
-        for _ in 0..<8 { log.append(.revalidation(.certain)) }
+        for number in 0..<9 { log.append(.url("https://a/\(number)")) }
         #expect(log.containsPurge(of: .test("c"), since: start))
     }
 
@@ -114,7 +149,7 @@ import Testing
                 _ = try await cache.purge(scope)
             }
             let work = works.remove(at: random.number(0...works.count - 1))
-            let isPurged = purges[work.count...].contains { $0.covers(work.url, object: work.object) }
+            let isPurged = purges[work.count...].contains { $0.covers(work.url, object: work.object.description) }
             let outcome = try await cache.put([1, 2], url: work.url, object: work.object, epoch: work.epoch)
             // The rendition can be served in any case.
             #expect(try outcome.rendition.descriptor.readAll() == [1, 2])

@@ -1,0 +1,41 @@
+internal import Glibc
+internal import SystemIO
+
+/// The question for the cluster's time: the server's clock, corrected so that it never contradicts a node that has carried the time on.
+///
+/// A server that takes over, or was set, may be minutes off. The first node that notices keeps it to its own bounds.
+enum ClusterTime {
+    /// Keys: the correction in milliseconds. Arguments: the bounds of the node, empty if it has none. Returns milliseconds since 1970.
+    static let script = RedisScript(
+        .integer,
+        """
+        local clock = redis.call('TIME')
+        local correction = tonumber(redis.call('GET', KEYS[1]) or '0')
+        local now = clock[1] * 1000 + math.floor(clock[2] / 1000) + correction
+        if ARGV[1] == '' then return now end
+        local change = 0
+        if now < tonumber(ARGV[1]) then change = tonumber(ARGV[1]) - now end
+        if now > tonumber(ARGV[2]) then change = tonumber(ARGV[2]) - now end
+        if change ~= 0 then redis.call('SET', KEYS[1], string.format('%.0f', correction + change)) end
+        return now + change
+        """)
+
+    /// Asks for the time, and hands it to the clock.
+    static func ask(
+        _ commands: some RedisCommands, _ keys: ClusterKeys, _ clock: SharedClock, within limit: Duration, _ time: TimeSource
+    ) async throws(RedisError) {
+        let (start, bounds) = (clock.monotonic, clock.known)
+        var arguments: [RedisArgument] = ["", ""]
+        // The question arrives later than it is sent.
+        if let bounds { arguments = [RedisArgument(bounds.earliest), RedisArgument(bounds.latest + limit.milliseconds)] }
+        let reply = try await commands.run(.script(script, keys: [keys.clock], arguments), within: limit, time)
+        clock.set(try reply.integer(in: 0...(1 << 53)), askedAt: start)
+    }
+
+    /// Identifies the start of this machine; empty if that is unknown.
+    static let boot: String = {
+        let number = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC)
+        guard number >= 0, let bytes = try? SharedDescriptor(OwnedDescriptor(taking: number)).read(36, at: 0) else { return "" }
+        return String(decoding: bytes, as: UTF8.self)
+    }()
+}

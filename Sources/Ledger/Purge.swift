@@ -1,0 +1,105 @@
+/// The renditions that a purge covers.
+package enum PurgeScope: Sendable, Hashable {
+    /// Every rendition of this source: its canonical URL, compared byte by byte.
+    case url(String)
+    /// Every rendition of a source whose canonical URL begins with these bytes.
+    case prefix(String)
+    /// Every rendition of a source on this host, by any scheme and port.
+    case host(String)
+    /// The rendition with this id, as 64 hexadecimal digits, and every alias to it.
+    case object(String)
+    /// Everything, including uploaded renditions.
+    case all
+
+    /// Whether a rendition is covered.
+    ///
+    /// - Parameters:
+    ///   - sourceURL: Its source's canonical URL; nil for an upload.
+    ///   - object: Its id; nil if it is not known yet.
+    package func covers(_ sourceURL: String?, object: String? = nil) -> Bool {
+        switch self {
+        case .all: true
+        case .object(let id): object == id
+        case .url(let url): sourceURL.map { $0.utf8.elementsEqual(url.utf8) } ?? false
+        case .prefix(let prefix): sourceURL?.utf8.starts(with: prefix.utf8) ?? false
+        case .host(let host): sourceURL.flatMap(Self.host) == host
+        }
+    }
+
+    /// The host of a canonical URL; nil if it has none.
+    package static func host(of url: String) -> String? {
+        let bytes = url.utf8
+        guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")), bytes[colon...].starts(with: "://".utf8) else { return nil }
+        let rest = bytes[bytes.index(colon, offsetBy: 3)...]
+        let end: String.Index
+        if rest.first == UInt8(ascii: "[") {
+            guard let bracket = rest.firstIndex(of: UInt8(ascii: "]")) else { return nil }
+            end = bytes.index(after: bracket)
+        } else {
+            end = rest.firstIndex { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: ":") } ?? rest.endIndex
+        }
+        return rest.startIndex < end ? String(url[rest.startIndex..<end]) : nil
+    }
+
+    /// What the canonical URLs that a purge of sources covers begin with; nil for a purge of objects or of everything.
+    package var prefixes: [String]? {
+        switch self {
+        case .prefix(let prefix): [prefix]
+        case .host(let host): ["http", "https", "s3"].flatMap { ["\($0)://\(host)/", "\($0)://\(host):"] }
+        case .url, .object, .all: nil
+        }
+    }
+
+    /// One letter, as it is stored and sent.
+    package var kind: String {
+        switch self {
+        case .url: "u"
+        case .prefix: "p"
+        case .host: "h"
+        case .object: "o"
+        case .all: "a"
+        }
+    }
+
+    package var argument: String {
+        switch self {
+        case .url(let text), .prefix(let text), .host(let text), .object(let text): text
+        case .all: ""
+        }
+    }
+
+    /// Nil for an unknown kind.
+    package init?(kind: String, argument: String) {
+        switch kind {
+        case "u": self = .url(argument)
+        case "p": self = .prefix(argument)
+        case "h": self = .host(argument)
+        case "o": self = .object(argument)
+        case "a": self = .all
+        default: return nil
+        }
+    }
+}
+
+/// A purge, as its node accepted it. All nodes know it by its token.
+package struct Purge: Sendable, Equatable {
+    package let scope: PurgeScope
+    /// The latest time at which it may have been accepted, in milliseconds of the cluster's clock; see `SharedClock`.
+    ///
+    /// On a node that received it, it covers what may have been requested from the origin, or uploaded, up to then.
+    package let madeAt: Int64
+    /// Whether this node accepted it. It then covers everything that was stored before it, whatever the time.
+    package let isLocal: Bool
+    /// Identifies it on all nodes.
+    package let token: String
+    /// Its entry in the stream of the cluster; nil while the stream does not have it, empty if it concerns this node only.
+    package var entry: String?
+
+    package init(_ scope: PurgeScope, madeAt: Int64, isLocal: Bool, token: String, entry: String?) {
+        self.scope = scope
+        self.madeAt = madeAt
+        self.isLocal = isLocal
+        self.token = token
+        self.entry = entry
+    }
+}

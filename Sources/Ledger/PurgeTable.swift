@@ -1,0 +1,173 @@
+/// The table of purges, one row each, and the statements on it, for use within one transaction.
+///
+/// A row is what this node remembers of a purge: what it covers (see the cache), and whether the stream of the cluster has it.
+package struct PurgeTable {
+    package static let owned = Ledger.Tables(
+        owner: "purges",
+        steps: [
+            """
+            CREATE TABLE purges (
+                sequence INTEGER PRIMARY KEY, kind TEXT NOT NULL, argument TEXT NOT NULL, made INTEGER NOT NULL,
+                local INTEGER NOT NULL, token TEXT NOT NULL UNIQUE,
+                -- Null until the stream has it, empty for a purge of this node only.
+                entry TEXT,
+                -- Whether no row is left that it covers.
+                swept INTEGER NOT NULL
+            );
+            CREATE INDEX purges_pending ON purges (sequence) WHERE entry IS NULL;
+            CREATE INDEX purges_to_sweep ON purges (sequence) WHERE swept = 0;
+            -- The latest purge whose row was removed, and the latest time of one.
+            CREATE TABLE purge_floor (
+                only INTEGER PRIMARY KEY CHECK (only = 1), sequence INTEGER NOT NULL, made INTEGER NOT NULL);
+            INSERT INTO purge_floor VALUES (1, 0, 0);
+            """
+        ],
+        // Purges that other nodes may not know, and those that the shared store must not give back.
+        salvage: { damaged, new in
+            try damaged.forEach(
+                """
+                SELECT sequence, kind, argument, made, local, token, entry FROM purges
+                WHERE entry IS NULL OR kind = 'o' ORDER BY sequence
+                """
+            ) { row in
+                let (kind, argument): (String, String) = (try row.value(1), try row.value(2))
+                guard PurgeScope(kind: kind, argument: argument) != nil else { return }
+                let values: [any SQLiteValue] = [
+                    try row.value(0) as Int64, kind, argument, try row.value(3) as Int64, try row.value(4) as Bool,
+                    try row.value(5) as String, try row.value(6) as String?,
+                ]
+                try new.run("INSERT OR IGNORE INTO purges VALUES (?, ?, ?, ?, ?, ?, ?, 1)", values)
+            }
+        })
+
+    /// A row of the table.
+    package struct Row: Sendable, Equatable {
+        package let sequence: Int64
+        package let purge: Purge
+        package let isSwept: Bool
+
+        package init(sequence: Int64, purge: Purge, isSwept: Bool) {
+            self.sequence = sequence
+            self.purge = purge
+            self.isSwept = isSwept
+        }
+    }
+
+    /// The purges whose rows are kept after they are done, so that they are recognised when they are delivered again.
+    package static let kept: Int64 = 10_000
+
+    private let database: SQLiteConnection
+
+    package init(_ database: SQLiteConnection) {
+        self.database = database
+    }
+
+    private static let columns = "sequence, kind, argument, made, local, token, entry, swept"
+
+    private func row(_ row: SQLiteRow) throws -> Row {
+        let kind: String = try row.value(1)
+        guard let scope = PurgeScope(kind: kind, argument: try row.value(2)) else {
+            throw LedgerError(.damage, "a purge of the unknown kind \(kind)")
+        }
+        let purge = Purge(
+            scope, madeAt: try row.value(3), isLocal: try row.value(4), token: try row.value(5), entry: try row.value(6))
+        return Row(sequence: try row.value(0), purge: purge, isSwept: try row.value(7))
+    }
+
+    // MARK: Adding
+
+    /// Adds a purge, unless one with its token is known.
+    package func insert(_ purge: Purge, _ sequence: Int64) throws {
+        try database.run(
+            "INSERT OR IGNORE INTO purges VALUES (?, ?, ?, ?, ?, ?, ?, 0)",
+            [
+                sequence, purge.scope.kind, purge.scope.argument, purge.madeAt, purge.isLocal, purge.token, purge.entry,
+            ])
+    }
+
+    // MARK: Queries
+
+    /// All purges, the oldest first.
+    package func all() throws -> [Row] {
+        try database.all("SELECT \(Self.columns) FROM purges ORDER BY sequence") { try row($0) }
+    }
+
+    /// The latest sequence whose row was removed, and the latest time of a removed one.
+    package func floor() throws -> (sequence: Int64, madeAt: Int64) {
+        try database.first("SELECT sequence, made FROM purge_floor") { (try $0.value(0), try $0.value(1)) } ?? (0, 0)
+    }
+
+    /// The oldest purge with rows left to remove that is not among some.
+    package func nextToSweep(except held: Set<Int64>) throws -> Row? {
+        try database.all(
+            "SELECT \(Self.columns) FROM purges WHERE swept = 0 ORDER BY sequence LIMIT ?", [held.count + 1]
+        ) { try row($0) }.first { !held.contains($0.sequence) }
+    }
+
+    /// Up to `limit` purges after a sequence that the stream does not have, in their order.
+    package func pending(after sequence: Int64, limit: Int) throws -> [Row] {
+        try database.all(
+            "SELECT \(Self.columns) FROM purges WHERE entry IS NULL AND sequence > ? ORDER BY sequence LIMIT ?",
+            [sequence, limit]
+        ) { try row($0) }
+    }
+
+    package func pendingCount() throws -> Int64 {
+        try database.first("SELECT count(*) FROM purges WHERE entry IS NULL") { try $0.value(0) } ?? 0
+    }
+
+    /// The latest purges that the stream has, or had.
+    package func latestSent(limit: Int) throws -> [Row] {
+        try database.all(
+            "SELECT \(Self.columns) FROM purges WHERE entry <> '' ORDER BY sequence DESC LIMIT ?", [limit]
+        ) { try row($0) }
+    }
+
+    package func purge(withToken token: String) throws -> Purge? {
+        try database.first("SELECT \(Self.columns) FROM purges WHERE token = ?", [token]) { try row($0).purge }
+    }
+
+    // MARK: Changing
+
+    package func markSwept(_ sequence: Int64) throws {
+        try database.run("UPDATE purges SET swept = 1 WHERE sequence = ?", [sequence])
+    }
+
+    /// Notes the entry of a purge in the stream; nil to have it sent again.
+    package func setEntry(_ entry: String?, ofToken token: String) throws {
+        try database.run("UPDATE purges SET entry = ? WHERE token = ?", [entry, token])
+    }
+
+    /// Has one purge of everything stand for all that the stream does not have, beyond ``mostPending``.
+    package func boundPending(token: String) throws {
+        guard try pendingCount() > Self.mostPending else { return }
+        let latest = try pending(after: 0, limit: Int.max).map(\.purge.madeAt).max() ?? 0
+        try database.run("UPDATE purges SET entry = '' WHERE entry IS NULL")
+        // It covers nothing here that those did not.
+        try database.run(
+            "INSERT INTO purges SELECT max(sequence) + 1, 'a', '', ?, 0, ?, NULL, 1 FROM purges", [latest, token])
+    }
+
+    package static let mostPending: Int64 = 4096
+
+    private func count() throws -> Int64 {
+        try database.first("SELECT count(*) FROM purges") { try $0.value(0) } ?? 0
+    }
+
+    /// Whether ``removeDone()`` should be called.
+    package func hasManyDone() throws -> Bool { try count() > Self.kept + Self.kept / 4 }
+
+    /// Removes the rows of the oldest purges that are done beyond ``kept``, and notes the floor.
+    package func removeDone() throws {
+        let count = try count()
+        let done = try database.all(
+            "SELECT sequence, made FROM purges WHERE swept = 1 AND entry IS NOT NULL ORDER BY sequence LIMIT ?",
+            [max(0, count - Self.kept)]
+        ) { (sequence: try $0.value(0) as Int64, madeAt: try $0.value(1) as Int64) }
+        guard let last = done.last else { return }
+        for row in done { try database.run("DELETE FROM purges WHERE sequence = ?", [row.sequence]) }
+        try database.run(
+            "UPDATE purge_floor SET sequence = max(sequence, ?), made = max(made, ?)",
+            [last.sequence, done.map(\.madeAt).max() ?? 0])
+    }
+}

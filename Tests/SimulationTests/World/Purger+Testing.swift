@@ -1,0 +1,10 @@
+import Ledger
+
+@testable import Cache
+
+extension Purger {
+    /// Carries out a purge of this node.
+    func run(_ scope: PurgeScope) -> Result<PurgeResult, CacheError> {
+        run([Purge(scope, madeAt: 0, isLocal: true, token: StagedFile.uniqueName(), entry: "")])
+    }
+}
