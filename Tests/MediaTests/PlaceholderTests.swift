@@ -32,6 +32,22 @@ import Testing
         #expect(placeholder.dominantColor == RGB(red: 100, green: 150, blue: 200))
     }
 
+    /// The texts are those of PyPI's blurhash-python 1.2.2.
+    @Test(arguments: [
+        (30, 20, "L5K_2N~VGi_1_Nt6NIxrKlr^CFX3"), (20, 30, "T7L4cw_LOF.8osSbRYOqOG.8orSb"),
+        (25, 25, "U6L4f$_1s$?b_3OrKuNfS~WBs$N3_4OrKvNg"), (30, 28, "U5L4f*~VKs_1?uoeRmt5OunmGPbX?uoeRlt5"),
+    ])
+    func theBlurHashIsThatOfOtherEncoders(_ width: Int, _ height: Int, _ expected: String) throws {
+        var builder = GIFBuilder(width: width, height: height)
+        let pixels = (0..<height).flatMap { y in (0..<width).map { x in UInt8((x * x / 7 + y * 3) % 8) } }
+        builder.add(GIFBuilder.Frame(width: width, height: height, pixels: pixels))
+        let facts = try Converted(builder.finish(), as: .facts) { _ in }
+        let placeholder = try #require(Placeholder(facts.bytes.suffix(Placeholder.byteCount)))
+        #expect(placeholder.blurHash == expected)
+        #expect(
+            BlurHash.isValid(expected) && !BlurHash.isValid(String(expected.dropLast())) && !BlurHash.isValid("\"" + expected))
+    }
+
     @Test func whatCannotBeSeenHasNoColour() throws {
         let clear = try placeholder { $0.add(GIFBuilder.Frame(width: 30, height: 20, color: 2)) { $0.transparent = 2 } }
         #expect(clear.dominantColor == .white)

@@ -1,4 +1,4 @@
-/// Logarithms and powers with the same result on every machine: from additions, multiplications and divisions alone, which IEEE 754 rounds
+/// Logarithms, powers and cosines with the same result on every machine: from additions, multiplications and divisions alone, which IEEE 754 rounds
 /// exactly. The last bits of the C library's functions depend on its version, and the bytes of a file must not.
 ///
 /// Within 2 units in the last place of the true values, or 1e-15 where these are smaller than 1.
@@ -34,6 +34,19 @@ enum PortableMath {
 
     /// `x` to the power of `y`; 0 for a base that is not positive.
     static func pow(_ x: Double, _ y: Double) -> Double { x > 0 ? exp2(y * log2(x)) : 0 }
+
+    /// The cosine of an angle from 0 to 2^30 half turns (multiples of π).
+    static func cosine(halfTurns: Double) -> Double {
+        precondition((0...0x1p30).contains(halfTurns))
+        // The remainder is exact, and the series needs less than a quarter turn.
+        let turn = halfTurns.truncatingRemainder(dividingBy: 2)
+        let half = turn > 1 ? 2 - turn : turn
+        let (quarter, sign) = half > 0.5 ? (1 - half, -1.0) : (half, 1.0)
+        let square = quarter * quarter * (Double.pi * Double.pi)
+        var sum = 1.0
+        for term in stride(from: 22.0, through: 2, by: -2) { sum = 1 - sum * square / (term * (term - 1)) }
+        return sign * sum
+    }
 
     private static let ln2 = 0.693_147_180_559_945_3
 }

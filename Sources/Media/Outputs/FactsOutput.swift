@@ -7,7 +7,7 @@
 package enum FactsOutput: OutputMaker {
     /// Bytes of a delay.
     package static let delayLength = MemoryLayout<UInt64>.size
-    static let version = "facts-7"
+    static let version = "facts-8"
 
     static func make<Decoder: AnimationDecoder & ~Copyable>(
         _ transcoder: Transcoder, _: Decoder.Type, _ bytes: UnsafeRawBufferPointer, to descriptor: Int32,

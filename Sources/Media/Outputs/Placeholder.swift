@@ -4,6 +4,8 @@ package struct Placeholder: Sendable, Equatable {
     package let dominantColor: RGB
     /// The picture in small, as a WebP. A browser that enlarges it shows a blur.
     package let image: [UInt8]
+    /// The picture as a ``BlurHash``.
+    package let blurHash: String
 
     /// The longer side of ``image`` in pixels.
     private static let side = 16
@@ -20,6 +22,7 @@ package struct Placeholder: Sendable, Equatable {
         }
         guard Self.isImage(file) else { throw .failed(.encode, code: 0) }
         image = file
+        blurHash = BlurHash.encode(canvas)
     }
 
     /// The canvas, reduced to a box with sides of that length.
@@ -51,7 +54,8 @@ package struct Placeholder: Sendable, Equatable {
 
     /// Whether bytes begin as a WebP does and have the length that it states (RFC 9649 section 2.4).
     package static func isImage(_ bytes: [UInt8]) -> Bool {
-        guard (20...byteCount - headLength).contains(bytes.count), bytes.starts(with: "RIFF".utf8) else { return false }
+        guard (20...byteCount - headLength - BlurHash.maximumLength).contains(bytes.count), bytes.starts(with: "RIFF".utf8)
+        else { return false }
         let length = bytes[4..<8].reversed().reduce(0) { $0 << 8 | Int($1) }
         return length == bytes.count - 8 && bytes[8..<12].elementsEqual("WEBP".utf8)
     }
@@ -60,14 +64,16 @@ package struct Placeholder: Sendable, Equatable {
 
     /// The length of the form in a file.
     package static let byteCount = 1024
-    private static let headLength = 5
+    private static let headLength = 6
 
-    /// The form in a file: the colour, the length of the image (little-endian), and the image, padded with zeros.
+    /// The form in a file: the colour, the length of the image (little-endian), that of the BlurHash, both texts, padded with zeros.
     var bytes: [UInt8] {
         let head = [
             dominantColor.red, dominantColor.green, dominantColor.blue, UInt8(image.count & 255), UInt8(image.count >> 8),
+            UInt8(blurHash.utf8.count),
         ]
-        return head + image + [UInt8](repeating: 0, count: Self.byteCount - head.count - image.count)
+        let used = head + image + blurHash.utf8
+        return used + [UInt8](repeating: 0, count: Self.byteCount - used.count)
     }
 
     /// Reads the form in a file.
@@ -76,10 +82,12 @@ package struct Placeholder: Sendable, Equatable {
     package init?(_ bytes: ArraySlice<UInt8>) {
         let bytes = Array(bytes)
         guard bytes.count == Self.byteCount else { return nil }
-        let end = Self.headLength + Int(bytes[3]) + Int(bytes[4]) << 8
+        let middle = Self.headLength + Int(bytes[3]) + Int(bytes[4]) << 8
+        let end = middle + Int(bytes[5])
         guard end <= bytes.count, bytes[end...].allSatisfy({ $0 == 0 }) else { return nil }
-        image = Array(bytes[Self.headLength..<end])
-        guard Self.isImage(image) else { return nil }
+        image = Array(bytes[Self.headLength..<middle])
+        blurHash = String(decoding: bytes[middle..<end], as: UTF8.self)
+        guard Self.isImage(image), BlurHash.isValid(blurHash) else { return nil }
         dominantColor = RGB(red: bytes[0], green: bytes[1], blue: bytes[2])
     }
 }

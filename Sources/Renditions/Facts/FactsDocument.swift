@@ -97,12 +97,16 @@ package struct FactsDocument: Codable, Equatable, Sendable {
     package var page: Page?
     /// Nil in facts that an older version stored.
     package var placeholder: FactsPlaceholder?
+    /// The first frame as a BlurHash. Nil in facts that an older version stored.
+    package var blurhash: String?
     /// The renditions of ``Renditions/Rendition/listed``, by their canonical texts: `mp4`, `mp4,codec=av1`, …
     package var renditions: [String: Rendition]
 
-    package init(source: Source, placeholder: FactsPlaceholder? = nil, renditions: [String: Rendition]) {
+    package init(source: Source, placeholder: FactsPlaceholder? = nil, blurhash: String? = nil, renditions: [String: Rendition])
+    {
         self.source = source
         self.placeholder = placeholder
+        self.blurhash = blurhash
         self.renditions = renditions
     }
 
@@ -115,7 +119,9 @@ package struct FactsDocument: Codable, Equatable, Sendable {
     }
 
     /// Whether every number is in its range; a stored document may be damaged.
-    var isInRange: Bool { source.facts.isInRange && placeholder?.isInRange != false }
+    var isInRange: Bool {
+        source.facts.isInRange && placeholder?.isInRange != false && blurhash.map(BlurHash.isValid) != false
+    }
 
     /// The document as JSON.
     package var encoded: [UInt8] { JSONText.encode(self) }

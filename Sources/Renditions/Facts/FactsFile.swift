@@ -23,7 +23,7 @@ package enum FactsFile {
             }
             let document = FactsDocument(
                 source: FactsDocument.Source(url: nil, facts: facts), placeholder: FactsPlaceholder(placeholder),
-                renditions: [:]
+                blurhash: placeholder.blurHash, renditions: [:]
             ).encoded
             _ = try retryingOnInterrupt("ftruncate") { Int(ftruncate(file.number, 0)) }
             try DescriptorIO.write(document, to: file.number, at: 0)

@@ -82,9 +82,10 @@ package enum APISchemas {
                 ], optional: ["complete"]),
             "placeholder": object(
                 ["dominant_color": ["type": "string", "pattern": "^#[0-9a-f]{6}$"], "image": text], optional: ["image"]),
+            "blurhash": text,
             "renditions": ["type": "object", "additionalProperties": reference("FactsRendition")],
             "page": reference("FactsPage"),
-        ], optional: ["placeholder", "page"])
+        ], optional: ["placeholder", "blurhash", "page"])
 
     private static let factsPage = object(
         [

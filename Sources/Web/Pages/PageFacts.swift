@@ -5,8 +5,7 @@ package import Renditions
 /// The facts of a GIF that its page depends on.
 package struct PageFacts {
     private let facts: SourceFacts
-    /// A `data:` URL.
-    private let blur: String?
+    private let blur: PlayerPage.Blur?
 
     package init(_ facts: SourceFacts) {
         self.facts = facts
@@ -18,7 +17,7 @@ package struct PageFacts {
     init?(_ rendition: CachedRendition) {
         guard let document = FactsFile.read(rendition) else { return nil }
         facts = document.source.facts
-        blur = document.placeholder?.image
+        blur = document.placeholder?.image.map { PlayerPage.Blur(image: $0, hash: document.blurhash ?? "") }
     }
 
     /// Whether a page shows an image in place of its video: a video has no transparency, unless the page states a background.

@@ -7,6 +7,14 @@ internal import Renditions
 /// The page contains its style and script, and loads only the video and its poster. The video's size is in the markup, so the
 /// layout does not shift when the video loads.
 struct PlayerPage: Sendable {
+    /// What stands for a picture until it has loaded.
+    struct Blur {
+        /// A `data:` URL.
+        var image: String
+        /// The BlurHash, for scripts; empty if it is not known.
+        var hash: String
+    }
+
     /// The values in one page.
     struct Contents {
         /// The name of the GIF; untrusted text.
@@ -19,7 +27,7 @@ struct PlayerPage: Sendable {
         var posterWidth: Int
         var posterHeight: Int
         /// The blur of the GIF's first frame, shown until the poster has loaded; nil if it is not known or the page shows a part.
-        var blur: String?
+        var blur: Blur?
         /// The number of times that the video plays; nil for an endless loop.
         var playCount: Int?
     }
@@ -88,7 +96,7 @@ struct PlayerPage: Sendable {
         let media = (links.original != nil ? original : links.image != nil ? image : video).filled(
             texts,
             markup: [
-                "blur": contents.blur.map { blur.filled(["blur": $0]) } ?? "",
+                "blur": contents.blur.map { blur.filled(["blur": $0.image, "blurhash": $0.hash]) } ?? "",
                 "sources": links.sources.map { source.filled(["source": links.root + $0.target, "type": $0.type]) }.joined(),
                 // The script removes the attribute before the last of several plays.
                 "loop": contents.playCount == 1 ? "" : " loop",
