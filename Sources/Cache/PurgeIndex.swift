@@ -150,6 +150,11 @@ package final class PurgeIndex: Sendable {
         }
     }
 
+    /// Has no work that another node began until a time be used: purges of it may have been missed.
+    package func distrust(until time: Int64) {
+        state.withLock { $0.floorTime = max($0.floorTime, time) }
+    }
+
     /// Has no rows be covered: the database is empty.
     func forgetRows() {
         state.withLock { state in

@@ -150,6 +150,11 @@ package struct PurgeTable {
 
     package static let mostPending: Int64 = 4096
 
+    /// Notes that purges up to a time may have been missed.
+    package func raiseFloor(toTime time: Int64) throws {
+        try database.run("UPDATE purge_floor SET made = max(made, ?)", [time])
+    }
+
     private func count() throws -> Int64 {
         try database.first("SELECT count(*) FROM purges") { try $0.value(0) } ?? 0
     }

@@ -225,6 +225,10 @@ final class PurgeFollower: Sendable {
             meter.update { $0.revalidations += 1 }
             onGap()
         }
+        // Records of other nodes from before the gap may be older than a purge that this node does not know.
+        let time = cache.sharedClock.latest
+        cache.purges.distrust(until: time)
+        await cache.record { try PurgeTable($0).raiseFloor(toTime: time) }
         await revalidate(gap)
     }
 
