@@ -140,6 +140,7 @@ async function beginFiles(files) {
   }
   const mine = files.map((file) => ({ file, row: batchRow(file) }));
   waitingFiles = mine;
+  clearBatch();
   const list = [...mine];
   element("batch-rows").replaceChildren(...mine.map(({ row }) => row));
   element("batch").hidden = false;

@@ -4,6 +4,10 @@
 let objectURLs = [];
 /** The result on the page. */
 let shown = null;
+/** Those of the list of files, to be revoked with the next list. */
+let batchURLs = [];
+/** Whether the animations of this page play. */
+let isPlaying = !reducedMotion.matches;
 
 // MARK: Showing
 
@@ -46,7 +50,7 @@ async function show(result, isCurrent) {
   showLink(result);
   const isFirst = element("result").hidden;
   element("result").hidden = false;
-  play(!reducedMotion.matches);
+  play(isPlaying);
   setStatus(`Done: ${element("saving").textContent}.`);
   if (isFirst) element("saving").focus({ preventScroll: true });
   element("result").scrollIntoView({ block: "nearest", behavior: reducedMotion.matches ? "auto" : "smooth" });
@@ -80,6 +84,40 @@ function batchRow(file) {
   return row;
 }
 
+/** Releases the files of an earlier list. */
+function clearBatch() {
+  batchURLs.forEach((url) => URL.revokeObjectURL(url));
+  batchURLs = [];
+  batchViews.disconnect();
+}
+
+/** Videos of the list play while they are in view. */
+const batchViews = new IntersectionObserver((entries) => {
+  for (const { target, isIntersecting } of entries) {
+    target.dataset.inView = isIntersecting || "";
+    playVideo(target);
+  }
+});
+
+/** Shows a file and its video side by side in the row of the file. */
+function compareInBatch(row, result) {
+  const [image, still, video] = ["img", "canvas", "video"].map((name) => row.querySelector(name));
+  const urls = [result.file, result.blob].map((blob) => URL.createObjectURL(blob));
+  batchURLs.push(...urls);
+  image.alt = still.ariaLabel = `The animation ${result.file.name}`;
+  image.onload = () => isPlaying || freeze(image, still);
+  // A browser may play the source in no image, such as a clip.
+  image.onerror = () => (image.closest("figure").hidden = true);
+  video.ariaLabel = `${stemOf(result)}.mp4`;
+  [image.src, video.src] = urls;
+  row.querySelector(".format").textContent = formatOf(result);
+  [result.facts.bytes, result.blob.size].forEach((size, at) => {
+    row.querySelectorAll(".bytes")[at].textContent = bytes(size);
+  });
+  row.querySelector(".pair").hidden = false;
+  batchViews.observe(video);
+}
+
 /** Shows the result of a file in its row; null for a file that could not be converted. */
 function showInBatch(row, result) {
   const state = row.querySelector("[role=status]");
@@ -89,6 +127,7 @@ function showInBatch(row, result) {
   }
   const [size, length] = [result.facts.bytes, result.blob.size];
   state.textContent = `${bytes(size)} → ${bytes(length)}, ${saving(size, length, formatOf(result))}`;
+  compareInBatch(row, result);
   const [button, link] = [row.querySelector("button"), row.querySelector("a")];
   button.hidden = link.hidden = false;
   button.ariaLabel = `Show ${result.file.name}`;
@@ -125,7 +164,7 @@ function showGIF(result, video) {
   element("unseen-gif").hidden = true;
   image.onload = () => {
     if (result.file) [image.width, image.height] = [image.naturalWidth, image.naturalHeight];
-    if (element("mp4").paused) freeze();
+    if (!isPlaying) freeze(image, element("still"));
   };
   image.onerror = () => {
     image.hidden = true;
@@ -134,23 +173,33 @@ function showGIF(result, video) {
   image.src = result.file ? createObjectURL(result.file) : result.url;
 }
 
-element("toggle").addEventListener("click", () => play(element("mp4").paused));
+for (const button of document.querySelectorAll(".toggle")) button.addEventListener("click", () => play(!isPlaying));
+reducedMotion.addEventListener("change", () => play(!reducedMotion.matches));
 
-/** Plays or pauses the GIF and the video. */
+/** Plays or pauses the animations of the page. */
 function play(shouldPlay) {
-  element("toggle").textContent = shouldPlay ? "Pause both" : "Play both";
-  if (shouldPlay) {
-    element("mp4").play().catch(() => play(false));
-    element("still").hidden = true;
-  } else {
-    element("mp4").pause();
-    freeze();
+  isPlaying = shouldPlay;
+  for (const button of document.querySelectorAll(".toggle")) {
+    button.textContent = button.textContent.replace(/^\w+/, shouldPlay ? "Pause" : "Play");
+  }
+  for (const stage of document.querySelectorAll(".stage")) {
+    const [image, still, video] = ["img", "canvas", "video"].map((name) => stage.querySelector(name));
+    if (video) playVideo(video);
+    else if (shouldPlay) still.hidden = true;
+    else freeze(image, still);
   }
 }
 
-/** Covers the GIF with a picture of its current frame: browsers cannot pause a GIF. */
-function freeze() {
-  const [image, still] = [element("gif"), element("still")];
+/** Plays or pauses a video as the page does. */
+function playVideo(video) {
+  const isInView = video.id ? !element("result").hidden : video.dataset.inView;
+  if (!isPlaying || !isInView) video.pause();
+  // Where the browser refuses, the visitor presses the button.
+  else if (video.src) video.play().catch(({ name }) => name === "NotAllowedError" && play(false));
+}
+
+/** Covers an image with a picture of its current frame: browsers cannot pause one. */
+function freeze(image, still) {
   if (image.hidden || !image.naturalWidth) return;
   [still.width, still.height] = [image.naturalWidth, image.naturalHeight];
   still.getContext("2d").drawImage(image, 0, 0);
