@@ -109,8 +109,10 @@ package final class BackgroundRenditions: Sendable {
     }
 
     private static func inBackground(_ request: RenditionRequest) -> RenditionRequest {
-        RenditionRequest(
+        var copy = RenditionRequest(
             request.rendition, of: request.source, urgency: .prewarm, alternative: request.alternative)
+        copy.companion = request.companion
+        return copy
     }
 
     private func wake() {

@@ -22,6 +22,8 @@ package struct RenditionRequest: Sendable {
     /// The rendition that answers instead if this one saves too little (``PageRule``): the source itself. It is stored in the same
     /// flight then, so that it needs no second fetch, and so are the facts of the source.
     package var alternative: Rendition?
+    /// A rendition that pages show beside this one, such as a still picture. It is produced first, from the same fetch.
+    package var companion: Rendition?
     /// Whether the request is answered from the store only, and causes no fetch.
     package let isOnlyFromStore: Bool
     /// Follows the flight of a miss.

@@ -105,6 +105,7 @@ struct MissRunner: Sendable {
                 flight.dependOnCallers()
                 if Task.isCancelled { throw .cancelled }
             }
+            if let companion = request.companion { await produce(companion, beside: request, of: loaded) }
             async let facts: Void = noteFacts(request, of: loaded)
             let result = try await produceRememberingFailure(request, of: loaded, flight)
             await facts
@@ -123,11 +124,17 @@ struct MissRunner: Sendable {
     /// Produces the facts of a source whose rendition may be replaced by an alternative: they decide about that. While the caller holds
     /// the source, this needs no fetch.
     private func noteFacts(_ request: RenditionRequest, of loaded: LoadedSource) async {
-        guard request.alternative != nil, loaded.storage.isAllowed else { return }
-        let facts = request.with(Rendition(format: .json))
+        guard request.alternative != nil else { return }
+        await produce(Rendition(format: .json), beside: request, of: loaded)
+    }
+
+    /// Produces another rendition of a source that is loaded. A failure is that of a later request for it.
+    private func produce(_ other: Rendition, beside request: RenditionRequest, of loaded: LoadedSource) async {
+        guard loaded.storage.isAllowed else { return }
+        let other = request.with(other)
         _ = try? await state.flights.value(
-            for: FlightKey(facts), urgency: facts.urgency, client: facts.client, outlivesCallers: true
-        ) { flight async throws(RenditionError) in try await run(facts, flight) }
+            for: FlightKey(other), urgency: other.urgency, client: other.client, outlivesCallers: true
+        ) { flight async throws(RenditionError) in try await run(other, flight) }
     }
 
     private func fetch(

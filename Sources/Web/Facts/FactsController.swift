@@ -199,6 +199,8 @@ struct FactsController: Sendable {
         if order.queues, !found.isKnownToFail, background.waiting < Self.maxWaiting, let wanted = wanted(found) {
             var request = facts.with(wanted)
             request.alternative = Rendition(format: .original)
+            // Pages show it when the animation is paused, at once.
+            request.companion = pipeline.defaults.rendition(.webp)
             found.isQueued = !pipeline.isKnownToFail(request) && background.add(request)
         }
         return found
@@ -208,7 +210,10 @@ struct FactsController: Sendable {
     private func wanted(_ found: FoundItem) -> Rendition? {
         let sequence = pipeline.defaults.rendition(Rendition.Format.offered.contains(.avif) ? .avif : .awebp)
         let video = pipeline.defaults.rendition(.mp4)
-        guard let source = found.facts.map(PageRule.Source.init) else { return sequence }
+        guard let source = found.facts.map(PageRule.Source.init) else {
+            // The facts of an AVIF that was requested by its own address are not stored with it.
+            return found.stored[sequence.canonicalText] == nil ? sequence : Rendition(format: .json)
+        }
         let verdict = PageRule.verdict(source) { found.stored[pipeline.defaults.rendition($0).canonicalText]?.object.length }
         if verdict.use == .stay { return nil }
         let wanted = PageRule.suitsVideo(source) && source.isTransparent == false ? [video] : [sequence]

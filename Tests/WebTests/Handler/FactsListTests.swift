@@ -170,7 +170,7 @@ import Testing
                 #expect(
                     response.status == 200 && response["content-type"] == "text/javascript; charset=utf-8", "\(response.text)")
                 #expect(response["cache-control"] == "no-store" && response["access-control-allow-origin"] == "*")
-                let match = try #require(response.text.wholeMatch(of: /export default "([0-7]*)"/), "\(response.text)")
+                let match = try #require(response.text.wholeMatch(of: /export default "([0-9]*)"/), "\(response.text)")
                 return match.1.compactMap(\.wholeNumberValue)
             }
             _ = try await web.request("GET", "/json/\(known)")
@@ -180,8 +180,21 @@ import Testing
             #expect(try await answers()[0] == 7)
             // What the server did not know is queued.
             while try await answers()[1] != 7 { await Task.yield() }
+            // The still picture is made before the animation, from the same fetch.
+            #expect(try await web.request("GET", "/webp/\(unknown)")["cache-status"] == "gifreel; hit")
+            #expect(web.origin.count("/b.gif") == 1)
             #expect(try await web.request("GET", target + "&a=b").status == 400)
             #expect(try await web.request("POST", "/facts.js").status == 405)
+        }
+    }
+
+    @Test func theFactsOfAStoredSequenceAreQueued() async throws {
+        try await run { web async throws in
+            let url = web.origin.url("/a.gif")
+            _ = try await web.request("GET", "/\(Self.sequence)/\(url)")
+            try await waitUntil("the facts") {
+                try await web.request("GET", "/facts.js?try=0&url=\(url)").text == #"export default "7""#
+            }
         }
     }
 }
