@@ -38,10 +38,10 @@ import Testing
     }
 
     @Test func loopCountsOfGIFsBecomePlays() throws {
-        var once = GIFBuilder(width: 8, height: 8)
+        var once = GIFBuilder(width: 20, height: 20)
         once.add(color: 1)
         once.add(color: 2)
-        var thrice = GIFBuilder(width: 8, height: 8)
+        var thrice = GIFBuilder(width: 20, height: 20)
         thrice.addLoop(2)
         thrice.add(color: 1)
         thrice.add(color: 2)

@@ -43,9 +43,14 @@ package enum PageRule {
         return saving >= leastSaving && saving >= sourceBytes / 10
     }
 
+    /// Whether a picture is that of a tracker, a spacer or an icon.
+    package static func isTiny(width: Int, height: Int) -> Bool {
+        min(width, height) <= tinySide || width * height <= tinyArea
+    }
+
     /// Why a source stays as it is, whatever its renditions; nil if renditions decide.
     package static func reason(width: Int, height: Int, frames: Int, bytes: Int) -> Reason? {
-        if min(width, height) <= tinySide || width * height <= tinyArea { return .tiny }
+        if isTiny(width: width, height: height) { return .tiny }
         if frames <= 1 { return .still }
         // Nothing can save enough.
         return Int64(bytes) < leastSaving ? .saving : nil

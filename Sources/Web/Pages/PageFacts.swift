@@ -20,9 +20,24 @@ package struct PageFacts {
         blur = document.placeholder?.image.map { PlayerPage.Blur(image: $0, hash: document.blurhash ?? "") }
     }
 
-    /// Whether a page shows an image in place of its video: a video has no transparency, unless the page states a background.
-    func isImage(_ page: Rendition) -> Bool {
-        facts.transparent && page.options.background == TranscodeOptions().background
+    /// The image that a page shows in place of its video.
+    enum Image {
+        case animation
+        /// A picture that does not move.
+        case still
+    }
+
+    /// The image that a page shows in place of its video; nil for the video.
+    ///
+    /// What is still or tiny stays an image (``PageRule``), and a video has no transparency, unless the page states a background.
+    func image(of page: Rendition) -> Image? {
+        if facts.frames <= 1 { return .still }
+        let hasOwnBackground = page.options.background != TranscodeOptions().background
+        if facts.transparent { return hasOwnBackground ? nil : .animation }
+        let size = size(of: page)
+        // A page may enlarge the pixels of an icon.
+        let isResized = size.width != facts.width || size.height != facts.height
+        return !isResized && PageRule.isTiny(width: facts.width, height: facts.height) ? .animation : nil
     }
 
     /// The poster of a page. It shows the frame with which the video begins, unless the page names another one.

@@ -1,6 +1,7 @@
 internal import Cache
 internal import Fetch
 internal import HTTP
+internal import Media
 internal import Renditions
 internal import SystemIO
 
@@ -41,8 +42,8 @@ struct PageLinks {
     let namedPoster: String
     /// The address of the GIF, shown in place of a video that is not stored yet; nil for the video.
     let original: String?
-    /// The negotiating address and the address of a still picture, for a transparent animation; nil for the video.
-    let image: (moving: String, still: String)?
+    /// The address of the image that the page shows, and that of a still picture if the image moves; nil for the video.
+    let image: (address: String, still: String?)?
 
     /// - Parameters:
     ///   - target: The target of the page.
@@ -52,12 +53,18 @@ struct PageLinks {
     ///   - smaller: An encoding that browsers try first; nil if none is stored.
     ///   - poster: The rendition shown until the video plays.
     ///   - original: The address of the GIF, if the page shows it.
-    ///   - image: The rendition of the page, if it shows an image in place of the video.
+    ///   - image: The image that the page shows in place of the video, and the rendition of the page.
     init(
         target: String, namedTarget: String, base: String, root: String, _ addresses: RenditionAddresses, video: PageVideo,
-        smaller: PageVideo? = nil, poster: Rendition, original: String? = nil, image: Rendition? = nil
+        smaller: PageVideo? = nil, poster: Rendition, original: String? = nil,
+        image: (kind: PageFacts.Image, page: Rendition)? = nil
     ) {
-        self.image = image.map { (addresses.automatic(of: $0), addresses.target($0.inFormat(.webp))) }
+        self.image = image.map { kind, page in
+            // The format of the poster has the background that the page states.
+            let hasOwnBackground = page.options.background != TranscodeOptions().background
+            if kind == .still { return (hasOwnBackground ? addresses.target(poster) : addresses.automatic(of: page), nil) }
+            return (addresses.automatic(of: page), addresses.target(page.inFormat(.webp)))
+        }
         self.base = base
         self.root = root
         page = target

@@ -33,22 +33,26 @@ struct PlayerPage: Sendable {
     }
 
     private let preview: LinkPreview
-    private let template = PageTemplate(PackageResources.player_html)
+    private let page = PageTemplate(PackageResources.player_html)
     /// The video with its button.
     private let video = PageTemplate(PackageResources.player_video_html)
     /// One encoding of the video.
     private let source = PageTemplate(PackageResources.player_source_html)
     private let blur = PageTemplate(PackageResources.player_blur_html)
-    /// A transparent animation with its button.
+    /// An animation in an image, with its button.
     private let image = PageTemplate(PackageResources.player_image_html)
-    /// The GIF, while there is no video.
-    private let original = PageTemplate(PackageResources.player_original_html)
-    private let policy = PagePolicy.value(
+    /// A picture without a button: what does not move, and the GIF while there is no video.
+    private let picture = PageTemplate(PackageResources.player_picture_html)
+    /// The tags of the video in the head.
+    private let videoTags = PageTemplate(PackageResources.player_video_tags_html)
+    private let videoPolicy = PagePolicy.value(
         style: PackageResources.player_css, script: PackageResources.player_js,
         ["img-src 'self' data:", "media-src 'self'", "form-action 'none'"])
     private let imagePolicy = PagePolicy.value(
         style: PackageResources.player_css, script: PackageResources.player_image_js,
         ["img-src 'self' data:", "form-action 'none'"])
+    private let stillPolicy = PagePolicy.value(
+        style: PackageResources.player_css, script: nil, ["img-src 'self' data:", "form-action 'none'"])
     /// The GIF may be loaded from its own origin.
     private let originalPolicy = PagePolicy.value(
         style: PackageResources.player_css, script: nil, ["img-src 'self' http: https:", "form-action 'none'"])
@@ -70,7 +74,13 @@ struct PlayerPage: Sendable {
     func resource(_ contents: Contents, fields: HTTPHeaders, lastModified: Int?) -> HTTPResource {
         let page = html(contents)
         var fields = fields
-        let policy = contents.links.original != nil ? originalPolicy : contents.links.image != nil ? imagePolicy : policy
+        let policy =
+            switch Medium(contents.links) {
+            case .video: videoPolicy
+            case .animation: imagePolicy
+            case .still: stillPolicy
+            case .original: originalPolicy
+            }
         fields.append("Content-Security-Policy", policy)
         fields.append("Referrer-Policy", "no-referrer")
         fields.append("Accept-CH", WidthHints.names)
@@ -79,9 +89,31 @@ struct PlayerPage: Sendable {
             lastModified: lastModified, headers: fields)
     }
 
+    /// What a page shows.
+    private enum Medium {
+        case video
+        /// An image that moves.
+        case animation
+        case still
+        /// The GIF, while there is no video.
+        case original
+
+        init(_ links: PageLinks) {
+            self =
+                if links.original != nil {
+                    .original
+                } else if let image = links.image {
+                    image.still == nil ? .still : .animation
+                } else {
+                    .video
+                }
+        }
+    }
+
     /// Returns the text of the page.
     func html(_ contents: Contents) -> String {
         let links = contents.links
+        let medium = Medium(links)
         let videoAddress = links.base + links.namedVideo
         let texts = [
             "title": contents.name, "page": links.pageAddress, "player": links.base + links.namedPage,
@@ -90,10 +122,19 @@ struct PlayerPage: Sendable {
             "poster": links.root + links.poster, "poster_address": links.base + links.namedPoster,
             "width": String(contents.width), "height": String(contents.height),
             "poster_width": String(contents.posterWidth), "poster_height": String(contents.posterHeight),
-            "original": links.original ?? "", "image": links.root + (links.image?.moving ?? ""),
+            "image": links.original ?? links.root + (links.image?.address ?? ""),
             "still": links.root + (links.image?.still ?? ""),
+            "label": medium == .still ? contents.name : "Animation: \(contents.name)",
+            "og_type": medium == .still ? "website" : "video.other",
+            "card": medium == .still ? "summary_large_image" : "player",
         ]
-        let media = (links.original != nil ? original : links.image != nil ? image : video).filled(
+        let (template, script): (PageTemplate, [UInt8]?) =
+            switch medium {
+            case .video: (video, PackageResources.player_js)
+            case .animation: (image, PackageResources.player_image_js)
+            case .still, .original: (picture, nil)
+            }
+        let media = template.filled(
             texts,
             markup: [
                 "blur": contents.blur.map { blur.filled(["blur": $0.image, "blurhash": $0.hash]) } ?? "",
@@ -102,18 +143,20 @@ struct PlayerPage: Sendable {
                 "loop": contents.playCount == 1 ? "" : " loop",
                 "plays": contents.playCount.map { " data-plays=\"\($0)\"" } ?? "",
             ])
-        let resource = links.image == nil ? PackageResources.player_js : PackageResources.player_image_js
-        let script = String(decoding: resource, as: UTF8.self)
-        return template.filled(
+        let secureVideo =
+            videoAddress.hasPrefix("https:")
+            ? "<meta property=\"og:video:secure_url\" content=\"\(HTMLText.escape(videoAddress))\">\n" : ""
+        // A link to a still picture is no link to a video.
+        let tags = medium == .still ? "" : videoTags.filled(texts, markup: ["secure_video": secureVideo])
+        return page.filled(
             texts,
             markup: [
                 "style": String(decoding: PackageResources.player_css, as: UTF8.self), "media": media,
                 "description": Self.meta("property", "og:description", preview.description),
                 "site_name": Self.meta("property", "og:site_name", preview.siteName),
                 "twitter_site": Self.meta("name", "twitter:site", preview.twitterSite),
-                "script": links.original == nil ? "<script>\(script)</script>\n" : "",
-                "secure_video": videoAddress.hasPrefix("https:")
-                    ? "<meta property=\"og:video:secure_url\" content=\"\(HTMLText.escape(videoAddress))\">\n" : "",
+                "script": script.map { "<script>\(String(decoding: $0, as: UTF8.self))</script>\n" } ?? "",
+                "video_tags": tags,
             ])
     }
 }

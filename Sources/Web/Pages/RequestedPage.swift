@@ -63,7 +63,7 @@ struct RequestedPage: Sendable {
             target: target, namedTarget: namedTarget, base: base, root: root, addresses,
             video: PageVideo(videoRendition, video),
             smaller: offeredSmallerVideo.flatMap { stored in smallerRendition.map { PageVideo($0, stored) } }, poster: poster,
-            original: original, image: original == nil && facts.isImage(rendition) ? rendition : nil)
+            original: original, image: original == nil ? facts.image(of: rendition).map { ($0, rendition) } : nil)
         return facts.contents(of: rendition, poster: poster, name: title ?? source.name, links: links)
     }
 }

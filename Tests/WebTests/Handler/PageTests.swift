@@ -68,7 +68,7 @@ import Testing
     }
 
     /// Animations of which one becomes smaller in AV1, and one does not.
-    private static let animations = [gif, GIFBuilder.animation(frames: 2, width: 4, height: 4)]
+    private static let animations = [gif, GIFBuilder.animation(frames: 2, width: 20, height: 20)]
 
     /// Both videos of an animation are stored; `isSmaller` tells whether the AV1 saves a twentieth.
     private func withVideos(_ body: (WebFixture, _ name: String, _ isSmaller: Bool) async throws -> Void) async throws {
@@ -282,6 +282,29 @@ import Testing
                 #expect(try await web.request("GET", link).status == 200, "\(link)")
             }
             #expect(try await web.request("GET", web.target("html", "/a.gif")).code == "bad_signature")
+        }
+    }
+
+    @Test func aPageShowsNoVideoOfWhatIsStillOrTiny() async throws {
+        var still = GIFBuilder(width: 40, height: 30)
+        still.add(color: 1)
+        let files = ["/still.gif": still.finish(), "/tiny.gif": GIFBuilder.animation(frames: 3, width: 16, height: 16)]
+        let paths = files.mapValues { gif -> LoopbackOrigin.Handler in { _ in .ok(gif) } }
+        try await WebFixture.run(paths, Self.withAddress) { web async throws in
+            for name in ["/still.gif", "/tiny.gif"] {
+                let page = try await web.request("GET", web.target("html", name))
+                #expect(page.status == 200 && !page.text.contains("<video"), "\(name)")
+                #expect(page.text.contains("src=\"\(web.target("auto", name))\" width="), "\(page.text)")
+                #expect(page["content-security-policy"]?.contains("media-src") == false)
+                // What does not move needs no button, and no program plays it.
+                let moves = name == "/tiny.gif"
+                #expect(page.text.contains("<button") == moves && page.text.contains("<script>") == moves)
+                #expect(page.text.contains("og:video") == moves && page.text.contains("twitter:player") == moves)
+                #expect(page.text.contains("alt=\"Animation: ") == moves)
+                #expect(!page.text.contains("{{"))
+            }
+            // Enlarged pixels are no icon.
+            #expect(try await web.request("GET", web.target("html,zoom=4", "/tiny.gif")).text.contains("<video"))
         }
     }
 

@@ -114,15 +114,17 @@ import Testing
 
     @Test func everyPlaceholderIsFilled() {
         let templates = [
-            PackageResources.player_html, PackageResources.player_video_html, PackageResources.player_original_html,
+            PackageResources.player_html, PackageResources.player_video_html, PackageResources.player_picture_html,
             PackageResources.player_source_html, PackageResources.player_blur_html, PackageResources.player_image_html,
+            PackageResources.player_video_tags_html,
         ]
         let places = Set(templates.flatMap(placeholders))
         let filled: Set = [
             "title", "page", "oembed", "video", "video_address", "poster", "poster_address", "width", "height",
-            "poster_width", "poster_height", "style", "script", "loop", "plays", "secure_video", "media", "original", "sources",
+            "poster_width", "poster_height", "style", "script", "loop", "plays", "secure_video", "media", "sources",
             "source",
-            "type", "blur", "player", "description", "site_name", "twitter_site", "image", "still",
+            "type", "blur", "player", "description", "site_name", "twitter_site", "image", "still", "label",
+            "og_type", "card", "video_tags",
         ]
         #expect(places == filled)
         #expect(
