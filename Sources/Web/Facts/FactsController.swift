@@ -306,11 +306,17 @@ private struct ModuleAnswer: OptionSet {
     static let moves = Self(rawValue: 2)
     /// `auto` has a better file than the source for most browsers.
     static let isStored = Self(rawValue: 4)
+    /// The image is an animation without end that browsers play with less memory as a video.
+    static let isVideo = Self(rawValue: 8)
 
     init(rawValue: Int) { self.rawValue = rawValue }
 
     init(_ entry: FactsList.Entry) {
         self = entry.state == .unknown ? [] : .isKnown
+        if entry.page.use == .video, entry.source?.loopCount == 0 {
+            insert(.isVideo)
+            return
+        }
         if let source = entry.source, source.animated, entry.page.still != nil {
             let plays = PlayCount.of(loopCount: source.loopCount, repetitions: 1)
             if plays.map({ Double($0) * source.duration > 5 }) ?? true { insert(.moves) }

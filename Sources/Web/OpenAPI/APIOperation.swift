@@ -221,7 +221,10 @@ package struct APIOperation: Sendable {
                 notModified,
             ], problems: [ProblemTable.Row(404, "not_found")]),
         file(
-            .script, "The script that plays a page's GIF images as videos.", "text/javascript; charset=utf-8", APISchemas.text),
+            .script, "The script for pages with GIF images.", "text/javascript; charset=utf-8", APISchemas.text),
+        file(
+            .videoModule, "The module of the script that plays large animations as videos.", "text/javascript; charset=utf-8",
+            APISchemas.text),
         file(.sample, "An animation that the home page offers as a sample.", "image/gif", APISchemas.binary),
         file(.icon, "The icon of the pages.", "image/x-icon", APISchemas.binary),
         APIOperation(

@@ -3,7 +3,7 @@ internal import HTTP
 extension SiteFile {
     private var contentType: String {
         switch self {
-        case .script: "text/javascript; charset=utf-8"
+        case .script, .videoModule: "text/javascript; charset=utf-8"
         case .sample: "image/gif"
         case .icon: "image/x-icon"
         }
@@ -11,25 +11,16 @@ extension SiteFile {
 
     var bytes: [UInt8] {
         switch self {
-        case .script: Self.condensed(PackageResources.gifreel_js)
+        case .script: Self.scriptBytes
+        case .videoModule: Self.moduleBytes
         case .sample: PackageResources.sample_gif
         case .icon: PackageResources.favicon_ico
         }
     }
 
-    /// A script without indentation, lines of comments, and most spaces between tokens. Strings and styles in the script must not contain
-    /// the patterns that are replaced.
-    private static func condensed(_ script: [UInt8]) -> [UInt8] {
-        let lines = script.split(separator: UInt8(ascii: "\n")).map { $0.drop { $0 == UInt8(ascii: " ") } }
-        let code = lines.filter { !$0.starts(with: "//".utf8) && !$0.starts(with: "/*".utf8) }
-        var text = code.map { String(decoding: $0, as: UTF8.self) }.joined(separator: "\n")
-        let operators = ["=", "=>", "&&", "||", "??", "===", "!==", "<", ">", "<=", ">=", "+", "?", ":"]
-        let patterns =
-            operators.map { (" \($0) ", $0) } + ["{", ";", ",", "("].map { ($0 + "\n", $0) }
-            + [("\n}", "}"), (", ", ","), ("{ ", "{"), (" }", "}"), (") {", "){"), ("if (", "if("), ("for (", "for(")]
-        for (pattern, replacement) in patterns { text = text.replacing(pattern, with: replacement) }
-        return Array(text.utf8)
-    }
+    private static let scriptBytes = ScriptMinifier.shortened(ScriptMinifier.condensed(PackageResources.gifreel_js))
+    /// It is not shortened, because the script calls its function by name.
+    private static let moduleBytes = Array(ScriptMinifier.condensed(PackageResources.video_js).utf8)
 
     /// The file as a resource of the server.
     ///

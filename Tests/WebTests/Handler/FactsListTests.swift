@@ -197,4 +197,24 @@ import Testing
             }
         }
     }
+
+    @Test func theScriptLearnsWhichAnimationsAreVideos() async throws {
+        func large(loops: Int?) -> [UInt8] {
+            var builder = GIFBuilder(width: 1000, height: 800)
+            if let loops { builder.addLoop(loops) }
+            for color in 1...2 { builder.add(color: UInt8(color), delay: 2) }
+            return builder.finish() + [UInt8](repeating: 0, count: 50_000)
+        }
+        let (endless, once) = (large(loops: 0), large(loops: nil))
+        try await WebFixture.run(["/endless.gif": { _ in .ok(endless) }, "/once.gif": { _ in .ok(once) }]) {
+            web async throws in
+            let urls = ["/endless.gif", "/once.gif"].map { web.origin.url($0) }
+            let target = "/facts.js?try=0" + urls.map { "&url=\($0)" }.joined()
+            for url in urls {
+                for format in ["json", "mp4"] { #expect(try await web.request("GET", "/\(format)/\(url)").status == 200) }
+            }
+            // The other one ends within five seconds.
+            #expect(try await web.request("GET", target).text == #"export default "91""#)
+        }
+    }
 }

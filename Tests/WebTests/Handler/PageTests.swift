@@ -68,7 +68,7 @@ import Testing
     }
 
     /// Animations of which one becomes smaller in AV1, and one does not.
-    private static let animations = [gif, GIFBuilder.animation(frames: 2, width: 20, height: 20)]
+    private static let animations = [gif, GIFBuilder.animation(frames: 2, width: 6, height: 44)]
 
     /// Both videos of an animation are stored; `isSmaller` tells whether the AV1 saves a twentieth.
     private func withVideos(_ body: (WebFixture, _ name: String, _ isSmaller: Bool) async throws -> Void) async throws {

@@ -77,6 +77,12 @@ import Testing
         #expect(try ScriptHost.addresses([ScriptHost.Page(settings: [:], link: link)]) == [[link, link]])
     }
 
+    @Test(arguments: [SiteFile.script, .videoModule]) func aScriptIsValidAfterItIsMadeSmaller(_ file: SiteFile) throws {
+        let arguments = ["--input-type=module", "--check"]
+        let outcome = try ChildProcess(try #require(ScriptHost.node), arguments, input: file.bytes).finish()
+        #expect(outcome.code == 0, "\(outcome.log)")
+    }
+
     @Test func theCandidatesOfASetChange() throws {
         let page = ScriptHost.Page(settings: [:], name: "srcset", link: "a.gif 1x, b.png 2x,/c.gif  3x")
         let server = ScriptHost.server
@@ -137,6 +143,7 @@ enum ScriptHost {
             if (attribute) attribute.value = value;
             else this.attributes.push({ name, value });
           }
+          removeAttribute(name) { this.attributes = this.attributes.filter((attribute) => attribute.name !== name); }
           matches() { return true; }
           getBoundingClientRect() { return { top: 9000, bottom: 9100, left: 0, right: 100, width: 100, height: 100 }; }
           addEventListener() {}

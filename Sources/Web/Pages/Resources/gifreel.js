@@ -3,7 +3,7 @@
 // The images stay the elements that they are. Where anything fails, they show the page's own files. Attributes and limits: docs/pages.md.
 (() => {
   const { src, dataset: settings } = document.currentScript;
-  const root = src.slice(0, src.lastIndexOf("/") + 1);
+  const root = new URL(".", src).href;
   /** Resolves links as the page does. */
   const resolver = document.createElement("a");
   resolver.href = settings.origin || "/";
@@ -32,7 +32,7 @@
       const rest = source.slice(root.length);
       const [, format, options, absolute] = /^(\w+)((?:,[^/]*)?)\/(https?:.*)/.exec(rest) || [];
       if (format === "auto") [source, own] = [absolute, options];
-      else if (format || rest.startsWith("object/")) return;
+      else if (format || rest.startsWith("object/")) return false;
       else if (rest.startsWith(settings.mount + "/")) [source, own] = [origin + rest.slice(settings.mount.length + 1).replace(/\.auto$/, ".gif"), ""];
     }
     return isSource.test(source) && { source, own, fragment };
@@ -40,39 +40,59 @@
 
   /** The link to the same source in a format; "" is the source itself. Below a mount, the extension replaces that of a GIF. */
   function convertLink(link, format) {
-    const parsed = parse(link);
-    if (!parsed) return link;
-    const { source, own, fragment } = parsed;
-    if (own === undefined ? !format : format === "auto") return link;
+    const { source, own, fragment } = parse(link);
+    if (!source || (own === undefined ? !format : format === "auto")) return link;
     if (!format) return source + fragment;
     // Stills have no speed, start, bg, end, expires, loops, tune, codec, chroma, max_bytes and fps.
     const options = (own ?? settings.options ?? "").split(",")
-      .filter((option) => option && !(format === "auto" ? /^frame/ : /^([sbeltcm]|fps)/).test(option));
+      .filter((option) => option && !(format !== "webp" ? /^frame/ : /^([sbeltcm]|fps)/).test(option));
     return root + (settings.mount && source.startsWith(origin) && !source.includes("?")
       ? `${settings.mount}/${source.slice(origin.length).replace(/\.gif$/, "")}.${format}?${options.join("&")}`.replace(/\?$/, "")
       : `${[format, ...options]}/${source}`) + fragment;
   }
 
-  /** A value of `src` or `srcset` with its links in a format. */
-  const convert = (name, value, format) =>
+  /** A value of `src` or `srcset` with other links. */
+  const replaceLinks = (name, value, change) =>
     /set$/.test(name)
-      ? value.replace(/([^\s,]\S*[^\s,])((\s+[^,]+)?(,|$))/g, (_, link, rest) => convertLink(link, format) + rest)
-      : convertLink(value, format);
+      ? value.replace(/([^\s,]\S*[^\s,])((\s+[^,]+)?(,|$))/g, (_, link, rest) => change(link) + rest)
+      : change(value);
+  const convert = (name, value, format) => replaceLinks(name, value, (link) => convertLink(link, format));
 
   // Images
 
   // Browsers regard an image that is not loaded yet, because it is lazy, as complete.
   const loaded = (img) => img.complete && img.naturalWidth;
 
+  const stillOf = ({ img, link }) => img.dataset.gifreelStill || convertLink(link, "webp");
+  const uncover = (state) => state.cover && (state.cover = state.img.style.content = "");
+
   /** Shows the page's own addresses ("page"), the sources (""), or those of a format. */
   function show(state, kind) {
-    if (state.kind === kind) return;
+    const { img } = state;
     // The page has seen the image arrive already.
-    state.quiet = loaded(state.img);
+    state.quiet = loaded(img);
+    if (kind === "webp" && state.quiet && state.kind !== kind) {
+      if (state.cover) return;
+      // The image keeps its address, so that the animation goes on where it was.
+      const cover = (state.cover = new Image());
+      cover.onload = () => {
+        if (state.cover === cover) img.style.content = `image-set(url("${cover.src}") ${cover.naturalWidth / img.naturalWidth}x)`;
+      };
+      cover.onerror = () => {
+        state.moves = false;
+        update(state);
+      };
+      cover.src = stillOf(state);
+      return;
+    }
+    uncover(state);
+    if (state.kind === kind) return;
     state.kind = kind;
     for (const place of state.places) {
       const { element, name, original } = place;
-      place.value = kind === "page" ? original : (kind === "webp" && state.img.dataset.gifreelStill) || convert(name, original, kind);
+      place.value = kind === "page" ? original : (kind === "webp" && img.dataset.gifreelStill) || convert(name, original, kind);
+      // Chromium shows a lazy image that gets another address only when it is whole, unless it has none in between.
+      if (!img.naturalWidth) element.removeAttribute(name);
       element.setAttribute(name, place.value);
     }
   }
@@ -82,7 +102,8 @@
     // The page's file is loading, and nothing is known of it.
     if (moves === undefined && state.plays === state.home) return;
     const paused = moves !== false && (state.paused ?? frozen);
-    show(state, paused ? "webp" : state.plays);
+    show(state, paused || (moves && state.film) ? "webp" : state.plays);
+    state.film?.(paused);
     if (moves && shown.has(state) && !state.hidden) {
       state.button ||= addButton(state);
       state.button.className = paused ? "play" : "";
@@ -110,8 +131,12 @@
     // Images of one pixel count visits.
     const isTiny = ["width", "height"].every((name) => (img.getAttribute(name) || 9) < 3) || [1, 2].includes(img.naturalWidth);
     if (!places[0] || isTiny) return;
-    const { source, own } = [img.currentSrc, ...places.map(({ value }) => value.trim().split(/\s/)[0])].map(parse).find(Boolean);
-    return { img, places, source, home: own === undefined ? "page" : "", kind: "page", plays: "page" };
+    const links = [];
+    for (const { name, value } of places) replaceLinks(name, value, (link) => parse(link) && links.push(link));
+    // What the image shows still, if a script has just given it another picture, is none of them.
+    const link = links.find((each) => (resolver.href = each) && resolver.href === img.currentSrc) ?? links[0];
+    const { source, own } = parse(link);
+    return { img, places, link, source, home: own === undefined ? "page" : "", kind: "page", plays: "page" };
   }
 
   function consider(img, isLate) {
@@ -142,11 +167,14 @@
     const state = states.get(event.target);
     if (!state) return;
     const failed = event.type === "error";
-    if (failed ? state.kind === state.home : !state.quiet) return;
+    // An image may have a size only now.
+    state.hidden = !state.img.offsetWidth;
+    if (failed ? state.kind === state.home : !state.quiet) return update(state);
     event.stopImmediatePropagation();
-    if (!failed) return;
-    if (state.kind === "webp") state.moves = false;
-    else state.plays = state.home;
+    if (failed) {
+      if (state.kind === "webp") state.moves = false;
+      state.plays = state.home;
+    }
     update(state);
   }
 
@@ -160,6 +188,8 @@
     shown.delete(state);
     views.unobserve(state.img);
     removeButton(state);
+    uncover(state);
+    state.film?.();
   }
 
   // What the server has of the sources
@@ -194,12 +224,15 @@
     }
     clearTimeout(limit);
   }
-  /** Follows an answer of three bits: the image is known, needs a button, has a better file. */
+  /** Follows an answer of four bits: the image is known, needs a button, has a better file, is better a video. */
   function decide(state, answer) {
     state.unknown = !(answer & 1);
     // What the server does not know yet is an animation until the server has seen it.
-    state.moves = state.unknown || !!(answer & 2);
-    if (answer & 4 && state.home && !loaded(state.img)) state.plays = "auto";
+    state.moves = state.unknown || !!(answer & 10);
+    if (!loaded(state.img)) {
+      if (answer & 4 && state.home) state.plays = "auto";
+      if (answer & 8) import(root + "video.js").then((module) => module.play(state, convertLink(state.link, "mp4"), update));
+    }
     update(state);
   }
 
@@ -209,7 +242,7 @@
   const buttons = host.attachShadow({ mode: "open" });
   const all = document.createElement("button");
   const sheet = new CSSStyleSheet();
-  sheet.replaceSync(`:host{all:initial!important;position:fixed!important;inset:0 auto auto 0!important;z-index:2147483647!important}
+  sheet.replaceSync(`:host{all:initial!important;position:fixed!important;inset:0 auto auto 0!important;z-index:999999999!important}
 button{all:initial;position:absolute;width:30px;height:30px;border:1px solid #fff;border-radius:9px;background:#000c;opacity:0;pointer-events:none}
 .on,button:focus-visible{opacity:1;pointer-events:auto}
 button:focus-visible{outline:3px solid #fff;box-shadow:0 0 0 6px #06f}
@@ -221,10 +254,9 @@ button::before{content:"";position:absolute;inset:7px;border:solid #fff;border-w
   buttons.adoptedStyleSheets = [sheet];
   buttons.append(all);
   all.className = "all";
-  host.setAttribute("role", "region");
+  host.role = "region";
   host.ariaLabel = title;
 
-  const nameAll = () => (all.textContent = frozen ? playAll : pauseAll);
   function addButton(state) {
     if (!host.isConnected) document.documentElement.append(host);
     const button = document.createElement("button");
@@ -253,17 +285,17 @@ button::before{content:"";position:absolute;inset:7px;border:solid #fff;border-w
     if (!state) return;
     state.img.scrollIntoView({ block: "nearest" });
     // The still picture is there when the button is pressed.
-    new Image().src = state.img.dataset.gifreelStill || convertLink(state.source, "webp");
+    new Image().src = stillOf(state);
     place();
   });
 
   function toggleAll(value) {
     frozen = value;
+    all.textContent = frozen ? playAll : pauseAll;
     for (const state of shown) {
       state.paused = undefined;
       update(state);
     }
-    nameAll();
   }
 
   const noHover = matchMedia("(hover: none)");
@@ -325,7 +357,7 @@ button::before{content:"";position:absolute;inset:7px;border:solid #fff;border-w
     if (tree.mode === "open") watch(tree);
     return tree;
   };
-  nameAll();
+  toggleAll(frozen);
   watch(document);
   reduced.addEventListener("change", () => toggleAll(reduced.matches));
   addEventListener("pointerover", (event) => plan((pointer = event)));
