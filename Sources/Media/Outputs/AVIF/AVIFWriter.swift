@@ -57,7 +57,7 @@ struct AVIFWriter {
         func head(_ offset: Int) -> [UInt8] {
             fileType(isSequence: isSequence) + meta(planes, offset)
                 + (isSequence ? movie(planes, pictures, end: end, rounds: rounds, offset) : [])
-                + AVIFBoxes.number(data + 8, 4) + AVIFBoxes.text("mdat")
+                + ISOBoxWriter.number(data + 8, 4) + ISOBoxWriter.text("mdat")
         }
         var layout = FileLayout()
         // The length of the head does not depend on the positions in it.
@@ -74,15 +74,16 @@ struct AVIFWriter {
         let brands =
             (isSequence ? ["avif", "avis", "msf1", "iso8", "mif1", "miaf"] : ["avif", "mif1", "miaf"])
             + profile
-        return AVIFBoxes.box(
-            "ftyp", AVIFBoxes.text(isSequence ? "avis" : "avif"), AVIFBoxes.zeros(4), brands.flatMap { AVIFBoxes.text($0) })
+        return ISOBoxWriter.box(
+            "ftyp", ISOBoxWriter.text(isSequence ? "avis" : "avif"), ISOBoxWriter.zeros(4),
+            brands.flatMap { ISOBoxWriter.text($0) })
     }
 
     // MARK: Still image
 
     /// The first picture as an item, with its alpha as an auxiliary one.
     private func meta(_ planes: [Plane], _ offset: Int) -> [UInt8] {
-        let number = AVIFBoxes.number
+        let number = ISOBoxWriter.number
         var places: [UInt8] = []
         for plane in planes {
             places += number(plane.number, 2) + number(0, 2) + number(1, 2)
@@ -90,21 +91,21 @@ struct AVIFWriter {
             places += number(plane.sizes[0], 4)
         }
         let entries = planes.flatMap { plane in
-            AVIFBoxes.full(
-                "infe", version: 2, number(plane.number, 2), number(0, 2), AVIFBoxes.text("av01"), [0])
+            ISOBoxWriter.full(
+                "infe", version: 2, number(plane.number, 2), number(0, 2), ISOBoxWriter.text("av01"), [0])
         }
-        let reference = AVIFBoxes.full("iref", AVIFBoxes.box("auxl", number(2, 2), number(1, 2), number(1, 2)))
-        return AVIFBoxes.full(
-            "meta", handler("pict"), AVIFBoxes.full("pitm", number(1, 2)),
-            AVIFBoxes.full("iloc", [0x44, 0x00], number(planes.count, 2), places),
-            AVIFBoxes.full("iinf", number(planes.count, 2), entries), planes.count > 1 ? reference : [],
+        let reference = ISOBoxWriter.full("iref", ISOBoxWriter.box("auxl", number(2, 2), number(1, 2), number(1, 2)))
+        return ISOBoxWriter.full(
+            "meta", handler("pict"), ISOBoxWriter.full("pitm", number(1, 2)),
+            ISOBoxWriter.full("iloc", [0x44, 0x00], number(planes.count, 2), places),
+            ISOBoxWriter.full("iinf", number(planes.count, 2), entries), planes.count > 1 ? reference : [],
             properties(planes))
     }
 
     private func properties(_ planes: [Plane]) -> [UInt8] {
-        let number = AVIFBoxes.number
+        let number = ISOBoxWriter.number
         var boxes = [
-            AVIFBoxes.full("ispe", number(width, 4), number(height, 4)), AVIFBoxes.full("pixi", [3, 8, 8, 8]),
+            ISOBoxWriter.full("ispe", number(width, 4), number(height, 4)), ISOBoxWriter.full("pixi", [3, 8, 8, 8]),
             configuration(color), colors,
         ]
         // Positions of the properties, starting at 1.
@@ -113,30 +114,31 @@ struct AVIFWriter {
         associations += [4, 1, 2, essential | 3, 4]
         if let alpha {
             boxes += [
-                AVIFBoxes.full("pixi", [1, 8]), configuration(alpha),
-                AVIFBoxes.full("auxC", AVIFBoxes.text(Self.alphaType + "\0")),
+                ISOBoxWriter.full("pixi", [1, 8]), configuration(alpha),
+                ISOBoxWriter.full("auxC", ISOBoxWriter.text(Self.alphaType + "\0")),
             ]
             associations += number(2, 2)
             associations += [4, 1, 5, essential | 6, 7]
         }
-        let container = AVIFBoxes.box("ipco", boxes.flatMap { $0 })
-        return AVIFBoxes.box("iprp", container, AVIFBoxes.full("ipma", number(planes.count, 4), associations))
+        let container = ISOBoxWriter.box("ipco", boxes.flatMap { $0 })
+        return ISOBoxWriter.box("iprp", container, ISOBoxWriter.full("ipma", number(planes.count, 4), associations))
     }
 
     /// `av1C` (AV1 in ISO-BMFF §2.3). The pictures themselves hold the sequence header.
     private func configuration(_ stream: AV1Stream) -> [UInt8] {
         let format = stream.tier << 7 | (stream.isMonochrome ? 0x10 : 0) | (stream.profile == 0 ? 0x0c : 0)
-        return AVIFBoxes.box("av1C", [0x81, UInt8(stream.profile << 5 | stream.level), UInt8(format), 0])
+        return ISOBoxWriter.box("av1C", [0x81, UInt8(stream.profile << 5 | stream.level), UInt8(format), 0])
     }
 
     /// `colr`: BT.709 primaries and matrix, sRGB transfer, limited range (ITU-T H.273).
     private var colors: [UInt8] {
-        AVIFBoxes.box(
-            "colr", AVIFBoxes.text("nclx"), AVIFBoxes.number(1, 2), AVIFBoxes.number(13, 2), AVIFBoxes.number(1, 2), [0])
+        ISOBoxWriter.box(
+            "colr", ISOBoxWriter.text("nclx"), ISOBoxWriter.number(1, 2), ISOBoxWriter.number(13, 2), ISOBoxWriter.number(1, 2),
+            [0])
     }
 
     private func handler(_ kind: String) -> [UInt8] {
-        AVIFBoxes.full("hdlr", AVIFBoxes.zeros(4), AVIFBoxes.text(kind), AVIFBoxes.zeros(12 + 1))
+        ISOBoxWriter.full("hdlr", ISOBoxWriter.zeros(4), ISOBoxWriter.text(kind), ISOBoxWriter.zeros(12 + 1))
     }
 
     // MARK: Sequence
@@ -144,56 +146,59 @@ struct AVIFWriter {
     private func movie(
         _ planes: [Plane], _ pictures: [EncodedPicture], end: Int, rounds: Int, _ offset: Int
     ) -> [UInt8] {
-        let number = AVIFBoxes.number
+        let number = ISOBoxWriter.number
         let length = end * rounds
         let shown = plays.map { $0 * length } ?? Self.indefinite
         // Readers take the number of plays from the tracks' durations. Encoders write an endless one in 64 bits, and FFmpeg knows no other.
         let movieTime = TimeFields(largest: shown == Self.indefinite ? .max : shown)
-        let header = AVIFBoxes.full(
+        let header = ISOBoxWriter.full(
             "mvhd", version: movieTime.version, movieTime.dates, number(timescale, 4), movieTime(shown), number(0x10000, 4),
-            number(0x100, 2), AVIFBoxes.zeros(10), AVIFBoxes.unityMatrix, AVIFBoxes.zeros(24), number(planes.count + 1, 4))
+            number(0x100, 2), ISOBoxWriter.zeros(10), ISOBoxWriter.unityMatrix, ISOBoxWriter.zeros(24),
+            number(planes.count + 1, 4))
         let times = times(pictures, end: end, rounds: rounds)
         let keys = keys(pictures, rounds: rounds)
         let tracks = planes.flatMap { plane in
             let mediaTime = TimeFields(largest: length)
-            let head = AVIFBoxes.full(
-                "tkhd", version: movieTime.version, flags: 1, movieTime.dates, number(plane.number, 4), AVIFBoxes.zeros(4),
-                movieTime(shown), AVIFBoxes.zeros(16), AVIFBoxes.unityMatrix, number(width << 16, 4), number(height << 16, 4))
-            let reference = plane.isAlpha ? AVIFBoxes.box("tref", AVIFBoxes.box("auxl", number(1, 4))) : []
+            let head = ISOBoxWriter.full(
+                "tkhd", version: movieTime.version, flags: 1, movieTime.dates, number(plane.number, 4), ISOBoxWriter.zeros(4),
+                movieTime(shown), ISOBoxWriter.zeros(16), ISOBoxWriter.unityMatrix, number(width << 16, 4),
+                number(height << 16, 4))
+            let reference = plane.isAlpha ? ISOBoxWriter.box("tref", ISOBoxWriter.box("auxl", number(1, 4))) : []
             // Flag 1: the edit, which is the whole sequence, repeats until the track's duration is over (ISO/IEC 14496-12 §8.6.6).
-            let edits = AVIFBoxes.box(
+            let edits = ISOBoxWriter.box(
                 "edts",
-                AVIFBoxes.full(
+                ISOBoxWriter.full(
                     "elst", version: mediaTime.version, flags: plays == 1 ? 0 : 1, number(1, 4), mediaTime(length),
                     mediaTime(0),
                     number(0x10000, 4)))
-            let table = AVIFBoxes.box(
+            let table = ISOBoxWriter.box(
                 "stbl", description(plane), times, keys, places(plane, rounds: rounds, offset))
-            let media = AVIFBoxes.box(
+            let media = ISOBoxWriter.box(
                 "mdia",
-                AVIFBoxes.full(
+                ISOBoxWriter.full(
                     "mdhd", version: mediaTime.version, mediaTime.dates, number(timescale, 4), mediaTime(length),
                     number(0x55c4, 2),
-                    AVIFBoxes.zeros(2)), handler(plane.isAlpha ? "auxv" : "pict"),
-                AVIFBoxes.box(
-                    "minf", AVIFBoxes.full("vmhd", flags: 1, AVIFBoxes.zeros(8)),
-                    AVIFBoxes.box("dinf", AVIFBoxes.full("dref", number(1, 4), AVIFBoxes.full("url ", flags: 1))), table))
-            return AVIFBoxes.box("trak", head, reference, edits, media)
+                    ISOBoxWriter.zeros(2)), handler(plane.isAlpha ? "auxv" : "pict"),
+                ISOBoxWriter.box(
+                    "minf", ISOBoxWriter.full("vmhd", flags: 1, ISOBoxWriter.zeros(8)),
+                    ISOBoxWriter.box("dinf", ISOBoxWriter.full("dref", number(1, 4), ISOBoxWriter.full("url ", flags: 1))),
+                    table))
+            return ISOBoxWriter.box("trak", head, reference, edits, media)
         }
-        return AVIFBoxes.box("moov", header, tracks)
+        return ISOBoxWriter.box("moov", header, tracks)
     }
 
     /// `stsd`: one AV1 entry; an entry of alpha says so.
     private func description(_ plane: Plane) -> [UInt8] {
-        let number = AVIFBoxes.number
+        let number = ISOBoxWriter.number
         // References between pictures are free (`ccst`, ISO/IEC 23008-12 §7.2.3).
-        let constraints = AVIFBoxes.full("ccst", [0x7c, 0, 0, 0])
-        let entry = AVIFBoxes.box(
-            "av01", AVIFBoxes.zeros(6), number(1, 2), AVIFBoxes.zeros(16), number(width, 2), number(height, 2),
-            number(0x48_0000, 4), number(0x48_0000, 4), AVIFBoxes.zeros(4), number(1, 2), AVIFBoxes.zeros(32),
+        let constraints = ISOBoxWriter.full("ccst", [0x7c, 0, 0, 0])
+        let entry = ISOBoxWriter.box(
+            "av01", ISOBoxWriter.zeros(6), number(1, 2), ISOBoxWriter.zeros(16), number(width, 2), number(height, 2),
+            number(0x48_0000, 4), number(0x48_0000, 4), ISOBoxWriter.zeros(4), number(1, 2), ISOBoxWriter.zeros(32),
             number(0x18, 2), number(0xffff, 2), configuration(plane.stream), plane.isAlpha ? [] : colors, constraints,
-            plane.isAlpha ? AVIFBoxes.full("auxi", AVIFBoxes.text(Self.alphaType + "\0")) : [])
-        return AVIFBoxes.full("stsd", number(1, 4), entry)
+            plane.isAlpha ? ISOBoxWriter.full("auxi", ISOBoxWriter.text(Self.alphaType + "\0")) : [])
+        return ISOBoxWriter.full("stsd", number(1, 4), entry)
     }
 
     /// `stts`: the durations, equal ones together.
@@ -209,27 +214,27 @@ struct AVIFWriter {
                 }
             }
         }
-        let entries = runs.flatMap { AVIFBoxes.number($0.count, 4) + AVIFBoxes.number($0.duration, 4) }
-        return AVIFBoxes.full("stts", AVIFBoxes.number(runs.count, 4), entries)
+        let entries = runs.flatMap { ISOBoxWriter.number($0.count, 4) + ISOBoxWriter.number($0.duration, 4) }
+        return ISOBoxWriter.full("stts", ISOBoxWriter.number(runs.count, 4), entries)
     }
 
     /// `stss`: the pictures from which a decoder can start.
     private func keys(_ pictures: [EncodedPicture], rounds: Int) -> [UInt8] {
         let first = pictures.indices.filter { pictures[$0].isKey }
         let all = (0..<rounds).flatMap { round in first.map { $0 + round * pictures.count + 1 } }
-        return AVIFBoxes.full("stss", AVIFBoxes.number(all.count, 4), all.flatMap { AVIFBoxes.number($0, 4) })
+        return ISOBoxWriter.full("stss", ISOBoxWriter.number(all.count, 4), all.flatMap { ISOBoxWriter.number($0, 4) })
     }
 
     /// `stsz`, `stsc` and `stco`: where the pictures lie.
     private func places(_ plane: Plane, rounds: Int, _ offset: Int) -> [UInt8] {
-        let number = AVIFBoxes.number
+        let number = ISOBoxWriter.number
         let sizes = plane.sizes.flatMap { number($0, 4) }
         let positions = plane.chunks.flatMap { number(offset + $0, 4) }
         let perChunk = plane.sizes.count / plane.chunks.count
-        return AVIFBoxes.full(
-            "stsz", AVIFBoxes.zeros(4), number(plane.sizes.count * rounds, 4), (0..<rounds).flatMap { _ in sizes })
-            + AVIFBoxes.full("stsc", number(1, 4), number(1, 4), number(perChunk, 4), number(1, 4))
-            + AVIFBoxes.full("stco", number(plane.chunks.count * rounds, 4), (0..<rounds).flatMap { _ in positions })
+        return ISOBoxWriter.full(
+            "stsz", ISOBoxWriter.zeros(4), number(plane.sizes.count * rounds, 4), (0..<rounds).flatMap { _ in sizes })
+            + ISOBoxWriter.full("stsc", number(1, 4), number(1, 4), number(perChunk, 4), number(1, 4))
+            + ISOBoxWriter.full("stco", number(plane.chunks.count * rounds, 4), (0..<rounds).flatMap { _ in positions })
     }
 }
 
@@ -242,7 +247,7 @@ private struct TimeFields {
 
     var version: UInt8 { isLong ? 1 : 0 }
     /// Of creation and modification, which are not stated.
-    var dates: [UInt8] { AVIFBoxes.zeros(isLong ? 16 : 8) }
+    var dates: [UInt8] { ISOBoxWriter.zeros(isLong ? 16 : 8) }
 
-    func callAsFunction(_ duration: Int) -> [UInt8] { AVIFBoxes.number(duration, isLong ? 8 : 4) }
+    func callAsFunction(_ duration: Int) -> [UInt8] { ISOBoxWriter.number(duration, isLong ? 8 : 4) }
 }

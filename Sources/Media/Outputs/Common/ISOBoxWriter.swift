@@ -1,5 +1,5 @@
 /// Writes boxes of the ISO base media file format (ISO/IEC 14496-12 §4.2).
-enum AVIFBoxes {
+enum ISOBoxWriter {
     static func box(_ kind: String, _ contents: [UInt8]...) -> [UInt8] {
         let contents = contents.flatMap { $0 }
         return number(contents.count + 8, 4) + Array(kind.utf8) + contents
