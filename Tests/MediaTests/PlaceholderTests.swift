@@ -39,7 +39,10 @@ import Testing
     ])
     func theBlurHashIsThatOfOtherEncoders(_ width: Int, _ height: Int, _ expected: String) throws {
         var builder = GIFBuilder(width: width, height: height)
-        let pixels = (0..<height).flatMap { y in (0..<width).map { x in UInt8((x * x / 7 + y * 3) % 8) } }
+        var pixels: [UInt8] = []
+        for y in 0..<height {
+            for x in 0..<width { pixels.append(UInt8((x * x / 7 + y * 3) % 8)) }
+        }
         builder.add(GIFBuilder.Frame(width: width, height: height, pixels: pixels))
         let facts = try Converted(builder.finish(), as: .facts) { _ in }
         let placeholder = try #require(Placeholder(facts.bytes.suffix(Placeholder.byteCount)))
