@@ -66,6 +66,16 @@ static inline int gifreel_index_exceeds(AVStream *stream, int64_t end) {
     return 0;
 }
 
+/// The number of index entries before the first one whose sample exceeds `end`.
+static inline int gifreel_index_whole(AVStream *stream, int64_t end) {
+    int count = avformat_index_get_entries_count(stream);
+    for (int i = 0; i < count; i++) {
+        const AVIndexEntry *entry = avformat_index_get_entry(stream, i);
+        if (entry->pos < 0 || entry->pos > end - entry->size) return i;
+    }
+    return count;
+}
+
 /// The data of block addition 1 (alpha) of a packet from Matroska; NULL without it.
 static inline const uint8_t *gifreel_packet_addition(const AVPacket *packet, size_t *size) {
     size_t length = 0;

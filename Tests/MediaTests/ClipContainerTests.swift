@@ -212,7 +212,7 @@ import Testing
         // The pixel aspect, an edit that begins at the second picture, and a turned track.
         let patch = BoxPatch(avif)
         let wide = patch.renaming("ccst", "pasp").writing([0, 0, 0, 2, 0, 0, 0, 1], at: 4, of: "pasp")
-        let late = patch.writing([0, 0, 0, 0, 0, 0, 0, 20], at: 20, of: "elst")
+        let late = patch.writing([0, 0, 0, 20], at: 16, of: "elst")
         for changed in [wide.bytes, late.bytes, try ClipReaderTests.turned(avif, by: 90, wide: true)] {
             let composed = try Animation.compose(changed)
             let isSame = composed.canvases == expected.canvases

@@ -68,7 +68,21 @@ import Testing
     }
 
     /// Animations of which one becomes smaller in AV1, and one does not.
-    private static let animations = [gif, GIFBuilder.animation(frames: 2, width: 6, height: 44)]
+    private static let animations = [gif, noise]
+
+    /// Colours at random, which AV1 keeps in full resolution.
+    private static let noise: [UInt8] = {
+        var builder = GIFBuilder(width: 26, height: 26)
+        var state: UInt32 = 1
+        for _ in 0..<2 {
+            let pixels = (0..<676).map { _ -> UInt8 in
+                state = state &* 1_103_515_245 &+ 12345
+                return UInt8(state >> 16 & 7)
+            }
+            builder.add(GIFBuilder.Frame(width: 26, height: 26, pixels: pixels)) { $0.delay = 10 }
+        }
+        return builder.finish()
+    }()
 
     /// Both videos of an animation are stored; `isSmaller` tells whether the AV1 saves a twentieth.
     private func withVideos(_ body: (WebFixture, _ name: String, _ isSmaller: Bool) async throws -> Void) async throws {

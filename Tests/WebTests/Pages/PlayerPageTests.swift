@@ -124,7 +124,7 @@ import Testing
             "poster_width", "poster_height", "style", "script", "loop", "plays", "secure_video", "media", "sources",
             "source",
             "type", "blur", "player", "description", "site_name", "twitter_site", "image", "still", "label",
-            "og_type", "card", "video_tags",
+            "og_type", "card", "video_tags", "blurhash",
         ]
         #expect(places == filled)
         #expect(

@@ -149,6 +149,12 @@ final class ClipContainer {
         format != .webm && gifreel_index_exceeds(stream, Int64(bytes.count)) != 0
     }
 
+    /// The pictures whose alpha the file has whole, where a track of its own has it and breaks off; nil otherwise.
+    var picturesWithAlpha: Int? {
+        guard let alpha, lacksSamples(of: alpha) else { return nil }
+        return Int(gifreel_index_whole(alpha, Int64(bytes.count)))
+    }
+
     /// Whether a stream is a still picture outside of the tracks. FFmpeg 7 has streams for these too, without a duration.
     private static func isItem(_ stream: AVStream) -> Bool {
         stream.time_base.num == 1 && stream.time_base.den == 1 && stream.duration == gifreel_no_time

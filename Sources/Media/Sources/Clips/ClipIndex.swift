@@ -62,7 +62,11 @@ struct ClipIndex: Sendable {
         frames = Self.withoutRepetitions(frames)
         // Matroska has no index of all samples.
         let hasAll = container.format == .webm || packets >= avformat_index_get_entries_count(stream)
-        let isWhole = end == .complete && !container.isCutOff && hasAll && !container.lacksSamples(of: stream)
+        // Alpha may follow all colours.
+        let withAlpha = container.picturesWithAlpha
+        let isWhole =
+            end == .complete && !container.isCutOff && hasAll && !container.lacksSamples(of: stream) && withAlpha == nil
+        if let withAlpha, frames.count > withAlpha { frames.removeLast(frames.count - withAlpha) }
         ending = isWhole ? .complete : .brokenOff
         // Between the last pictures, the file may lack some that are decoded after them.
         if !isWhole, reordering > 0 { frames.removeLast(min(reordering, max(0, frames.count - 1))) }
