@@ -212,7 +212,7 @@ final class Store: Sendable {
     ///   - new: Those whose tokens are known are left out.
     ///   - change: Belongs to the same transaction.
     /// - Returns: The purges with their sequences, and the error if they are not durable, such as after ``close()``. They
-    ///   are in force even so.
+    ///   apply all the same.
     func purge(
         _ new: [Purge], with change: @escaping Ledger.Change
     ) -> (purges: [(purge: Purge, sequence: Int64)], failure: LedgerError?) {

@@ -114,7 +114,7 @@ final class PurgeFollower: Sendable {
 
     // MARK: Purges of this node
 
-    /// Accepts a purge: it is in force here when this returns, and pending until the stream has it. ``endSending(_:)`` must follow.
+    /// Applies a purge on this node. It stays pending until the stream has it. Call ``endSending(_:)`` afterwards.
     func accept(_ scope: PurgeScope) async -> (purge: Purge, counts: PurgeCounts?) {
         let purge = cache.newPurge(scope, isShared: true)
         // Before its row is: the follower must not add it, too.

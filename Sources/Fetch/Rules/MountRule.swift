@@ -12,7 +12,7 @@ package struct MountRule: Sendable, Equatable {
 
     /// - Parameters:
     ///   - root: A web address, or the folder of objects or files.
-    ///   - allow: The paths below the root that are available, for each of which ``isPath(_:)`` is true; empty for all.
+    ///   - allow: The paths below the root that are available; empty for all. ``isPath(_:)`` must accept each.
     package init(_ root: SourceURL, allow: [String] = []) {
         self.root = root
         folder = PathPrefix(below: root.path)
@@ -81,7 +81,7 @@ package struct MountRule: Sendable, Equatable {
             && (folder.mayContain(other.root.comparable) || other.folder.mayContain(root.comparable))
     }
 
-    /// An object is also at the URL of its service.
+    /// Clients can also name an object by the URL of its service.
     private func mayShareOrigin(with source: SourceURL) -> Bool {
         guard let address = root.address else { return source.address == nil }
         return source.address.map(address.isSameOrigin) ?? false

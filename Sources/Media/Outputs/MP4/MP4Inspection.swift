@@ -27,7 +27,7 @@ enum MP4Inspection {
         "avc1": ["avcC", "colr"], "av01": ["av1C", "colr"],
     ]
 
-    /// The boxes inside another one, all of which may be there.
+    /// The children of a box, after a check that each kind is allowed.
     private static func children(of box: MP4Box) throws(OutputFlaw) -> [MP4Box] {
         try checked(try box.children(), in: box.kind)
     }
