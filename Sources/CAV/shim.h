@@ -56,16 +56,6 @@ static inline const uint8_t *gifreel_stream_side_data(const AVStream *stream, en
 #endif
 }
 
-/// Whether some sample in the index of a track ends past the end of a file.
-static inline int gifreel_index_exceeds(AVStream *stream, int64_t end) {
-    int count = avformat_index_get_entries_count(stream);
-    for (int i = 0; i < count; i++) {
-        const AVIndexEntry *entry = avformat_index_get_entry(stream, i);
-        if (entry->pos < 0 || entry->pos > end - entry->size) return 1;
-    }
-    return 0;
-}
-
 /// The number of index entries before the first one whose sample exceeds `end`.
 static inline int gifreel_index_whole(AVStream *stream, int64_t end) {
     int count = avformat_index_get_entries_count(stream);

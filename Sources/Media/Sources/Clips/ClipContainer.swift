@@ -146,13 +146,18 @@ final class ClipContainer {
     /// Whether the index has a sample that lies past the end of the file.
     func lacksSamples(of stream: UnsafeMutablePointer<AVStream>) -> Bool {
         // Matroska has no index of all samples.
-        format != .webm && gifreel_index_exceeds(stream, Int64(bytes.count)) != 0
+        format != .webm && samplesInFile(of: stream) < avformat_index_get_entries_count(stream)
     }
 
     /// The pictures whose alpha the file has whole, where a track of its own has it and breaks off; nil otherwise.
     var picturesWithAlpha: Int? {
         guard let alpha, lacksSamples(of: alpha) else { return nil }
-        return Int(gifreel_index_whole(alpha, Int64(bytes.count)))
+        return Int(samplesInFile(of: alpha))
+    }
+
+    /// The samples of a stream up to the first one that the file lacks.
+    private func samplesInFile(of stream: UnsafeMutablePointer<AVStream>) -> Int32 {
+        gifreel_index_whole(stream, Int64(bytes.count))
     }
 
     /// Whether a stream is a still picture outside of the tracks. FFmpeg 7 has streams for these too, without a duration.
