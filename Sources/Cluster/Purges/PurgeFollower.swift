@@ -177,7 +177,7 @@ final class PurgeFollower: Sendable {
         defer { fallBehind() }
         while !Task.isCancelled, isTakingPart, state.withLock({ $0.connections == connection }) {
             let (entries, isTrimmed) = try await stream.newEntries(after: position)
-            if isTrimmed { await missed(.certain, isReported: true) }
+            if isTrimmed { await missed(.certain, isReported: true, isTrimmed: true) }
             try await apply(entries, areMissed: false)
             try await addPending()
         }
@@ -190,7 +190,9 @@ final class PurgeFollower: Sendable {
         let isSame = saved.stream == identity
         let reaches = isSame && (first.isGenesis || first.id <= saved.id)
         state.withLock { $0.followed = identity }
-        if !reaches { await missed(isSame ? .certain : .possible, isReported: !saved.stream.isEmpty) }
+        if !reaches {
+            await missed(isSame ? .certain : .possible, isReported: !saved.stream.isEmpty, isTrimmed: !first.isGenesis)
+        }
         // Before the pages: what is added meanwhile is not lost.
         let sent = await latestSent()
         var tokens: Set<String> = []
@@ -220,15 +222,18 @@ final class PurgeFollower: Sendable {
         state.withLock { ($0.saved, $0.position) = (reached, last) }
     }
 
-    private func missed(_ gap: MissedPurges, isReported: Bool) async {
+    /// - Parameter isTrimmed: Whether the stream had purges that it has no more.
+    private func missed(_ gap: MissedPurges, isReported: Bool, isTrimmed: Bool) async {
         if isReported {
             meter.update { $0.revalidations += 1 }
             onGap()
         }
         // Records of other nodes from before the gap may be older than a purge that this node does not know.
-        let time = cache.sharedClock.latest
-        cache.purges.distrust(until: time)
-        await cache.record { try PurgeTable($0).raiseFloor(toTime: time) }
+        if isTrimmed {
+            let time = cache.sharedClock.latest
+            cache.purges.distrust(until: time)
+            await cache.record { try PurgeTable($0).raiseFloor(toTime: time) }
+        }
         await revalidate(gap)
     }
 
