@@ -14,8 +14,6 @@ enum Break: String, CaseIterable, Sendable {
     case positionsAreNotCompared
     /// A purge waits for the node that makes it only.
     case purgesWaitForNobody
-    /// A node takes part before it has applied the purges that it missed.
-    case takesPartBeforeCatchingUp
     /// A node that has started gives out what it has stored before it has applied the purges that it missed.
     case servesBeforeCatchingUp
     /// Where a look at the nodes fails, a purge counts the node that makes it only.
@@ -28,8 +26,6 @@ enum Break: String, CaseIterable, Sendable {
     case purgesHaveNoTimes
     /// A node does not notice that the stream was trimmed, or that it is another one.
     case gapsAreIgnored
-    /// The cluster's time is that of the server, whose clock may be set.
-    case timeIsTheServers
 }
 
 /// The connection of a node that leaves a step out.
@@ -103,8 +99,6 @@ struct BrokenCommands: RedisCommands {
                 RedisCommand(
                     command.shape, words.map { $0 == Array("t".utf8) || $0 == Array("i".utf8) ? "x" : RedisArgument($0) })
             ]
-        case .timeIsTheServers where command.script == ClusterTime.script:
-            return [.script(ClusterTime.script, keys: [text(words[3])], ["", ""])]
         default: return [command]
         }
     }
@@ -114,9 +108,6 @@ struct BrokenCommands: RedisCommands {
         case .completesWithoutComparison where command.script == FlightScripts.complete: .integer(1)
         case .takesTheLeaseOfAnother where isLease(command): .none
         case .purgesWaitForNobody where command.arguments[0] == Array("SMEMBERS".utf8): .array([])
-        case .takesPartBeforeCatchingUp
-        where command.arguments[0] == Array("XRANGE".utf8) && command.arguments.last != Array("1".utf8):
-            .array([])
         default: reply
         }
     }

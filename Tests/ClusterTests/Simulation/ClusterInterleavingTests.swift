@@ -42,7 +42,9 @@ import Testing
             var first: String?
             for seed in 0..<most {
                 let violations = try SimulatedWorld(seed: seed, missing: missing).run().violations
-                if !violations.isEmpty { found += 1 }
+                // An order that fails without the change, too, shows nothing.
+                guard !violations.isEmpty, try SimulatedWorld(seed: seed).run().violations.isEmpty else { continue }
+                found += 1
                 first = first ?? violations.first
                 if Self.chosenCount == nil, found > 0 { return (seed + 1, found, first) }
             }
