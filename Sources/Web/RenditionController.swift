@@ -98,14 +98,12 @@ struct RenditionController: Sendable {
         let visitor = client
         return .later(in: RequestSpan(of: request, tracer)) {
             let (selected, lacksFacts) = await self.selected(negotiation, accept, of: source, visitor)
-            var request = self.request(selected, of: source, visitor)
-            if selected != negotiation.original { request.alternative = negotiation.original }
-            if let accepted = await asynchronous.response(to: request, visitor, url: url, target.terms) { return accepted }
             let miss = NegotiatedMiss(
-                request: request, negotiation: negotiation, accept: accept, follows: target.onMiss == .original,
-                lacksFacts: lacksFacts, terms: target.terms)
+                self.request(selected, of: source, visitor), negotiation, accept, follows: target.onMiss == .original,
+                lacksFacts: lacksFacts, target.terms)
+            let request = miss.request
+            if let accepted = await asynchronous.response(to: request, visitor, url: url, target.terms) { return accepted }
             do throws(RenditionError) {
-                if let response = try await responseBeforeSequence(miss) { return response }
                 return try await response(to: miss)
             } catch {
                 return await errorResponse(error, request, target.onError, target.terms)
@@ -125,8 +123,28 @@ struct RenditionController: Sendable {
         let lacksFacts: Bool
         let terms: ResponseTerms
 
+        init(
+            _ request: RenditionRequest, _ negotiation: Negotiation, _ accept: AcceptField, follows: Bool,
+            lacksFacts: Bool, _ terms: ResponseTerms
+        ) {
+            var request = request
+            if request.rendition != negotiation.original { request.alternative = negotiation.original }
+            self.request = request
+            self.negotiation = negotiation
+            self.accept = accept
+            self.follows = follows
+            self.lacksFacts = lacksFacts
+            self.terms = terms
+        }
+
         /// The request for the source.
         var original: RenditionRequest { request.with(negotiation.original) }
+
+        /// The same of a source that is transparent.
+        var ofTransparentSource: NegotiatedMiss {
+            let selected = negotiation.rendition(for: accept, isTransparent: true)
+            return NegotiatedMiss(request.with(selected), negotiation, accept, follows: follows, lacksFacts: false, terms)
+        }
     }
 
     /// The rendition that `Accept` selects. A source that is known to be transparent cannot be a video. Where that is not known although
@@ -144,6 +162,13 @@ struct RenditionController: Sendable {
         }
         if await pipeline.stored(facts.with(rendition)) != nil { background.add(facts) }
         return (rendition, !pipeline.isKnownToFail(facts))
+    }
+
+    /// Whether the source is transparent, by its facts, which are produced if they are not stored.
+    private func isTransparent(_ miss: NegotiatedMiss) async -> Bool {
+        guard let facts = try? await pipeline.find(miss.request.with(Rendition(format: .json))) else { return false }
+        let document = try? await cache.onThread { () throws(CacheError) in FactsFile.read(facts.rendition) }
+        return document?.source.facts.transparent ?? false
     }
 
     /// Responds with the source where `Accept` selects an AVIF that is not stored and that the settings leave to the
@@ -189,6 +214,7 @@ struct RenditionController: Sendable {
     /// Responds with the selected rendition, with the source if that stays or until there is the rendition, or else with a GIF. A
     /// client that accepts no format that the server has gets one of these regardless.
     private func response(to miss: NegotiatedMiss) async throws(RenditionError) -> HTTPResponse {
+        if let response = try await responseBeforeSequence(miss) { return response }
         if miss.request.rendition == miss.negotiation.original {
             if let response = try await sourceResponse(to: miss, follows: miss.follows) { return response }
             return logged(try await pipeline.find(miss.request.with(miss.negotiation.gif)), miss)
@@ -197,12 +223,9 @@ struct RenditionController: Sendable {
         if miss.follows {
             switch try await pipeline.findOrFollow(miss.request) {
             case .rendition(let result):
-                // The video may have been stored after the selection.
-                if miss.lacksFacts, !result.rendition.isOriginal,
-                    let response = try await sourceResponse(to: miss, follows: false)
-                {
-                    background.add(miss.request.with(Rendition(format: .json)))
-                    return responder.temporary(response, miss.terms)
+                // The video was stored after the selection. Its flight makes the facts as well.
+                if miss.lacksFacts, !result.rendition.isOriginal, await isTransparent(miss) {
+                    return try await response(to: miss.ofTransparentSource)
                 }
                 found = result
             case .source(let source): if let response = response(following: source, miss) { return response }

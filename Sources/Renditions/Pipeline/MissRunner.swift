@@ -107,7 +107,14 @@ struct MissRunner: Sendable {
             }
             if let companion = request.companion { await produce(companion, beside: request, of: loaded) }
             async let facts: Void = noteFacts(request, of: loaded)
-            let result = try await produceRememberingFailure(request, of: loaded, flight)
+            let result: RenditionResult
+            do throws(RenditionError) {
+                result = try await produceRememberingFailure(request, of: loaded, flight)
+            } catch {
+                // Once the loaded source is released, the facts would cost another fetch.
+                await facts
+                throw error
+            }
             await facts
             if let alternative = request.alternative,
                 RenditionFacts(stored: result.rendition.facts)?.staysSource(length: result.rendition.length) ?? false
