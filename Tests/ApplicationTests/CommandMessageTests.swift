@@ -40,7 +40,10 @@ extension OperationsTests {
 
         @Test(arguments: [
             Mistake("convert a.gif", 64, "Given without --to: a.gif."),
-            Mistake("convert a.gif b.gif c.mp4", 64, "Give IN and OUT, or --to DIR and GIFs."),
+            Mistake("convert a.gif b.gif c.mp4", 64, "Given without --to: a.gif, b.gif, c.mp4."),
+            Mistake("convert 1.gif 2.gif 3.gif 4.gif 5.gif", 64, "Given without --to: 1.gif, 2.gif, 3.gif and 2 more."),
+            Mistake("convert", 64, "Give IN and OUT, such as a.gif a.mp4, or --to DIR"),
+            Mistake("convert --to out", 64, "Give IN and OUT, such as a.gif a.mp4, or --to DIR"),
             Mistake("convert a.gif out", 1, "The name “out” has no extension; give --format with one of mp4, "),
             Mistake("convert a.gif out.avi", 1, "There is no format “avi” to convert to; give one of mp4, "),
             Mistake("convert a.gif a.gif --format mp4", 64, "gifreel: a.gif is the input itself"),

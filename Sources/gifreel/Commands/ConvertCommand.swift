@@ -35,14 +35,21 @@ struct ConvertCommand: ParsableCommand {
 
     @Argument(
         help: "IN and OUT, - for standard input and output; with --to any number of GIFs and directories.", completion: .file())
-    var files: [String]
+    var files: [String] = []
 
     /// For up to this many files, warming up the zygote takes longer than it saves.
     private static let fewFiles = 8
+    /// Files that a message names at most.
+    private static let mostNamed = 3
 
     func validate() throws {
+        if files.isEmpty {
+            throw ValidationError("Give IN and OUT, such as a.gif a.mp4, or --to DIR and any number of GIFs and directories.")
+        }
         guard directory == nil, files.count != 2 else { return }
-        throw ValidationError("Give IN and OUT, or --to DIR and GIFs. Given without --to: \(files.joined(separator: ", ")).")
+        var given = files.prefix(Self.mostNamed).joined(separator: ", ")
+        if files.count > Self.mostNamed { given += " and \(files.count - Self.mostNamed) more" }
+        throw ValidationError("Give IN and OUT, or --to DIR and GIFs. Given without --to: \(given).")
     }
 
     /// Converts. Blocks the calling thread, which must be the only one of the process because a zygote is forked.
