@@ -12,7 +12,16 @@ package enum SettingsReader {
 
         /// `name: value  # origin` of each setting, secrets masked, `–` if there is no value.
         package var lines: [String] {
-            settings.lines { name, value in "\(name): \(value)  # \(origins[name] ?? "default")" }
+            settings.lines { _, name, value in "\(name): \(value)  # \(origins[name] ?? "default")" }
+        }
+
+        /// The same for the settings whose value is not the default, which follows.
+        package var changedLines: [String] {
+            settings.lines { setting, name, value in
+                let standard = setting.isSecret ? "" : setting.defaultTexts.joined(separator: ",")
+                guard value != (standard.isEmpty ? Settings.noValue : standard) else { return nil }
+                return "\(name): \(value)  # \(origins[name] ?? "default"); default \(setting.defaultPhrase)"
+            }
         }
     }
 
@@ -84,14 +93,17 @@ package enum SettingsReader {
 
 extension Settings {
     /// `name: value` of each setting, secrets masked, `–` if there is no value.
-    package var lines: [String] { lines { "\($0): \($1)" } }
+    package var lines: [String] { lines { "\($1): \($2)" } }
 
-    /// One line per setting, made of its full name and its value as it may be shown.
-    fileprivate func lines(_ line: (_ name: String, _ value: String) -> String) -> [String] {
+    /// Stands for a missing value.
+    fileprivate static let noValue = "–"
+
+    /// At most one line per setting, made of its full name and its value as it may be shown.
+    fileprivate func lines(_ line: (_ setting: Setting, _ name: String, _ value: String) -> String?) -> [String] {
         Setting.all.flatMap { setting in
-            setting.names(in: self).map { name, chosenName in
+            setting.names(in: self).compactMap { name, chosenName in
                 let text = setting.text(self, chosenName: chosenName)
-                return line(name, text.isEmpty ? "–" : setting.isSecret ? "***" : text)
+                return line(setting, name, text.isEmpty ? Self.noValue : setting.isSecret ? "***" : text)
             }
         }
     }

@@ -115,6 +115,21 @@ import Testing
         #expect(try !read(nil, ["GIFREEL_ADMIN_TOKEN": "hunter2"]).lines.contains { $0.contains("hunter2") })
     }
 
+    @Test func onlyValuesThatAreNotTheDefaultsAreChanged() throws {
+        #expect(try SettingsReader.read(file: nil, environment: [:], flags: []).changedLines.isEmpty)
+        let yaml =
+            "cache:\n  max_bytes: 10GiB\n  dir: /srv/cache\nmounts:\n  a:\n    origin: https://a.test/\n    negotiate: false\n"
+        let changed = try SettingsReader.read(
+            file: try file(yaml), environment: ["GIFREEL_ADMIN_TOKEN": "hunter2hunter2hu"],
+            flags: ["server.port=8080", "log.format=json"]
+        ).changedLines
+        #expect(changed.count == 4, "\(changed)")
+        #expect(changed.contains { $0.hasPrefix("cache.dir: /srv/cache  # ") && $0.hasSuffix("; default var/cache") })
+        #expect(changed.contains { $0.hasPrefix("mounts.a.origin: https://a.test/  # ") })
+        #expect(changed.contains { $0.hasPrefix("admin.token: ***  # GIFREEL_ADMIN_TOKEN; default ") })
+        #expect(changed.contains("log.format: json  # --set; default text"))
+    }
+
     @Test func anUnknownNameSuggestsTheNearest() throws {
         #expect(
             try complaint(nil, [:], ["server.prot=1"])

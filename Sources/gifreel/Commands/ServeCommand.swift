@@ -32,8 +32,12 @@ struct ServeCommand: ParsableCommand {
     @Flag(help: "With --check: also tries Redis, the shared store and the servers of purge hooks.")
     var connect = false
 
+    @Flag(help: "With --check: prints only the settings whose values are not the defaults.")
+    var changed = false
+
     func validate() throws {
         if connect && !checks { throw ValidationError("--connect needs --check.") }
+        if changed && !checks { throw ValidationError("--changed needs --check.") }
     }
 
     /// Serves until SIGTERM or SIGINT. Blocks the calling thread. Exits with 1 if the service cannot start.
@@ -175,7 +179,7 @@ struct ServeCommand: ParsableCommand {
             }
             for warning in configuration.secretWarnings { StandardError.write("gifreel: warning: \(warning)\n") }
             for package in LinkedPackages.program.outdated() { StandardError.write("gifreel: \(package)\n") }
-            for line in read.lines { print(line) }
+            for line in changed ? read.changedLines : read.lines { print(line) }
             if connect { try connectParts(configuration) }
         } catch let error as SettingsError {
             throw Self.failure(error.description)
