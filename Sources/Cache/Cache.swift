@@ -95,7 +95,17 @@ package final class Cache: Sendable {
         hot.removeAll()
     }
 
+    /// The configuration of the start, without later changes by ``setLimits(maxBytes:minFreeBytes:)``.
     package var configuration: CacheConfiguration { context.configuration }
+
+    /// The largest number of bytes of stored renditions.
+    package var maxBytes: Int64 { context.maxBytes }
+
+    /// Changes ``CacheConfiguration/maxBytes`` and ``CacheConfiguration/minFreeBytes``. What exceeds a smaller limit is evicted by
+    /// the next rounds of housekeeping.
+    package func setLimits(maxBytes: Int64, minFreeBytes: Int64) {
+        context.setLimits(maxBytes: maxBytes, minFreeBytes: minFreeBytes)
+    }
 
     /// The database, in which other parts of the server have tables, too; see ``init(configuration:owners:clock:report:)``.
     package var ledger: Ledger { context.store.ledger }
@@ -484,11 +494,12 @@ package final class Cache: Sendable {
 
     // MARK: Statistics
 
-    /// The files that the file system of the directory can still take, and all that it can hold. Nil if it has no such limit, or
-    /// does not answer.
-    package func files() -> (free: Int64, all: Int64)? {
-        guard let space = try? context.store.directory.space(), let free = space.files else { return nil }
-        return (free, space.allFiles)
+    /// What the file system of the directory can still take; nil if it does not answer. May wait for a network file system.
+    package func space() -> CacheSpace? {
+        guard let space = try? context.store.directory.space() else { return nil }
+        return CacheSpace(
+            freeBytes: space.bytes, minFreeBytes: context.minFreeBytes,
+            files: space.files.map { CacheSpace.Files(free: $0, all: space.allFiles) })
     }
 
     /// A snapshot of the contents and the counters.
@@ -497,12 +508,12 @@ package final class Cache: Sendable {
         let counters = context.counters
         return CacheStatistics(
             objects: totals.objects, bytes: totals.bytes, aliases: totals.aliases, aliasBytes: totals.aliasSpace,
-            diskBytes: totals.space, limitBytes: configuration.maxBytes, hotHits: hot.hits,
+            diskBytes: totals.space, limitBytes: context.maxBytes, hotHits: hot.hits,
             diskHits: counters.diskHits.current, misses: counters.misses.current, refused: counters.refused.current,
             published: counters.published.current, publishedBytes: counters.publishedBytes.current,
             unstored: counters.unstored.current, evictions: counters.evictions.current,
             evictedBytes: counters.evictedBytes.current, purges: counters.purges.current, purged: counters.purged.current,
             corrupt: counters.corrupt.current, orphans: counters.orphans.current,
-            isStoring: counters.isStoring.load(ordering: .relaxed))
+            refusal: context.store.refusal ?? counters.refusal.withLock { $0 })
     }
 }

@@ -4,7 +4,10 @@ internal import SystemIO
 
 /// What the parts of a ``Cache`` share. Any thread.
 final class CacheContext: Sendable {
+    /// As of the start; ``maxBytes`` and ``minFreeBytes`` may change later.
     let configuration: CacheConfiguration
+    private let currentMaxBytes: Atomic<Int64>
+    private let currentMinFreeBytes: Atomic<Int64>
     let clock: TimeSource
     let hot: HotRenditions
     let purges: PurgeIndex
@@ -36,6 +39,8 @@ final class CacheContext: Sendable {
             onFailure: { housekeeping.wake() })
         self.housekeeping = housekeeping
         self.configuration = configuration
+        currentMaxBytes = Atomic(configuration.maxBytes)
+        currentMinFreeBytes = Atomic(configuration.minFreeBytes)
         self.clock = clock
         self.report = report
         self.onStep = onStep
@@ -43,6 +48,19 @@ final class CacheContext: Sendable {
         if let free = try? store.directory.space().bytes, free < configuration.minFreeBytes {
             report(.freeSpaceBelowMinimum(free: free, minimum: configuration.minFreeBytes))
         }
+    }
+
+    /// See ``CacheConfiguration/maxBytes``.
+    var maxBytes: Int64 { currentMaxBytes.current }
+
+    /// See ``CacheConfiguration/minFreeBytes``.
+    var minFreeBytes: Int64 { currentMinFreeBytes.current }
+
+    /// Changes the limits. Housekeeping evicts what exceeds them.
+    func setLimits(maxBytes: Int64, minFreeBytes: Int64) {
+        currentMaxBytes.store(maxBytes, ordering: .relaxed)
+        currentMinFreeBytes.store(minFreeBytes, ordering: .relaxed)
+        housekeeping.wake()
     }
 
     /// Ends a failure of the ledger, if that is possible now. If the ledger was replaced, the cache is empty.

@@ -41,11 +41,34 @@ package struct CacheStatistics: Sendable, Equatable {
     package var corrupt: Int64 = 0
     /// Files without a record that were removed.
     package var orphans: Int64 = 0
+    /// Why new renditions are not stored; nil if they are.
+    package var refusal: UnstoredReason?
+
     /// Whether the disk takes new renditions.
-    package var isStoring = true
+    package var isStoring: Bool { refusal == nil }
 
     /// Look-ups that found a rendition.
     package var hits: Int64 { hotHits + diskHits }
+}
+
+/// What the file system of the cache can still take.
+package struct CacheSpace: Sendable, Equatable {
+    package struct Files: Sendable, Equatable {
+        package let free: Int64
+        package let all: Int64
+    }
+
+    package let freeBytes: Int64
+    /// ``CacheConfiguration/minFreeBytes``.
+    package let minFreeBytes: Int64
+    /// Nil if the file system does not limit the number of files.
+    package let files: Files?
+
+    /// Why nothing is stored while there is no more space; nil if there is enough.
+    package var refusal: UnstoredReason? {
+        if freeBytes <= 0 { return .diskFull }
+        return freeBytes < minFreeBytes ? .lowSpace : nil
+    }
 }
 
 /// The counters of ``CacheStatistics``, except the hits of the hot tables. Any thread.
@@ -62,7 +85,8 @@ final class CacheCounters: Sendable {
     let purged = Atomic<Int64>(0)
     let corrupt = Atomic<Int64>(0)
     let orphans = Atomic<Int64>(0)
-    let isStoring = Atomic(true)
+    /// Why the last rendition was not stored; nil if it was.
+    let refusal = Mutex<UnstoredReason?>(nil)
 }
 
 extension Atomic where Value == Int64 {

@@ -12,12 +12,12 @@ final class Evictor: Sendable {
 
     /// Whether the cache holds so much that housekeeping should evict.
     func isNeeded(in store: Store) -> Bool {
-        store.totals.space > context.configuration.maxBytes / 100 * 95
+        store.totals.space > context.maxBytes / 100 * 95
     }
 
     /// Brings the cache from above 95 % of its size to 90 %, and frees space and inodes on a disk that is too full.
     func keepLimits(of store: Store) {
-        let maxBytes = context.configuration.maxBytes
+        let maxBytes = context.maxBytes
         // Small objects may have any number of aliases, which must not displace all objects.
         evictAliases(from: store) { store.totals.aliasSpace - maxBytes / 8 }
         if isNeeded(in: store) {
@@ -54,7 +54,7 @@ final class Evictor: Sendable {
     }
 
     private func keepFreeSpace(of store: Store) {
-        let minimum = context.configuration.minFreeBytes
+        let minimum = context.minFreeBytes
         // More than required, so that not every publish reaches the minimum again.
         let margin = minimum / 8
         let required = minimum + margin / 2
@@ -81,7 +81,7 @@ final class Evictor: Sendable {
     /// A cache that is over its limit already, because the setting has become smaller, gets no larger: as much is evicted as is added.
     /// The rest is up to housekeeping, because it may take minutes.
     func makeSpace(for space: Int64, in store: Store) {
-        let limit = max(context.configuration.maxBytes, store.totals.space)
+        let limit = max(context.maxBytes, store.totals.space)
         while true {
             let excess = store.totals.space + space - limit
             guard excess > 0, evictBatch(atLeast: excess, from: store).continues else { return }

@@ -32,7 +32,7 @@ final class Housekeeper: Sendable {
         context.counters.orphans.count(scanned.removed)
         store.removeDonePurges()
         store.sync()
-        store.directory.keepReserve(leaving: context.configuration.minFreeBytes)
+        store.directory.keepReserve(leaving: context.minFreeBytes)
         scrub(store)
         // The rest of large work at once, after the work of others.
         if sweeps == Self.sweepsPerRound || scanned.continues { context.housekeeping.wake() }

@@ -25,7 +25,7 @@ struct RenditionPublisher: Sendable {
             let free = try directory.space().bytes
             if let refusal = context.store.refusal {
                 reason = refusal
-            } else if free - expected >= context.configuration.minFreeBytes {
+            } else if free - expected >= context.minFreeBytes {
                 return try directory.objects.createStaged()
             } else {
                 reason = free > expected ? .lowSpace : .diskFull
@@ -42,7 +42,7 @@ struct RenditionPublisher: Sendable {
     func createFileInMemory(because reason: UnstoredReason) throws(CacheError) -> StagedFile {
         // Measured now: what becomes free later says nothing about the failure.
         if reason == .diskFull, let free = try? context.store.directory.space().bytes,
-            free > context.configuration.minFreeBytes
+            free > context.minFreeBytes
         {
             context.isOverQuota.store(true, ordering: .relaxed)
         }
@@ -106,7 +106,7 @@ struct RenditionPublisher: Sendable {
         if let reason = job.staged.reason { return .success(unstored(job, record, because: reason)) }
         do throws(UnstoredReason) {
             guard job.staged.files === store.directory.objects else { throw .directoryLost }
-            guard record.length <= context.configuration.maxBytes else { throw .tooLarge }
+            guard record.length <= context.maxBytes else { throw .tooLarge }
             evictor.makeSpace(for: record.space, in: store)
         } catch {
             return .success(unstored(job, record, because: error))
@@ -168,7 +168,7 @@ struct RenditionPublisher: Sendable {
         }
         context.reached(.publishCommitted)
         let counters = context.counters
-        counters.isStoring.store(true, ordering: .relaxed)
+        counters.refusal.withLock { $0 = nil }
         if evictor.isNeeded(in: store) { context.housekeeping.wake() }
 
         let object: StoredObject
@@ -194,7 +194,7 @@ struct RenditionPublisher: Sendable {
     private func unstored(_ job: PublishJob, _ record: ObjectRecord, because reason: UnstoredReason) -> PublishOutcome {
         context.counters.unstored.count()
         if ![.purged, .tooLarge, .unwanted].contains(reason) {
-            context.counters.isStoring.store(false, ordering: .relaxed)
+            context.counters.refusal.withLock { $0 = reason }
             context.housekeeping.wake()
         }
         let object = StoredObject(record: record, descriptor: job.readOnly(), sequence: 0)

@@ -85,10 +85,10 @@ extension Setting {
             "cache.dir", \.cache.directory, .restart,
             "Directory of the cache. Each server needs its own directory."),
         Setting(
-            "cache.max_bytes", \.cache.maxBytes.byteCount, in: .mebibytes(1) ... .tebibytes(1 << 20), .restart,
+            "cache.max_bytes", \.cache.maxBytes.byteCount, in: .mebibytes(1) ... .tebibytes(1 << 20), .live,
             "Size of the cache. Renditions that are not requested are evicted first."),
         Setting(
-            "cache.min_free_bytes", \.cache.minFreeBytes.byteCount, in: .zero ... .tebibytes(1 << 20), .restart,
+            "cache.min_free_bytes", \.cache.minFreeBytes.byteCount, in: .zero ... .tebibytes(1 << 20), .live,
             "Free space to leave on the file system. Below it, renditions are evicted and new ones are not stored."),
         Setting(
             "cache.fresh_for", \.cache.freshFor.wholeSeconds, inWholeSeconds: .zero...decade, .restart,

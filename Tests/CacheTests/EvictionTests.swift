@@ -216,6 +216,24 @@ import Testing
         #expect(cache.statistics().evictions == evictions)
     }
 
+    @Test func aSmallerLimitEvictsAndALargerOneTakesMore() async throws {
+        let cache = try Cache.openWithoutHousekeeping(configuration(maxBytes: 8 << 20))
+        defer { cache.close() }
+        for number in UInt64(0)..<40 { try await cache.put(noise(100_000, seed: number), url: "https://a/\(number)") }
+        cache.setLimits(maxBytes: 2 << 20, minFreeBytes: 0)
+        cache.housekeeper.runRound()
+        #expect(cache.statistics().diskBytes <= 2 << 20 && cache.statistics().limitBytes == 2 << 20)
+        cache.setLimits(maxBytes: 8 << 20, minFreeBytes: 0)
+        for number in UInt64(100)..<140 { try await cache.put(noise(100_000, seed: number), url: "https://a/\(number)") }
+        cache.housekeeper.runRound()
+        #expect(cache.statistics().diskBytes > 4 << 20)
+        // More than any disk has.
+        cache.setLimits(maxBytes: 8 << 20, minFreeBytes: 1 << 60)
+        #expect(cache.space()?.refusal == .lowSpace)
+        let refused = try await cache.put(noise(100, seed: 200), url: "https://a/200")
+        #expect(refused.unstoredReason == .lowSpace && cache.statistics().refusal == .lowSpace)
+    }
+
     @Test func aRenditionLargerThanTheCacheIsServedUnstored() async throws {
         let cache = try open(maxBytes: 1 << 20)
         defer { cache.close() }

@@ -7,23 +7,19 @@ internal import SystemIO
 package struct S3Tier: SharedTier {
     private let store: SharedStore
     private let cache: Cache
-    /// The largest rendition to receive, in bytes.
-    private let maxBytes: Int
-
     /// The longest time that a lease waits for the store, in addition to an upload at 1 MiB/s: other nodes wait for the lease.
     private static let saveLimit: Duration = .seconds(2)
     /// The shortest time allowed for a rendition that only the store has.
     private static let onlySourceLimit: Duration = .seconds(2)
     /// The longest time that a purge waits for the store.
     private static let removalLimit: Duration = .seconds(2)
+    /// The largest rendition to receive, unless the local cache refuses even smaller ones.
+    private static let largestObject: Int64 = 1 << 40
 
-    /// - Parameters:
-    ///   - cache: The cache whose ledger has the store's outbox.
-    ///   - maxBytes: The largest rendition to receive; the local cache refuses larger ones anyway.
-    package init(_ store: SharedStore, cache: Cache, maxBytes: Int) {
+    /// - Parameter cache: The cache whose ledger has the store's outbox.
+    package init(_ store: SharedStore, cache: Cache) {
         self.store = store
         self.cache = cache
-        self.maxBytes = maxBytes
     }
 
     package func load(
@@ -32,7 +28,7 @@ package struct S3Tier: SharedTier {
         guard let name = RenditionName(id: id.description, fileExtension: fileExtension) else { return .absent }
         do throws(StoreError) {
             let found = try await store.fetch(
-                name, into: file.descriptor, maxLength: maxBytes,
+                name, into: file.descriptor, maxLength: Int(min(cache.maxBytes, Self.largestObject)),
                 within: isOnlySource ? max(Self.onlySourceLimit, store.lookupTimeout) : nil)
             return found.map { .found(SharedObject(facts: $0.facts, created: $0.created, began: $0.began)) } ?? .absent
         } catch {

@@ -173,6 +173,11 @@ package enum Families {
         "gifreel_cache_disk_files", .gauge, "Files that the file system of the cache can hold; missing if it has no limit.")
     package static let cacheFreeFiles = MetricFamily(
         "gifreel_cache_disk_free_files", .gauge, "Files that the file system of the cache can still take.")
+    package static let cacheFreeBytes = MetricFamily(
+        "gifreel_cache_disk_free_bytes", .gauge, "Free bytes of the file system of the cache.")
+    package static let cacheMinFreeBytes = MetricFamily(
+        "gifreel_cache_disk_min_free_bytes", .gauge,
+        "The setting cache.min_free_bytes: below it, renditions are evicted and new ones are not stored.")
     package static let storing = MetricFamily("gifreel_cache_storing", .gauge, "1 while new renditions can be stored, else 0.")
 
     // MARK: The process

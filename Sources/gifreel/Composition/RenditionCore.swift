@@ -79,7 +79,7 @@ final class RenditionCore: Sendable {
             cache.holdAliases(Cluster.tookPartRecently(cache, settings) ? .possible : .certain)
         }
         meter = WorkMeter(factory: registry) { Problem($0).code }
-        tier = store.map { [cache] in S3Tier($0, cache: cache, maxBytes: Int(min(configuration.cache.maxBytes, 1 << 40))) }
+        tier = store.map { [cache] in S3Tier($0, cache: cache) }
         var purges = Purges(cache: cache, state: state, tier: tier)
         cluster = configuration.cluster.map { [cache, state, store, purges] settings in
             Cluster(
@@ -148,6 +148,7 @@ final class RenditionCore: Sendable {
     /// Applies another configuration to the engines. Work in progress ends under the old one.
     func apply(_ configuration: ServiceConfiguration) throws {
         fetcher.reconfigure(configuration.fetch)
+        cache.setLimits(maxBytes: configuration.cache.maxBytes, minFreeBytes: configuration.cache.minFreeBytes)
         state.apply(configuration.renditionLimits(pool: pool.configuration), failureScope: configuration.failureScope)
     }
 

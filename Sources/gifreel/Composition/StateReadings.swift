@@ -42,10 +42,17 @@ struct StateReadings: Sendable {
 
     private func cacheSamples() -> [MetricSample] {
         let now = core.cache.statistics()
-        let files = core.cache.files().map { files in
+        let space = core.cache.space()
+        let files = space?.files.map { files in
             [MetricSample(Families.cacheFiles, files.all), MetricSample(Families.cacheFreeFiles, files.free)]
         }
-        return (files ?? []) + [
+        let bytes = space.map { space in
+            [
+                MetricSample(Families.cacheFreeBytes, space.freeBytes),
+                MetricSample(Families.cacheMinFreeBytes, space.minFreeBytes),
+            ]
+        }
+        return (files ?? []) + (bytes ?? []) + [
             MetricSample(Families.orphans, now.orphans),
             MetricSample(Families.cacheObjects, now.objects),
             MetricSample(Families.cacheBytes, now.bytes),
@@ -60,7 +67,7 @@ struct StateReadings: Sendable {
             MetricSample(Families.purges, now.purges),
             MetricSample(Families.purged, now.purged),
             MetricSample(Families.corrupt, now.corrupt),
-            MetricSample(Families.storing, now.isStoring ? 1 : 0),
+            MetricSample(Families.storing, now.isStoring && space?.refusal == nil ? 1 : 0),
         ]
     }
 
