@@ -10,12 +10,23 @@ package final class NegativeCache<Failure: Sendable>: Sendable {
         let failure: Failure
         let sourceURL: String
         /// By the monotonic clock.
+        let since: UInt64
         let until: UInt64
+
+        /// Nil if its time is over.
+        func found(at now: UInt64) -> Found? {
+            guard until > now else { return nil }
+            return Found(
+                failure: failure, age: Int64((now - min(since, now)) / 1_000_000_000),
+                remaining: Int64((until - now + 999_999_999) / 1_000_000_000))
+        }
     }
 
     /// A remembered failure.
     package struct Found: Sendable {
         package let failure: Failure
+        /// Seconds since it was remembered.
+        package let age: Int64
         /// Seconds until the next attempt is allowed, at least one; for `Retry-After`.
         package let remaining: Int64
     }
@@ -41,11 +52,20 @@ package final class NegativeCache<Failure: Sendable>: Sendable {
         let now = clock.monotonicNanoseconds()
         return entries.withLock { entries in
             guard let entry = entries.use(key) else { return nil }
-            guard entry.until > now else {
+            guard let found = entry.found(at: now) else {
                 _ = entries.remove(key)
                 return nil
             }
-            return Found(failure: entry.failure, remaining: Int64((entry.until - now + 999_999_999) / 1_000_000_000))
+            return found
+        }
+    }
+
+    /// The failures of a source, with their keys, in no order. Scans all entries, and does not count as use.
+    package func list(of sourceURL: String) -> [(key: AliasKey, found: Found)] {
+        let now = clock.monotonicNanoseconds()
+        return entries.withLock { entries in
+            entries.filter { _, entry in entry.sourceURL == sourceURL }
+                .compactMap { key, entry in entry.found(at: now).map { (key, $0) } }
         }
     }
 
@@ -59,10 +79,11 @@ package final class NegativeCache<Failure: Sendable>: Sendable {
         _ failure: Failure, for key: AliasKey, sourceURL: String, lifetime: NegativeLifetime, since epoch: Epoch
     ) {
         // The key spreads the retries of different sources, and a run that is repeated gets the same times.
-        let until = clock.monotonicNanoseconds() + lifetime.nanoseconds(jitter: key.digest.prefix)
+        let now = clock.monotonicNanoseconds()
+        let until = now + lifetime.nanoseconds(jitter: key.digest.prefix)
         entries.withLock { entries in
             guard !isPurged(sourceURL, epoch) else { return }
-            _ = entries.insert(Entry(failure: failure, sourceURL: sourceURL, until: until), for: key)
+            _ = entries.insert(Entry(failure: failure, sourceURL: sourceURL, since: now, until: until), for: key)
         }
     }
 

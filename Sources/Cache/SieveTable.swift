@@ -41,6 +41,11 @@ struct SieveTable<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         indices[key].flatMap { nodes[$0].value }
     }
 
+    /// The entries for which `condition` returns true, without a mark.
+    func filter(_ condition: (Key, Value) -> Bool) -> [(Key, Value)] {
+        nodes.compactMap { node in node.value.flatMap { condition(node.key, $0) ? (node.key, $0) : nil } }
+    }
+
     /// Replaces the value under `key`, or inserts it at the front.
     ///
     /// - Returns: The replaced or evicted value. The caller releases it outside any lock, since that may close a file.

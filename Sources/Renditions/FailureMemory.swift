@@ -53,6 +53,15 @@ struct FailureMemory: Sendable {
             lifetime: .shared(seconds: failure.remaining(at: clock.unixSeconds)), since: epoch)
     }
 
+    /// The remembered failures of a source and of its renditions, the latest first. Scans all failures.
+    func list(of source: SourceURL) -> [RememberedFailure] {
+        let whole = Self.key(source)
+        return failures.list(of: source.canonical).map { key, found in
+            RememberedFailure(
+                key: key == whole ? nil : key, error: found.failure, age: found.age, remaining: found.remaining)
+        }.sorted { $0.age < $1.age }
+    }
+
     /// Forgets the failures that a purge covers, which the cache has carried out.
     func forget(_ scope: PurgeScope) {
         failures.remove(scope)

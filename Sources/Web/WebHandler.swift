@@ -90,6 +90,7 @@ package final class WebHandler: HTTPHandler {
     private let facts: FactsController
     private let pages: PageController
     private let admin: AdminController
+    private let explain: ExplainController
     private let metrics: MetricsController
     private let statuses: StatusController
     private let asynchronous: AsyncResponder
@@ -128,6 +129,8 @@ package final class WebHandler: HTTPHandler {
         admin = AdminController(
             purges: dependencies.purges, cache: dependencies.cache, state: dependencies.state, sharing: dependencies.sharing,
             hooks: dependencies.hooks, policy)
+        explain = ExplainController(
+            policy, pipeline: pipeline, cache: dependencies.cache, parser: parser, access: access, admin: admin)
         metrics = MetricsController(
             policy, registry: dependencies.registry, admin: admin, threads: dependencies.metricsThreads)
         prewarm = PrewarmController(
@@ -264,6 +267,8 @@ package final class WebHandler: HTTPHandler {
             return try statuses.answer(method, id, request)
         case .metrics:
             return try metrics.answer(request)
+        case .explain(let query):
+            return try explain.answer(query, authorization: request.header("Authorization"))
         case .cache(let query):
             return try admin.answer(
                 method, query, within: PurgeWait.preferred(request), authorization: request.header("Authorization"))

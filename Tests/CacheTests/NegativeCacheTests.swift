@@ -43,6 +43,23 @@ import Testing
         #expect(cache.count == 0)
     }
 
+    @Test func theFailuresOfASourceAreListedWithTheirAges() {
+        let cache = makeCache()
+        let other = AliasKey.test("https://a/1 as a poster")
+        remember(cache, .unusable)
+        clock.advance(30)
+        cache.remember(415, for: other, sourceURL: "https://a/1", lifetime: .missing, since: purges.epoch)
+        remember(cache, .missing, url: "https://a/2")
+        clock.advance(5)
+        let found = Dictionary(uniqueKeysWithValues: cache.list(of: "https://a/1").map { ($0.key, $0.found) })
+        #expect(found.count == 2)
+        #expect(found[key]?.age == 35 && found[key]?.remaining == 565)
+        #expect(found[other]?.age == 5 && found[other]?.remaining == 55 && found[other]?.failure == 415)
+        clock.advance(56)
+        #expect(cache.list(of: "https://a/1").map(\.found.failure) == [404])
+        #expect(purge(cache, .url("https://a/1")) == 2 && cache.list(of: "https://a/1").isEmpty)
+    }
+
     @Test func aFailureEndsWithTheLastNanosecondOfItsLifetime() {
         let time = Atomic<UInt64>(1_000_000_000_000)
         let clock = TimeSource(unixSeconds: { 0 }, monotonicNanoseconds: { time.load(ordering: .relaxed) })

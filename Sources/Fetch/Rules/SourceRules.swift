@@ -57,14 +57,14 @@ package struct SourceRules: Sendable {
     func refusal(of source: SourceURL) -> Refusal? { refusal(of: source, mounts(at: source)) }
 
     private func refusal(of source: SourceURL, _ mounts: [MountRule]) -> Refusal? {
-        guard mounts.contains(where: { $0.serves(source) }) || isAllowed(source) else { return .pattern }
+        guard mounts.contains(where: { $0.serves(source) }) || pattern(allowing: source) != nil else { return .pattern }
         return source.address.flatMap(addresses.refusal).map { .address($0) }
     }
 
-    /// Whether `sources.allow` permits a source that any client can name.
-    private func isAllowed(_ source: SourceURL) -> Bool {
-        guard case .web(let address) = source else { return false }
-        return (patternsByHost[address.host] ?? []).contains { $0.matches(address) } || globs.contains { $0.matches(address) }
+    /// The first pattern of `sources.allow` that permits a source which any client can name; nil for none.
+    package func pattern(allowing source: SourceURL) -> SourcePattern? {
+        guard case .web(let address) = source else { return nil }
+        return (patternsByHost[address.host] ?? []).first { $0.matches(address) } ?? globs.first { $0.matches(address) }
     }
 
     /// Why `source` may not redirect to `target`.

@@ -147,12 +147,35 @@ package struct SourceLoader: Sendable {
             arriving.fail()
             return .notModified(unmodified, epoch)
         case .fetched(let fetched):
-            arriving.complete(fetched)
-            guard let digest = SourceDigest(bytes: fetched.sha256) else { throw .overloaded(cause: "no digest") }
-            let source = LoadedSource(
-                fetched, digest: digest, of: key.url, epoch: epoch, at: clock.steadySeconds, rules, arriving)
+            let source = try loaded(fetched, of: key.url, epoch, arriving)
             if source.storage.isAllowed { state.shared.share(source) }
             return .loaded(source)
         }
+    }
+
+    private func loaded(
+        _ fetched: FetchedSource, of url: SourceURL, _ epoch: Epoch, _ arriving: ArrivingSource
+    ) throws(RenditionError) -> LoadedSource {
+        arriving.complete(fetched)
+        guard let digest = SourceDigest(bytes: fetched.sha256) else { throw .overloaded(cause: "no digest") }
+        return LoadedSource(fetched, digest: digest, of: url, epoch: epoch, at: clock.steadySeconds, rules, arriving)
+    }
+
+    /// Fetches a source for one caller: other requests see neither the source nor a failure.
+    ///
+    /// - Parameter slot: Reserves the memory.
+    func loadApart(_ url: SourceURL, _ slot: AdmissionSlot) async throws(RenditionError) -> LoadedSource {
+        let epoch = cache.epoch(for: url.canonical)
+        let arriving = ArrivingSource()
+        arriving.setGate { slot.beginFetch() }
+        defer { arriving.setGate(nil) }
+        let outcome: FetchOutcome
+        do throws(FetchError) {
+            outcome = try await fetch(url, SourceValidators(), arriving)
+        } catch {
+            throw .fetchFailed(error)
+        }
+        guard case .fetched(let fetched) = outcome else { throw .overloaded(cause: "304 without validators") }
+        return try loaded(fetched, of: url, epoch, arriving)
     }
 }

@@ -43,11 +43,11 @@ package struct RenditionPipeline: Sendable {
     }
 
     private let policy: Policy
-    private let state: RenditionState
-    private let cache: Cache
+    let state: RenditionState
+    let cache: Cache
     private let loader: SourceLoader
     private let sharing: SharedRenditions?
-    private let misses: MissRunner
+    let misses: MissRunner
     private let log: ProductionLog
 
     /// - Parameters:

@@ -60,6 +60,27 @@ package struct AccessControl: Sendable {
         try checkRights(of: target, credentials)
     }
 
+    /// Judges a target that an operator asks about.
+    ///
+    /// - Returns: Whether the target lacks a signature that it needs, and the problem of a request that has one.
+    func judge(_ target: ParsedTarget) -> (lacksSignature: Bool, refusal: Problem?) {
+        var checked = target
+        do throws(Problem) {
+            try authorize(&checked)
+            return (false, nil)
+        } catch {
+            guard let credentials = target.credentials, credentials.signature == nil,
+                error.code == Problem.badSignature("").code
+            else { return (false, error) }
+            do throws(Problem) {
+                try checkRights(of: target, credentials)
+                return (true, nil)
+            } catch {
+                return (true, error)
+            }
+        }
+    }
+
     /// Whether the target needs a signature by a rule of its mount, or of the mounts that serve its source; nil without a rule.
     private func signatureRule(of target: ParsedTarget) -> Bool? {
         target.mount?.rule.requiresSignature ?? (target.source.map(sources.rights)?.needsSignature == true ? true : nil)

@@ -90,7 +90,7 @@ struct AdminController: Sendable {
         guard waits.count <= 1 else { throw .badRequest("wait is given twice.") }
         let limit = if let wait = waits.first { try PurgeWait.duration(wait.value) } else { limit }
         guard query.count == 1, let item = query.first else {
-            throw .badRequest("DELETE /cache takes exactly one of url, prefix, host and all=true, and wait.")
+            throw Self.wrongScope
         }
         switch (item.name, item.value) {
         case ("url", let text):
@@ -99,10 +99,16 @@ struct AdminController: Sendable {
             return reply(purging: .prefix(try Self.canonical(text, SourceURL.canonicalPrefix(of:))), within: limit)
         case ("host", let text) where !text.isEmpty:
             return reply(purging: .host(try Self.canonical(text, SourceURL.canonicalHost(of:))), within: limit)
+        case ("mount", let name):
+            guard let mount = mounts[name] else { throw .badRequest("There is no mount “\(name.prefix(64))”.") }
+            return reply(purging: .prefix(mount.rule.base), within: limit)
         case ("all", "true"): return reply(purging: .all, within: limit)
-        default: throw .badRequest("DELETE /cache takes exactly one of url, prefix, host and all=true, and wait.")
+        default: throw Self.wrongScope
         }
     }
+
+    private static let wrongScope = Problem.badRequest(
+        "DELETE /cache takes exactly one of url, prefix, host, mount and all=true, and wait.")
 
     /// The canonical form of a URL or of the beginning of one.
     private static func canonical(
@@ -197,6 +203,10 @@ struct AdminController: Sendable {
         var aliasBytes: Int64
         var diskBytes: Int64
         var limitBytes: Int64
+        /// Of the file system; left out if it does not answer.
+        var freeBytes: Int64?
+        /// Why nothing is stored, as in `Cache-Status`; left out while renditions are stored.
+        var notStoring: String?
         var hits: Int64
         var misses: Int64
         var evictions: Int64
@@ -217,6 +227,8 @@ struct AdminController: Sendable {
             case aliasBytes = "alias_bytes"
             case diskBytes = "disk_bytes"
             case limitBytes = "limit_bytes"
+            case freeBytes = "free_bytes"
+            case notStoring = "not_storing"
             case hits
             case misses
             case evictions
@@ -236,17 +248,19 @@ struct AdminController: Sendable {
 
     private func statistics(_ sharing: SharingStatus) -> HTTPResponse {
         let now = cache.statistics()
+        let space = cache.space()
         return Self.json(
             Statistics(
                 objects: Int64(now.objects), bytes: Int64(now.bytes), aliases: now.aliases, aliasBytes: now.aliasBytes,
                 diskBytes: now.diskBytes, limitBytes: Int64(now.limitBytes),
-                hits: now.hits, misses: Int64(now.misses), evictions: Int64(now.evictions),
+                freeBytes: space?.freeBytes, notStoring: (now.refusal ?? space?.refusal)?.token, hits: now.hits,
+                misses: Int64(now.misses), evictions: Int64(now.evictions),
                 purged: Int64(now.purged), corrupt: Int64(now.corrupt), unstored: Int64(now.unstored),
                 negative: state.rememberedFailures, inProgress: state.missesInProgress, store: sharing.store,
                 cluster: sharing.cluster))
     }
 
-    private static func json(_ value: some Encodable) -> HTTPResponse {
+    static func json(_ value: some Encodable) -> HTTPResponse {
         HTTPResponse(
             status: 200, headers: ["Content-Type": "application/json", "Cache-Control": "no-store"],
             body: .bytes(JSONText.encode(value)))

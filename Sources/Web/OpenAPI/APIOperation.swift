@@ -292,11 +292,13 @@ package struct APIOperation: Sendable {
         APIOperation(
             method: "delete", path: "/cache", id: "delete_cache",
             summary:
-                "Purges one source, all sources whose URL has a prefix, all of a host, or everything: exactly one of url, prefix, host and all.",
+                "Purges one source, all sources whose URL has a prefix, those of a host or a mount, or everything: exactly one of "
+                + "url, prefix, host, mount and all.",
             parameters: [
                 .query("url", APISchemas.text, "The URL of a source."),
                 .query("prefix", APISchemas.text, "The beginning of URLs."),
                 .query("host", APISchemas.text, "The host of URLs, with any scheme and port."),
+                .query("mount", APISchemas.text, "The name of a mount."),
                 .query("all", ["type": "string", "enum": ["true"]], "Everything."),
                 .query(
                     "wait", ["type": "string", "pattern": "^[0-9]{1,3}(s|ms)?$"],
@@ -308,6 +310,18 @@ package struct APIOperation: Sendable {
                     202, "What was removed so far: not every node of the cluster has applied the purge.",
                     ["application/json": APISchemas.reference("Purged")], fields: ["Location"]),
             ],
+            problems: adminProblems, needsToken: true),
+        APIOperation(
+            method: "get", path: "/explain", id: "get_explain", summary: "Why a source is or is not converted.",
+            parameters: [
+                .query(
+                    "url", APISchemas.text, "The URL of a source, or the address of a rendition on this server.",
+                    isRequired: true),
+                .query(
+                    "fetch", ["type": "string", "enum": ["true", "false"]],
+                    "Whether the rendition is tried now, without storing anything."),
+            ],
+            answers: [Answer(200, "The explanation.", ["application/json": APISchemas.reference("Explanation")])],
             problems: adminProblems, needsToken: true),
         APIOperation(
             method: "get", path: "/purges/{id}", id: "get_purge", summary: "How far a purge of a cluster is.",

@@ -54,7 +54,7 @@ package enum APISchemas {
     package static var named: [String: JSONValue] {
         [
             "Facts": facts, "FactsList": factsList, "FactsPage": factsPage, "FactsRendition": factsRendition, "OEmbed": oembed,
-            "Purged": purged, "Cache": cache,
+            "Purged": purged, "Cache": cache, "Explanation": explanation,
             "Listed": listed,
             "PrewarmEntry": prewarmEntry, "PrewarmAccepted": object(["id": text, "total": count]),
             "PrewarmReport": prewarmReport, "PrewarmJobs": prewarmJobs, "Status": status,
@@ -133,6 +133,7 @@ package enum APISchemas {
     private static let cache = object(
         [
             "objects": count, "bytes": count, "aliases": count, "alias_bytes": count, "disk_bytes": count, "limit_bytes": count,
+            "free_bytes": count, "not_storing": text,
             "hits": count, "misses": count, "evictions": count,
             "purged": count, "corrupt": count, "unstored": count, "negative": count, "in_progress": count,
             "store": object(["available": flag, "queued": count, "queued_bytes": count]),
@@ -143,19 +144,39 @@ package enum APISchemas {
                     "items": object(["node": text, "position": text, "lag": ["type": "number", "minimum": 0]]),
                 ],
             ]),
-        ], optional: ["store", "cluster"])
+        ], optional: ["free_bytes", "not_storing", "store", "cluster"])
 
-    private static let listed = object([
-        "url": text,
-        "renditions": [
-            "type": "array",
-            "items": object([
-                "format": text, "options": ["type": "object", "additionalProperties": text], "bytes": count, "age": count,
-                "state": ["type": "string", "enum": ["fresh", "stale", "expired", "unconfirmed"]], "fresh_for": count,
-                "hits": count, "object": text,
-            ]),
-        ],
-    ])
+    private static let listed = object(["url": text, "renditions": listedRenditions])
+
+    private static let listedRenditions: JSONValue = [
+        "type": "array",
+        "items": object([
+            "format": text, "options": ["type": "object", "additionalProperties": text], "bytes": count, "age": count,
+            "state": ["type": "string", "enum": ["fresh", "stale", "expired", "unconfirmed"]], "fresh_for": count,
+            "hits": count, "object": text,
+        ]),
+    ]
+
+    private static let explanation = object(
+        [
+            "url": text, "rendition": text, "mount": text, "mounts": ["type": "array", "items": text], "rule": text,
+            "lacks_signature": flag, "refusal": failure, "renditions": listedRenditions,
+            "failures": [
+                "type": "array",
+                "items": object(
+                    ["rendition": text, "of_source": flag, "failure": failure, "age": count, "remaining": count],
+                    optional: ["rendition"]),
+            ],
+            "not_storing": text, "answer": words(Explanation.Answer.allCases), "summary": text,
+            "trial": object(
+                [
+                    "failure": failure, "source_type": text, "source_bytes": count, "bytes": count, "frames": count,
+                    "width": count, "height": count, "times": ["type": "object", "additionalProperties": ["type": "number"]],
+                ], optional: ["failure", "source_type", "source_bytes", "bytes", "frames", "width", "height"]),
+        ], optional: ["mount", "rule", "refusal", "not_storing", "trial"])
+
+    private static let failure = object(
+        ["status": count, "code": text, "detail": text, "cause": text], optional: ["cause"])
 
     private static let prewarmEntry: JSONValue = [
         "type": "object",

@@ -13,6 +13,8 @@ package enum Route: Sendable, Equatable {
     case object(ObjectID, fileExtension: String)
     /// The cache, with the query's parameters.
     case cache([QueryItem])
+    /// Why a source is or is not converted, with the query's parameters.
+    case explain([QueryItem])
     /// A purge by its id.
     case purge(String)
     /// The page at `/`.
@@ -43,7 +45,8 @@ package enum Route: Sendable, Equatable {
 
     /// First path segments of routes, which no mount can have as its name.
     package static let reservedNames = Set(Rendition.Format.allCases.map(\.rawValue)).union([
-        auto, facts, factsModule, "object", "cache", "purges", "prewarm", "metrics", "healthz", "readyz", "oembed",
+        auto, facts, factsModule, "object", "cache", "explain", "purges", "prewarm", "metrics", "healthz", "readyz",
+        "oembed",
         "openapi.json", "status",
     ]).union(SiteFile.allCases.map(\.rawValue))
 
@@ -51,7 +54,8 @@ package enum Route: Sendable, Equatable {
     var methods: [HTTPMethod] {
         switch self {
         case .rendition, .object: [.get, .head, .options, .purge]
-        case .purge, .metrics, .health, .readiness, .home, .file, .openAPI, .oembed, .factsModule: [.get, .head, .options]
+        case .explain, .purge, .metrics, .health, .readiness, .home, .file, .openAPI, .oembed, .factsModule:
+            [.get, .head, .options]
         case .prewarm(let id, _): id == nil ? [.get, .head, .post, .options] : [.get, .head, .delete, .options]
         case .status: [.get, .head, .delete, .options]
         case .upload, .facts: [.post, .options]

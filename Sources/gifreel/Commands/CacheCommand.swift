@@ -47,13 +47,7 @@ struct CacheCommand: ParsableCommand {
     private static func printRenditions(_ body: Data) throws {
         let listed = try AdminServer.decoded(CacheListing.self, body)
         print("\(listed.url): \(listed.renditions.isEmpty ? "nothing stored" : "\(listed.renditions.count) stored")")
-        for rendition in listed.renditions {
-            let options = rendition.options.sorted { $0.key < $1.key }.map { ",\($0.key)=\($0.value)" }.joined()
-            let left = rendition.state == "fresh" ? "fresh for \(rendition.freshFor) s" : rendition.state
-            print(
-                "  \(rendition.format)\(options): \(rendition.bytes) bytes, \(rendition.age) s old, \(left), "
-                    + "\(rendition.hits) hits, \(rendition.object)")
-        }
+        for rendition in listed.renditions { print("  " + rendition.line) }
     }
 
     private struct Numbers: Decodable {
@@ -62,6 +56,8 @@ struct CacheCommand: ParsableCommand {
         var aliases: Int64
         var diskBytes: Int64
         var limitBytes: Int64
+        var freeBytes: Int64?
+        var notStoring: String?
         var hits: Int64
         var misses: Int64
         var evictions: Int64
@@ -71,6 +67,8 @@ struct CacheCommand: ParsableCommand {
             case objects, bytes, aliases, hits, misses, evictions
             case diskBytes = "disk_bytes"
             case limitBytes = "limit_bytes"
+            case freeBytes = "free_bytes"
+            case notStoring = "not_storing"
             case inProgress = "in_progress"
         }
     }
@@ -79,7 +77,9 @@ struct CacheCommand: ParsableCommand {
         let numbers = try AdminServer.decoded(Numbers.self, body)
         let used = numbers.limitBytes > 0 ? Double(numbers.diskBytes) * 100 / Double(numbers.limitBytes) : 0
         print("renditions   \(numbers.objects), \(numbers.bytes) bytes, under \(numbers.aliases) addresses")
-        print("disk         \(numbers.diskBytes) of \(numbers.limitBytes) bytes (\(Int(used)) %)")
+        let free = numbers.freeBytes.map { ", \($0) bytes free on the disk" } ?? ""
+        print("disk         \(numbers.diskBytes) of \(numbers.limitBytes) bytes (\(Int(used)) %)\(free)")
+        if let reason = numbers.notStoring { print("storing      nothing: \(reason)") }
         print("look-ups     \(numbers.hits) hits, \(numbers.misses) misses since the start")
         print("evictions    \(numbers.evictions)")
         print("in progress  \(numbers.inProgress)")

@@ -23,8 +23,14 @@ import Testing
         let (origin, folder) = (try origin(), try folder())
         defer { origin.stop() }
         let disk = try #require(SmallDisk(on: folder.path + "/cache", bytes: 8 << 20))
-        let server = try GifreelProcess(directory: folder)
+        let server = try GifreelProcess(["admin.token=secret"], directory: folder)
+        func numbers() throws -> String {
+            try GifreelCommandLine.run(
+                ["cache", "--server", "http://127.0.0.1:\(server.port)"], environment: ["GIFREEL_ADMIN_TOKEN": "secret"]
+            ).output
+        }
         let stored = try server.mp4(origin.url("/0.gif"))
+        #expect(try numbers().contains(" bytes free on the disk") && !numbers().contains("storing"))
         #expect(stored["cache-status"] == "gifreel; fwd=miss; stored")
         disk.fill()
         for number in 1..<6 {
@@ -33,6 +39,9 @@ import Testing
             #expect(try MP4Boxes(miss.body).durations.first == 3 + number)
             #expect(try server.mp4(origin.url("/0.gif")).body == stored.body)
         }
+        #expect(try numbers().contains("storing      nothing: disk-full"), "\(try numbers())")
+        let metrics = try server.request("GET", "/metrics").text
+        #expect(metrics.contains("\ngifreel_cache_storing 0\n") && metrics.contains("\ngifreel_cache_disk_free_bytes "))
         disk.empty()
         try blockUntil("a hit") { try server.mp4(origin.url("/6.gif"))["cache-status"] == "gifreel; hit" }
         server.kill()

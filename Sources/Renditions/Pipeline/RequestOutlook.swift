@@ -1,0 +1,108 @@
+package import Cache
+internal import Fetch
+package import Media
+internal import Sandbox
+internal import SystemIO
+
+/// What a request for a rendition would meet now, for operators.
+package struct RequestOutlook: Sendable {
+    package enum Answer: Sendable, Equatable {
+        /// It is stored and fresh.
+        case hit
+        /// It is stored, and is sent while its origin is asked.
+        case stale
+        /// It is stored, and its origin is asked first, because purges may have been missed.
+        case unconfirmed
+        /// An attempt has failed, and the next one is not due yet.
+        case failure(RenditionError)
+        /// Another request has caused the work already.
+        case joined
+        /// There is no capacity for another miss.
+        case overloaded
+        /// Its source is fetched, or its origin asked, before the answer.
+        case miss
+    }
+
+    package let answer: Answer
+    /// Those of the source and of all its renditions, the latest first.
+    package let failures: [RememberedFailure]
+}
+
+/// A failure that is not tried again for a while.
+package struct RememberedFailure: Sendable {
+    /// The rendition; nil for a failure of the whole source.
+    package let key: AliasKey?
+    package let error: RenditionError
+    /// Seconds since it occurred.
+    package let age: Int64
+    /// Seconds until the next attempt is allowed, at least 1.
+    package let remaining: Int64
+}
+
+/// The result of an attempt whose rendition is not stored.
+package struct RenditionTrial: Sendable {
+    /// Bytes of the source.
+    package let sourceBytes: Int
+    package let sourceFormat: SourceFormat
+    /// Nil for a rendition that needs no conversion.
+    package let result: TranscodeResult?
+    package let times: StageTimes
+}
+
+extension RenditionPipeline {
+    /// What a request would meet now. Fetches and produces nothing.
+    ///
+    /// - Throws: ``RenditionError/overloaded(cause:)`` if too many look-ups wait.
+    package func outlook(of request: RenditionRequest) async throws(RenditionError) -> RequestOutlook {
+        let failures = state.failures.list(of: request.source)
+        let stored: CachedRendition?
+        do throws(CacheError) {
+            stored = try await cache.look(for: request.key, isFirstLook: false)
+        } catch {
+            throw RenditionError(error)
+        }
+        let failure = failures.first { $0.key == nil || $0.key == request.key }
+        let answer: RequestOutlook.Answer
+        switch stored.map({ ($0.isOfIncompleteSource, cache.freshness(of: $0)) }) {
+        case (_, .fresh)?: answer = .hit
+        case (false, .stale)?: answer = .stale
+        case (false, .unconfirmed)?: answer = .unconfirmed
+        default:
+            answer =
+                if let failure {
+                    .failure(.remembered(failure.error, remaining: failure.remaining))
+                } else if state.flights.isJoinable(FlightKey(request)) {
+                    .joined
+                } else {
+                    hasCapacity ? .miss : .overloaded
+                }
+        }
+        return RequestOutlook(answer: answer, failures: failures)
+    }
+
+    /// Fetches and converts the source of a request now, whatever is stored or has failed before. Stores neither the rendition nor a
+    /// failure.
+    package func tryOut(_ request: RenditionRequest) async throws(RenditionError) -> RenditionTrial {
+        try await misses.tryOut(request)
+    }
+}
+
+extension MissRunner {
+    /// See ``RenditionPipeline/tryOut(_:)``.
+    fileprivate func tryOut(_ request: RenditionRequest) async throws(RenditionError) -> RenditionTrial {
+        let slot = try state.admission.admit(
+            Admission.Origin(request.source), bytes: maxSourceBytes, cost: request.rendition.cost, urgency: request.urgency)
+        defer { withExtendedLifetime(slot) {} }
+        let loaded = try await loader.loadApart(request.source, slot)
+        let source = loaded.source
+        slot.sourceArrived(bytes: source.count)
+        var times = StageTimes(fetch: loaded.time)
+        guard request.rendition.format.output != nil else {
+            return RenditionTrial(sourceBytes: source.count, sourceFormat: source.format, result: nil, times: times)
+        }
+        let report = try await producer.convert(source, request.rendition, Flight()).report
+        (times.queue, times.transcode) = (report.queued, report.ran)
+        times.cpu = .microseconds(report.cpuMicroseconds)
+        return RenditionTrial(sourceBytes: source.count, sourceFormat: source.format, result: report.result, times: times)
+    }
+}

@@ -1,0 +1,106 @@
+internal import Cache
+internal import Fetch
+internal import HTTP
+internal import Renditions
+internal import SystemIO
+
+/// Handles `GET /explain`: why a source is or is not converted.
+struct ExplainController: Sendable {
+    /// The request that is explained, and what the settings say about it.
+    struct Subject: Sendable {
+        let request: RenditionRequest
+        let mount: String?
+        let mounts: [String]
+        let rule: String?
+        let lacksSignature: Bool
+        let refusal: Problem?
+
+        /// The rendition that a key stands for: the requested one, or one with the default options. Nil for any other.
+        func name(of key: AliasKey) -> String? {
+            if key == request.key { return request.rendition.canonicalText }
+            return Rendition.Format.allCases.map { Rendition(format: $0) }
+                .first { AliasKey(request.source, $0) == key }?.canonicalText
+        }
+    }
+
+    private let pipeline: RenditionPipeline
+    private let cache: Cache
+    private let parser: RouteParser
+    private let access: AccessControl
+    private let admin: AdminController
+    private let sources: SourceRules
+    private let publicURL: String?
+
+    init(
+        _ policy: WebPolicy, pipeline: RenditionPipeline, cache: Cache, parser: RouteParser, access: AccessControl,
+        admin: AdminController
+    ) {
+        self.pipeline = pipeline
+        self.cache = cache
+        self.parser = parser
+        self.access = access
+        self.admin = admin
+        sources = policy.sources
+        publicURL = policy.publicURL
+    }
+
+    /// Explains what `url` of the query names: a source, or an address of a rendition here. With `fetch=true`, tries that rendition
+    /// without storing anything.
+    func answer(_ query: [QueryItem], authorization: String?) throws(Problem) -> HTTPReply {
+        try admin.authorize(authorization)
+        let urls = query.filter { $0.name == "url" }
+        let fetches = query.filter { $0.name == "fetch" }
+        guard urls.count == 1, fetches.count <= 1, urls.count + fetches.count == query.count,
+            fetches.allSatisfy({ ["true", "false"].contains($0.value) })
+        else { throw .badRequest("GET /explain takes url, and fetch=true to try the rendition without storing it.") }
+        let subject = try subject(of: try target(urls[0].value))
+        let tries = fetches.first?.value == "true"
+        return .later { [pipeline, cache] in
+            do throws(RenditionError) {
+                let outlook = try await pipeline.outlook(of: subject.request)
+                let stored: [ListedRendition]
+                do throws(CacheError) {
+                    stored = try await cache.list(of: subject.request.source.canonical)
+                } catch {
+                    throw RenditionError(error)
+                }
+                let trial = tries && subject.refusal == nil ? await self.trial(of: subject.request) : nil
+                let refusal = cache.statistics().refusal ?? cache.space()?.refusal
+                return AdminController.json(
+                    Explanation(subject, stored: stored, outlook, notStoring: refusal?.token, trial: trial))
+            } catch {
+                return ProblemDocument.response(Problem(error))
+            }
+        }
+    }
+
+    private func trial(of request: RenditionRequest) async -> Explanation.Trial {
+        do throws(RenditionError) {
+            return Explanation.Trial(try await pipeline.tryOut(request))
+        } catch {
+            return Explanation.Trial(Explanation.Failure(Problem(error)))
+        }
+    }
+
+    /// The target that an address of this server has, or that of the MP4 of a source.
+    private func target(_ text: String) throws(Problem) -> ParsedTarget {
+        if text.hasPrefix("/") { return try parser.parse(text) }
+        if let publicURL, text.hasPrefix(publicURL + "/") {
+            return try parser.parse(String(text[...].droppingBytes(publicURL.utf8.count)))
+        }
+        return try parser.parse("/mp4?url=\(PercentEncoding.encode(text))")
+    }
+
+    private func subject(of target: ParsedTarget) throws(Problem) -> Subject {
+        guard case .rendition(let rendition, let source) = target.route else {
+            throw .badRequest("url must be the URL of a source, or the address of a rendition on this server.")
+        }
+        let mounts = parser.mounts.filter { $0.value.rule.serves(source) }.keys.sorted()
+        let (lacksSignature, refusal) = access.judge(target)
+        return Subject(
+            request: RenditionRequest(rendition, of: source),
+            mount: target.mount.flatMap { mount in parser.mounts.filter { $0.value == mount }.keys.min() }, mounts: mounts,
+            rule: mounts.first.map { "mounts.\($0)" } ?? sources.pattern(allowing: source).map { "sources.allow: \($0)" },
+            lacksSignature: lacksSignature, refusal: refusal)
+    }
+}
