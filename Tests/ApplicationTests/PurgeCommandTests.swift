@@ -60,6 +60,40 @@ import Testing
         #expect(server.storedObjects().isEmpty)
     }
 
+    @Test func hostsAndMountsAreForgottenAndTheirNeighboursStay() throws {
+        let gif = gif
+        let origin = try LoopbackOrigin(["/m/a.gif": { _ in .ok(gif) }])
+        defer { origin.stop() }
+        origin.on("/b.gif", .ok(gif + [1]))
+        origin.on("/c.gif", .ok(gif + [2]))
+        let server = try GifreelProcess(["admin.token=secret", "mounts.m.origin=\(origin.url("/m/"))"])
+        let address = "http://127.0.0.1:\(server.port)"
+        let local = "http://localhost:\(origin.port)/c.gif"
+        func fill() throws {
+            #expect(try server.request("GET", "/m/a.mp4").status == 200)
+            for url in [origin.url("/b.gif"), local] { #expect(try server.mp4(url).status == 200) }
+        }
+        try fill()
+        let mount = try purge(["--mount", "m", "--server", address], token: "secret")
+        #expect(mount.code == 0 && mount.output.hasPrefix("the mount m: 1 purged, "), "\(mount)")
+        try fill()
+        let host = try purge(["--host", "127.0.0.1", "--mount", "m", "--json", "--server", address], token: "secret")
+        let lines = host.output.split(separator: "\n")
+        #expect(host.code == 0 && lines.count == 2 && lines.allSatisfy { $0.hasPrefix("{") }, "\(host)")
+        #expect(lines.first?.contains("\"purged\":2") == true && lines.last?.contains("\"purged\":0") == true, "\(host)")
+        #expect(try server.mp4(local)["cache-status"] == "gifreel; hit")
+        try fill()
+        let both = try purge(["--host", "LOCALHOST", "--host", "127.0.0.1", "--server", address], token: "secret")
+        #expect(both.code == 0 && both.output.contains("127.0.0.1: 2 purged") && server.storedObjects().isEmpty, "\(both)")
+        for (arguments, message) in [
+            (["--host", "127.0.0.1:80"], "host must be the name"), (["--host", "a/b"], "host must be the name"),
+            (["--mount", "n"], "There is no mount “n”."), (["--host", "a b"], "bad_source_url"),
+        ] {
+            let outcome = try purge(arguments + ["--server", address], token: "secret")
+            #expect(outcome.code == 1 && outcome.log.contains(message), "\(outcome)")
+        }
+    }
+
     @Test func theTokenIsReadFromAFile() throws {
         let folder = try ScratchDirectory()
         let file = try folder.write("token", "secret\n")

@@ -11,8 +11,13 @@ struct PurgeCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "purge",
         abstract: "Removes renditions from the cache of a running server.",
-        usage:
-            "gifreel purge URL…\ngifreel purge --prefix https://example.com/2024/\ngifreel purge --host example.com\ngifreel purge --object /object/….mp4\ngifreel purge --all"
+        usage: """
+            gifreel purge URL…
+            gifreel purge --prefix https://example.com/2024/
+            gifreel purge --host example.com --mount media
+            gifreel purge --object /object/….mp4
+            gifreel purge --all
+            """
     )
 
     @Argument(help: "URLs of the sources whose renditions are removed.")
@@ -21,8 +26,11 @@ struct PurgeCommand: ParsableCommand {
     @Option(help: "Removes the renditions of all sources whose URL begins with this. Can be repeated.")
     var prefix: [String] = []
 
-    @Option(help: "Removes the renditions of all sources on this host, by any scheme and port. Can be repeated.")
+    @Option(help: "Removes the renditions of all sources of this host, with every scheme and port. Can be repeated.")
     var host: [String] = []
+
+    @Option(help: "Removes the renditions of all sources below this mount of the server. Can be repeated.")
+    var mount: [String] = []
 
     @Option(help: "Removes an object, which a path /object/… or its address names. Can be repeated.")
     var object: [String] = []
@@ -35,6 +43,9 @@ struct PurgeCommand: ParsableCommand {
             "How long to wait until every node of a cluster has applied the purge, such as 30s.", valueName: "time"))
     var wait: String?
 
+    @Flag(help: "Prints the server's JSON, one object per line.")
+    var json = false
+
     @Option(help: "The URL of the server, or unix: and the path of its socket.")
     var server = AdminServer.address
 
@@ -42,9 +53,11 @@ struct PurgeCommand: ParsableCommand {
     var token: String?
 
     func validate() throws {
-        let isEmpty = urls.isEmpty && prefix.isEmpty && host.isEmpty && object.isEmpty
-        if isEmpty && !all { throw ValidationError("Give URLs, --prefix, --host, --object or --all.") }
-        if all && !isEmpty { throw ValidationError("--all cannot be combined with URLs, --prefix, --host or --object.") }
+        let isEmpty = [urls, prefix, host, mount, object].allSatisfy(\.isEmpty)
+        if isEmpty && !all { throw ValidationError("Give URLs, --prefix, --host, --mount, --object or --all.") }
+        if all && !isEmpty {
+            throw ValidationError("--all cannot be combined with URLs, --prefix, --host, --mount or --object.")
+        }
         for name in object where Self.objectPath(name) == nil {
             throw ValidationError("--object is “\(name)”; it must be a path such as /object/….mp4, or an address with one.")
         }
@@ -68,7 +81,7 @@ struct PurgeCommand: ParsableCommand {
         for scope in scopes {
             do throws(HTTPError) {
                 let answer = try client.send(scope.method, scope.target, fields: fields)
-                isComplete = Self.report(answer, scope) && isComplete
+                isComplete = report(answer, scope) && isComplete
             } catch {
                 throw AdminServer.failure("\(server): \(error)")
             }
@@ -81,6 +94,7 @@ struct PurgeCommand: ParsableCommand {
         case url(String)
         case prefix(String)
         case host(String)
+        case mount(String)
         case object(path: String)
         case all
 
@@ -92,6 +106,7 @@ struct PurgeCommand: ParsableCommand {
             case .url(let url): "/cache?url=\(PercentEncoding.encode(url))"
             case .prefix(let prefix): "/cache?prefix=\(PercentEncoding.encode(prefix))"
             case .host(let host): "/cache?host=\(PercentEncoding.encode(host))"
+            case .mount(let name): "/cache?mount=\(PercentEncoding.encode(name))"
             case .all: "/cache?all=true"
             }
         }
@@ -102,6 +117,7 @@ struct PurgeCommand: ParsableCommand {
             case .url(let url): url
             case .prefix(let prefix): "\(prefix)…"
             case .host(let host): "all of \(host)"
+            case .mount(let name): "the mount \(name)"
             case .object(let path): path
             case .all: "everything"
             }
@@ -109,7 +125,7 @@ struct PurgeCommand: ParsableCommand {
     }
 
     private var scopes: [Scope] {
-        urls.map { .url($0) } + prefix.map { .prefix($0) } + host.map { .host($0) }
+        urls.map { .url($0) } + prefix.map { .prefix($0) } + host.map { .host($0) } + mount.map { .mount($0) }
             + object.compactMap { Self.objectPath($0).map { .object(path: $0) } } + (all ? [.all] : [])
     }
 
@@ -131,15 +147,16 @@ struct PurgeCommand: ParsableCommand {
         var acknowledged: Int?
     }
 
-    private static func report(_ answer: ClientResponse, _ scope: Scope) -> Bool {
+    private func report(_ answer: ClientResponse, _ scope: Scope) -> Bool {
         let data = Data(answer.body)
         if (200...202).contains(answer.status), let purged = try? JSONDecoder().decode(Purged.self, from: data) {
             let result = "\(scope.name): \(purged.purged) purged, \(purged.bytes) bytes"
+            if json { print(String(decoding: data, as: UTF8.self), terminator: "") }
             guard let nodes = purged.nodes, let acknowledged = purged.acknowledged else {
-                print(result)
+                if !json { print(result) }
                 return true
             }
-            print("\(result), applied by \(acknowledged) of \(nodes) nodes")
+            if !json { print("\(result), applied by \(acknowledged) of \(nodes) nodes") }
             return purged.complete ?? (acknowledged >= nodes)
         }
         _ = AdminServer.failure("\(scope.name): \(AdminServer.refusal(answer))")
