@@ -12,7 +12,7 @@ struct GifreelCommand: ParsableCommand {
         abstract: "Turns animated GIFs into looping, muted H.264 MP4s.",
         version: "gifreel \(Gifreel.description)",
         subcommands: [
-            ServeCommand.self, HealthCommand.self, ConvertCommand.self, FramesCommand.self,
+            ServeCommand.self, HealthCommand.self, DoctorCommand.self, ConvertCommand.self, FramesCommand.self,
             PrewarmCommand.self,
             PurgeCommand.self, CacheCommand.self, ExplainCommand.self, StoreCommand.self, SignCommand.self,
             RewriteCommand.self,

@@ -33,6 +33,65 @@ import Testing
         #expect(try explain().code == 64)
     }
 
+    // MARK: doctor
+
+    private let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent()
+
+    private func doctor(_ settings: [String], _ arguments: [String] = []) throws -> ChildProcess.Outcome {
+        let folder = try ScratchDirectory()
+        let directory = ["cache.dir=\(folder.path("cache"))", "cache.max_bytes=1MiB", "cache.min_free_bytes=1MiB"]
+        let outcome = try GifreelCommandLine.run(
+            ["doctor"] + (directory + settings).flatMap { ["--set", $0] } + arguments)
+        withExtendedLifetime(folder) {}
+        return outcome
+    }
+
+    private let ready = [
+        "sources.allow=example.com", "server.public_url=https://gifs.example.com", "server.trusted_proxies=127.0.0.1",
+        "admin.token=4f1c9a0be7d258364f1c9a0be7d25836", "sandbox.require=false",
+    ]
+
+    @Test func aServerThatIsReadyForVisitorsPasses() throws {
+        let files = ["--unit", "systemd/gifreel.service", "--nginx", "nginx/gifreel.conf"]
+            .map { $0.hasPrefix("--") ? $0 : root.path + "/config/" + $0 }
+        let outcome = try doctor(ready, files)
+        #expect(outcome.code == 0 && !outcome.output.contains("failure "), "\(outcome)")
+        for check in ["sources", "secrets", "public_url", "proxies", "disk", "inodes", "unit", "nginx"] {
+            #expect(outcome.output.contains(Regex("(?m)^ok +\(check) ")), "\(check): \(outcome)")
+        }
+    }
+
+    @Test func whatIsNotReadyIsNamedWithWhatToType() throws {
+        for (setting, check, advice) in [
+            ("sources.allow=*", "sources", "sources.allow: ["), ("admin.token=abc", "secrets", "openssl rand -hex 32"),
+            ("server.trusted_proxies=", "proxies", "server.trusted_proxies: ["),
+            ("cache.min_free_bytes=1048576TiB", "disk", "du -xh "),
+        ] {
+            let outcome = try doctor(ready + [setting])
+            #expect(outcome.code == 1, "\(setting) \(outcome)")
+            let lines = outcome.output.split(separator: "\n")
+            let index = try #require(lines.firstIndex { $0.hasPrefix("failure") && $0.contains(" \(check) ") }, "\(outcome)")
+            #expect(lines[index + 1].contains("→") && lines[index + 1].contains(advice), "\(outcome)")
+        }
+        #expect(try doctor(["server.port=eighty"]).log.contains("server.port (--set) is “eighty”"))
+    }
+
+    @Test func aFileThatLacksALineOfTheShippedOneIsNamed() throws {
+        let folder = try ScratchDirectory()
+        for (option, file, line) in [
+            ("--unit", "systemd/gifreel.service", "KillMode=mixed"), ("--nginx", "nginx/gifreel.conf", "merge_slashes off;"),
+        ] {
+            let text = try String(contentsOf: root.appendingPathComponent("config/" + file), encoding: .utf8)
+            let copy = try folder.write("copy", text.replacing(line, with: "# " + line))
+            let outcome = try doctor(ready, [option, copy])
+            #expect(outcome.code == 0 && outcome.output.contains("add: \(line)\n"), "\(outcome)")
+            let json = try doctor(ready, [option, copy, "--json"])
+            let findings = try #require(try JSONSerialization.jsonObject(with: Data(json.output.utf8)) as? [[String: Any]])
+            #expect(findings.contains { $0["state"] as? String == "warning" && $0["advice"] as? String == "add: \(line)" })
+        }
+    }
+
     // MARK: serve --check --changed
 
     @Test func onlyChangedSettingsArePrinted() throws {

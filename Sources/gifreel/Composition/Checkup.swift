@@ -1,0 +1,232 @@
+internal import Cache
+internal import Fetch
+internal import Glibc
+internal import HTTP
+internal import Sandbox
+internal import Settings
+internal import SystemIO
+internal import Web
+
+/// The production checklist: what of the settings and of this machine is not fit for visitors.
+struct Checkup {
+    struct Finding: Encodable {
+        enum State: String, Encodable {
+            case ok, warning, failure
+        }
+
+        let check: String
+        let state: State
+        let text: String
+        /// What to type or to set; nil if nothing has to be done.
+        let advice: String?
+    }
+
+    private(set) var findings: [Finding] = []
+
+    var hasFailed: Bool { findings.contains { $0.state == .failure } }
+
+    private mutating func pass(_ check: String, _ text: String) {
+        findings.append(Finding(check: check, state: .ok, text: text, advice: nil))
+    }
+
+    private mutating func warn(_ check: String, _ text: String, _ advice: String) {
+        findings.append(Finding(check: check, state: .warning, text: text, advice: advice))
+    }
+
+    private mutating func fail(_ check: String, _ text: String, _ advice: String) {
+        findings.append(Finding(check: check, state: .failure, text: text, advice: advice))
+    }
+
+    // MARK: Settings
+
+    /// Checks who may cause work, secrets, and the proxies in front.
+    mutating func checkAccess(_ settings: Settings, _ configuration: ServiceConfiguration) {
+        let isOpen = settings.fetch.allow.contains(.any)
+        if configuration.web.requiresSignature {
+            pass("sources", "requests need a signature")
+        } else if isOpen {
+            fail(
+                "sources", "any client may have any source of the internet converted",
+                "set sources.allow: [example.com], or signing.keys: {file: PATH} with a key of: openssl rand -hex 32")
+        } else {
+            pass("sources", "sources.allow has \(settings.fetch.allow.map(\.description).joined(separator: ", "))")
+        }
+        if isOpen, !configuration.web.requiresSignature, configuration.web.rateLimit == nil {
+            warn("rates", "no client has a limit of misses", "set rate_limit.misses_per_minute: 60")
+        }
+        if configuration.secretWarnings.isEmpty { pass("secrets", "none may be guessed") }
+        for warning in configuration.secretWarnings { fail("secrets", warning, "use the output of: openssl rand -hex 32") }
+        if settings.admin.token == nil {
+            warn(
+                "admin", "there is no admin token, so nothing can be purged or explained",
+                "set GIFREEL_ADMIN_TOKEN to the output of: openssl rand -hex 32")
+        }
+        checkProxies(settings)
+    }
+
+    private mutating func checkProxies(_ settings: Settings) {
+        let proxies = settings.http.trustedProxies.patterns.map(\.description)
+        let url = settings.server.publicURL
+        if url == nil {
+            warn(
+                "public_url", "links in pages have the host that a client sends",
+                "set server.public_url: https://gifs.example.com")
+        } else if let url, !url.hasPrefix("https://") {
+            warn("public_url", "\(url) is not encrypted", "set server.public_url to an address with https://")
+        } else if let url {
+            pass("public_url", url)
+        }
+        if !proxies.isEmpty {
+            pass("proxies", "the fields of \(proxies.joined(separator: ", ")) are believed")
+        } else if url?.hasPrefix("https://") == true {
+            fail(
+                "proxies", "server.public_url has https, so a proxy is in front, and all clients count as that one",
+                "set server.trusted_proxies: [127.0.0.1], or the addresses of the proxy")
+        } else {
+            warn(
+                "proxies", "server.trusted_proxies is empty: behind a proxy, all clients count as one",
+                "set server.trusted_proxies: [127.0.0.1], or the addresses of the proxy")
+        }
+    }
+
+    // MARK: The machine
+
+    /// Checks the file system of the cache.
+    mutating func checkDisk(_ configuration: ServiceConfiguration) {
+        var path = configuration.cache.directory
+        while !Files.exists(path), Files.directory(of: path) != path { path = Files.directory(of: path) }
+        var status = statvfs()
+        guard statvfs(path, &status) == 0 else {
+            return fail("disk", "\(path) cannot be examined: \(SystemError.last("statvfs"))", "set cache.dir to a directory")
+        }
+        let block = Int64(clamping: status.f_frsize)
+        func bytes(_ blocks: UInt) -> Int64 {
+            let (product, isOverflow) = Int64(clamping: blocks).multipliedReportingOverflow(by: block)
+            return isOverflow ? .max : product
+        }
+        let (free, all) = (bytes(UInt(status.f_bavail)), bytes(UInt(status.f_blocks)))
+        let (limit, reserve) = (configuration.cache.maxBytes, configuration.cache.minFreeBytes)
+        let mebibytes = { (bytes: Int64) in "\(bytes >> 20) MiB" }
+        if free < reserve {
+            fail(
+                "disk", "\(path) has \(mebibytes(free)) free, and cache.min_free_bytes requires \(mebibytes(reserve))",
+                "see what fills it: du -xh \(path) | sort -h | tail; or set cache.dir to a larger file system")
+        } else if all / 2 < limit / 2 + reserve / 2 {
+            warn(
+                "disk", "the file system of \(path) has \(mebibytes(all)), less than cache.max_bytes and cache.min_free_bytes",
+                "set cache.max_bytes: \(max(1, (all - min(all, reserve)) >> 20))MiB")
+        } else {
+            pass("disk", "\(mebibytes(free)) are free for the \(mebibytes(limit)) of cache.max_bytes")
+        }
+        let (freeFiles, allFiles) = (Int64(clamping: status.f_favail), Int64(clamping: status.f_files))
+        if allFiles > 0, freeFiles < max(1024, allFiles / 20) {
+            fail(
+                "inodes", "the file system of \(path) can take only \(freeFiles) more files",
+                "make it anew with more inodes: mkfs.ext4 -i 8192 DEVICE")
+        } else {
+            pass("inodes", allFiles > 0 ? "\(freeFiles) are free" : "the file system has no limit")
+        }
+    }
+
+    /// Checks the limit of open files. The caller has raised the soft limit, as the server does.
+    mutating func checkDescriptors(_ configuration: ServiceConfiguration) {
+        var configuration = configuration
+        let limit = DescriptorLimit.current
+        if let warning = configuration.fit(descriptorLimit: limit) {
+            warn("descriptors", warning, "for this shell: ulimit -n 65536; for the service: LimitNOFILE=65536")
+        } else {
+            pass("descriptors", "the limit of open files is \(limit)")
+        }
+    }
+
+    /// Checks what the kernel offers to confine workers.
+    mutating func checkKernel(_ confinement: Confinement?, _ configuration: ServiceConfiguration) {
+        do throws(SettingsError) {
+            guard let warning = try ConfinementCheck.check(confinement, isRequired: configuration.requiresSandbox) else {
+                return pass("kernel", "it offers seccomp and landlock")
+            }
+            warn("kernel", warning, "use a kernel of version 5.13 or newer that lists landlock: cat /sys/kernel/security/lsm")
+        } catch {
+            fail(
+                "kernel", error.description,
+                "use a kernel of version 5.13 or newer that lists landlock: cat /sys/kernel/security/lsm")
+        }
+    }
+
+    /// Checks that a service keeps the clock right: signatures expire by it.
+    ///
+    /// - Parameter marks: Files that such services create; the first is that of systemd-timesyncd once it is synchronised.
+    mutating func checkClock(
+        marks: [String] = [
+            "/run/systemd/timesync/synchronized", "/run/chrony/chronyd.pid", "/run/ntpd.pid", "/run/openntpd.pid",
+        ]
+    ) {
+        if marks.contains(where: Files.exists) { return pass("clock", "a time service runs") }
+        warn(
+            "clock", "no time service was found, and signatures expire by the clock (in a container, the host has it)",
+            "apt-get install systemd-timesyncd && timedatectl set-ntp true")
+    }
+
+    /// Checks the libraries that are part of the program.
+    mutating func checkLibraries(_ outdated: [OutdatedPackage]) {
+        for package in outdated { warn("libraries", "\(package)", "apt-get update && apt-get install gifreel") }
+        if outdated.isEmpty { pass("libraries", "none that is linked is older than the machine's") }
+    }
+
+    // MARK: Files of other programs
+
+    /// A line that the shipped file has, and what happens without it.
+    struct RequiredLine {
+        /// The beginning of the line, with single spaces.
+        let text: String
+        /// Completes the sentence “Without it, …”.
+        let consequence: String
+    }
+
+    static let unitLines = [
+        RequiredLine(
+            text: "ExecReload=/usr/local/bin/gifreel serve --check", consequence: "a reload with a bad file reports success"),
+        RequiredLine(text: "LimitNOFILE=65536", consequence: "connections and open renditions are limited by descriptors"),
+        RequiredLine(text: "DynamicUser=yes", consequence: "the server may run as root"),
+        RequiredLine(text: "NoNewPrivileges=yes", consequence: "a decoder that is taken over may gain privileges"),
+        RequiredLine(text: "ProtectSystem=strict", consequence: "a decoder that is taken over may write to the system"),
+        RequiredLine(text: "OOMPolicy=continue", consequence: "a worker that takes too much memory ends the service"),
+        RequiredLine(text: "KillMode=mixed", consequence: "a stop ends workers before their clients are answered"),
+        RequiredLine(text: "WatchdogSec=30", consequence: "a server that hangs is not started again"),
+    ]
+
+    static let nginxLines = [
+        RequiredLine(text: "merge_slashes off;", consequence: "the URLs in paths lose a slash"),
+        RequiredLine(text: "proxy_set_header Host", consequence: "links in pages have the address of the upstream"),
+        RequiredLine(text: "proxy_set_header X-Forwarded-For", consequence: "all clients count as one"),
+        RequiredLine(text: "proxy_set_header X-Forwarded-Proto", consequence: "links in pages begin with http:"),
+        RequiredLine(text: "proxy_set_header Forwarded \"\";", consequence: "clients may forge their addresses"),
+        RequiredLine(text: "proxy_set_header traceparent \"\";", consequence: "clients decide which requests are traced"),
+        RequiredLine(text: "proxy_set_header CDN-Loop", consequence: "loops are not noticed"),
+        RequiredLine(text: "client_max_body_size", consequence: "uploads over 1 MiB are refused"),
+        RequiredLine(text: "proxy_read_timeout", consequence: "long conversions end with 504 after 60 s"),
+    ]
+
+    /// Checks a file against the lines that the shipped one has.
+    ///
+    /// - Parameters:
+    ///   - path: Nil if there is none.
+    ///   - shipped: The path of the shipped file, for the advice.
+    mutating func checkFile(_ check: String, _ path: String?, _ lines: [RequiredLine], shipped: String) {
+        guard let path else { return pass(check, "there is no such file on this machine") }
+        guard let bytes = try? Files.read(path) else {
+            return warn(check, "\(path) cannot be read", "run gifreel doctor as a user who may read it")
+        }
+        let present = String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isNewline)
+            .map { $0.split(whereSeparator: \.isWhitespace).joined(separator: " ") }
+        // The package installs the program elsewhere.
+        let missing = lines.filter { line in
+            let texts = [line.text, line.text.replacing("/usr/local/bin/", with: "/usr/bin/")]
+            return !present.contains { line in texts.contains(where: line.hasPrefix) }
+        }
+        for line in missing {
+            warn(check, "\(path) lacks a line of \(shipped); without it, \(line.consequence)", "add: \(line.text)")
+        }
+        if missing.isEmpty { pass(check, "\(path) has what \(shipped) has") }
+    }
+}
