@@ -1,5 +1,6 @@
 internal import HTTP
 package import Logging
+internal import SystemIO
 internal import Telemetry
 internal import Tracing
 
@@ -10,7 +11,18 @@ private enum RequestIDKey: ServiceContextKey {
     static let nameOverride: String? = "request-id"
 }
 
+private enum RequestOriginKey: ServiceContextKey {
+    typealias Value = UsageBoard.Origin
+    static let nameOverride: String? = "request-origin"
+}
+
 extension ServiceContext {
+    /// The client of the request, and the first segment of its path.
+    var origin: UsageBoard.Origin? {
+        get { self[RequestOriginKey.self] }
+        set { self[RequestOriginKey.self] = newValue }
+    }
+
     /// The request's `X-Request-Id`.
     var requestID: String? {
         get { self[RequestIDKey.self] }
@@ -22,6 +34,9 @@ extension ServiceContext {
     init(_ request: borrowing HTTPRequest, _ tracer: OTLPTracer) {
         self = .topLevel
         requestID = request.id
+        origin = UsageBoard.Origin(
+            client: request.clientAddress?.description,
+            mount: String(request.target[...].droppingBytes(1).before(UInt8(ascii: "/"))))
         guard let parent = request.header("traceparent") else { return }
         var fields = ["traceparent": parent]
         fields["tracestate"] = Self.traceState(of: request)
@@ -47,10 +62,11 @@ private struct FieldDictionary: Extractor {
 }
 
 extension Logger.MetadataProvider {
-    /// Adds the request's id and trace to each log line of its tasks.
+    /// Adds the request's id, client and trace to each log line of its tasks.
     package static let request = Logger.MetadataProvider {
         var metadata: Logger.Metadata = [:]
         if let id = ServiceContext.current?.requestID { metadata["request_id"] = "\(id)" }
+        if let client = ServiceContext.current?.origin?.client { metadata["client"] = "\(client)" }
         if let trace = ServiceContext.current?.trace {
             metadata["trace_id"] = "\(trace.traceID)"
             metadata["span_id"] = "\(trace.spanID)"

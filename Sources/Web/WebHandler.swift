@@ -30,6 +30,7 @@ package final class WebHandler: HTTPHandler {
         let sharedStatuses: (any SharedStatusBook)?
         let webhooks: Webhooks
         let factsLists: FactsLists
+        let usage: UsageBoard
         let tracer: OTLPTracer
         let clock: TimeSource
         let threads: WorkThreads
@@ -45,7 +46,8 @@ package final class WebHandler: HTTPHandler {
             cache: Cache, state: RenditionState, purges: Purges, prewarm: PrewarmQueue,
             sharedPrewarm: SharedPrewarmRunner?, background: BackgroundRenditions, registry: PrometheusRegistry,
             meter: WorkMeter, limits: ClientLimits, hooks: PurgeHooks, uploads: UploadAdmission, statuses: StatusRegistry,
-            sharedStatuses: (any SharedStatusBook)?, webhooks: Webhooks, factsLists: FactsLists, tracer: OTLPTracer,
+            sharedStatuses: (any SharedStatusBook)?, webhooks: Webhooks, factsLists: FactsLists, usage: UsageBoard,
+            tracer: OTLPTracer,
             clock: TimeSource, threads: WorkThreads, metricsThreads: WorkThreads,
             sharing: @escaping @Sendable () async -> SharingStatus
         ) {
@@ -64,6 +66,7 @@ package final class WebHandler: HTTPHandler {
             self.sharedStatuses = sharedStatuses
             self.webhooks = webhooks
             self.factsLists = factsLists
+            self.usage = usage
             self.tracer = tracer
             self.clock = clock
             self.threads = threads
@@ -91,6 +94,7 @@ package final class WebHandler: HTTPHandler {
     private let pages: PageController
     private let admin: AdminController
     private let explain: ExplainController
+    private let top: TopController
     private let metrics: MetricsController
     private let statuses: StatusController
     private let asynchronous: AsyncResponder
@@ -101,7 +105,7 @@ package final class WebHandler: HTTPHandler {
         parser = RouteParser(mounts: policy.mounts, defaults: pipeline.defaults)
         access = AccessControl(policy, limits: dependencies.limits, clock: dependencies.clock)
         crossOrigin = CrossOrigin(allowing: policy.allowOrigin)
-        let log = ResponseLog(logger)
+        let log = ResponseLog(logger, dependencies.usage)
         problems = ProblemResponder(version: policy.version, log: log, secondsLeft: access.signatures.secondsLeft)
         let responder = RenditionResponder(
             policy, cache: dependencies.cache, crossOrigin: crossOrigin, secondsLeft: access.signatures.secondsLeft)
@@ -131,6 +135,7 @@ package final class WebHandler: HTTPHandler {
             hooks: dependencies.hooks, policy)
         explain = ExplainController(
             policy, pipeline: pipeline, cache: dependencies.cache, parser: parser, access: access, admin: admin)
+        top = TopController(board: dependencies.usage, admin: admin)
         metrics = MetricsController(
             policy, registry: dependencies.registry, admin: admin, threads: dependencies.metricsThreads)
         prewarm = PrewarmController(
@@ -267,6 +272,8 @@ package final class WebHandler: HTTPHandler {
             return try statuses.answer(method, id, request)
         case .metrics:
             return try metrics.answer(request)
+        case .top(let query):
+            return try top.answer(query, authorization: request.header("Authorization"))
         case .explain(let query):
             return try explain.answer(query, authorization: request.header("Authorization"))
         case .cache(let query):

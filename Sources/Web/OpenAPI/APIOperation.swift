@@ -324,6 +324,19 @@ package struct APIOperation: Sendable {
             answers: [Answer(200, "The explanation.", ["application/json": APISchemas.reference("Explanation")])],
             problems: adminProblems, needsToken: true),
         APIOperation(
+            method: "get", path: "/top", id: "get_top", summary: "What has cost most in the last minutes.",
+            parameters: [
+                .query(
+                    "by", ["type": "string", "enum": .list(UsageBoard.Measure.allCases.map { .text($0.rawValue) })],
+                    "What is summed up."),
+                .query(
+                    "of", ["type": "string", "enum": .list(UsageBoard.Subject.allCases.map { .text($0.rawValue) })],
+                    "By what it is summed up."),
+                .query("limit", ["type": "integer", "minimum": 1, "maximum": 100], "The largest number of entries."),
+            ],
+            answers: [Answer(200, "The largest sums.", ["application/json": APISchemas.reference("Top")])],
+            problems: adminProblems, needsToken: true),
+        APIOperation(
             method: "get", path: "/purges/{id}", id: "get_purge", summary: "How far a purge of a cluster is.",
             parameters: [.path("id", APISchemas.text, "The id of the purge.")],
             answers: [Answer(200, "What was removed so far.", ["application/json": APISchemas.reference("Purged")])],

@@ -54,7 +54,7 @@ package enum APISchemas {
     package static var named: [String: JSONValue] {
         [
             "Facts": facts, "FactsList": factsList, "FactsPage": factsPage, "FactsRendition": factsRendition, "OEmbed": oembed,
-            "Purged": purged, "Cache": cache, "Explanation": explanation,
+            "Purged": purged, "Cache": cache, "Explanation": explanation, "Top": top,
             "Listed": listed,
             "PrewarmEntry": prewarmEntry, "PrewarmAccepted": object(["id": text, "total": count]),
             "PrewarmReport": prewarmReport, "PrewarmJobs": prewarmJobs, "Status": status,
@@ -174,6 +174,11 @@ package enum APISchemas {
                     "width": count, "height": count, "times": ["type": "object", "additionalProperties": ["type": "number"]],
                 ], optional: ["failure", "source_type", "source_bytes", "bytes", "frames", "width", "height"]),
         ], optional: ["mount", "rule", "refusal", "not_storing", "trial"])
+
+    private static let top = object([
+        "by": words(UsageBoard.Measure.allCases), "of": words(UsageBoard.Subject.allCases), "minutes": count,
+        "entries": ["type": "array", "items": object(["key": text, "amount": count, "error": count])],
+    ])
 
     private static let failure = object(
         ["status": count, "code": text, "detail": text, "cause": text], optional: ["cause"])

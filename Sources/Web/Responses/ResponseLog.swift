@@ -1,14 +1,19 @@
+internal import Cache
 internal import Logging
 internal import Renditions
+internal import Tracing
 
 /// Log lines about requests that the pipeline has processed.
 ///
 /// A line is written in the task of its request, so the metadata provider adds the request's id and trace.
 struct ResponseLog: Sendable {
     private let logger: Logger
+    private let usage: UsageBoard
 
-    init(_ logger: Logger) {
+    /// - Parameter usage: Gets the processor time of conversions.
+    init(_ logger: Logger, _ usage: UsageBoard) {
         self.logger = logger
+        self.usage = usage
     }
 
     /// Logs a result of the pipeline and the times of its stages.
@@ -17,11 +22,18 @@ struct ResponseLog: Sendable {
     ///   - rendition: The requested rendition, which may be composed from the result.
     ///   - host: The host of the source; nil for an upload.
     func answered(_ rendition: Rendition, host: String?, _ result: RenditionResult) {
+        // A request that joined a flight has the times of that.
+        if result.times.cpu > .zero, result.provenance != .collapsed {
+            usage.converted(result.times.cpu, host: host, for: ServiceContext.current?.origin)
+        }
         guard logger.logLevel <= .info else { return }
         var metadata: Logger.Metadata = [
             "rendition": "\(rendition.canonicalText)", "source_host": "\(host ?? "upload")",
             "cache_status": "\(CacheStatusField.value(result.provenance))",
         ]
+        if let facts = RenditionFacts(stored: result.rendition.facts) {
+            metadata["source_bytes"] = .stringConvertible(facts.sourceBytes)
+        }
         for (name, value) in result.times.logged { metadata[name] = .stringConvertible(value) }
         logger.info("answered", metadata: metadata)
     }

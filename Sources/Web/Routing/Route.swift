@@ -15,6 +15,8 @@ package enum Route: Sendable, Equatable {
     case cache([QueryItem])
     /// Why a source is or is not converted, with the query's parameters.
     case explain([QueryItem])
+    /// What has cost most, with the query's parameters.
+    case top([QueryItem])
     /// A purge by its id.
     case purge(String)
     /// The page at `/`.
@@ -45,7 +47,7 @@ package enum Route: Sendable, Equatable {
 
     /// First path segments of routes, which no mount can have as its name.
     package static let reservedNames = Set(Rendition.Format.allCases.map(\.rawValue)).union([
-        auto, facts, factsModule, "object", "cache", "explain", "purges", "prewarm", "metrics", "healthz", "readyz",
+        auto, facts, factsModule, "object", "cache", "explain", "purges", "top", "prewarm", "metrics", "healthz", "readyz",
         "oembed",
         "openapi.json", "status",
     ]).union(SiteFile.allCases.map(\.rawValue))
@@ -54,7 +56,7 @@ package enum Route: Sendable, Equatable {
     var methods: [HTTPMethod] {
         switch self {
         case .rendition, .object: [.get, .head, .options, .purge]
-        case .explain, .purge, .metrics, .health, .readiness, .home, .file, .openAPI, .oembed, .factsModule:
+        case .explain, .top, .purge, .metrics, .health, .readiness, .home, .file, .openAPI, .oembed, .factsModule:
             [.get, .head, .options]
         case .prewarm(let id, _): id == nil ? [.get, .head, .post, .options] : [.get, .head, .delete, .options]
         case .status: [.get, .head, .delete, .options]

@@ -53,6 +53,7 @@ package struct RouteParser: Sendable {
         case "metrics" where rest.isEmpty: return ParsedTarget(.metrics)
         case "purges" where rest.utf8.count > 1 && !rest.droppingBytes(1).utf8.contains(UInt8(ascii: "/")):
             return ParsedTarget(.purge(String(rest.droppingBytes(1))))
+        case "top" where rest.isEmpty: return ParsedTarget(.top(try Self.items(query)))
         case "explain" where rest.isEmpty: return ParsedTarget(.explain(try Self.items(query)))
         case "cache" where rest.isEmpty: return ParsedTarget(.cache(try Self.items(query)))
         case "object": return ParsedTarget(try object(rest.droppingBytes(1)))

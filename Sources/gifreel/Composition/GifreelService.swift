@@ -37,6 +37,7 @@ package final class GifreelService: Sendable {
     private let current: CurrentRevision
     private let server: HTTPServer
     private let requestMeter: RequestMeter
+    private let usage: UsageBoard
     private let accessLog: AccessLogGate?
 
     /// Opens the cache and creates all parts. Nothing listens yet.
@@ -102,12 +103,15 @@ package final class GifreelService: Sendable {
             }
             hooks.setHooks(configuration.purgeHooks)
             traces = TraceExport(configuration.tracing, client: operatorClient, registry: registry, logger: logger)
+            let usage = UsageBoard(mounts: configuration.web.mounts, clock: clock)
+            self.usage = usage
             web = WebHandler.Dependencies(
                 cache: core.cache, state: core.state, purges: core.purges, prewarm: prewarm,
                 sharedPrewarm: sharedPrewarm, background: background, registry: registry, meter: core.meter, limits: limits,
                 hooks: hooks, uploads: uploads, statuses: statuses,
                 sharedStatuses: core.cluster.map { ClusterStatuses(statuses: $0.statuses) }, webhooks: webhooks,
-                factsLists: factsLists, tracer: traces.tracer, clock: clock, threads: threads, metricsThreads: metricsThreads,
+                factsLists: factsLists, usage: usage, tracer: traces.tracer, clock: clock, threads: threads,
+                metricsThreads: metricsThreads,
                 sharing: { await core.sharingStatus() })
             zygote.onLoss { logger.error("lost the zygote process", metadata: ["cause": "\($0)"]) }
             let current = CurrentRevision(ServiceRevision(configuration, core, web, logger: logger))
@@ -115,7 +119,7 @@ package final class GifreelService: Sendable {
             let gate = accessLog.map { AccessLogGate($0, isOpen: configuration.logLevel <= .info) }
             server = HTTPServer(
                 configuration: configuration.http, handler: current,
-                observer: ObserverList([requestMeter, limits] + (gate.map { [$0] } ?? [])),
+                observer: ObserverList([requestMeter, limits, usage] + (gate.map { [$0] } ?? [])),
                 report: { logger.warning("\($0)") })
             let readings = StateReadings(
                 outdatedPackages: outdatedPackages, core: core, server: server, prewarm: prewarm, background: background,
@@ -204,6 +208,7 @@ package final class GifreelService: Sendable {
         webhooks.apply(configuration.webhooks)
         accessLog?.set(isOpen: configuration.logLevel <= .info)
         requestMeter.setMounts(configuration.web.mounts.keys)
+        usage.setMounts(configuration.web.mounts)
         // A cached source may have been fetched from an address that is not allowed any more, which only its origin's next fetch
         // shows.
         let isNarrower = !Set(current.value.configuration.fetch.allowPrivate).isSubset(of: configuration.fetch.allowPrivate)

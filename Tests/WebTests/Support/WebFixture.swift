@@ -94,6 +94,7 @@ final class WebFixture: Sendable {
     private let server: HTTPServer
     let admin = WorkThreads(count: 1, limit: 64, name: "test-admin")
     private let factsLists = FactsLists()
+    let usage: UsageBoard
     private let metricsThread = WorkThreads(count: 1, limit: 64, name: "test-metrics")
     private let threads = WorkThreads(count: 4, limit: 64, name: "test-client")
 
@@ -186,6 +187,8 @@ final class WebFixture: Sendable {
         }
         hooks.setHooks(settings.hooks)
         self.hooks = hooks
+        let usage = UsageBoard(mounts: policy.mounts, clock: settings.clock)
+        self.usage = usage
         handler = WebHandler(
             policy, pipeline: pipeline,
             WebHandler.Dependencies(
@@ -194,7 +197,8 @@ final class WebFixture: Sendable {
                 background: background, registry: registry, meter: meter,
                 limits: limits, hooks: hooks, uploads: UploadAdmission(settings.uploads), statuses: statuses,
                 sharedStatuses: settings.sharedStatuses, webhooks: webhooks,
-                factsLists: factsLists, tracer: Self.tracer(settings.traces, registry, logger), clock: .system, threads: admin,
+                factsLists: factsLists, usage: usage, tracer: Self.tracer(settings.traces, registry, logger), clock: .system,
+                threads: admin,
                 metricsThreads: metricsThread,
                 sharing: { SharingStatus(store: nil, cluster: nil) }),
             logger: logger)
@@ -206,7 +210,7 @@ final class WebFixture: Sendable {
         http.trustedProxies = settings.trustedProxies
         server = HTTPServer(
             configuration: http, handler: handler,
-            observer: ObserverList([RequestMeter(mounts: policy.mounts.keys, factory: registry), limits]))
+            observer: ObserverList([RequestMeter(mounts: policy.mounts.keys, factory: registry), limits, usage]))
         try server.start()
         if settings.isReady { handler.becomeReady() }
     }

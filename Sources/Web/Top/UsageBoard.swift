@@ -1,0 +1,182 @@
+internal import Fetch
+package import HTTP
+internal import Synchronization
+package import SystemIO
+
+/// Who and what has cost most in the last minutes, by client, by host of the sources and by mount (`GET /top`).
+///
+/// The HTTP engine passes finished requests on the thread of the access log. Of hits, one in ``hitsPerSample`` is counted, for all of
+/// them. Memory is bounded whatever clients and hosts there are. Any thread.
+package final class UsageBoard: HTTPObserver {
+    /// What is summed up.
+    package enum Measure: String, Codable, Sendable, CaseIterable {
+        /// Processor time of workers, in milliseconds.
+        case cpu
+        /// Bytes of responses.
+        case bytes
+        case misses
+        /// Responses with 401, 403, 429 and 503.
+        case refused
+    }
+
+    /// By what it is summed up.
+    package enum Subject: String, Codable, Sendable, CaseIterable {
+        case host, client, mount
+    }
+
+    /// The subjects of a request; nil for those that it does not have.
+    struct Origin: Sendable {
+        var client: String?
+        var mount: String?
+    }
+
+    fileprivate struct Minute: Sendable {
+        let number: UInt64
+        /// By measure, then by subject.
+        var tables: [HeavyHitters]
+    }
+
+    private struct State {
+        /// The host of the origin by the name of the mount.
+        var mounts: [String: String]
+        /// The latest last.
+        var minutes: [Minute] = []
+        var hits = 0
+    }
+
+    /// Minutes that are added up, beside the current one.
+    static let minutes = 5
+    private static let hitsPerSample = 32
+    private static let keysPerTable = 100
+
+    private let state: Mutex<State>
+    private let clock: TimeSource
+
+    /// - Parameter mounts: The mounts by their names.
+    package init(mounts: [String: Mount], clock: TimeSource) {
+        state = Mutex(State(mounts: Self.hosts(mounts)))
+        self.clock = clock
+    }
+
+    /// Replaces the mounts.
+    package func setMounts(_ mounts: [String: Mount]) {
+        let hosts = Self.hosts(mounts)
+        state.withLock { $0.mounts = hosts }
+    }
+
+    private static func hosts(_ mounts: [String: Mount]) -> [String: String] { mounts.mapValues(\.rule.root.host) }
+
+    // MARK: Counting
+
+    package func requestsFinished(_ batch: HTTPAccessBatch) {
+        let number = minuteNumber
+        state.withLock { state in
+            batch.forEach { record in
+                let use = RequestClass.CacheUse(record.cacheStatus)
+                var weight: Int64 = 1
+                if use == .hit || use == .stale {
+                    state.hits += 1
+                    guard state.hits >= Self.hitsPerSample else { return }
+                    state.hits = 0
+                    weight = Int64(Self.hitsPerSample)
+                }
+                let isRefused = [401, 403, 429, 503].contains(record.status)
+                let bytes = Int64(record.bytes) * weight
+                guard bytes > 0 || use == .miss || isRefused else { return }
+                let target = String(decoding: record.target, as: UTF8.self)
+                let first = String(target[...].droppingBytes(1).before(UInt8(ascii: "/")))
+                let mountHost = state.mounts[first]
+                let keys = [
+                    mountHost ?? Self.sourceHost(in: target), record.client?.description, mountHost == nil ? nil : first,
+                ]
+                Self.change(&state, number) { minute in
+                    minute.add(.bytes, bytes, keys)
+                    if use == .miss { minute.add(.misses, 1, keys) }
+                    if isRefused { minute.add(.refused, 1, keys) }
+                }
+            }
+        }
+    }
+
+    /// Adds the processor time of a conversion.
+    ///
+    /// - Parameter host: That of the source; nil for an upload.
+    func converted(_ cpu: Duration, host: String?, for origin: Origin?) {
+        let number = minuteNumber
+        let milliseconds = Int64(cpu / .milliseconds(1))
+        state.withLock { state in
+            let keys = [host, origin?.client, origin?.mount.flatMap { state.mounts[$0] == nil ? nil : $0 }]
+            Self.change(&state, number) { $0.add(.cpu, milliseconds, keys) }
+        }
+    }
+
+    private var minuteNumber: UInt64 { clock.monotonicNanoseconds() / 60_000_000_000 }
+
+    /// Changes the tables of the current minute.
+    private static func change(_ state: inout State, _ number: UInt64, _ body: (inout Minute) -> Void) {
+        if state.minutes.last?.number != number {
+            let count = Measure.allCases.count * Subject.allCases.count
+            state.minutes.append(
+                Minute(number: number, tables: Array(repeating: HeavyHitters(limit: keysPerTable), count: count)))
+            state.minutes.removeFirst(max(0, state.minutes.count - minutes - 1))
+        }
+        body(&state.minutes[state.minutes.count - 1])
+    }
+
+    /// The host of the source's URL in a target; nil if the target has none that could be a host.
+    static func sourceHost(in target: String) -> String? {
+        let text = target.utf8.contains(UInt8(ascii: "%")) ? PercentEncoding.decode(target[...]) ?? target : target
+        guard let start = hostStart(in: text) else { return nil }
+        let authority = text[start...].prefix { !"/?&#".contains($0) }
+        let host = authority.first == "[" ? authority.prefix { $0 != "]" } + "]" : authority.prefix { $0 != ":" }
+        guard (1...255).contains(host.utf8.count), host.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else { return nil }
+        return host.lowercased()
+    }
+
+    /// The index after the scheme of the first web address in a target, at the earliest after the name of a format.
+    private static func hostStart(in text: String) -> String.Index? {
+        var rest = text[...].droppingBytes(2)
+        while let colon = rest.utf8.firstIndex(of: UInt8(ascii: ":")) {
+            let before = rest[..<colon].utf8.suffix(5).map { $0 | 0x20 }
+            rest = rest[colon...].droppingBytes(1)
+            guard before.suffix(4).elementsEqual("http".utf8) || before.elementsEqual("https".utf8) else { continue }
+            let slashes = rest.utf8.prefix(2).prefix { $0 == UInt8(ascii: "/") }.count
+            if slashes > 0 { return rest.droppingBytes(slashes).startIndex }
+        }
+        return nil
+    }
+
+    // MARK: Reading
+
+    /// The keys with the largest sums of the last minutes, the largest first.
+    func top(_ measure: Measure, of subject: Subject, limit: Int) -> [TopListing.Entry] {
+        let number = minuteNumber
+        let tables = state.withLock { state in
+            state.minutes.filter { $0.number + UInt64(Self.minutes) >= number }.map { $0[measure, subject] }
+        }
+        var total = HeavyHitters(limit: Self.keysPerTable)
+        for table in tables { total.merge(table) }
+        return total.sums.filter { $0.value.amount > 0 }
+            .sorted { ($1.value.amount, $0.key) < ($0.value.amount, $1.key) }.prefix(limit)
+            .map { TopListing.Entry(key: $0.key, amount: $0.value.amount, error: $0.value.error) }
+    }
+}
+
+extension UsageBoard.Minute {
+    fileprivate subscript(measure: UsageBoard.Measure, subject: UsageBoard.Subject) -> HeavyHitters {
+        tables[Self.index(measure, subject)]
+    }
+
+    /// - Parameter keys: Those of the subjects, in their order.
+    fileprivate mutating func add(_ measure: UsageBoard.Measure, _ amount: Int64, _ keys: [String?]) {
+        guard amount > 0 else { return }
+        for (subject, key) in zip(UsageBoard.Subject.allCases, keys) {
+            if let key { tables[Self.index(measure, subject)].add(amount, to: key) }
+        }
+    }
+
+    private static func index(_ measure: UsageBoard.Measure, _ subject: UsageBoard.Subject) -> Int {
+        let row = UsageBoard.Measure.allCases.firstIndex(of: measure) ?? 0
+        return row * UsageBoard.Subject.allCases.count + (UsageBoard.Subject.allCases.firstIndex(of: subject) ?? 0)
+    }
+}
