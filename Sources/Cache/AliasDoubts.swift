@@ -9,7 +9,7 @@ final class AliasDoubts: Sendable {
         /// Recorded.
         var certain: Int64
         var possible: Int64
-        /// Not recorded; see ``Cache/holdAliases()`` and ``Cache/doubtAliases()``.
+        /// Not recorded; see ``Cache/holdAliases(_:)`` and ``Cache/doubtAliases()``.
         var held: Int64 = 0
         var alone: Int64 = 0
 
@@ -56,9 +56,12 @@ final class AliasDoubts: Sendable {
         }
     }
 
-    /// See ``Cache/holdAliases()``.
-    func hold(through sequence: Int64) {
-        change { $0.held = sequence }
+    /// See ``Cache/holdAliases(_:)``. What is stored from now on is doubted, too.
+    func hold(_ doubt: MissedPurges, through sequence: Int64) {
+        change { sequences in
+            if doubt == .certain { sequences.held = sequence }
+            sequences.alone = .max
+        }
     }
 
     /// See ``Cache/doubtAliases()``.

@@ -127,7 +127,7 @@ package final class Cache: Sendable {
 
     /// The rendition with that id, if it is in use and its file open. Never waits for a disk.
     ///
-    /// Nil for an object that ``holdAliases()`` concerns: ``object(_:isFirstLook:)`` finds it.
+    /// Nil for an object that ``holdAliases(_:)`` concerns: ``object(_:isFirstLook:)`` finds it.
     package func hotObject(_ id: ObjectID) -> CachedRendition? {
         guard let found = hot.use(id), !context.store.isHeld(found.object.sequence) else { return nil }
         return found
@@ -446,21 +446,20 @@ package final class Cache: Sendable {
         context.store.revalidateAll(.certain) { _ in }
     }
 
-    /// Doubts every alias until ``confirmAliases()``: purges may have been made while this node was away. Where they may be complete, also
-    /// has objects that are stored found by ``object(_:isFirstLook:)`` only. Not recorded. May block.
+    /// Doubts every alias until ``confirmAliases()``: purges may have been made while this node was away, and those that are made now do
+    /// not count it. This includes aliases that are stored from now on, until ``doubtAliases()``. Where purges may be complete, also has
+    /// objects that are stored found by ``object(_:isFirstLook:)`` only. Not recorded. May block.
     package func holdAliases(_ doubt: MissedPurges = .certain) {
-        switch doubt {
-        case .certain: context.store.holdAliases()
-        case .possible: context.store.doubtAliases()
-        }
+        context.store.holdAliases(doubt)
     }
 
-    /// Leaves every alias unconfirmed until ``confirmAliases()``: this node would not hear of purges by others. Not recorded.
+    /// Leaves every alias that is stored now unconfirmed until ``confirmAliases()``: this node would not hear of purges by others. Not
+    /// recorded.
     package func doubtAliases() async {
         _ = await purgers.run { [context] in context.store.doubtAliases() }
     }
 
-    /// Ends ``holdAliases()`` and ``doubtAliases()``: all purges of other nodes were applied. Never waits for a disk.
+    /// Ends ``holdAliases(_:)`` and ``doubtAliases()``: all purges of other nodes were applied. Never waits for a disk.
     package func confirmAliases() {
         context.store.confirmAliases()
     }

@@ -280,7 +280,7 @@ final class Store: Sendable {
     @inline(__always)
     func doubt(ofAlias sequence: Int64) -> MissedPurges? { doubts.doubt(ofAlias: sequence) }
 
-    /// Whether ``holdAliases()`` concerns an object.
+    /// Whether ``holdAliases(_:)`` concerns an object.
     @inline(__always)
     func isHeld(_ object: Int64) -> Bool { doubts.isHeld(object) }
 
@@ -296,9 +296,9 @@ final class Store: Sendable {
         }
     }
 
-    /// See ``Cache/holdAliases()``.
-    func holdAliases() {
-        changes.withLock { doubts.hold(through: $0.sequence) }
+    /// See ``Cache/holdAliases(_:)``.
+    func holdAliases(_ doubt: MissedPurges) {
+        changes.withLock { doubts.hold(doubt, through: $0.sequence) }
     }
 
     /// See ``Cache/doubtAliases()``.

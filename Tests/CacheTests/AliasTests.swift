@@ -139,11 +139,24 @@ import Testing
         #expect(cache.hotObject(.test(url)) == nil)
         #expect(await cache.object(.test(url), isFirstLook: true) != nil)
         let new = try await cache.put([2], url: "https://example.com/new.gif", fetchedAt: clock.now).rendition
-        #expect(cache.freshness(of: new) == .fresh(remaining: 100))
+        // A purge that is made now does not count this node.
+        #expect(cache.freshness(of: new) == .unconfirmed)
         #expect(cache.hotObject(.test("https://example.com/new.gif")) != nil)
         cache.confirmAliases()
         #expect(cache.freshness(of: found) == .fresh(remaining: 100))
+        #expect(cache.freshness(of: new) == .fresh(remaining: 100))
         #expect(cache.hotObject(.test(url)) != nil)
+    }
+
+    @Test func whatIsStoredSinceAStartIsConfirmedOnceWhenTheNodeIsAloneForLong() async throws {
+        let cache = try open()
+        defer { cache.close() }
+        cache.holdAliases()
+        let old = try await cache.put([1], url: url, fetchedAt: clock.now).rendition
+        await cache.doubtAliases()
+        #expect(cache.freshness(of: old) == .unconfirmed)
+        let new = try await cache.put([2], url: "https://example.com/new.gif", fetchedAt: clock.now).rendition
+        #expect(cache.freshness(of: new) == .fresh(remaining: 100))
     }
 
     @Test func anAliasOfANodeThatIsAloneForLongIsUnconfirmedUntilItIsConfirmed() async throws {
