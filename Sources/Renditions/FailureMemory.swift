@@ -1,7 +1,18 @@
-internal import Cache
+package import Cache
 internal import Fetch
 internal import Ledger
 internal import SystemIO
+
+/// A failure that is not tried again for a while.
+package struct RememberedFailure: Sendable {
+    /// The rendition; nil for a failure of the whole source.
+    package let key: AliasKey?
+    package let error: RenditionError
+    /// Seconds since it occurred.
+    package let age: Int64
+    /// Seconds until the next attempt is allowed, at least 1.
+    package let remaining: Int64
+}
 
 /// Remembers failures of sources and renditions in memory for ``RenditionError/lifetime``, so that not every request repeats a
 /// fetch or a conversion that fails.

@@ -1,4 +1,4 @@
-package import Cache
+internal import Cache
 internal import Fetch
 package import Media
 internal import Sandbox
@@ -26,17 +26,6 @@ package struct RequestOutlook: Sendable {
     package let answer: Answer
     /// Those of the source and of all its renditions, the latest first.
     package let failures: [RememberedFailure]
-}
-
-/// A failure that is not tried again for a while.
-package struct RememberedFailure: Sendable {
-    /// The rendition; nil for a failure of the whole source.
-    package let key: AliasKey?
-    package let error: RenditionError
-    /// Seconds since it occurred.
-    package let age: Int64
-    /// Seconds until the next attempt is allowed, at least 1.
-    package let remaining: Int64
 }
 
 /// The result of an attempt whose rendition is not stored.

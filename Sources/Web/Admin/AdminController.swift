@@ -98,7 +98,10 @@ struct AdminController: Sendable {
         case ("prefix", let text) where !text.isEmpty:
             return reply(purging: .prefix(try Self.canonical(text, SourceURL.canonicalPrefix(of:))), within: limit)
         case ("host", let text) where !text.isEmpty:
-            return reply(purging: .host(try Self.canonical(text, SourceURL.canonicalHost(of:))), within: limit)
+            guard let host = try? SourceURL.canonicalHost(of: text) else {
+                throw .badSourceURL("host must be the name or address of a host alone, such as example.com.")
+            }
+            return reply(purging: .host(host), within: limit)
         case ("mount", let name):
             guard let mount = mounts[name] else { throw .badRequest("There is no mount “\(name.prefix(64))”.") }
             return reply(purging: .prefix(mount.rule.base), within: limit)

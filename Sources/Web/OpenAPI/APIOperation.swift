@@ -91,7 +91,7 @@ package struct APIOperation: Sendable {
                 APIOperation(
                     method: "get", path: "/\(name)/{source}", id: "get_\(name)_of",
                     summary:
-                        "The same, with the source in the path. Options may also follow the format: /\(name),name=value/….",
+                        "The same, with the source in the path. Options may follow the format: /\(name),name=value/….",
                     parameters: [source] + options + [prefer], answers: answers, problems: problems,
                     hasErrorPages: format == .html),
             ]
@@ -291,13 +291,11 @@ package struct APIOperation: Sendable {
             problems: adminProblems, needsToken: true),
         APIOperation(
             method: "delete", path: "/cache", id: "delete_cache",
-            summary:
-                "Purges one source, all sources whose URL has a prefix, those of a host or a mount, or everything: exactly one of "
-                + "url, prefix, host, mount and all.",
+            summary: "Purges what exactly one of url, prefix, host, mount and all names.",
             parameters: [
                 .query("url", APISchemas.text, "The URL of a source."),
                 .query("prefix", APISchemas.text, "The beginning of URLs."),
-                .query("host", APISchemas.text, "The host of URLs, with any scheme and port."),
+                .query("host", APISchemas.text, "A host, by any scheme and port."),
                 .query("mount", APISchemas.text, "The name of a mount."),
                 .query("all", ["type": "string", "enum": ["true"]], "Everything."),
                 .query(
@@ -315,11 +313,11 @@ package struct APIOperation: Sendable {
             method: "get", path: "/explain", id: "get_explain", summary: "Why a source is or is not converted.",
             parameters: [
                 .query(
-                    "url", APISchemas.text, "The URL of a source, or the address of a rendition on this server.",
+                    "url", APISchemas.text, "A source, or the address of a rendition here.",
                     isRequired: true),
                 .query(
                     "fetch", ["type": "string", "enum": ["true", "false"]],
-                    "Whether the rendition is tried now, without storing anything."),
+                    "Whether it is tried now, without storing anything."),
             ],
             answers: [Answer(200, "The explanation.", ["application/json": APISchemas.reference("Explanation")])],
             problems: adminProblems, needsToken: true),
@@ -332,7 +330,7 @@ package struct APIOperation: Sendable {
                 .query(
                     "of", ["type": "string", "enum": .list(UsageBoard.Subject.allCases.map { .text($0.rawValue) })],
                     "By what it is summed up."),
-                .query("limit", ["type": "integer", "minimum": 1, "maximum": 100], "The largest number of entries."),
+                .query("limit", ["type": "integer", "minimum": 1, "maximum": 100], "Entries, at most."),
             ],
             answers: [Answer(200, "The largest sums.", ["application/json": APISchemas.reference("Top")])],
             problems: adminProblems, needsToken: true),

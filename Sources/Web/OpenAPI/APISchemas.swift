@@ -54,8 +54,8 @@ package enum APISchemas {
     package static var named: [String: JSONValue] {
         [
             "Facts": facts, "FactsList": factsList, "FactsPage": factsPage, "FactsRendition": factsRendition, "OEmbed": oembed,
-            "Purged": purged, "Cache": cache, "Explanation": explanation, "Top": top,
-            "Listed": listed,
+            "Purged": purged, "Cache": cache, "Explanation": explanation, "Failure": failure, "Top": top,
+            "Listed": listed, "ListedRenditions": listedRenditions,
             "PrewarmEntry": prewarmEntry, "PrewarmAccepted": object(["id": text, "total": count]),
             "PrewarmReport": prewarmReport, "PrewarmJobs": prewarmJobs, "Status": status,
         ]
@@ -146,7 +146,7 @@ package enum APISchemas {
             ]),
         ], optional: ["free_bytes", "not_storing", "store", "cluster"])
 
-    private static let listed = object(["url": text, "renditions": listedRenditions])
+    private static let listed = object(["url": text, "renditions": reference("ListedRenditions")])
 
     private static let listedRenditions: JSONValue = [
         "type": "array",
@@ -160,17 +160,18 @@ package enum APISchemas {
     private static let explanation = object(
         [
             "url": text, "rendition": text, "mount": text, "mounts": ["type": "array", "items": text], "rule": text,
-            "lacks_signature": flag, "refusal": failure, "renditions": listedRenditions,
+            "lacks_signature": flag, "refusal": reference("Failure"), "renditions": reference("ListedRenditions"),
             "failures": [
                 "type": "array",
                 "items": object(
-                    ["rendition": text, "of_source": flag, "failure": failure, "age": count, "remaining": count],
+                    ["rendition": text, "of_source": flag, "failure": reference("Failure"), "age": count, "remaining": count],
                     optional: ["rendition"]),
             ],
             "not_storing": text, "answer": words(Explanation.Answer.allCases), "summary": text,
             "trial": object(
                 [
-                    "failure": failure, "source_type": text, "source_bytes": count, "bytes": count, "frames": count,
+                    "failure": reference("Failure"), "source_type": text, "source_bytes": count, "bytes": count,
+                    "frames": count,
                     "width": count, "height": count, "times": ["type": "object", "additionalProperties": ["type": "number"]],
                 ], optional: ["failure", "source_type", "source_bytes", "bytes", "frames", "width", "height"]),
         ], optional: ["mount", "rule", "refusal", "not_storing", "trial"])

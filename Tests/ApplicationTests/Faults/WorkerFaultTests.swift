@@ -38,7 +38,7 @@ import Testing
         let body = String(decoding: answer.body, as: UTF8.self)
         #expect(body.contains("overloaded") && body.contains("The conversion was interrupted on the server."))
         try server.waitForLog(" warning gifreel: request failed cause=\"the worker was killed by signal 9 after ")
-        try server.waitForLog(" s of CPU time; possibly out of memory\" code=overloaded ")
+        try server.waitForLog(" s of CPU time; possibly out of memory\" client=127.0.0.1 code=overloaded ")
         #expect(server.storedObjects().isEmpty)
         #expect(try server.request("POST", "/mp4", body: GIFBuilder.animation(frames: 3)).status == 200)
         #expect(server.storedObjects().count == 1)
