@@ -184,8 +184,8 @@ extension OperationsTests {
 
         @Test func settingsThatNeedARestartAreLogged() throws {
             let (server, file) = try start("server:\n  idle_timeout: 60s\n")
-            try "server:\n  idle_timeout: 61s\ncache:\n  max_bytes: 1GiB\n".write(to: file, atomically: true, encoding: .utf8)
-            try reload(server, until: "settings=\"cache.max_bytes, server.idle_timeout\"")
+            try "server:\n  idle_timeout: 61s\ncache:\n  fresh_for: 1h\n".write(to: file, atomically: true, encoding: .utf8)
+            try reload(server, until: "settings=\"cache.fresh_for, server.idle_timeout\"")
             #expect(try server.request("GET", "/healthz").status == 200)
         }
 

@@ -26,6 +26,9 @@ enum Break: String, CaseIterable, Sendable {
     case purgesHaveNoTimes
     /// A node does not notice that the stream was trimmed, or that it is another one.
     case gapsAreIgnored
+
+    /// The first order to try. Those that notice one of the steps are far apart.
+    var firstOrder: UInt64 { self == .countsItselfIfTheLookFails ? 2300 : 0 }
 }
 
 /// The connection of a node that leaves a step out.
