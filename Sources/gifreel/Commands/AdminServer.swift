@@ -5,10 +5,28 @@ internal import Prewarm
 internal import Settings
 internal import SystemIO
 
-/// The arguments of the commands that drive a running server.
-enum AdminServer {
+/// The arguments of the commands that drive a running server, and requests with them.
+struct AdminServer: ParsableArguments {
     /// The server of commands that name none.
     static let address = "http://127.0.0.1:8080"
+
+    @Option(help: "The URL of the server, or unix: and the path of its socket.")
+    var server = Self.address
+
+    @Option(help: "The admin token. Prefer GIFREEL_ADMIN_TOKEN: other users of the machine can see command lines.")
+    var token: String?
+
+    func validate() throws {
+        try Self.validate(server)
+    }
+
+    /// Requests a document, with the admin token.
+    ///
+    /// - Parameter timeout: In seconds.
+    /// - Throws: The exit code after a sentence on standard error, if there is no token, or the server cannot be reached or refuses.
+    func document(_ target: String, timeout: Int = 60) throws(ExitCode) -> Data {
+        try Self.document(target, of: try Self.client(server, token: token, timeout: timeout), at: server)
+    }
 
     static func validate(_ server: String) throws {
         if ServerClient.socketPath(server) != nil { return }

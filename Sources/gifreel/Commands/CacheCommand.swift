@@ -18,22 +18,13 @@ struct CacheCommand: ParsableCommand {
     @Flag(help: "Prints the server's JSON.")
     var json = false
 
-    @Option(help: "The URL of the server, or unix: and the path of its socket.")
-    var server = AdminServer.address
-
-    @Option(help: "The admin token. Prefer GIFREEL_ADMIN_TOKEN: other users of the machine can see command lines.")
-    var token: String?
-
-    func validate() throws {
-        try AdminServer.validate(server)
-    }
+    @OptionGroup var admin: AdminServer
 
     /// Exits with 1 if the server cannot be reached or refuses.
     func run() throws {
-        let client = try AdminServer.client(server, token: token)
         let targets = urls.isEmpty ? ["/cache"] : urls.map { "/cache?url=\(PercentEncoding.encode($0))" }
         for target in targets {
-            let body = try AdminServer.document(target, of: client, at: server)
+            let body = try admin.document(target)
             if json {
                 print(String(decoding: body, as: UTF8.self))
             } else if urls.isEmpty {

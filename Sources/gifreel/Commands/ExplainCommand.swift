@@ -26,22 +26,13 @@ struct ExplainCommand: ParsableCommand {
     @Flag(help: "Prints the server's JSON.")
     var json = false
 
-    @Option(help: "The URL of the server, or unix: and the path of its socket.")
-    var server = AdminServer.address
-
-    @Option(help: "The admin token. Prefer GIFREEL_ADMIN_TOKEN: other users of the machine can see command lines.")
-    var token: String?
-
-    func validate() throws {
-        try AdminServer.validate(server)
-    }
+    @OptionGroup var admin: AdminServer
 
     func run() throws {
-        let client = try AdminServer.client(server, token: token, timeout: fetch ? 600 : 60)
         var isAnswered = true
         for url in urls {
             let target = "/explain?url=\(PercentEncoding.encode(url))\(fetch ? "&fetch=true" : "")"
-            let body = try AdminServer.document(target, of: client, at: server)
+            let body = try admin.document(target, timeout: fetch ? 600 : 60)
             let explanation = try AdminServer.decoded(Explanation.self, body)
             if json { print(String(decoding: body, as: UTF8.self)) } else { Self.show(explanation) }
             let isRefused = [.refused, .failed, .overloaded].contains(explanation.answer)

@@ -46,11 +46,7 @@ struct PurgeCommand: ParsableCommand {
     @Flag(help: "Prints the server's JSON, one object per line.")
     var json = false
 
-    @Option(help: "The URL of the server, or unix: and the path of its socket.")
-    var server = AdminServer.address
-
-    @Option(help: "The admin token. Prefer GIFREEL_ADMIN_TOKEN: other users of the machine can see command lines.")
-    var token: String?
+    @OptionGroup var admin: AdminServer
 
     func validate() throws {
         let isEmpty = [urls, prefix, host, mount, object].allSatisfy(\.isEmpty)
@@ -66,7 +62,6 @@ struct PurgeCommand: ParsableCommand {
         if wait != nil {
             guard let waitTime, waitTime <= .seconds(300) else { throw ValidationError("--wait must be from 0s to 300s.") }
         }
-        try AdminServer.validate(server)
     }
 
     private var waitTime: Duration? { wait.flatMap { Duration(settingText: $0) } }
@@ -75,7 +70,7 @@ struct PurgeCommand: ParsableCommand {
     /// or if some node has not applied a purge.
     func run() throws {
         let seconds = Int((waitTime ?? .zero).components.seconds)
-        let client = try AdminServer.client(server, token: token, timeout: 60 + seconds)
+        let client = try AdminServer.client(admin.server, token: admin.token, timeout: 60 + seconds)
         let fields = waitTime == nil ? [] : ["Prefer: wait=\(seconds)"]
         var isComplete = true
         for scope in scopes {
@@ -83,7 +78,7 @@ struct PurgeCommand: ParsableCommand {
                 let answer = try client.send(scope.method, scope.target, fields: fields)
                 isComplete = report(answer, scope) && isComplete
             } catch {
-                throw AdminServer.failure("\(server): \(error)")
+                throw AdminServer.failure("\(admin.server): \(error)")
             }
         }
         if !isComplete { throw ExitCode.failure }

@@ -23,22 +23,15 @@ struct TopCommand: ParsableCommand {
     @Flag(help: "Prints the server's JSON.")
     var json = false
 
-    @Option(help: "The URL of the server, or unix: and the path of its socket.")
-    var server = AdminServer.address
-
-    @Option(help: "The admin token. Prefer GIFREEL_ADMIN_TOKEN: other users of the machine can see command lines.")
-    var token: String?
+    @OptionGroup var admin: AdminServer
 
     func validate() throws {
         guard (1...100).contains(limit) else { throw ValidationError("--limit must be 1 to 100.") }
-        try AdminServer.validate(server)
     }
 
     /// Exits with 1 if the server cannot be reached or refuses.
     func run() throws {
-        let client = try AdminServer.client(server, token: token)
-        let body = try AdminServer.document(
-            "/top?by=\(by.rawValue)&of=\(of.rawValue)&limit=\(limit)", of: client, at: server)
+        let body = try admin.document("/top?by=\(by.rawValue)&of=\(of.rawValue)&limit=\(limit)")
         if json { return print(String(decoding: body, as: UTF8.self)) }
         let listing = try AdminServer.decoded(TopListing.self, body)
         let unit =
