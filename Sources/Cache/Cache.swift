@@ -497,8 +497,8 @@ package final class Cache: Sendable {
     package func space() -> CacheSpace? {
         guard let space = try? context.store.directory.space() else { return nil }
         return CacheSpace(
-            freeBytes: space.bytes, minFreeBytes: context.minFreeBytes,
-            files: space.files.map { CacheSpace.Files(free: $0, all: space.allFiles) })
+            freeBytes: space.freeBytes, minFreeBytes: context.minFreeBytes,
+            files: space.freeFiles.map { CacheSpace.Files(free: $0, all: space.allFiles) })
     }
 
     /// A snapshot of the contents and the counters.

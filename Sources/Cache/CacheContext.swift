@@ -45,7 +45,7 @@ final class CacheContext: Sendable {
         self.report = report
         self.onStep = onStep
         hot = HotRenditions(limit: configuration.hotEntries, purges: purges, onStep: onStep)
-        if let free = try? store.directory.space().bytes, free < configuration.minFreeBytes {
+        if let free = try? store.directory.space().freeBytes, free < configuration.minFreeBytes {
             report(.freeSpaceBelowMinimum(free: free, minimum: configuration.minFreeBytes))
         }
     }

@@ -47,31 +47,7 @@ final class CacheDirectory: Sendable {
     }
 
     /// What its file system can still take.
-    struct Space {
-        let bytes: Int64
-        /// Files; nil if there is no limit.
-        let files: Int64?
-        /// The files that should stay possible.
-        let minFiles: Int64
-        /// The files that it can hold in all; 0 if there is no limit.
-        let allFiles: Int64
-    }
-
-    func space() throws(SystemError) -> Space {
-        var status = statvfs()
-        guard fstatvfs(root.number, &status) == 0 else { throw .last("fstatvfs") }
-        let all = Int64(clamping: status.f_files)
-        return Space(
-            bytes: Self.bytes(blocks: UInt64(status.f_bavail), ofSize: UInt64(status.f_frsize)),
-            // Some file systems, such as btrfs, report no inodes at all.
-            files: all > 0 ? Int64(clamping: status.f_favail) : nil, minFiles: min(all / 16, 1024), allFiles: all)
-    }
-
-    /// Some network file systems report more blocks than have a number of bytes.
-    static func bytes(blocks: UInt64, ofSize size: UInt64) -> Int64 {
-        let (bytes, isOverflow) = blocks.multipliedReportingOverflow(by: size)
-        return isOverflow ? .max : Int64(clamping: bytes)
-    }
+    func space() throws(SystemError) -> DiskSpace { try DiskSpace(of: root.number) }
 
     /// Whether the path still leads to this directory and its parts. It does not after they were removed or replaced.
     var isInPlace: Bool {
@@ -120,7 +96,7 @@ final class CacheDirectory: Sendable {
     func keepReserve(leaving bytes: Int64) {
         var status = stat()
         if fstatat(root.number, Self.reserve, &status, 0) == 0, status.st_size == Self.reserveSize { return }
-        guard let free = try? space().bytes, free - Int64(2 * Self.reserveSize) >= bytes else { return }
+        guard let free = try? space().freeBytes, free - Int64(2 * Self.reserveSize) >= bytes else { return }
         guard let file = try? openFile(Self.reserve, flags: O_WRONLY | O_CREAT) else { return }
         if posix_fallocate(file.number, 0, off_t(Self.reserveSize)) != 0 { giveUpReserve() }
     }

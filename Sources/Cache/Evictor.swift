@@ -46,8 +46,10 @@ final class Evictor: Sendable {
     }
 
     private func keepFreeInodes(of store: Store) {
-        guard let space = try? store.directory.space(), let files = space.files, files < space.minFiles else { return }
-        let wanted = space.minFiles + space.minFiles / 8 - files
+        guard let space = try? store.directory.space(), let files = space.freeFiles else { return }
+        let least = min(space.allFiles / 16, 1024)
+        guard files < least else { return }
+        let wanted = least + least / 8 - files
         let before = context.counters.evictions.current
         // Each file takes a block and a row at least.
         evict(from: store) { _ in (wanted - (context.counters.evictions.current - before)) * 4608 }
@@ -71,7 +73,7 @@ final class Evictor: Sendable {
 
     /// The free bytes of the disk, and those of evicted files that are expected to become free.
     private func measureSpace(of store: Store) -> (free: Int64, expected: Int64)? {
-        guard let free = (try? store.directory.space())?.bytes else { return nil }
+        guard let free = (try? store.directory.space())?.freeBytes else { return nil }
         let now = context.clock.monotonicNanoseconds()
         return (free, evictedSpace.withLock { $0.measure(free: free, now: now) })
     }

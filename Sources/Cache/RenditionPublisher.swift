@@ -22,7 +22,7 @@ struct RenditionPublisher: Sendable {
         let reason: UnstoredReason
         do throws(SystemError) {
             let directory = context.store.directory
-            let free = try directory.space().bytes
+            let free = try directory.space().freeBytes
             if let refusal = context.store.refusal {
                 reason = refusal
             } else if free - expected >= context.minFreeBytes {
@@ -41,7 +41,7 @@ struct RenditionPublisher: Sendable {
     /// A file in memory after the disk has failed to take one; see ``Cache/stageInMemory(because:)``.
     func createFileInMemory(because reason: UnstoredReason) throws(CacheError) -> StagedFile {
         // Measured now: what becomes free later says nothing about the failure.
-        if reason == .diskFull, let free = try? context.store.directory.space().bytes,
+        if reason == .diskFull, let free = try? context.store.directory.space().freeBytes,
             free > context.minFreeBytes
         {
             context.isOverQuota.store(true, ordering: .relaxed)

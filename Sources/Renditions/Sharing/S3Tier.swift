@@ -7,6 +7,7 @@ internal import SystemIO
 package struct S3Tier: SharedTier {
     private let store: SharedStore
     private let cache: Cache
+
     /// The longest time that a lease waits for the store, in addition to an upload at 1 MiB/s: other nodes wait for the lease.
     private static let saveLimit: Duration = .seconds(2)
     /// The shortest time allowed for a rendition that only the store has.

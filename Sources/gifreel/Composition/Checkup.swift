@@ -1,6 +1,5 @@
 internal import Cache
 internal import Fetch
-internal import Glibc
 internal import HTTP
 internal import Sandbox
 internal import Settings
@@ -95,16 +94,13 @@ struct Checkup {
     mutating func checkDisk(_ configuration: ServiceConfiguration) {
         var path = configuration.cache.directory
         while !Files.exists(path), Files.directory(of: path) != path { path = Files.directory(of: path) }
-        var status = statvfs()
-        guard statvfs(path, &status) == 0 else {
-            return fail("disk", "\(path) cannot be examined: \(SystemError.last("statvfs"))", "set cache.dir to a directory")
+        let space: DiskSpace
+        do throws(SystemError) {
+            space = try DiskSpace(at: path)
+        } catch {
+            return fail("disk", "\(path) cannot be examined: \(error)", "set cache.dir to a directory")
         }
-        let block = Int64(clamping: status.f_frsize)
-        func bytes(_ blocks: UInt) -> Int64 {
-            let (product, isOverflow) = Int64(clamping: blocks).multipliedReportingOverflow(by: block)
-            return isOverflow ? .max : product
-        }
-        let (free, all) = (bytes(UInt(status.f_bavail)), bytes(UInt(status.f_blocks)))
+        let (free, all) = (space.freeBytes, space.allBytes)
         let (limit, reserve) = (configuration.cache.maxBytes, configuration.cache.minFreeBytes)
         let mebibytes = { (bytes: Int64) in "\(bytes >> 20) MiB" }
         if free < reserve {
@@ -118,13 +114,12 @@ struct Checkup {
         } else {
             pass("disk", "\(mebibytes(free)) are free for the \(mebibytes(limit)) of cache.max_bytes")
         }
-        let (freeFiles, allFiles) = (Int64(clamping: status.f_favail), Int64(clamping: status.f_files))
-        if allFiles > 0, freeFiles < max(1024, allFiles / 20) {
+        if let files = space.freeFiles, files < max(1024, space.allFiles / 20) {
             fail(
-                "inodes", "the file system of \(path) can take only \(freeFiles) more files",
+                "inodes", "the file system of \(path) can take only \(files) more files",
                 "make it anew with more inodes: mkfs.ext4 -i 8192 DEVICE")
         } else {
-            pass("inodes", allFiles > 0 ? "\(freeFiles) are free" : "the file system has no limit")
+            pass("inodes", space.freeFiles.map { "\($0) are free" } ?? "the file system has no limit")
         }
     }
 
