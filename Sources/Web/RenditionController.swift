@@ -222,12 +222,7 @@ struct RenditionController: Sendable {
         var found: RenditionResult?
         if miss.follows {
             switch try await pipeline.findOrFollow(miss.request) {
-            case .rendition(let result):
-                // The video was stored after the selection. Its flight makes the facts as well.
-                if miss.lacksFacts, !result.rendition.isOriginal, await isTransparent(miss) {
-                    return try await response(to: miss.ofTransparentSource)
-                }
-                found = result
+            case .rendition(let result): found = result
             case .source(let source): if let response = response(following: source, miss) { return response }
             }
         }
@@ -237,6 +232,8 @@ struct RenditionController: Sendable {
             found = nil
         }
         let result = if let found { found } else { try await pipeline.find(miss.request) }
+        // The flight of a video makes the facts as well.
+        if miss.lacksFacts, await isTransparent(miss) { return try await response(to: miss.ofTransparentSource) }
         guard responder.staysSource(result.rendition) else { return logged(result, miss) }
         var original = try await pipeline.find(miss.original)
         guard responder.isAcceptable(original.rendition, miss.accept) else { return logged(result, miss) }
