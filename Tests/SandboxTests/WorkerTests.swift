@@ -31,6 +31,21 @@ extension SerialTests {
             #expect(try run(GIFBuilder.animation(frames: 12, width: 320, height: 240), job).result.frames == 12)
         }
 
+        /// A worker that shares the machine with others gets one thread, and a filter that allows no other where none is needed. x264 has
+        /// a second one for pictures of this size, and the other video encoders find their quality by it.
+        @Test(arguments: OutputFormat.allCases)
+        func eachOutputConvertsInAWorkerOfOneThread(_ output: OutputFormat) throws {
+            let zygote = try SandboxFixture.zygote()
+            for codec in output.traits.options.contains(.codec) ? VideoCodec.allCases : [.h264] {
+                var job = SandboxFixture.job()
+                job.transcoder.output = output
+                job.transcoder.options.codec = codec
+                job.transcoder.threads = 1
+                let result = try run(GIFBuilder.animation(frames: 4, width: 320, height: 240), job, on: zygote).result
+                #expect(result.bytes > 0, "\(codec)")
+            }
+        }
+
         /// The job is ended before its end, so that the test does not take as long as the conversion.
         @Test func aLongJobReportsItsProgressAFewTimesPerSecond() throws {
             let cancellation = JobCancellation()

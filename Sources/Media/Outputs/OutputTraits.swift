@@ -69,8 +69,9 @@ extension OutputFormat {
 }
 
 extension Transcoder {
-    /// Whether the conversion starts threads: one that composes pictures, or x264's, whose number follows from the picture's size.
-    package var startsThreads: Bool { threads > 1 || output.codec(options) == .h264 }
+    /// Whether the conversion starts threads: one that composes pictures, or x264's, whose number follows from the picture's size. The
+    /// other video encoders start none, but aim at the quality that x264 reaches in a trial.
+    package var startsThreads: Bool { threads > 1 || output.traits.encoder != nil }
 }
 
 extension OutputTraits {
