@@ -55,7 +55,7 @@ COPY --from=runtime /var/lib/dpkg /runtime
 ARG BUILD_REVISION=
 ARG SOURCE_DATE_EPOCH=
 RUN export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(date +%s)} \
-    && version=$(sed -n 's/.*version = "\(.*\)".*/\1/p' Sources/gifreel/Version.swift) \
+    && version=$(sed -n 's/.*version = "\(.*\)".*/\1/p' Sources/gifreel/Composition/Version.swift) \
     && mkdir /out/documents \
     && python3 scripts/lib/sbom.py /out/gifreel /out/documents --version "$version" --system /runtime \
     && scripts/provenance make --source "${BUILD_REVISION:-unknown}" --builder image /out/gifreel /out/documents/sbom.* >/tmp/provenance \

@@ -4,7 +4,7 @@ import Testing
 /// The version of the program in the files that name it.
 @Suite("Every file names the version of the program") struct VersionTests {
     private func version() throws -> String {
-        let source = try Document("Sources/gifreel/Version.swift").text
+        let source = try Document("Sources/gifreel/Composition/Version.swift").text
         return String(try #require(source.firstMatch(of: /static let version = "(\d+\.\d+\.\d+)"/)).1)
     }
 

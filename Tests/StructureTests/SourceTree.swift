@@ -15,7 +15,7 @@ struct SourceFile {
 
     private var parts: [Substring] { path.split(separator: "/") }
 
-    /// `Media` for `Sources/Media/GIF/GIFReader.swift`.
+    /// `Media` for `Sources/Media/Sources/GIF/GIFReader.swift`.
     var target: String { parts.count > 2 ? String(parts[1]) : "" }
 
     /// The folder below the target; nil for a file that lies beside the folders. A limited depth gives an outer folder.
