@@ -38,18 +38,9 @@ let package = Package(
         .package(url: "https://github.com/jpsim/Yams", exact: "6.2.2"),
     ],
     targets: [
-        // C libraries, each with a module map and a shim for what Swift cannot import.
-        .systemLibrary(name: "CGIF"),
-        .systemLibrary(name: "CJPEG"),
-        .systemLibrary(name: "CPNG"),
-        .systemLibrary(name: "CLCMS"),
-        .systemLibrary(name: "CWebP"),
-        .systemLibrary(name: "CAV"),
-        .systemLibrary(name: "CCurl"),
-        .systemLibrary(name: "CHiredis"),
-        .systemLibrary(name: "COpenSSL"),
-        .systemLibrary(name: "CSQLite"),
-        .systemLibrary(name: "CZlib"),
+        // C libraries: module maps, and shims for what Swift cannot import.
+        .systemLibrary(name: "CMedia"),
+        .systemLibrary(name: "CSystem"),
         .target(name: "CLinux", cSettings: [.define("_GNU_SOURCE")] + build),
 
         // File descriptors and buffers, for all targets that move bytes.
@@ -58,25 +49,25 @@ let package = Package(
             swiftSettings: strict),
 
         // SHA-256 and its message authentication codes, by OpenSSL.
-        .target(name: "Digests", dependencies: ["COpenSSL"], swiftSettings: strict),
+        .target(name: "Digests", dependencies: ["CSystem"], swiftSettings: strict),
 
         // The HTTP client on libcurl, with signatures for S3.
         .target(
             name: "HTTPClient",
             dependencies: [
-                "CCurl", "Digests", "SystemIO", .product(name: "DequeModule", package: "swift-collections"),
+                "CSystem", "Digests", "SystemIO", .product(name: "DequeModule", package: "swift-collections"),
             ],
             swiftSettings: strict),
 
         // The database of a server, by the system's SQLite.
-        .target(name: "Ledger", dependencies: ["CSQLite", "SystemIO"], swiftSettings: strict),
+        .target(name: "Ledger", dependencies: ["CSystem", "SystemIO"], swiftSettings: strict),
 
         // The leaves, which do not import one another.
         .target(
-            name: "Media", dependencies: ["CGIF", "CJPEG", "CPNG", "CLCMS", "CWebP", "CAV", "SystemIO"],
+            name: "Media", dependencies: ["CMedia", "SystemIO"],
             swiftSettings: strict + optimized + libavHeaders, linkerSettings: libavArchives),
         .target(
-            name: "Fetch", dependencies: ["HTTPClient", "CCurl", "CZlib", "Digests", "CLinux", "SystemIO"],
+            name: "Fetch", dependencies: ["HTTPClient", "CSystem", "Digests", "CLinux", "SystemIO"],
             swiftSettings: strict),
         .target(
             name: "Cache",
@@ -90,7 +81,7 @@ let package = Package(
         .target(
             name: "Cluster",
             dependencies: [
-                "Cache", "Ledger", "CHiredis", "COpenSSL", "CLinux", "SystemIO",
+                "Cache", "Ledger", "CSystem", "CLinux", "SystemIO",
                 .product(name: "DequeModule", package: "swift-collections"),
             ],
             swiftSettings: strict),
@@ -137,7 +128,7 @@ let package = Package(
         .target(
             name: "Prewarm",
             dependencies: [
-                "Renditions", "Sandbox", "Fetch", "Cache", "Cluster", "Ledger", "Markup", "HTTPClient", "CZlib",
+                "Renditions", "Sandbox", "Fetch", "Cache", "Cluster", "Ledger", "Markup", "HTTPClient", "CSystem",
                 "Telemetry", "Digests", "SystemIO",
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -174,7 +165,7 @@ let package = Package(
         // Tests mirror the targets.
         .systemLibrary(name: "CWebPEncoder", path: "Tests/CWebPEncoder"),
         .target(
-            name: "TestSupport", dependencies: ["SystemIO", "CLinux", "CWebPEncoder", "CZlib"], path: "Tests/TestSupport",
+            name: "TestSupport", dependencies: ["SystemIO", "CLinux", "CWebPEncoder", "CSystem"], path: "Tests/TestSupport",
             swiftSettings: strict),
         .testTarget(name: "StructureTests", swiftSettings: strict),
         .testTarget(name: "TestSupportTests", dependencies: ["TestSupport"], swiftSettings: strict),
@@ -213,7 +204,7 @@ let package = Package(
         .testTarget(
             name: "RenditionsTests",
             dependencies: [
-                "Renditions", "Cache", "Cluster", "CSQLite", "Fetch", "Ledger", "Media", "Sandbox", "Digests", "SystemIO",
+                "Renditions", "Cache", "Cluster", "CSystem", "Fetch", "Ledger", "Media", "Sandbox", "Digests", "SystemIO",
                 "TestSupport", .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),

@@ -1,4 +1,4 @@
-internal import COpenSSL
+internal import CSystem
 
 /// Message authentication codes: HMAC with SHA-256 (RFC 2104), computed by OpenSSL. Any thread.
 package struct HMACSHA256: Sendable {

@@ -1,4 +1,4 @@
-internal import COpenSSL
+internal import CSystem
 
 /// MD5 (RFC 1321), where a protocol demands it as a checksum.
 package enum MD5 {

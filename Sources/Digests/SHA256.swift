@@ -1,4 +1,4 @@
-internal import COpenSSL
+internal import CSystem
 
 /// The SHA-256 of bytes that arrive in pieces (FIPS 180-4), computed by OpenSSL.
 ///

@@ -1,4 +1,4 @@
-internal import CCurl
+internal import CSystem
 internal import SystemIO
 
 /// The calls of an ``HTTPClient``: it admits them, sends their requests and enforces time limits. Used on the client's thread only.

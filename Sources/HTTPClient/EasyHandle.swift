@@ -1,4 +1,4 @@
-internal import CCurl
+internal import CSystem
 
 /// libcurl's process-wide state.
 enum CurlLibrary {

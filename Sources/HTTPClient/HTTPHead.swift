@@ -1,4 +1,4 @@
-internal import CCurl
+internal import CSystem
 internal import Glibc
 
 /// The head of a response, read line by line. A pure value.

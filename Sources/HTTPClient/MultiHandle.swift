@@ -1,4 +1,4 @@
-internal import CCurl
+internal import CSystem
 
 /// The owner of a `CURLM`: the transfers in progress and the idle connections.
 ///

@@ -1,4 +1,4 @@
-internal import CSQLite
+internal import CSystem
 
 /// A connection to a database file, by the system's SQLite.
 ///

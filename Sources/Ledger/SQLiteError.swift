@@ -1,4 +1,4 @@
-internal import CSQLite
+internal import CSystem
 internal import Glibc
 
 /// An error of SQLite, or a value that has another type than the one that was asked for.

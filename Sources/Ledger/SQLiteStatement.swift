@@ -1,4 +1,4 @@
-internal import CSQLite
+internal import CSystem
 
 /// A prepared statement. It belongs to its connection, which keeps it.
 package struct SQLiteStatement {

@@ -1,4 +1,4 @@
-internal import CSQLite
+internal import CSystem
 
 /// A type whose values are stored in a column, each in one of SQLite's storage classes. Values are never converted from one class
 /// to another.

@@ -1,4 +1,4 @@
-import CWebP
+import CMedia
 import TestSupport
 import Testing
 

@@ -12,7 +12,7 @@ import Testing
         _ target: String
     ) {
         let own: Set = [
-            "SystemIO", "HTTPClient", "Ledger", "Digests", "CLinux", "CGIF", "CAV", "CCurl", "CHiredis", "COpenSSL", target,
+            "SystemIO", "HTTPClient", "Ledger", "Digests", "CLinux", "CMedia", "CSystem", target,
         ]
         #expect(sources.targets.contains(target))
         #expect(sources.imports(of: target).intersection(sources.targets).subtracting(own).isEmpty)

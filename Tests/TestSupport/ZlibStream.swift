@@ -1,4 +1,4 @@
-internal import CZlib
+internal import CSystem
 
 /// Compresses bytes as encoders of PNGs do.
 package enum ZlibStream {

@@ -1,4 +1,4 @@
-internal import COpenSSL
+internal import CSystem
 internal import SystemIO
 
 /// A Lua script, which the server runs as one step.

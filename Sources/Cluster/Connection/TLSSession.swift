@@ -1,4 +1,4 @@
-internal import COpenSSL
+internal import CSystem
 
 /// The client's side of TLS on a connected, non-blocking socket. Not thread-safe.
 final class TLSSession {

@@ -1,4 +1,4 @@
-internal import CZlib
+internal import CSystem
 internal import Glibc
 
 /// The decoder of a body's `Content-Encoding`. Requests ask for none, but objects of buckets may be stored compressed, and are sent so.
@@ -218,7 +218,7 @@ private final class Inflater {
                 stream.avail_in = UInt32(available)
                 stream.next_out = output.baseAddress
                 stream.avail_out = UInt32(output.count)
-                let status = CZlib.inflate(&stream, Z_NO_FLUSH)
+                let status = CSystem.inflate(&stream, Z_NO_FLUSH)
                 return (status, available - Int(stream.avail_in), output.count - Int(stream.avail_out))
             }
         }

@@ -1,4 +1,4 @@
-internal import CCurl
+internal import CSystem
 package import SystemIO
 
 /// The result of a successful fetch.

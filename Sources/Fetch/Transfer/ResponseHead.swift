@@ -1,4 +1,4 @@
-internal import CCurl
+internal import CSystem
 internal import Glibc
 internal import HTTPClient
 

@@ -1,4 +1,4 @@
-internal import CCurl
+internal import CSystem
 internal import Glibc
 
 /// The owner of a `CURLU`: the parser that libcurl uses when it connects.

@@ -1,4 +1,4 @@
-internal import CAV
+internal import CMedia
 
 /// The libav libraries that the program runs with (its own from `scripts/libav`, or the system's), compared with the versions that
 /// it was built with and the encoders that it needs.

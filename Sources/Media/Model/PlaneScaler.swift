@@ -1,4 +1,4 @@
-internal import CAV
+internal import CMedia
 
 /// Scales one plane of samples of 8 or 16 bits by libswscale. Each component is scaled separately, so no colour is converted.
 ///

@@ -1,4 +1,4 @@
-internal import CAV
+internal import CMedia
 
 /// The reason why a source could not be converted. The description is a sentence for clients.
 package enum TranscodeError: Error, Equatable, Sendable {

@@ -1,4 +1,4 @@
-internal import CAV
+internal import CMedia
 
 /// Scales pictures in 4:2:0 by libswscale; the result has as much chroma as luma. Not thread-safe.
 final class ChromaScaler {

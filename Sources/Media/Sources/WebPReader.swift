@@ -1,4 +1,4 @@
-internal import CWebP
+internal import CMedia
 
 /// Reads an animated WebP frame by frame: libwebpdemux parses the container, libwebp decodes the pixels.
 ///

@@ -1,4 +1,4 @@
-internal import CZlib
+internal import CSystem
 
 /// Decompresses lists in gzip (RFC 1952), such as sitemaps. The members of a file are joined (section 2.2).
 enum GzipReader {
@@ -61,7 +61,7 @@ enum GzipReader {
                 stream.avail_in = UInt32(available)
                 stream.next_out = output.baseAddress
                 stream.avail_out = UInt32(output.count)
-                let status = CZlib.inflate(&stream, Z_NO_FLUSH)
+                let status = CSystem.inflate(&stream, Z_NO_FLUSH)
                 return (status, available - Int(stream.avail_in), output.count - Int(stream.avail_out))
             }
         }

@@ -1,4 +1,4 @@
-import CSQLite
+import CSystem
 import Synchronization
 
 /// Records the statements that SQLite runs on one database.

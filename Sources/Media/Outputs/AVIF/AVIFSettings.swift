@@ -1,4 +1,4 @@
-internal import CAV
+internal import CMedia
 
 /// The settings of libaom for one plane of an image sequence.
 struct AVIFSettings: EncoderSettings {

@@ -1,4 +1,4 @@
-internal import CWebP
+internal import CMedia
 
 /// Encodes the pictures of an animation by libwebp: of each, the rectangle that differs from the picture before. Not thread-safe.
 ///

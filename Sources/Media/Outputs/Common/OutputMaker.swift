@@ -1,4 +1,4 @@
-internal import CAV
+internal import CMedia
 internal import Glibc
 
 /// A producer of one output format from any source format.

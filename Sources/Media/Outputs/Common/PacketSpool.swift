@@ -1,4 +1,4 @@
-internal import CAV
+internal import CMedia
 internal import Glibc
 internal import SystemIO
 

@@ -1,4 +1,4 @@
-internal import CAV
+internal import CMedia
 
 /// The encoded pictures of an animation: a stream of colours and, where there is transparency, one of alpha. Not thread-safe.
 struct PictureStreams: ~Copyable {

@@ -1,4 +1,4 @@
-internal import CAV
+internal import CMedia
 
 /// The settings of libaom for a video in MP4.
 struct AV1Settings: MP4EncoderSettings, Equatable {

@@ -1,4 +1,4 @@
-internal import CAV
+internal import CMedia
 
 /// libaom's tools, chosen by what a picture shows and by the amount of work.
 ///

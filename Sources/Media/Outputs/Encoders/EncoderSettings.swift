@@ -1,4 +1,4 @@
-internal import CAV
+internal import CMedia
 
 /// The settings of a video encoder of libavcodec: the part in which encoders and formats differ.
 protocol EncoderSettings: Sendable {

@@ -1,4 +1,4 @@
-internal import CAV
+internal import CMedia
 
 /// The settings of x264. `docs/benchmarks.md` has the measurements behind them.
 package struct H264Settings: MP4EncoderSettings, Equatable {

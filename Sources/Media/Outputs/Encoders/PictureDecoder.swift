@@ -1,4 +1,4 @@
-internal import CAV
+internal import CMedia
 
 /// Decodes what an encoder of this process has made. Not thread-safe.
 final class PictureDecoder {

@@ -1,4 +1,4 @@
-internal import CAV
+internal import CMedia
 
 /// Finds the quantizer with which an encoder shows an animation in the quality that H.264 has at the same value of the option
 /// `quality`.

@@ -1,4 +1,4 @@
-internal import CAV
+internal import CMedia
 internal import Glibc
 
 /// Encodes pictures of 8 bits by an encoder of libavcodec. Packets come out in decoding order; their `pts` and `dts` are indices of

@@ -1,4 +1,4 @@
-internal import CAV
+internal import CMedia
 internal import Glibc
 
 /// Writes a GIF that shows the same animation in fewer bytes, without loss unless a quality is given or the pictures have more colours than

@@ -1,4 +1,4 @@
-internal import CAV
+internal import CMedia
 internal import Glibc
 
 /// Copies the H.264 stream of a clip that is already what would be made of it: without its sound, and with the index in front.

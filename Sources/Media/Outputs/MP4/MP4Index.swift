@@ -1,4 +1,4 @@
-internal import CAV
+internal import CMedia
 internal import Glibc
 
 /// Moves the index of an MP4 (`moov`) in front of the data, and leaves out what no player reads.

@@ -1,4 +1,4 @@
-internal import CAV
+internal import CMedia
 
 /// Writes one video track into an MP4 whose index comes first, through libavformat and ``MP4Index``.
 ///

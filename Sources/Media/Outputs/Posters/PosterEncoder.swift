@@ -1,6 +1,4 @@
-internal import CJPEG
-internal import CPNG
-internal import CWebP
+internal import CMedia
 internal import Glibc
 
 /// Encodes one picture as JPEG by libjpeg, as PNG by libpng or as WebP by libwebp.

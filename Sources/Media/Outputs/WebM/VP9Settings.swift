@@ -1,4 +1,4 @@
-internal import CAV
+internal import CMedia
 
 /// The settings of libvpx's VP9 encoder. `docs/benchmarks.md` has the measurements behind them.
 struct VP9Settings: EncoderSettings {

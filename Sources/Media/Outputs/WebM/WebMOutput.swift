@@ -1,4 +1,4 @@
-internal import CAV
+internal import CMedia
 internal import Glibc
 
 /// Writes a VP9 video in WebM, with an alpha plane where the source is transparent.

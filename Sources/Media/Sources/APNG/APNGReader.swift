@@ -1,4 +1,4 @@
-internal import CPNG
+internal import CMedia
 
 /// Reads an animated PNG chunk by chunk: ``PNGPicture`` decodes the pixels of each frame as a PNG of its own.
 ///

@@ -1,4 +1,4 @@
-internal import CPNG
+internal import CMedia
 
 /// A chunk of a PNG (PNG third edition §5.3).
 struct PNGChunk {

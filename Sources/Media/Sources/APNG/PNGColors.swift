@@ -1,4 +1,4 @@
-internal import CPNG
+internal import CMedia
 
 /// The chunks of a PNG that say which colours its samples are (PNG third edition §11.3.2), in the order of precedence that Chromium uses:
 /// `cICP`, `iCCP`, `sRGB`, `gAMA` with `cHRM` if there is one. The first chunk of a type counts, and those with a flaw are ignored.

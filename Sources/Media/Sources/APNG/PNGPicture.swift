@@ -1,4 +1,4 @@
-internal import CPNG
+internal import CMedia
 
 /// What all pictures of one PNG share: how their pixels are coded.
 struct PNGHeader {

@@ -1,4 +1,4 @@
-internal import CAV
+internal import CMedia
 
 /// The code points (ITU-T H.273) by which the pictures of a clip are shown, from the stream and its container; 2 means unspecified.
 ///

@@ -1,4 +1,4 @@
-internal import CAV
+internal import CMedia
 
 /// Converts pictures of Y'CbCr or R'G'B' planes to words of R, G, B, A in the same colour space, of 8 bits each, with full range; or to
 /// words of R, G, B of 10 bits each.

@@ -1,4 +1,4 @@
-internal import CAV
+internal import CMedia
 internal import Glibc
 
 /// A clip in memory whose container libavformat reads, and its tracks by their roles. Not thread-safe.

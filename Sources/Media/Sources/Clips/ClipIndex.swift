@@ -1,4 +1,4 @@
-internal import CAV
+internal import CMedia
 
 /// The frames of a clip in the order in which they are shown, read from its container. No pixels are decoded.
 struct ClipIndex: Sendable {

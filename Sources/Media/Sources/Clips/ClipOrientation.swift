@@ -1,4 +1,4 @@
-internal import CAV
+internal import CMedia
 
 /// How the pictures of a track are turned to be upright: by a multiple of a quarter turn, mirrored or not.
 struct ClipOrientation {

@@ -1,4 +1,4 @@
-internal import CAV
+internal import CMedia
 
 /// Decodes the pictures of a clip as words of R, G, B, A in sRGB with straight alpha: turned upright, with square pixels. Not
 /// thread-safe.

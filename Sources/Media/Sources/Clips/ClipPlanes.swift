@@ -1,4 +1,4 @@
-internal import CAV
+internal import CMedia
 
 /// Keeps the planes of a clip's picture until the next one. Not thread-safe.
 final class ClipPlanes {

@@ -1,4 +1,4 @@
-internal import CAV
+internal import CMedia
 
 /// Decodes the pictures of one track of a clip. Not thread-safe.
 final class ClipStream {

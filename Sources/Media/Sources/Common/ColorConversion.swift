@@ -1,4 +1,4 @@
-internal import CLCMS
+internal import CMedia
 
 /// Converts the colours of a source to sRGB, by Little CMS.
 ///

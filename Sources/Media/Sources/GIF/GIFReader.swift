@@ -1,4 +1,4 @@
-internal import CGIF
+internal import CMedia
 
 /// Reads a GIF record by record: giflib parses the container, ``LZWDecoder`` the pixels.
 ///

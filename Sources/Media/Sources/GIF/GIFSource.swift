@@ -1,4 +1,4 @@
-internal import CGIF
+internal import CMedia
 
 /// An opened GIF in memory: giflib's handle and its read cursor.
 ///

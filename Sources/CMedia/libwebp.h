@@ -1,5 +1,5 @@
-#ifndef GIFREEL_CWEBP_H
-#define GIFREEL_CWEBP_H
+#ifndef GIFREEL_CMEDIA_LIBWEBP_H
+#define GIFREEL_CMEDIA_LIBWEBP_H
 
 #include <stdint.h>
 #include <webp/decode.h>

@@ -1,5 +1,5 @@
-#ifndef GIFREEL_CLCMS_H
-#define GIFREEL_CLCMS_H
+#ifndef GIFREEL_CMEDIA_LCMS_H
+#define GIFREEL_CMEDIA_LCMS_H
 
 #include <lcms2.h>
 

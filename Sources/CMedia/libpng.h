@@ -1,5 +1,5 @@
-#ifndef GIFREEL_CPNG_H
-#define GIFREEL_CPNG_H
+#ifndef GIFREEL_CMEDIA_LIBPNG_H
+#define GIFREEL_CMEDIA_LIBPNG_H
 
 #include <png.h>
 #include <setjmp.h>

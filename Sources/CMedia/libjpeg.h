@@ -1,5 +1,5 @@
-#ifndef GIFREEL_CJPEG_H
-#define GIFREEL_CJPEG_H
+#ifndef GIFREEL_CMEDIA_LIBJPEG_H
+#define GIFREEL_CMEDIA_LIBJPEG_H
 
 #include <setjmp.h>
 #include <stddef.h>

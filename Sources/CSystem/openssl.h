@@ -1,5 +1,5 @@
-#ifndef GIFREEL_COPENSSL_H
-#define GIFREEL_COPENSSL_H
+#ifndef GIFREEL_CSYSTEM_OPENSSL_H
+#define GIFREEL_CSYSTEM_OPENSSL_H
 
 // OpenSSL 3 as a TLS client, and what Swift cannot import because OpenSSL defines it as a macro.
 

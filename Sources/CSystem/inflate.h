@@ -1,5 +1,5 @@
-#ifndef GIFREEL_CZLIB_H
-#define GIFREEL_CZLIB_H
+#ifndef GIFREEL_CSYSTEM_INFLATE_H
+#define GIFREEL_CSYSTEM_INFLATE_H
 
 #include <zlib.h>
 

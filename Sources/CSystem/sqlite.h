@@ -1,5 +1,5 @@
-#ifndef GIFREEL_CSQLITE_H
-#define GIFREEL_CSQLITE_H
+#ifndef GIFREEL_CSYSTEM_SQLITE_H
+#define GIFREEL_CSYSTEM_SQLITE_H
 
 // SQLite 3, and what Swift cannot import because SQLite defines it as a macro.
 

@@ -1,5 +1,5 @@
-#ifndef GIFREEL_CGIF_H
-#define GIFREEL_CGIF_H
+#ifndef GIFREEL_CMEDIA_GIFLIB_H
+#define GIFREEL_CMEDIA_GIFLIB_H
 
 #include <gif_lib.h>
 #include <stdlib.h>

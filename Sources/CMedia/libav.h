@@ -1,5 +1,5 @@
-#ifndef GIFREEL_CAV_H
-#define GIFREEL_CAV_H
+#ifndef GIFREEL_CMEDIA_LIBAV_H
+#define GIFREEL_CMEDIA_LIBAV_H
 
 #include <errno.h>
 #include <libavcodec/avcodec.h>

@@ -1,5 +1,5 @@
-#ifndef GIFREEL_CCURL_H
-#define GIFREEL_CCURL_H
+#ifndef GIFREEL_CSYSTEM_LIBCURL_H
+#define GIFREEL_CSYSTEM_LIBCURL_H
 
 // libcurl sets and reads its options with variadic functions and macros, which Swift cannot import. One inline function per type
 // of argument.
