@@ -317,12 +317,12 @@ package struct APIOperation: Sendable {
                     isRequired: true),
                 .query(
                     "fetch", ["type": "string", "enum": ["true", "false"]],
-                    "Whether it is tried now, without storing anything."),
+                    "Whether it is tried now, stored nowhere."),
             ],
             answers: [Answer(200, "The explanation.", ["application/json": APISchemas.reference("Explanation")])],
             problems: adminProblems, needsToken: true),
         APIOperation(
-            method: "get", path: "/top", id: "get_top", summary: "What has cost most in the last minutes.",
+            method: "get", path: "/top", id: "get_top", summary: "What has cost most lately.",
             parameters: [
                 .query(
                     "by", ["type": "string", "enum": .list(UsageBoard.Measure.allCases.map { .text($0.rawValue) })],

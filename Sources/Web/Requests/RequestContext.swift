@@ -17,7 +17,7 @@ private enum RequestOriginKey: ServiceContextKey {
 }
 
 extension ServiceContext {
-    /// The client of the request, and the first segment of its path.
+    /// The client of the request, and its target.
     var origin: UsageBoard.Origin? {
         get { self[RequestOriginKey.self] }
         set { self[RequestOriginKey.self] = newValue }
@@ -34,9 +34,7 @@ extension ServiceContext {
     init(_ request: borrowing HTTPRequest, _ tracer: OTLPTracer) {
         self = .topLevel
         requestID = request.id
-        origin = UsageBoard.Origin(
-            client: request.clientAddress?.description,
-            mount: String(request.target[...].droppingBytes(1).before(UInt8(ascii: "/"))))
+        origin = UsageBoard.Origin(client: request.clientAddress?.description, target: request.target)
         guard let parent = request.header("traceparent") else { return }
         var fields = ["traceparent": parent]
         fields["tracestate"] = Self.traceState(of: request)

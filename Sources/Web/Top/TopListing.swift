@@ -1,7 +1,7 @@
 /// The body of `GET /top` (docs/api.md).
 package struct TopListing: Codable, Sendable {
     package struct Entry: Codable, Sendable, Equatable {
-        /// A host, the address of a client, or the name of a mount.
+        /// A host, the address of a client, the name of a mount, or a source without scheme and query.
         package let key: String
         /// Milliseconds, bytes or requests.
         package let amount: Int64

@@ -3,7 +3,7 @@ package import HTTP
 internal import Synchronization
 package import SystemIO
 
-/// Who and what has cost most in the last minutes, by client, by host of the sources and by mount (`GET /top`).
+/// Who and what has cost most in the last minutes, by client, by source and its host, and by mount (`GET /top`).
 ///
 /// The HTTP engine passes finished requests on the thread of the access log. Of hits, one in ``hitsPerSample`` is counted, for all of
 /// them. Memory is bounded whatever clients and hosts there are. Any thread.
@@ -22,12 +22,14 @@ package final class UsageBoard: HTTPObserver {
     /// By what it is summed up.
     package enum Subject: String, Codable, Sendable, CaseIterable {
         case host, client, mount
+        /// The address without scheme and query.
+        case source
     }
 
-    /// The subjects of a request; nil for those that it does not have.
+    /// Who asked, and for what.
     struct Origin: Sendable {
         var client: String?
-        var mount: String?
+        var target: String
     }
 
     fileprivate struct Minute: Sendable {
@@ -48,6 +50,7 @@ package final class UsageBoard: HTTPObserver {
     static let minutes = 5
     private static let hitsPerSample = 32
     private static let keysPerTable = 100
+    private static let bytesPerAddress = 200
 
     private let state: Mutex<State>
     private let clock: TimeSource
@@ -84,11 +87,7 @@ package final class UsageBoard: HTTPObserver {
                 let bytes = Int64(record.bytes) * weight
                 guard bytes > 0 || use == .miss || isRefused else { return }
                 let target = String(decoding: record.target, as: UTF8.self)
-                let first = String(target[...].droppingBytes(1).before(UInt8(ascii: "/")))
-                let mountHost = state.mounts[first]
-                let keys = [
-                    mountHost ?? Self.sourceHost(in: target), record.client?.description, mountHost == nil ? nil : first,
-                ]
+                let keys = Self.keys(of: target, client: record.client?.description, state.mounts)
                 Self.change(&state, number) { minute in
                     minute.add(.bytes, bytes, keys)
                     if use == .miss { minute.add(.misses, 1, keys) }
@@ -105,7 +104,8 @@ package final class UsageBoard: HTTPObserver {
         let number = minuteNumber
         let milliseconds = Int64(cpu / .milliseconds(1))
         state.withLock { state in
-            let keys = [host, origin?.client, origin?.mount.flatMap { state.mounts[$0] == nil ? nil : $0 }]
+            var keys = Self.keys(of: origin?.target ?? "", client: origin?.client, state.mounts)
+            keys[0] = host
             Self.change(&state, number) { $0.add(.cpu, milliseconds, keys) }
         }
     }
@@ -123,14 +123,30 @@ package final class UsageBoard: HTTPObserver {
         body(&state.minutes[state.minutes.count - 1])
     }
 
-    /// The host of the source's URL in a target; nil if the target has none that could be a host.
-    static func sourceHost(in target: String) -> String? {
+    /// The keys of a request, in the order of ``Subject``; nil for those that it does not have.
+    private static func keys(of target: String, client: String?, _ mounts: [String: String]) -> [String?] {
+        let path = target[...].droppingBytes(1)
+        let first = String(path.before(UInt8(ascii: "/")))
+        guard let host = mounts[first] else {
+            let source = source(in: target)
+            return [source?.host, client, nil, source?.address]
+        }
+        return [host, client, first, cut(host + path.droppingBytes(first.utf8.count).before(UInt8(ascii: "?")))]
+    }
+
+    /// The host and the address, without scheme and query, of the source's URL in a target; nil if it has none.
+    static func source(in target: String) -> (host: String, address: String)? {
         let text = target.utf8.contains(UInt8(ascii: "%")) ? PercentEncoding.decode(target[...]) ?? target : target
         guard let start = hostStart(in: text) else { return nil }
         let authority = text[start...].prefix { !"/?&#".contains($0) }
         let host = authority.first == "[" ? authority.prefix { $0 != "]" } + "]" : authority.prefix { $0 != ":" }
         guard (1...255).contains(host.utf8.count), host.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else { return nil }
-        return host.lowercased()
+        let address = authority.lowercased() + text[authority.endIndex...].prefix { !"?&#".contains($0) }
+        return (host.lowercased(), cut(address))
+    }
+
+    private static func cut(_ address: String) -> String {
+        String(decoding: address.utf8.prefix(bytesPerAddress).map { $0 < 0x20 ? UInt8(ascii: "?") : $0 }, as: UTF8.self)
     }
 
     /// The index after the scheme of the first web address in a target, at the earliest after the name of a format.

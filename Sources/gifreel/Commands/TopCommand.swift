@@ -14,7 +14,7 @@ struct TopCommand: ParsableCommand {
     @Option(help: "cpu, bytes, misses or refused.")
     var by = UsageBoard.Measure.cpu
 
-    @Option(help: "host (of sources), client or mount.")
+    @Option(help: "host (of sources), client, mount or source.")
     var of = UsageBoard.Subject.host
 
     @Option(help: "The largest number of lines, 1 to 100.")

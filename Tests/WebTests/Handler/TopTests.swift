@@ -25,16 +25,24 @@ import Testing
 
     @Test(
         arguments: [
-            ("/mp4/https://Example.com/a.gif", "example.com"), ("/mp4,width=8/http://a.test:81/x?y=https://b.test/", "a.test"),
-            ("/mp4?url=https%3A%2F%2Fa.test%2Fb.gif&width=8", "a.test"), ("/auto/http:/a.test/b.gif", "a.test"),
-            ("/mp4/http://[::1]:80/a.gif", "[::1]"), ("/mp4", nil), ("/object/00.mp4", nil), ("/mp4/http://", nil), ("", nil),
-            ("/mp4/http://a b/", nil), ("/mp4/http://\(String(repeating: "a", count: 300))/", nil),
-        ] as [(String, String?)])
-    func theHostIsThatOfTheSource(_ target: String, _ host: String?) {
-        #expect(UsageBoard.sourceHost(in: target) == host)
+            ("/mp4/https://Example.com/A.gif?key=secret", "example.com", "example.com/A.gif"),
+            ("/mp4,width=8/http://a.test:81/x?y=https://b.test/", "a.test", "a.test:81/x"),
+            ("/mp4?url=https%3A%2F%2Fa.test%2Fb.gif%3Fkey%3Dsecret&width=8", "a.test", "a.test/b.gif"),
+            ("/auto/http:/a.test/b.gif", "a.test", "a.test/b.gif"), ("/mp4/http://[::1]:80/a.gif", "[::1]", "[::1]:80/a.gif"),
+            (
+                "/mp4/http://a.test/%0A\(String(repeating: "b", count: 300))", "a.test",
+                "a.test/?\(String(repeating: "b", count: 192))"
+            ),
+            ("/mp4", nil, nil), ("/object/00.mp4", nil, nil), ("/mp4/http://", nil, nil), ("", nil, nil),
+            ("/mp4/http://a b/", nil, nil), ("/mp4/http://\(String(repeating: "a", count: 300))/", nil, nil),
+        ] as [(String, String?, String?)])
+    func theHostAndTheAddressAreThoseOfTheSource(_ target: String, _ host: String?, _ address: String?) {
+        let source = UsageBoard.source(in: target)
+        #expect(source?.host == host)
+        #expect(source?.address == address)
     }
 
-    @Test func requestsAreSummedUpByHostClientAndMount() async throws {
+    @Test func requestsAreSummedUpByHostClientMountAndSource() async throws {
         let gif = GIFBuilder.animation(frames: 3)
         try await WebFixture.run(
             ["/a.gif": { _ in .ok(gif) }, "/m/b.gif": { _ in .ok(gif + [1]) }],
@@ -58,6 +66,9 @@ import Testing
             try await waitUntil("the refusals") { try await top("by=refused&of=client") == ["127.0.0.1": 3] }
             #expect(try await top("by=misses&of=mount") == ["media": 1])
             #expect(try await top("by=misses&of=host") == ["127.0.0.1": 2])
+            let address = try #require(web.target("mp4", "/a.gif").split(separator: "/", maxSplits: 2).last)
+            #expect(try await top("by=misses&of=source") == [String(address.drop { $0 == "/" }): 1, "127.0.0.1/b.mp4": 1])
+            #expect(try await top("by=cpu&of=source").count == 1)
             #expect(try await top("by=cpu&of=host") == ["127.0.0.1": 3])
             #expect(try await top("") == ["127.0.0.1": 3])
             #expect((try await top("by=bytes&of=host")["127.0.0.1"]).map { $0 > 100 } == true)
@@ -76,10 +87,13 @@ import Testing
         let board = UsageBoard(mounts: [:], clock: time.clock)
         board.converted(.milliseconds(30), host: "a.test", for: nil)
         time.pass(120)
-        board.converted(.milliseconds(50), host: "b.test", for: UsageBoard.Origin(client: "192.0.2.1", mount: "mp4"))
+        board.converted(
+            .milliseconds(50), host: "b.test", for: UsageBoard.Origin(client: "192.0.2.1", target: "/mp4/http://b.test/a.gif?b")
+        )
         #expect(board.top(.cpu, of: .host, limit: 10).map(\.key) == ["b.test", "a.test"])
         #expect(board.top(.cpu, of: .host, limit: 1).map(\.amount) == [50])
         #expect(board.top(.cpu, of: .client, limit: 10).map(\.key) == ["192.0.2.1"])
+        #expect(board.top(.cpu, of: .source, limit: 10).map(\.key) == ["b.test/a.gif"])
         #expect(board.top(.cpu, of: .mount, limit: 10).isEmpty)
         time.pass(240)
         #expect(board.top(.cpu, of: .host, limit: 10).map(\.key) == ["b.test"])
