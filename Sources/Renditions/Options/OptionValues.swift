@@ -42,13 +42,12 @@ package enum DecimalText {
     }
 }
 
-extension SizeOptions.Fit {
-    init?(name: String) {
-        guard let fit = Self.allCases.first(where: { $0.name == name }) else { return nil }
-        self = fit
-    }
+/// A value with a name in options.
+protocol OptionWord: CaseIterable, Equatable, Sendable {
+    var name: String { get }
+}
 
-    /// The name in options.
+extension SizeOptions.Fit: OptionWord {
     var name: String {
         switch self {
         case .contain: "contain"
@@ -88,24 +87,14 @@ extension Gravity {
     }
 }
 
-extension VideoCodec {
+extension VideoCodec: OptionWord {
     /// The codecs whose encoders are present.
     static let offered = allCases.filter(LinkedLibraries.has)
 
-    /// Nil where the codec is unknown or not offered.
-    init?(name: String) {
-        guard let codec = Self.offered.first(where: { $0.traits.name == name }) else { return nil }
-        self = codec
-    }
+    var name: String { traits.name }
 }
 
-extension TranscodeOptions.Preset {
-    init?(name: String) {
-        guard let preset = Self.allCases.first(where: { $0.name == name }) else { return nil }
-        self = preset
-    }
-
-    /// The name in options.
+extension TranscodeOptions.Preset: OptionWord {
     var name: String {
         switch self {
         case .sticker: "sticker"
@@ -113,13 +102,7 @@ extension TranscodeOptions.Preset {
     }
 }
 
-extension TranscodeOptions.Tune {
-    init?(name: String) {
-        guard let tune = Self.allCases.first(where: { $0.name == name }) else { return nil }
-        self = tune
-    }
-
-    /// The name in options.
+extension TranscodeOptions.Tune: OptionWord {
     var name: String {
         switch self {
         case .automatic: "auto"
@@ -130,14 +113,8 @@ extension TranscodeOptions.Tune {
     }
 }
 
-extension TranscodeOptions.Undithering {
-    init?(name: String) {
-        guard let undithering = Self.allCases.first(where: { $0.name == name }) else { return nil }
-        self = undithering
-    }
-
-    /// The name in options.
-    package var name: String {
+extension TranscodeOptions.Undithering: OptionWord {
+    var name: String {
         switch self {
         case .automatic: "auto"
         case .always: "1"
@@ -146,13 +123,7 @@ extension TranscodeOptions.Undithering {
     }
 }
 
-extension TranscodeOptions.Chroma {
-    init?(name: String) {
-        guard let chroma = Self.allCases.first(where: { $0.name == name }) else { return nil }
-        self = chroma
-    }
-
-    /// The name in options.
+extension TranscodeOptions.Chroma: OptionWord {
     var name: String {
         switch self {
         case .automatic: "auto"
