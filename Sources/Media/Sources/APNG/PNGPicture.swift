@@ -52,11 +52,12 @@ struct PNGHeader {
     /// Converts the palette.
     mutating func convertPalette(_ conversion: borrowing ColorConversion) {
         guard let colors = palette else { return }
-        var words = stride(from: 0, to: colors.count, by: 3).map {
-            UInt32(colors[$0]) | UInt32(colors[$0 + 1]) << 8 | UInt32(colors[$0 + 2]) << 16
+        var words = stride(from: 0, to: colors.count, by: 3).map { index -> UInt32 in
+            let (red, green, blue) = (UInt32(colors[index]), UInt32(colors[index + 1]), UInt32(colors[index + 2]))
+            return red | green << 8 | blue << 16
         }
         words.withUnsafeMutableBufferPointer { conversion.convert($0) }
-        palette = words.flatMap { [UInt8($0 & 255), UInt8($0 >> 8 & 255), UInt8($0 >> 16 & 255)] }
+        palette = words.flatMap { word -> [UInt8] in (0..<3).map { UInt8(truncatingIfNeeded: word >> (8 * $0)) } }
     }
 
     /// Whether a pixel may have alpha: the colour type has it, or some colours are transparent.
