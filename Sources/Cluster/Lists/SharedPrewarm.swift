@@ -13,7 +13,7 @@ package final class SharedPrewarm: Sendable {
         package let list: String
         /// The entry as it was added.
         package let payload: [UInt8]
-        /// Whether the list has ended, and the node is to report it to its callback. There is no payload then.
+        /// Whether this ticket is the final report to the callback. There is no payload then.
         package let isReport: Bool
 
         package init(id: String, list: String, payload: [UInt8], isReport: Bool = false) {

@@ -114,7 +114,7 @@ private struct OptionRow: Sendable {
     let copy: @Sendable (TranscodeOptions, inout TranscodeOptions) -> Void
 
     init<Value: Equatable & Sendable>(
-        _ group: OptionGroups, _ property: WritableKeyPath<TranscodeOptions, Value> & Sendable, _ form: OptionForm<Value>
+        _ group: OptionGroups, _ property: any WritableKeyPath<TranscodeOptions, Value> & Sendable, _ form: OptionForm<Value>
     ) {
         let usual = TranscodeOptions()[keyPath: property]
         self.group = group
