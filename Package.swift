@@ -102,7 +102,8 @@ let package = Package(
         .target(
             name: "Settings",
             dependencies: [
-                "HTTP", "Cache", "Cluster", "Fetch", "Media", "Sandbox", "SystemIO", .product(name: "Yams", package: "Yams"),
+                "HTTP", "Cache", "Cluster", "Fetch", "Media", "Sandbox", "Renditions", "SystemIO",
+                .product(name: "Yams", package: "Yams"),
             ],
             swiftSettings: strict),
 

@@ -3,6 +3,7 @@ package import Cluster
 package import Fetch
 package import HTTP
 package import Media
+package import Renditions
 package import Sandbox
 
 /// The value of every setting. `Settings()` holds the defaults.
@@ -19,6 +20,7 @@ package struct Settings: Sendable {
     package var allowance = WorkerAllowance()
 
     package var server = Server()
+    package var originRules = OriginRules()
     package var lifetimes = Lifetimes()
     package var signing = Signing()
     package var options = Options()
@@ -51,12 +53,8 @@ package struct Settings: Sendable {
         package var publicURL: String?
     }
 
-    /// How long sources and responses are fresh, beyond ``CacheConfiguration/freshFor``.
+    /// How long responses are fresh.
     package struct Lifetimes: Sendable {
-        package var goneGrace = Duration.seconds(600)
-        package var obeyOrigin = true
-        package var minFreshFor = Duration.seconds(60)
-        package var maxFreshFor = Duration.seconds(30 * 86_400)
         package var maxAge = Duration.seconds(86_400)
         package var cdnMaxAge: Duration?
     }
@@ -307,10 +305,10 @@ extension Settings {
         if let path = http.unixPath, path.utf8.count > 107 {
             throw SettingsError("server.unix_path has \(path.utf8.count) bytes; a Unix socket's path has at most 107.")
         }
-        if lifetimes.minFreshFor > lifetimes.maxFreshFor {
+        if originRules.minFreshFor > originRules.maxFreshFor {
             throw SettingsError(
-                "cache.min_fresh_for (\(lifetimes.minFreshFor.settingText)) is longer than cache.max_fresh_for "
-                    + "(\(lifetimes.maxFreshFor.settingText)); it must not be.")
+                "cache.min_fresh_for (\(originRules.minFreshFor.wholeSeconds.settingText)) is longer than cache.max_fresh_for "
+                    + "(\(originRules.maxFreshFor.wholeSeconds.settingText)); it must not be.")
         }
         if limits.formats.isEmpty {
             throw SettingsError("sources.formats is empty; it must name at least one format.")

@@ -97,16 +97,16 @@ extension Setting {
             "cache.stale_for", \.cache.staleFor.wholeSeconds, inWholeSeconds: .zero...decade, .restart,
             "Time after that in which a stale rendition may be served while the origin is asked or does not respond."),
         Setting(
-            "cache.gone_grace", \.lifetimes.goneGrace, inWholeSeconds: .zero...decade, .live,
+            "cache.gone_grace", \.originRules.goneGrace.wholeSeconds, inWholeSeconds: .zero...decade, .live,
             "Time after the first 404 of an origin in which stale renditions of the source are still served."),
         Setting(
-            "cache.obey_origin", \.lifetimes.obeyOrigin, .live,
+            "cache.obey_origin", \.originRules.obeyOrigin, .live,
             "Whether Cache-Control and Expires of the origin override fresh_for, within the two limits below."),
         Setting(
-            "cache.min_fresh_for", \.lifetimes.minFreshFor, inWholeSeconds: .zero...decade, .live,
+            "cache.min_fresh_for", \.originRules.minFreshFor.wholeSeconds, inWholeSeconds: .zero...decade, .live,
             "Lower limit for the lifetime that an origin sets."),
         Setting(
-            "cache.max_fresh_for", \.lifetimes.maxFreshFor, inWholeSeconds: .zero...decade, .live,
+            "cache.max_fresh_for", \.originRules.maxFreshFor.wholeSeconds, inWholeSeconds: .zero...decade, .live,
             "Upper limit for the lifetime that an origin sets."),
         Setting(
             "cache.max_age", \.lifetimes.maxAge, inWholeSeconds: .zero...decade, .live,

@@ -17,8 +17,6 @@ struct EarlierLook: Sendable {
 /// shared tier), convert, publish, share.
 struct MissRunner: Sendable {
     let originRules: OriginRules
-    /// How long stale renditions are served after the first 404 of an origin.
-    let goneGrace: Duration
     /// The largest source, in bytes.
     let maxSourceBytes: Int
     let state: RenditionState
@@ -165,7 +163,7 @@ struct MissRunner: Sendable {
     func forgets(_ source: SourceURL, after error: RenditionError) async -> Bool {
         switch error {
         case .fetchFailed(.gone): break
-        case .fetchFailed(.notFound) where !state.missing.note(source, grace: goneGrace): break
+        case .fetchFailed(.notFound) where !state.missing.note(source, grace: .seconds(originRules.goneGrace)): break
         default: return false
         }
         await forget(source)

@@ -18,8 +18,6 @@ package struct RenditionPipeline: Sendable {
     /// The settings of the pipeline.
     package struct Policy: Sendable {
         package var originRules: OriginRules
-        /// How long stale renditions are served after the first 404 of an origin.
-        package var goneGrace: Duration
         /// The largest source, in bytes.
         package var maxSourceBytes: Int
         /// Identifies the limits that decide whether a source fails; see ``SharedFailure/details(scope:)``.
@@ -30,11 +28,10 @@ package struct RenditionPipeline: Sendable {
         package var objectCatchUpLimit: Duration
 
         package init(
-            originRules: OriginRules, goneGrace: Duration, maxSourceBytes: Int, failureScope: String = "",
+            originRules: OriginRules, maxSourceBytes: Int, failureScope: String = "",
             defaults: RenditionDefaults = RenditionDefaults(), objectCatchUpLimit: Duration = .zero
         ) {
             self.originRules = originRules
-            self.goneGrace = goneGrace
             self.maxSourceBytes = maxSourceBytes
             self.failureScope = failureScope
             self.defaults = defaults
@@ -73,7 +70,7 @@ package struct RenditionPipeline: Sendable {
             cache: cache, clock: clock, rules: policy.originRules, state: state.sources, failures: state.failures,
             fetch: fetch)
         misses = MissRunner(
-            originRules: policy.originRules, goneGrace: policy.goneGrace, maxSourceBytes: policy.maxSourceBytes, state: state,
+            originRules: policy.originRules, maxSourceBytes: policy.maxSourceBytes, state: state,
             cache: cache, clock: clock, loader: loader,
             producer: RenditionProducer(
                 cache: cache, admission: state.admission, sharing: sharing, convert: convert, log: log),

@@ -107,8 +107,7 @@ final class RenditionCore: Sendable {
             cache: cache, pool: pool, limits: configuration.limits, allowance: configuration.allowance, meter: meter)
         return RenditionPipeline(
             RenditionPipeline.Policy(
-                originRules: configuration.originRules, goneGrace: configuration.goneGrace,
-                maxSourceBytes: configuration.fetch.maxBytes,
+                originRules: configuration.originRules, maxSourceBytes: configuration.fetch.maxBytes,
                 failureScope: configuration.failureScope, defaults: configuration.defaults,
                 objectCatchUpLimit: configuration.catchUpLimit),
             state: state, cache: cache, clock: clock,

@@ -27,8 +27,9 @@ extension ServiceConfiguration {
         portFile = settings.server.portFile
 
         cache = settings.cache
-        originRules = OriginRules(settings.lifetimes, cache, mounts)
-        goneGrace = settings.lifetimes.goneGrace
+        originRules = settings.originRules
+        originRules.defaultLifetime = cache.freshFor
+        originRules.freshFor = mounts.freshFor
 
         fetch = settings.fetch
         fetch.userAgent = "gifreel/\(Gifreel.version)"
@@ -96,15 +97,6 @@ extension ServiceConfiguration {
         } catch {
             throw SettingsError("cluster.\(error.setting): \(error)")
         }
-    }
-}
-
-extension OriginRules {
-    fileprivate init(_ lifetimes: Settings.Lifetimes, _ cache: CacheConfiguration, _ mounts: ConfiguredMounts) {
-        self.init(
-            isObeyed: lifetimes.obeyOrigin, shortest: lifetimes.minFreshFor.components.seconds,
-            longest: lifetimes.maxFreshFor.components.seconds, defaultLifetime: cache.freshFor)
-        freshFor = mounts.freshFor
     }
 }
 

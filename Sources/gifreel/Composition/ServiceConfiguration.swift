@@ -28,8 +28,6 @@ package struct ServiceConfiguration: Sendable {
     package var queueBytes: Int
     /// The limits for `Cache-Control` and `Expires` of origins.
     package var originRules: OriginRules
-    /// How long stale renditions are served after the first 404 of an origin.
-    package var goneGrace: Duration
     /// The options of renditions that requests leave out.
     package var defaults: RenditionDefaults
     /// Whether the server refuses to start on a kernel that cannot confine the workers.

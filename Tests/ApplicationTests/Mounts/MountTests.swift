@@ -217,7 +217,7 @@ import Testing
 
 @Suite("Freshness settings of mounts") struct MountTimeTests {
     @Test func theNearestMountsTimeHoldsWhereTheOriginSaysNothing() throws {
-        var rules = OriginRules(isObeyed: true, shortest: 60, longest: 30 * 86_400, defaultLifetime: 86_400)
+        var rules = OriginRules()
         rules.freshFor = ["https://a.test/up/": 300, "https://a.test/up/x/": 700]
         let freshFor = { (url: String, said: String) in
             rules.permission(for: try SourceURL(url), CacheDirectives(said)).freshFor
@@ -236,7 +236,7 @@ import Testing
             directives.isLimitedByDefault = true
             #expect(rules.permission(for: try SourceURL("https://a.test/\(url)a.gif"), directives).freshFor == expected)
         }
-        rules.isObeyed = false
+        rules.obeyOrigin = false
         #expect(try freshFor("https://a.test/up/a.gif", "max-age=90") == 300)
     }
 }

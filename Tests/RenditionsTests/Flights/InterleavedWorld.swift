@@ -213,7 +213,7 @@ final class InterleavedWorld: Sendable {
                 bytes: 1 << 30, fetches: 64),
             cache: cache, clock: .system, executor: executor)
         let pipeline = RenditionPipeline(
-            RenditionPipeline.Policy(originRules: .lasting(), goneGrace: .seconds(600), maxSourceBytes: 1000), state: state,
+            RenditionPipeline.Policy(originRules: .lasting(), maxSourceBytes: 1000), state: state,
             cache: cache,
             fetch: { [self] url, validators, arriving async throws(FetchError) in
                 try await fetch(url, validators, arriving)

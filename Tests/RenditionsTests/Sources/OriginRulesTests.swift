@@ -65,7 +65,7 @@ import Testing
         if let configured { rules.freshFor = ["https://a.test/": configured] }
         let permission = rules.permission(for: url, CacheDirectives(text), renewing: self.known(freshFor: known))
         #expect(permission.isAllowed && permission.freshFor == expected)
-        rules.isObeyed = false
+        rules.obeyOrigin = false
         let disobeying = rules.permission(for: url, CacheDirectives(text), renewing: self.known(freshFor: known))
         #expect(disobeying.isAllowed && disobeying.freshFor == configured)
     }

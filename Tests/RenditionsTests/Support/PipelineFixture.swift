@@ -84,7 +84,7 @@ final class PipelineFixture: Sendable {
                 bytes: 1 << 30, fetches: 64),
             cache: cache, clock: clock)
         pipeline = RenditionPipeline(
-            RenditionPipeline.Policy(originRules: rules, goneGrace: .seconds(600), maxSourceBytes: 1000), state: renditionState,
+            RenditionPipeline.Policy(originRules: rules, maxSourceBytes: 1000), state: renditionState,
             cache: cache,
             clock: clock,
             fetch: { url, validators, arriving async throws(FetchError) in
@@ -241,7 +241,8 @@ final class PipelineFixture: Sendable {
 extension OriginRules {
     /// Rules with bounds of lifetimes, in seconds.
     static func lasting(_ bounds: ClosedRange<Int64> = 60...30 * 86_400, isObeyed: Bool = true) -> OriginRules {
-        OriginRules(
-            isObeyed: isObeyed, shortest: bounds.lowerBound, longest: bounds.upperBound, defaultLifetime: 86_400)
+        var rules = OriginRules()
+        (rules.obeyOrigin, rules.minFreshFor, rules.maxFreshFor) = (isObeyed, bounds.lowerBound, bounds.upperBound)
+        return rules
     }
 }

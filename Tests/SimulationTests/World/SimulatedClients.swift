@@ -210,12 +210,13 @@ final class SimulatedClients: Sendable {
     }
 
     private func reload() {
-        let longest = scheduler.chance(0.5) ? Limits.longest : 60
-        note("reload, longest \(longest)")
-        node.reload(
-            jobs: scheduler.number(1...16),
-            rules: OriginRules(
-                isObeyed: scheduler.chance(0.8), shortest: 10, longest: longest, defaultLifetime: 86_400))
+        var rules = OriginRules()
+        rules.maxFreshFor = scheduler.chance(0.5) ? Limits.longest : 60
+        rules.minFreshFor = 10
+        note("reload, longest \(rules.maxFreshFor)")
+        let jobs = scheduler.number(1...16)
+        rules.obeyOrigin = scheduler.chance(0.8)
+        node.reload(jobs: jobs, rules: rules)
     }
 
     // MARK: Responses

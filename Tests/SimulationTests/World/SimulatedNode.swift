@@ -58,7 +58,9 @@ final class SimulatedNode: Sendable {
         purger = Purges(cache: cache, state: state, tier: nil)
         keeper = SimulatedThreads(scheduler, count: 1, limit: 1)
         current = Mutex(nil)
-        reload(jobs: 12, rules: OriginRules(isObeyed: true, shortest: 60, longest: Limits.longest, defaultLifetime: 86_400))
+        var rules = OriginRules()
+        rules.maxFreshFor = Limits.longest
+        reload(jobs: 12, rules: rules)
     }
 
     /// The pipeline of the settings in force.
@@ -71,7 +73,7 @@ final class SimulatedNode: Sendable {
     func reload(jobs: Int, rules: OriginRules) {
         state.apply(Self.limits(jobs: jobs), failureScope: "")
         let pipeline = RenditionPipeline(
-            RenditionPipeline.Policy(originRules: rules, goneGrace: .seconds(600), maxSourceBytes: 1000), state: state,
+            RenditionPipeline.Policy(originRules: rules, maxSourceBytes: 1000), state: state,
             cache: cache, clock: clock,
             fetch: { [self] url, validators, arriving async throws(FetchError) in
                 try await origin.fetch(url, validators, arriving) { self.hasCrashed }

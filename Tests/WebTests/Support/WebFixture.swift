@@ -143,8 +143,7 @@ final class WebFixture: Sendable {
         let meter = WorkMeter(factory: registry) { Problem($0).code }
         let pipeline = RenditionPipeline(
             RenditionPipeline.Policy(
-                originRules: OriginRules(isObeyed: true, shortest: 60, longest: 30 * 86_400, defaultLifetime: 86_400),
-                goneGrace: .seconds(600), maxSourceBytes: fetch.maxBytes,
+                originRules: OriginRules(), maxSourceBytes: fetch.maxBytes,
                 defaults: RenditionDefaults(undithers: settings.undithers, presets: settings.policy.presets)), state: state,
             cache: cache, clock: settings.cacheClock,
             fetch: { [fetcher] url, validators, arriving async throws(FetchError) in

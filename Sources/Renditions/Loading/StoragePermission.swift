@@ -1,0 +1,61 @@
+internal import Cache
+internal import Fetch
+
+/// Whether renditions of a source may be stored, and for how long they are fresh.
+struct StoragePermission: Sendable, Equatable {
+    /// If false, the rendition is still sent to all callers of the flight: the fetch carried no credentials of any of them.
+    var isAllowed = true
+    /// Seconds; nil if the origin gives no lifetime.
+    var freshFor: Int64?
+    /// Whether the origin forbids to use the source once it is stale.
+    var mustRevalidate = false
+    /// Seconds, if the source breaks off.
+    var freshForIncomplete = OriginRules.longestForIncomplete
+
+    static let denied = StoragePermission(isAllowed: false)
+}
+
+extension OriginRules {
+    /// The longest time in seconds for which a source that breaks off is fresh: its upload may still be in progress. Equals the lifetime of
+    /// the failure of a source that cannot be converted.
+    static let longestForIncomplete: Int64 = 600
+
+    /// Whether and for how long the source at `url` may be stored.
+    func permission(for url: SourceURL, _ directives: CacheDirectives) -> StoragePermission {
+        // The longest prefix wins if one mount lies within another.
+        let configured = freshFor.filter { url.canonical.hasPrefix($0.key) }
+            .max { $0.key.utf8.count < $1.key.utf8.count }?.value
+        guard obeyOrigin else { return permission(configured) }
+        // `private` excludes shared caches, and this is one.
+        if directives.noStore || directives.isPrivate { return .denied }
+        var found = permission(configured)
+        if let lifetime = directives.noCache ? 0 : directives.freshFor {
+            let most = directives.isLimitedByDefault ? min(maxFreshFor, configured ?? defaultLifetime) : maxFreshFor
+            found = permission(min(max(Int64(lifetime), minFreshFor), most))
+        }
+        found.mustRevalidate = directives.forbidsStale
+        return found
+    }
+
+    /// Whether the source at `url` may stay stored after the origin has confirmed it (304), and for how long.
+    ///
+    /// Directives that the response does not repeat keep their value (RFC 9111 section 4.3.4), a lifetime within the bounds. A mount's
+    /// lifetime replaces the stored one, which does not show whether it came from the origin or from an earlier setting of the mount.
+    ///
+    /// - Parameter known: The stored directives.
+    func permission(for url: SourceURL, _ directives: CacheDirectives, renewing known: AliasRecord) -> StoragePermission {
+        var found = permission(for: url, directives)
+        guard obeyOrigin, found.isAllowed else { return found }
+        if found.freshFor == nil, let lifetime = known.freshFor {
+            found = permission(min(max(lifetime, minFreshFor), maxFreshFor))
+        }
+        found.mustRevalidate = directives.isEmpty ? known.mustRevalidate : directives.forbidsStale
+        return found
+    }
+
+    /// - Parameter freshFor: Seconds; nil if neither the origin nor a mount gives a lifetime.
+    private func permission(_ freshFor: Int64?) -> StoragePermission {
+        StoragePermission(
+            freshFor: freshFor, freshForIncomplete: min(freshFor ?? defaultLifetime, Self.longestForIncomplete))
+    }
+}
