@@ -25,11 +25,7 @@ struct RecipeTests {
 
     /// The commands of a recipe.
     private static func commands(_ heading: String) throws -> [String] {
-        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent()
-        let text = try String(contentsOf: root.appendingPathComponent("docs/recipes.md"), encoding: .utf8)
-        let section = try #require(text.components(separatedBy: "\n## ").first { $0.hasPrefix(heading + "\n") })
-        return section.components(separatedBy: "```sh\n").dropFirst().map { $0.components(separatedBy: "```")[0] }
+        try Document("docs/recipes.md").codeBlocks.filter { $0.section == heading && $0.language == "sh" }.map(\.text)
     }
 
     private func follow(_ heading: String) throws {

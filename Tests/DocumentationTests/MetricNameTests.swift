@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// The metrics that documents, alerts and the dashboard name.

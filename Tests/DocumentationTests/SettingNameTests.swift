@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// The settings that documents and the files in config/ name.

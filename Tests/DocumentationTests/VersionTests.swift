@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// The version of the program in the files that name it.

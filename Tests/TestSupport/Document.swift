@@ -1,31 +1,31 @@
-import Foundation
+package import Foundation
 
 /// A Markdown document of the project, or another text file.
-struct Document: CustomStringConvertible, Sendable {
+package struct Document: CustomStringConvertible, Sendable {
     /// The root of the checkout.
-    static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+    package static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent()
 
     /// The path below the root, such as `docs/api.md`.
-    let path: String
-    let text: String
+    package let path: String
+    package let text: String
 
-    var description: String { path }
+    package var description: String { path }
 
-    init(_ path: String) throws {
+    package init(_ path: String) throws {
         self.path = path
         text = try String(contentsOf: Self.root.appendingPathComponent(path), encoding: .utf8)
     }
 
     /// `README.md` and everything below `docs/`.
-    static func all() throws -> [Document] {
+    package static func all() throws -> [Document] {
         let names = FileManager.default.enumerator(atPath: root.appendingPathComponent("docs").path)?.allObjects ?? []
         let paths = names.compactMap { $0 as? String }.filter { $0.hasSuffix(".md") }.sorted().map { "docs/\($0)" }
         return try (["README.md"] + paths).map(Document.init)
     }
 
     /// Everything below `config/`.
-    static func configuration() throws -> [Document] {
+    package static func configuration() throws -> [Document] {
         let names = FileManager.default.enumerator(atPath: root.appendingPathComponent("config").path)?.allObjects ?? []
         let paths = names.compactMap { $0 as? String }.filter { $0.contains(".") }.sorted().map { "config/\($0)" }
         return try paths.map(Document.init)
@@ -34,12 +34,12 @@ struct Document: CustomStringConvertible, Sendable {
     // MARK: Blocks
 
     /// A fenced block of code.
-    struct CodeBlock: Sendable {
+    package struct CodeBlock: Sendable {
         /// The first word of the info string; empty if there is none.
-        var language: String
-        var text: String
+        package var language: String
+        package var text: String
         /// The text of the heading above it.
-        var section: String
+        package var section: String
     }
 
     /// The lines outside fenced blocks, and the fenced blocks.
@@ -67,14 +67,14 @@ struct Document: CustomStringConvertible, Sendable {
         return (prose, blocks)
     }
 
-    var codeBlocks: [CodeBlock] { parts.blocks }
+    package var codeBlocks: [CodeBlock] { parts.blocks }
 
     /// The text without fenced blocks.
-    var prose: String { parts.prose.joined(separator: "\n") }
+    package var prose: String { parts.prose.joined(separator: "\n") }
 
     /// The fragments that lead to headings, formed as code hosts form them: lower case, without punctuation, blanks as
     /// hyphens.
-    var anchors: Set<String> {
+    package var anchors: Set<String> {
         Set(
             parts.prose.filter { $0.hasPrefix("#") }.map { line in
                 let title = line.drop { $0 == "#" }.trimmingCharacters(in: .whitespaces).lowercased()
@@ -88,7 +88,7 @@ struct Document: CustomStringConvertible, Sendable {
     }
 
     /// The targets of links and images, in Markdown and in HTML elements, but not in code.
-    var links: [String] {
+    package var links: [String] {
         let prose = prose.replacing(/`[^`\n]+`/, with: "")
         let inline = prose.matches(of: /\]\(([^()\s]+)\)/).map { String($0.1) }
         let elements = prose.matches(of: /(?:src|href)="([^"]+)"/).map { String($0.1) }
@@ -96,7 +96,7 @@ struct Document: CustomStringConvertible, Sendable {
     }
 
     /// The contents of inline code and of fenced blocks.
-    var code: [String] {
+    package var code: [String] {
         prose.matches(of: /`([^`\n]+)`/).map { String($0.1) } + codeBlocks.map(\.text)
     }
 }
