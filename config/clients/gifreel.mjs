@@ -1,0 +1,12 @@
+// The address of a rendition, signed where there is a key. For Node.js 18 and newer; a page must not know the key.
+import { createHmac } from "node:crypto";
+
+export function gifreel(source, { server = "", key = "", format = "mp4", ...options } = {}) {
+  const url = source.split("#")[0].replace(/[^!#-;=?-\[\]_a-z~]/gu, encodeURIComponent);
+  const parts = [format, ...Object.keys(options).sort().map((name) => `${name}=${options[name]}`)];
+  if (key) {
+    const text = [format, parts.slice(1).join(","), url].join("\n");
+    parts.push(`sig=${createHmac("sha256", key).update(text).digest("base64url")}`);
+  }
+  return `${server}/${parts.join(",")}/${url}`;
+}
