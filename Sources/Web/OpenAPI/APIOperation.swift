@@ -86,12 +86,12 @@ package struct APIOperation: Sendable {
             var all = [
                 APIOperation(
                     method: "get", path: "/\(name)", id: "get_\(name)",
-                    summary: "The rendition \(name) of a source.", parameters: [url] + options + [prefer], answers: answers,
+                    summary: "The \(name) of a source.", parameters: [url] + options + [prefer], answers: answers,
                     problems: problems, hasErrorPages: format == .html),
                 APIOperation(
                     method: "get", path: "/\(name)/{source}", id: "get_\(name)_of",
                     summary:
-                        "The same, with the source in the path. Options may follow the format: /\(name),name=value/….",
+                        "The same as /\(name),name=value/{source}.",
                     parameters: [source] + options + [prefer], answers: answers, problems: problems,
                     hasErrorPages: format == .html),
             ]
@@ -99,7 +99,7 @@ package struct APIOperation: Sendable {
                 all.append(
                     APIOperation(
                         method: "post", path: "/\(name)", id: "post_\(name)",
-                        summary: "The rendition \(name) of the animation in the body.",
+                        summary: "The \(name) of the animation in the body.",
                         parameters: APIParameters.options(of: format, presets, hasChoices: false) + [prefer],
                         body: APISchemas.upload, answers: uploadAnswers(format), problems: uploadProblems))
             }
@@ -121,12 +121,12 @@ package struct APIOperation: Sendable {
         return [
             APIOperation(
                 method: "get", path: "/\(Route.auto)", id: "get_auto",
-                summary: "The AVIF, WebP or MP4 of a source, by Accept, or the source itself.",
+                summary: "The AVIF, WebP, MP4 or source, by Accept.",
                 parameters: [.query("url", APISchemas.url, "The URL of the source.", isRequired: true)] + options,
                 answers: answers, problems: sourceProblems),
             APIOperation(
                 method: "get", path: "/\(Route.auto)/{source}", id: "get_auto_of",
-                summary: "The same, with the source in the path.", parameters: [source] + options, answers: answers,
+                summary: "The same by path.", parameters: [source] + options, answers: answers,
                 problems: sourceProblems),
         ]
     }
@@ -180,7 +180,7 @@ package struct APIOperation: Sendable {
         APIOperation(
             method: "get", path: "/{mount}/{path}", id: "get_mounted",
             summary:
-                "A rendition of a source below a mount. The extension of the path names the format; options stand in the query.",
+                "A rendition below a mount, in the format of the extension. Options stand in the query.",
             parameters: [
                 prefer, .path("mount", ["type": "string", "pattern": "^[a-z0-9_-]+$"], "The name of a mount."),
                 .path("path", APISchemas.text, "The path of the source with the extension of a format. It may have slashes."),
@@ -223,10 +223,11 @@ package struct APIOperation: Sendable {
         file(
             .script, "The script for pages with GIF images.", "text/javascript; charset=utf-8", APISchemas.text),
         file(
-            .videoModule, "The module of the script that plays large animations as videos.", "text/javascript; charset=utf-8",
+            .videoModule, "The script's module for large animations.", "text/javascript; charset=utf-8",
             APISchemas.text),
-        file(.sample, "An animation that the home page offers as a sample.", "image/gif", APISchemas.binary),
+        file(.sample, "The sample of the home page.", "image/gif", APISchemas.binary),
         file(.icon, "The icon of the pages.", "image/x-icon", APISchemas.binary),
+        file(.index, "An index for language models.", "text/plain; charset=utf-8", APISchemas.text),
         APIOperation(
             method: "get", path: "/openapi.json", id: "get_openapi", summary: "This document.",
             answers: [
@@ -234,7 +235,7 @@ package struct APIOperation: Sendable {
             ]),
         APIOperation(
             method: "get", path: "/oembed", id: "get_oembed",
-            summary: "The oEmbed document of a page, a rendition or a source.",
+            summary: "The oEmbed document of an address.",
             parameters: [
                 .query("url", APISchemas.url, "The address of a page, of a rendition or of a GIF.", isRequired: true),
                 .query("maxwidth", ["type": "integer", "minimum": 1, "maximum": 999_999_999], "The greatest width."),
@@ -253,7 +254,7 @@ package struct APIOperation: Sendable {
     private static let statusRoutes = [
         APIOperation(
             method: "get", path: "/status/{id}", id: "get_status",
-            summary: "The progress of a request that did not wait: as events if Accept names text/event-stream, else as JSON.",
+            summary: "The progress of a request that did not wait, as JSON or, by Accept, as text/event-stream.",
             parameters: [
                 statusID,
                 Parameter(
@@ -285,7 +286,7 @@ package struct APIOperation: Sendable {
             parameters: [.query("url", APISchemas.text, "The URL of a source.")],
             answers: [
                 Answer(
-                    200, "The numbers; with url, what is stored of the source.",
+                    200, "The numbers, or what is stored.",
                     ["application/json": ["oneOf": [APISchemas.reference("Cache"), APISchemas.reference("Listed")]]])
             ],
             problems: adminProblems, needsToken: true),
@@ -388,7 +389,7 @@ package struct APIOperation: Sendable {
             problems: ProblemTable.load),
         APIOperation(
             method: "get", path: "/metrics", id: "get_metrics",
-            summary: "The metrics, for the clients in metrics.allow or with the admin token.",
+            summary: "The metrics, for metrics.allow or the admin token.",
             answers: [
                 Answer(
                     200, "The metrics.",

@@ -19,7 +19,7 @@ enum APIParameters {
             option == .width
             ? ["oneOf": [schema(domain), ["type": "string", "enum": [.text(OptionReader.automatic)]]]]
             : schema(domain, default: option.defaultText(of: format))
-        return .query(option.rawValue, schema, "See docs/api.md, options.")
+        return .query(option.rawValue, schema, "See docs/api.md.")
     }
 
     /// The schema of values.

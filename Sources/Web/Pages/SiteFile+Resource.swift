@@ -6,6 +6,7 @@ extension SiteFile {
         case .script, .videoModule: "text/javascript; charset=utf-8"
         case .sample: "image/gif"
         case .icon: "image/x-icon"
+        case .index: "text/plain; charset=utf-8"
         }
     }
 
@@ -15,6 +16,7 @@ extension SiteFile {
         case .videoModule: Self.moduleBytes
         case .sample: PackageResources.sample_gif
         case .icon: PackageResources.favicon_ico
+        case .index: Array(ModelIndex.text.utf8)
         }
     }
 

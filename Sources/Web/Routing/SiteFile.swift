@@ -8,4 +8,6 @@ package enum SiteFile: String, Sendable, CaseIterable {
     case sample = "sample.gif"
     /// The icon that browsers ask for when a tab shows a response that is no page.
     case icon = "favicon.ico"
+    /// The index of the interface for language models (llmstxt.org).
+    case index = "llms.txt"
 }

@@ -137,6 +137,28 @@ import Testing
         }
     }
 
+    @Test func theIndexForLanguageModelsLeadsToEachOperation() async throws {
+        try await WebFixture.run { web async throws in
+            let index = try await web.request("GET", "/llms.txt")
+            #expect(index.status == 200 && index["content-type"] == "text/plain; charset=utf-8")
+            // The form of llmstxt.org: a heading, a quotation, and sections with links.
+            #expect(index.text.hasPrefix("# Gifreel\n\n> "))
+            #expect(index.text.matches(of: /(?m)^## .+\n\n- \[/).count == 4)
+            let document = OpenAPIDocument.document(RenditionPresets(), version: "1", publicURL: nil)
+            var found: Set<String> = []
+            for link in index.text.matches(of: /(?m)^- \[[^\]]+\]\(openapi\.json#([^)]+)\): \S/) {
+                let pointer = try #require(String(link.1).removingPercentEncoding)
+                let names = pointer.split(separator: "/").map {
+                    String($0).replacing("~1", with: "/").replacing("~0", with: "~")
+                }
+                let operation = names.reduce(document as JSONValue?) { $0?[$1] }
+                if case .text(let id)? = operation?["operationId"] { found.insert(id) } else { Issue.record("\(pointer)") }
+            }
+            let table = APIOperation.table(RenditionPresets())
+            #expect(found == Set(table.filter { !$0.path.hasSuffix("/{source}") }.map(\.id)))
+        }
+    }
+
     @Test func partsOfPagesAndDocumentsAreAmongTheResponses() async throws {
         let table = APIOperation.table(try presets())
         try await WebFixture.run(["/a.gif": { _ in .ok(Self.gif) }]) { web async throws in
