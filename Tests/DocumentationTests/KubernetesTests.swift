@@ -16,8 +16,8 @@ import Yams
     /// All resources of the files, by kind.
     private func resources() throws -> [String: [Resource]] {
         let names = try FileManager.default.contentsOfDirectory(atPath: Document.root.appendingPathComponent(Self.folder).path)
-        // Settings, and a rule for the configuration of the adapter.
-        let others = ["gifreel.yaml", "kustomization.yaml", "prometheus-adapter.yaml"]
+        // Settings, a rule for the configuration of the adapter, and a change of the controller's configuration.
+        let others = ["gifreel.yaml", "kustomization.yaml", "prometheus-adapter.yaml", "ingress-nginx.yaml"]
         var found: [String: [Resource]] = [:]
         for name in names.sorted() where !others.contains(name) {
             for document in try Yams.load_all(yaml: Document("\(Self.folder)/\(name)").text) {
@@ -49,7 +49,10 @@ import Yams
         let listed = try value(try kustomization(), "resources", as: [String].self)
         let names = try FileManager.default.contentsOfDirectory(atPath: Document.root.appendingPathComponent(Self.folder).path)
         let left = Set(names).subtracting(listed)
-        #expect(left == ["gifreel.yaml", "kustomization.yaml", "prometheus-adapter.yaml", "podmonitor.yaml"])
+        #expect(
+            left == [
+                "gifreel.yaml", "kustomization.yaml", "prometheus-adapter.yaml", "podmonitor.yaml", "ingress-nginx.yaml",
+            ])
         #expect(Set(listed).isSubset(of: names))
     }
 
@@ -95,6 +98,16 @@ import Yams
             let ports = try value(service, "spec.ports", as: [Resource].self).map { try value($0, "name", as: String.self) }
             #expect(try ports.contains(value(path, "backend.service.port.name")))
         }
+    }
+
+    /// ShippedFileTests has nginx read cluster.conf.
+    @Test func theControllerCanChooseTheNodeByTheSourceAsTheBalancerDoes() throws {
+        let patch = try #require(try Yams.load(yaml: Document("\(Self.folder)/ingress-nginx.yaml").text) as? Resource)
+        let map = try value(patch, "data.http-snippet", as: String.self)
+        #expect(try Document("config/nginx/cluster.conf").text.contains(map))
+        #expect(map.hasPrefix("map $request_uri $gifreel_source {"))
+        let documents = try [Document("\(Self.folder)/ingress.yaml"), Document("docs/operations.md")]
+        for document in documents { #expect(document.text.contains("$gifreel_source"), "\(document)") }
     }
 
     /// The alerts go by this job and by instances that outlive a pod.

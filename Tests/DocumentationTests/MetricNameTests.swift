@@ -24,6 +24,8 @@ import Testing
         for document in try Document.all() + Document.configuration() where !document.path.hasPrefix("config/nginx/") {
             // A name that continues with an ellipsis stands for a group of families.
             for match in document.text.matches(of: /\b(?:gifreel|process)_[a-z_]*[a-z](?![a-z_]*…)/) {
+                let before = document.text[..<match.range.lowerBound].last
+                if before == "$" || before == "<" { continue }
                 let name = String(match.0)
                 // The series of a histogram.
                 let family = name.replacing(/_(bucket|sum|count)$/, with: "")
