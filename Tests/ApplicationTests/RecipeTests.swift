@@ -98,4 +98,78 @@ struct RecipeTests {
         #expect(video["bytes"] as? Int ?? 0 > 0 && (video["type"] as? String)?.hasPrefix("video/mp4; codecs=") == true)
         for name in ["webm", "awebp", "jpg"] { #expect(renditions[name]?["url"] is String, "\(name)") }
     }
+
+    // MARK: Sites
+
+    /// The address of the document on this server and this origin.
+    private func local(_ address: some StringProtocol) -> String {
+        String(address).replacing("https://gifs.example.com", with: "").replacing("https://example.com", with: origin.url(""))
+    }
+
+    private static func blocks(_ heading: String, _ language: String) throws -> [String] {
+        try Document("docs/recipes.md").codeBlocks.filter { $0.section == heading && $0.language == language }.map(\.text)
+    }
+
+    @Test func theElementsOfASiteShowWhatTheyName() throws {
+        defer { origin.stop() }
+        let html = try #require(try Self.blocks("Sites and frameworks", "html").first)
+        var types: [String] = []
+        for match in html.matches(of: /(?:src|poster)="([^"]+)"/) {
+            let response = try server.request("GET", local(match.1), headers: ["Accept: image/avif,image/webp,*/*"])
+            #expect(response.status == 200, "\(match.1)")
+            types.append(response["content-type"].map { String($0.prefix { $0 != ";" }) } ?? "")
+        }
+        // The first visitor of an image gets the source.
+        #expect(types == ["video/mp4", "image/jpeg", "image/gif"])
+    }
+
+    @Test(.enabled(if: ChildProcess.find("node") != nil)) func aLoaderForNextWritesTheAddressForAWidth() throws {
+        defer { origin.stop() }
+        let module = try directory.write("gifs.mjs", try #require(try Self.blocks("Sites and frameworks", "javascript").first))
+        let address = try javaScript(
+            "import gifs from '\(module)'; console.log(gifs({ src: 'https://example.com/cat.gif', width: 640 }))")
+        #expect(address == "https://gifs.example.com/auto,width=640/https://example.com/cat.gif")
+        #expect(try server.request("GET", local(address)).status == 200)
+    }
+
+    @Test(.enabled(if: ChildProcess.find("node") != nil)) func aProviderForLibrariesReadsTheAddressesThatItWrites() throws {
+        defer { origin.stop() }
+        let module = try directory.write(
+            "provider.mjs", try #require(try Self.blocks("Libraries for images", "javascript").first))
+        let lines = try javaScript(
+            """
+            import { extract, generate, transform } from '\(module)';
+            const first = transform("https://example.com/cat.gif", { width: 80, height: 40, format: "webp" });
+            console.log(first);
+            console.log(transform(first, { width: 120, quality: 50 }));
+            console.log(generate("https://example.com/a cat.gif", {}));
+            console.log(JSON.stringify(extract(first)), extract("https://example.com/cat.gif"), extract("https://gifs.example.com/"));
+            """
+        ).split(separator: "\n")
+        let source = "https://example.com/cat.gif"
+        #expect(
+            lines == [
+                "https://gifs.example.com/awebp,fit=cover,height=40,width=80/\(source)",
+                "https://gifs.example.com/awebp,fit=cover,height=40,quality=50,width=120/\(source)",
+                "https://gifs.example.com/auto/https://example.com/a%20cat.gif",
+                #"{"src":"\#(source)","operations":{"format":"awebp","fit":"cover","height":"40","width":"80"}} null null"#,
+            ])
+        for address in lines.prefix(2) { #expect(try server.request("GET", local(address)).status == 200, "\(address)") }
+    }
+
+    private func javaScript(_ text: String) throws -> String {
+        let node = try #require(ChildProcess.find("node"))
+        let outcome = try ChildProcess(node, ["--input-type=module", "-e", text]).finish()
+        #expect(outcome.code == 0, "\(outcome.log)")
+        return outcome.output
+    }
+
+    @Test(arguments: [("php", "-l"), ("ruby", "-c")])
+    func thePluginsHaveNoMistakeOfSyntax(_ language: String, _ check: String) throws {
+        defer { origin.stop() }
+        let file = try directory.write("plugin", try #require(try Self.blocks("Sites and frameworks", language).first))
+        guard let program = ChildProcess.find(language) else { return }
+        let outcome = try ChildProcess(program, [check, file]).finish()
+        #expect(outcome.code == 0, "\(outcome.output)\(outcome.log)")
+    }
 }
