@@ -34,4 +34,13 @@ import Testing
         let minor = try version().split(separator: ".").prefix(2).joined(separator: ".")
         #expect(try Document("docs/SECURITY.md").text.contains("| \(minor).x | yes |"))
     }
+
+    @Test(arguments: [("0.0.1", "names "), ("next", "is not a version")])
+    func aReleaseOfAnotherVersionIsRefused(_ version: String, _ reason: String) throws {
+        let script = Document.root.appendingPathComponent("scripts/release")
+        let folder = try ScratchDirectory()
+        let outcome = try ChildProcess(script, [version, folder.path("release")]).finish()
+        #expect(outcome.code == 1 && outcome.log.contains(reason), "\(outcome)")
+        #expect(folder.names().isEmpty)
+    }
 }
