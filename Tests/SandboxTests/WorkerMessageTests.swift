@@ -47,6 +47,7 @@ import Testing
             allowance: WorkerAllowance(cpu: number(), memory: number(), output: number(), wall: number()),
             fault: Bool.random(using: &numbers) ? WorkerFault.allCases.randomElement(using: &numbers) : nil)
         job.taskLimit = number()
+        job.transcoder.options.facts = Bool.random(using: &numbers) ? .fingerprints : nil
         return job
     }
 

@@ -120,23 +120,30 @@ import Testing
 
     @Test(
         arguments: [
-            (Rendition.Format.mp4, ["frame", "preset"]), (.output(.webm), ["bg", "codec", "frame"]),
-            (.output(.avif), ["bg", "codec", "frame", "preset"]),
-            (.awebp, ["bg", "chroma", "codec", "frame", "preset", "tune"]),
-            (.gif, ["bg", "chroma", "codec", "frame", "preset", "tune"]),
-            (.jpg, ["chroma", "codec", "speed", "fps", "start", "end", "loops", "max_bytes", "preset", "tune"]),
-            (.webp, ["bg", "chroma", "codec", "speed", "fps", "start", "end", "loops", "max_bytes", "preset", "tune"]),
+            (Rendition.Format.mp4, ["facts", "frame", "preset"]), (.output(.webm), ["bg", "codec", "facts", "frame"]),
+            (.output(.avif), ["bg", "codec", "facts", "frame", "preset"]),
+            (.awebp, ["bg", "chroma", "codec", "facts", "frame", "preset", "tune"]),
+            (.gif, ["bg", "chroma", "codec", "facts", "frame", "preset", "tune"]),
+            (.jpg, ["chroma", "codec", "facts", "speed", "fps", "start", "end", "loops", "max_bytes", "preset", "tune"]),
+            (
+                .webp,
+                ["bg", "chroma", "codec", "facts", "speed", "fps", "start", "end", "loops", "max_bytes", "preset", "tune"]
+            ),
             (
                 .png,
-                ["bg", "chroma", "codec", "quality", "speed", "fps", "start", "end", "loops", "max_bytes", "preset", "tune"]
+                [
+                    "bg", "chroma", "codec", "facts", "quality", "speed", "fps", "start", "end", "loops", "max_bytes", "preset",
+                    "tune",
+                ]
             ),
-            (.json, RenditionOption.allCases.map(\.rawValue)),
-            (.html, ["codec", "preset"]),
+            (.json, RenditionOption.allCases.map(\.rawValue).filter { $0 != "facts" }),
+            (.html, ["codec", "facts", "preset"]),
         ])
     func whatHasNoEffectOnAFormatIsRefusedByName(_ format: Rendition.Format, _ names: [String]) {
         let value = [
             "preset": "sticker", "fit": "contain", "bg": "ffffff", "start": "1", "codec": "av1", "undither": "1", "zoom": "2",
             "tune": "film", "chroma": "420", "gravity": "left", "max_bytes": "5000",
+            "facts": "fingerprints",
         ]
         for option in RenditionOption.allCases.map(\.rawValue) {
             let others = option == "gravity" && format != .json ? ",fit=cover,width=20,height=20" : ""

@@ -54,6 +54,8 @@ package struct OptionGroups: OptionSet, Sendable {
     package static let budget = OptionGroups(rawValue: 512)
     /// The resolution of colours.
     package static let chroma = OptionGroups(rawValue: 2048)
+    /// What facts have only on request.
+    package static let facts = OptionGroups(rawValue: 4096)
     /// The value `lossless` of the quality, which is the default.
     package static let lossless = OptionGroups(rawValue: 1024)
 }

@@ -21,6 +21,8 @@ package struct TranscodeOptions: Sendable, Hashable {
     package var tune: Tune
     /// The bytes that the file may have; nil for no limit. See ``ByteBudget``.
     package var maxBytes: Int?
+    /// What the facts have that takes a look at all pictures; nil for nothing.
+    package var facts: Facts?
 
     /// Rules that a file has to keep. The raw value crosses the process border.
     package enum Preset: UInt8, Sendable, CaseIterable {
@@ -57,6 +59,12 @@ package struct TranscodeOptions: Sendable, Hashable {
         case automatic = 1
         /// Half of it in both directions (4:2:0), which every decoder takes.
         case subsampled
+    }
+
+    /// What facts have only on request. The raw value crosses the process border.
+    package enum Facts: UInt8, Sendable, CaseIterable {
+        /// The ``Fingerprint`` of some pictures.
+        case fingerprints = 1
     }
 
     package init(

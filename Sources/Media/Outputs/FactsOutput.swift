@@ -1,5 +1,5 @@
 /// Writes the facts of an animation: the delays of its whole frames as they are shown, in units of the result's timescale, eight bytes
-/// each (little-endian), and the ``Placeholder`` of its first frame.
+/// each (little-endian), the ``Placeholder`` of its first frame, and on request each ``Fingerprint``.
 ///
 /// Later frames of a GIF are decoded only if their headers do not determine the facts: whether a transparent pixel is ever visible, and
 /// whether the last frame of a truncated file is complete. Those of the other formats are all decoded, because one whose data cannot
@@ -35,6 +35,11 @@ package enum FactsOutput: OutputMaker {
         var file: [UInt8] = []
         for delay in delays { withUnsafeBytes(of: UInt64(delay).littleEndian) { file += $0 } }
         file += placeholder.bytes
+        if transcoder.options.facts == .fingerprints {
+            let fingerprints = try Fingerprint.fingerprints(
+                of: bytes, by: Decoder.self, delays: delays, limits: transcoder.limits)
+            file += fingerprints.flatMap(\.bytes)
+        }
         let written: Result<Void, TranscodeError> = file.withUnsafeBytes { bytes in
             do throws(TranscodeError) {
                 return .success(try FileOutput.write(bytes, to: descriptor))
@@ -51,11 +56,23 @@ package enum FactsOutput: OutputMaker {
             isBrokenOff: summary.ending == .brokenOff || frames < summary.delays.count, bytes: file.count)
     }
 
-    /// Inspects a worker's file: its length, and the placeholder. Delays are checked when they are read; see ``delays(_:)``.
+    /// Inspects a worker's file: its length, the placeholder, and the fingerprints. Delays are checked when they are read; see ``delays(_:)``.
     static func inspect(_ bytes: OutputBytes, _ claim: OutputClaim) throws(OutputFlaw) {
-        guard bytes.count == delayLength * claim.frames + Placeholder.byteCount else { throw .wrongLength }
-        let end = try bytes.read(delayLength * claim.frames..<bytes.count)
-        guard Placeholder(end.rest) != nil else { throw .malformed }
+        let length = claim.facts == .fingerprints ? Fingerprint.byteCount(ofFrames: claim.frames) : 0
+        guard bytes.count == delayLength * claim.frames + Placeholder.byteCount + length else { throw .wrongLength }
+        let end = try bytes.read(delayLength * claim.frames..<bytes.count).rest
+        guard Placeholder(end.prefix(Placeholder.byteCount)) != nil,
+            Fingerprint.list(end.dropFirst(Placeholder.byteCount)) != nil
+        else { throw .malformed }
+    }
+
+    /// The parts of a worker's file.
+    package static func parts(
+        _ file: [UInt8], frames: Int
+    ) -> (delays: ArraySlice<UInt8>, placeholder: ArraySlice<UInt8>, fingerprints: ArraySlice<UInt8>) {
+        let delays = file.prefix(delayLength * frames)
+        let rest = file.dropFirst(delays.count)
+        return (delays, rest.prefix(Placeholder.byteCount), rest.dropFirst(Placeholder.byteCount))
     }
 
     /// Reads the delays at the start of a worker's file; nil for a value out of range.

@@ -115,7 +115,7 @@ extension OutputTraits {
         version: PosterEncoder.version, encoder: nil, isRequired: false, make: WebPOutput.convert,
         inspect: withoutCodecs(WebPInspection.inspect))
     fileprivate static let facts = OutputTraits(
-        name: "json", mediaType: "application/json", kind: .facts, options: [],
+        name: "json", mediaType: "application/json", kind: .facts, options: [.facts],
         version: FactsOutput.version, encoder: nil, isRequired: false, make: FactsOutput.convert,
         inspect: withoutCodecs(FactsOutput.inspect))
 

@@ -99,6 +99,8 @@ package struct FactsDocument: Codable, Equatable, Sendable {
     package var placeholder: FactsPlaceholder?
     /// The first frame as a BlurHash. Nil in facts that an older version stored.
     package var blurhash: String?
+    /// Those of some pictures; nil unless the request wants them.
+    package var fingerprints: [FactsFingerprint]?
     /// The renditions of ``Renditions/Rendition/listed``, by their canonical texts: `mp4`, `mp4,codec=av1`, …
     package var renditions: [String: Rendition]
 
@@ -121,6 +123,7 @@ package struct FactsDocument: Codable, Equatable, Sendable {
     /// Whether every number is in its range; a stored document may be damaged.
     var isInRange: Bool {
         source.facts.isInRange && placeholder?.isInRange != false && blurhash.map(BlurHash.isValid) != false
+            && fingerprints?.allSatisfy { $0.isInRange(frames: source.facts.frames) } != false
     }
 
     /// The document as JSON.
@@ -163,5 +166,31 @@ package struct FactsPlaceholder: Codable, Equatable, Sendable {
         guard let image else { return true }
         let bytes = image.hasPrefix(Self.scheme) ? Data(base64Encoded: String(image.dropFirst(Self.scheme.count))) : nil
         return bytes.map { Placeholder.isImage(Array($0)) } ?? false
+    }
+}
+
+/// The PDQ hash of a picture in `json` (docs/api.md).
+package struct FactsFingerprint: Codable, Equatable, Sendable {
+    /// The index of the picture's frame.
+    package var frame: Int
+    /// 64 hexadecimal digits.
+    package var pdq: String
+    /// 0…100; see ``Fingerprint/quality``.
+    package var quality: Int
+
+    /// Reads those in a worker's file; nil if the bytes are not as many, or not such, as there should be. Without a request, there are none.
+    static func list(_ file: ArraySlice<UInt8>, delays: ArraySlice<UInt8>) -> [FactsFingerprint]? {
+        if file.isEmpty { return [] }
+        guard let fingerprints = Fingerprint.list(file), let delays = FactsOutput.delays(delays) else { return nil }
+        let frames = Fingerprint.frames(of: delays)
+        guard frames.count == fingerprints.count else { return nil }
+        return zip(frames, fingerprints).map { FactsFingerprint(frame: $0, pdq: $1.hash.text, quality: $1.quality) }
+    }
+
+    /// The hash, if it stands on enough detail to be compared with others.
+    var hash: PDQHash? { quality < Fingerprint.leastQuality ? nil : PDQHash(text: pdq.utf8) }
+
+    func isInRange(frames: Int) -> Bool {
+        (0..<frames).contains(frame) && PDQHash(text: pdq.utf8) != nil && (0...100).contains(quality)
     }
 }

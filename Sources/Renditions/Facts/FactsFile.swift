@@ -15,19 +15,21 @@ package enum FactsFile {
     ) throws(RenditionError) -> Int {
         do throws(SystemError) {
             let written = try file.readAll()
-            guard let placeholder = Placeholder(written.suffix(Placeholder.byteCount)),
-                let facts = SourceFacts(
-                    result, delays: written.dropLast(Placeholder.byteCount), of: digest, bytes: bytes)
+            let parts = FactsOutput.parts(written, frames: result.frames)
+            guard let placeholder = Placeholder(parts.placeholder),
+                let facts = SourceFacts(result, delays: parts.delays, of: digest, bytes: bytes),
+                let fingerprints = FactsFingerprint.list(parts.fingerprints, delays: parts.delays)
             else {
                 throw SystemError("the worker's file differs from its description", code: EBADMSG)
             }
-            let document = FactsDocument(
+            var document = FactsDocument(
                 source: FactsDocument.Source(url: nil, facts: facts), placeholder: FactsPlaceholder(placeholder),
-                blurhash: placeholder.blurHash, renditions: [:]
-            ).encoded
+                blurhash: placeholder.blurHash, renditions: [:])
+            if !fingerprints.isEmpty { document.fingerprints = fingerprints }
+            let encoded = document.encoded
             _ = try retryingOnInterrupt("ftruncate") { Int(ftruncate(file.number, 0)) }
-            try DescriptorIO.write(document, to: file.number, at: 0)
-            return document.count
+            try DescriptorIO.write(encoded, to: file.number, at: 0)
+            return encoded.count
         } catch {
             throw .factsUnusable(cause: "\(error)")
         }

@@ -102,6 +102,14 @@ extension TranscodeOptions.Preset: OptionWord {
     }
 }
 
+extension TranscodeOptions.Facts: OptionWord {
+    var name: String {
+        switch self {
+        case .fingerprints: "fingerprints"
+        }
+    }
+}
+
 extension TranscodeOptions.Tune: OptionWord {
     var name: String {
         switch self {

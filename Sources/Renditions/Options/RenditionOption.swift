@@ -6,6 +6,7 @@ package enum RenditionOption: String, Sendable, CaseIterable {
     case chroma
     case codec
     case end
+    case facts
     case fit
     case fps
     case frame
@@ -30,6 +31,7 @@ package enum RenditionOption: String, Sendable, CaseIterable {
         case .chroma: OptionRow(.chroma, \.chroma, .words())
         case .codec: OptionRow(.codec, \.codec, .words(VideoCodec.offered))
         case .end: OptionRow(.time, \.time.end, .optional(.seconds))
+        case .facts: OptionRow(.facts, \.facts, .optional(.words()))
         case .fit: OptionRow(.size, \.size.fit, .words())
         case .fps: OptionRow(.time, \.time.ceiling, .optional(.decimal(1000...60_000, by: TimeOptions.thousand)))
         case .frame: OptionRow(.frame, \.frame, .frame)
@@ -57,7 +59,7 @@ package enum RenditionOption: String, Sendable, CaseIterable {
     package func applies(to format: Rendition.Format) -> Bool {
         switch format {
         case .output(let output): output.traits.options.contains(known.group)
-        case .html: self != .codec && self != .preset
+        case .html: self != .codec && self != .preset && self != .facts
         case .original: false
         }
     }

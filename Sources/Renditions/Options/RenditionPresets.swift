@@ -75,6 +75,7 @@ package struct RenditionPresets: Sendable, Equatable {
             guard let known = RenditionOption(rawValue: option.name) else {
                 throw .invalidOption(name: option.name, reason: RenditionOption.isUnknown(option.name))
             }
+            guard known != .facts else { throw .invalidOption(name: option.name, reason: "cannot be part of a preset") }
             var values = TranscodeOptions()
             try known.read(option.value, of: nil, into: &values)
         }
@@ -105,7 +106,8 @@ package struct RenditionPresets: Sendable, Equatable {
     }
 
     private static func hasOptions(_ format: Rendition.Format) -> Bool {
-        RenditionOption.allCases.contains { $0.applies(to: format) }
+        // `json` has one, but no preset.
+        RenditionOption.allCases.contains { $0 != .facts && $0.applies(to: format) }
     }
 
     /// The reason for which a value of the option is refused.

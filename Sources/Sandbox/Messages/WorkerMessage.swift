@@ -16,7 +16,7 @@ enum WorkerMessage: Equatable {
     /// The zygote is ready and confined in this way.
     case ready(Confinement)
 
-    static let wordCount = 48
+    static let wordCount = 56
     static let byteCount = wordCount * MemoryLayout<Int64>.stride
 
     /// The first word.
@@ -150,6 +150,7 @@ extension TranscodeOptions {
         coder.value(&tune)
         coder.optionalNumber(&maxBytes)
         coder.value(&chroma)
+        coder.optionalValue(&facts)
     }
 }
 

@@ -9,7 +9,8 @@ enum APIParameters {
         of format: Rendition.Format, _ presets: RenditionPresets, hasChoices: Bool = true
     ) -> [APIOperation.Parameter] {
         let options = RenditionOption.allCases.filter { $0 != .preset && $0.applies(to: format) }
-        return options.map { parameter($0, of: format) } + preset(of: format, presets, hasOptions: !options.isEmpty)
+        return options.map { parameter($0, of: format) }
+            + preset(of: format, presets, hasOptions: options.contains { $0 != .facts })
             + (hasChoices ? choices(of: format) : []) + [callback] + access
     }
 

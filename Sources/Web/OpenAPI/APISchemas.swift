@@ -83,9 +83,12 @@ package enum APISchemas {
             "placeholder": object(
                 ["dominant_color": ["type": "string", "pattern": "^#[0-9a-f]{6}$"], "image": text], optional: ["image"]),
             "blurhash": text,
+            "fingerprints": [
+                "type": "array", "items": object(["frame": count, "pdq": digest, "quality": count]),
+            ],
             "renditions": ["type": "object", "additionalProperties": reference("FactsRendition")],
             "page": reference("FactsPage"),
-        ], optional: ["placeholder", "blurhash", "page"])
+        ], optional: ["placeholder", "blurhash", "fingerprints", "page"])
 
     private static let factsPage = object(
         [

@@ -73,6 +73,8 @@ package struct OpenAPIDocument: Sendable {
     private static func head(_ get: JSONValue, _ id: String) -> JSONValue {
         guard case .object(var value) = get, case .object(let responses)? = value["responses"] else { return get }
         value["operationId"] = .text("head_" + id.dropFirst("get_".count))
+        // That of GET, which stands beside it.
+        value["summary"] = nil
         value["responses"] = .object(
             responses.mapValues { response in
                 guard case .object(var members) = response else { return response }

@@ -75,6 +75,9 @@ struct RenditionOptions: ParsableArguments {
         completion: .list(["auto", "420"]))
     var chroma: String?
 
+    @Option(help: "fingerprints, in json: the PDQ hashes of up to 16 pictures.", completion: .list(["fingerprints"]))
+    var facts: String?
+
     /// Those that are given, by name.
     var pairs: [(name: String, value: String)] {
         let all: [(name: String, value: String?)] = [
@@ -82,6 +85,7 @@ struct RenditionOptions: ParsableArguments {
             ("max_bytes", maxBytes), ("speed", speed), ("fps", fps),
             ("start", start), ("end", end), ("loops", loops), ("frame", frame), ("codec", codec),
             ("preset", preset), ("undither", undither), ("zoom", zoom), ("tune", tune), ("chroma", chroma),
+            ("facts", facts),
         ]
         return all.compactMap { option in option.value.map { (name: option.name, value: $0) } }
     }

@@ -31,6 +31,8 @@ package struct OutputClaim: Sendable, Equatable {
     var codec: VideoCodec?
     /// The raw loop count of the source; nil without one, 0 for endless.
     var loopCount: Int?
+    /// What facts have only on request.
+    var facts: TranscodeOptions.Facts?
 }
 
 extension OutputClaim {
@@ -48,7 +50,7 @@ extension OutputClaim {
             format: transcoder.output, bytes: result.bytes, width: result.width, height: result.height,
             duration: result.duration,
             timescale: result.timescale, samples: result.samples, frames: result.frames,
-            codec: transcoder.output.codec(transcoder.options), loopCount: result.loopCount)
+            codec: transcoder.output.codec(transcoder.options), loopCount: result.loopCount, facts: transcoder.options.facts)
     }
 }
 
