@@ -24,6 +24,7 @@ package struct Settings: Sendable {
     package var lifetimes = Lifetimes()
     package var signing = Signing()
     package var options = Options()
+    package var block = Block()
     /// Options by the name of their preset.
     package var presets: [String: [OptionPair]] = [:]
     package var rateLimit = RateLimit()
@@ -75,6 +76,11 @@ package struct Settings: Sendable {
 
             package init() {}
         }
+    }
+
+    package struct Block: Sendable {
+        /// The path of a file.
+        package var list: String?
     }
 
     package struct Options: Sendable {

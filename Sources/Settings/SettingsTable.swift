@@ -9,7 +9,8 @@ extension Setting {
     /// Every setting. The reader, `config/gifreel.yaml`, `docs/configuration.md`, the manual page and the reload plan derive
     /// from these rows.
     package static let all: [Setting] =
-        server + cache + sources + signing + options + presets + rateLimit + transcode + limits + renditions + mounts + store
+        server + cache + sources + signing + block + options + presets + rateLimit + transcode + limits + renditions + mounts
+        + store
         + cluster + pages + admin + purge + prewarm + async + webhooks + metrics + tracing + log
 
     private static let hour = Duration.seconds(3600)
@@ -181,6 +182,13 @@ extension Setting {
         Setting(
             each: key, "burst", \.burst, in: 1...100_000, unit: "misses", .live, example: "100",
             "Cache misses that requests of this key may cause at once after a pause."),
+    ]
+
+    private static let block = [
+        Setting(
+            "block.list", \.block.list, .live, example: "/etc/gifreel/block.list",
+            "File of lines pdq:HASH LABEL and sha256:HASH LABEL: sources that are refused with 451. Each reload reads it again."
+        )
     ]
 
     private static let options = [

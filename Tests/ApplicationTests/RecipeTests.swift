@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import TestSupport
 import Testing
 
@@ -20,7 +21,11 @@ struct RecipeTests {
         }
         let gif = gif
         origin = try LoopbackOrigin(["/cat.gif": { _ in .ok(gif) }])
-        server = try GifreelProcess(["mounts.uploads.origin=file://\(uploads)", "mounts.uploads.negotiate=true"])
+        try directory.write("block.list", "")
+        server = try GifreelProcess([
+            "mounts.uploads.origin=file://\(uploads)", "mounts.uploads.negotiate=true",
+            "block.list=\(directory.path("block.list"))",
+        ])
     }
 
     /// The commands of a recipe.
@@ -31,15 +36,17 @@ struct RecipeTests {
     private func follow(_ heading: String) throws {
         let commands = try Self.commands(heading)
         #expect(!commands.isEmpty)
+        for text in commands { try run(text) }
+    }
+
+    private func run(_ text: String) throws {
         let program = GifreelProcess.executable.deletingLastPathComponent().path
         let environment = [
             "SERVER": "http://127.0.0.1:\(server.port)", "GIF": origin.url("/cat.gif"), "PATH": "\(program):/usr/bin:/bin",
         ]
-        for text in commands {
-            let script = "set -euo pipefail\ncd '\(directory.path)'\n\(text)"
-            let outcome = try ChildProcess(URL(fileURLWithPath: "/bin/bash"), ["-c", script], environment: environment).finish()
-            #expect(outcome.code == 0, "\(text): \(outcome.log)")
-        }
+        let script = "set -euo pipefail\ncd '\(directory.path)'\n\(text)"
+        let outcome = try ChildProcess(URL(fileURLWithPath: "/bin/bash"), ["-c", script], environment: environment).finish()
+        #expect(outcome.code == 0, "\(text): \(outcome.log)")
     }
 
     private func file(_ name: String) throws -> [UInt8] {
@@ -58,6 +65,24 @@ struct RecipeTests {
         #expect(try file("preview.jpg").starts(with: [0xff, 0xd8, 0xff]))
         let source = try #require(try facts()["source"] as? [String: Any])
         #expect(source["width"] as? Int == 160 && source["frames"] as? Int == 24)
+    }
+
+    @Test func anUploadIsRefusedUntilAnAppeal() throws {
+        defer { origin.stop() }
+        let commands = try Self.commands("Moderation")
+        #expect(commands.count == 2)
+        func status(_ format: String) throws -> Int {
+            try server.request("POST", "/\(format)", body: gif).status
+        }
+        try run(commands[0])
+        kill(server.identifier, SIGHUP)
+        try server.waitForLog("settings read again")
+        #expect(try status("jpg") == 451)
+        try run(commands[1])
+        #expect(try !directory.text("block.list").contains("case 17"))
+        kill(server.identifier, SIGHUP)
+        try blockUntil("the second reload") { server.log.components(separatedBy: "settings read again").count == 3 }
+        #expect(try status("jpg") == 200)
     }
 
     @Test func anUploadIsWhatEachBrowserShows() throws {

@@ -82,6 +82,14 @@ extension OperationsTests {
             }
         }
 
+        /// A list with the source.
+        private static let blockList: String = {
+            let path = FileManager.default.temporaryDirectory.appendingPathComponent("gifreel-block.list").path
+            let gif = GIFBuilder.animation(frames: 3, width: 40, height: 30)
+            try? "sha256:\(sha256(gif)) test\n".write(toFile: path, atomically: true, encoding: .utf8)
+            return path
+        }()
+
         /// Another value for each setting whose type does not give one.
         private static let samples: [String: [String]] = [
             "server.host": ["::1"], "server.port_file": ["/tmp/port"], "server.unix_path": ["/tmp/socket"],
@@ -92,7 +100,8 @@ extension OperationsTests {
             "cache.min_fresh_for": ["4h"], "cache.max_fresh_for": ["1h"],
             "sources.allow": ["example.com"], "sources.allow_private": [], "sources.nat64_prefixes": ["64:ff9b::/96"],
             "sources.ports": ["1"], "sources.max_bytes": ["64B"], "sources.max_redirects": ["0"],
-            "sources.require_signature": ["false"], "sources.loop_name": ["other"], "signing.keys": ["a key of a test"],
+            "block.list": [blockList], "sources.require_signature": ["false"], "sources.loop_name": ["other"],
+            "signing.keys": ["a key of a test"],
             "rate_limit.misses_per_minute": ["1"], "rate_limit.uploads_per_minute": ["1"],
             "signing.keys.*.hosts": ["a.test"], "purge.hooks.*.url": ["https://a.test/"], "purge.hooks.*.headers": ["X-Key: 1"],
             "signing.keys.*.misses_per_minute": ["1"], "transcode.queue_bytes": ["2GiB"],
@@ -151,6 +160,7 @@ extension OperationsTests {
                 "\(try $0.get("/mp4/" + $0.freshSource(), headers: ["CDN-Loop: other"]).status)"
             },
             "signing.keys": { "\(try $0.hit().status)" },
+            "block.list": { "\(try $0.get("/mp4/" + $0.freshSource()).status)" },
             "options.allow": { "\(try $0.get("/mp4,width=20/" + $0.origin.url("/a.gif")).status)" },
             "presets.*": { "\(try $0.get("/mp4,preset=m/" + $0.origin.url("/a.gif")).status)" },
             "rate_limit.misses_per_minute": { server in

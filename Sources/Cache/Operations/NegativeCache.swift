@@ -95,6 +95,11 @@ package final class NegativeCache<Failure: Sendable>: Sendable {
         entries.withLock { $0.removeAll { _, entry in scope.covers(entry.sourceURL) }.count }
     }
 
+    /// Forgets the failures for which `condition` is true.
+    package func removeAll(where condition: (Failure) -> Bool) {
+        entries.withLock { _ = $0.removeAll { _, entry in condition(entry.failure) } }
+    }
+
     /// The number of entries, including those whose time is over.
     package var count: Int { entries.withLock(\.count) }
 }

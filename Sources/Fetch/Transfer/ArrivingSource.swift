@@ -40,6 +40,7 @@ package final class ArrivingSource: Sendable {
 
     private struct State {
         var isClaimed = false
+        var isWithheld = false
         var start: Start?
         var count = 0
         /// Whether the source is complete; nil before the end of the fetch.
@@ -103,6 +104,16 @@ package final class ArrivingSource: Sendable {
         update { $0.isComplete = false }
     }
 
+    /// Lets readers wait until the source is shown, such as for a check of the whole source. Called before the first bytes.
+    package func withhold() {
+        state.withLock { $0.isWithheld = true }
+    }
+
+    /// Lets readers have the source.
+    package func show() {
+        update { $0.isWithheld = false }
+    }
+
     /// Holds an object as long as the bytes are in memory. Only the first one is held.
     ///
     /// - Returns: The object that is held; nil if the bytes are gone.
@@ -143,6 +154,9 @@ package final class ArrivingSource: Sendable {
     /// What is known of the source, if its first bytes have arrived and the fetch has not failed.
     package var start: Start? { state.withLock { $0.isComplete == false ? nil : $0.start } }
 
+    /// The same, unless it is withheld.
+    package var shown: Start? { state.withLock { $0.isComplete == false || $0.isWithheld ? nil : $0.start } }
+
     /// The file with the bytes, even if the fetch has failed; nil before the first ones and after ``cutOff()``. A reader that holds the
     /// file keeps the bytes in memory.
     package var file: SharedDescriptor? { state.withLock { $0.start?.file } }
@@ -150,10 +164,12 @@ package final class ArrivingSource: Sendable {
     /// Bytes in the file.
     package var count: Int { state.withLock { $0.count } }
 
-    /// Waits for the first bytes. Returns nil if none come, or if the task is cancelled.
+    /// Waits for the first bytes, and until they are not withheld. Returns nil if none come, or if the task is cancelled.
     package func awaitStart() async -> Start? {
-        await waiters.wait { state.withLock { $0.start != nil || $0.isComplete != nil } }
-        return start
+        await waiters.wait {
+            state.withLock { $0.isComplete == false || !$0.isWithheld && ($0.start != nil || $0.isComplete != nil) }
+        }
+        return shown
     }
 
     /// Waits until more than `known` bytes have arrived, or no more come.

@@ -187,8 +187,11 @@ package struct FactsFingerprint: Codable, Equatable, Sendable {
         return zip(frames, fingerprints).map { FactsFingerprint(frame: $0, pdq: $1.hash.text, quality: $1.quality) }
     }
 
-    /// The hash, if it stands on enough detail to be compared with others.
-    var hash: PDQHash? { quality < Fingerprint.leastQuality ? nil : PDQHash(text: pdq.utf8) }
+    /// The hash, if it can be compared with others.
+    var hash: PDQHash? { isComparable ? PDQHash(text: pdq.utf8) : nil }
+
+    /// Whether the picture has enough detail to be compared with others.
+    package var isComparable: Bool { quality >= Fingerprint.leastQuality }
 
     func isInRange(frames: Int) -> Bool {
         (0..<frames).contains(frame) && PDQHash(text: pdq.utf8) != nil && (0...100).contains(quality)

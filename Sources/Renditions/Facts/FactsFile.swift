@@ -58,6 +58,22 @@ package enum FactsFile {
         }
     }
 
+    /// The hashes of a file with fingerprints, of pictures with enough detail to be compared. Blocks.
+    ///
+    /// - Throws: ``RenditionError/factsUnusable(cause:)`` if it has none or cannot be read.
+    static func hashes(in file: SharedDescriptor) throws(RenditionError) -> [PDQHash] {
+        let bytes: [UInt8]
+        do throws(SystemError) {
+            bytes = try file.readAll()
+        } catch {
+            throw .factsUnusable(cause: "\(error)")
+        }
+        guard let document = FactsDocument(json: bytes), document.isInRange, let fingerprints = document.fingerprints else {
+            throw .factsUnusable(cause: "the facts have no fingerprints")
+        }
+        return fingerprints.compactMap(\.hash)
+    }
+
     /// The parsed document, attached to the open file.
     private final class Parsed: Sendable {
         let document: FactsDocument

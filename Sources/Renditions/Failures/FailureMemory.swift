@@ -78,6 +78,11 @@ struct FailureMemory: Sendable {
         failures.remove(scope)
     }
 
+    /// Forgets which sources are on the block list: another one is in force.
+    func forgetBlocked() {
+        failures.removeAll { if case .blocked = $0 { true } else { false } }
+    }
+
     /// The number of remembered failures, including expired ones that have not been removed yet.
     var count: Int { failures.count }
 

@@ -25,6 +25,8 @@ package indirect enum RenditionError: Error, Sendable, Equatable {
     case fetchFailed(FetchError)
     /// The conversion failed in a worker that ran under `allowance`.
     case conversionFailed(SandboxError, allowance: WorkerAllowance)
+    /// The source is on the block list, with that label.
+    case blocked(label: String)
     /// The facts of the GIF could not be written or read.
     case factsUnusable(cause: String)
 
@@ -53,6 +55,7 @@ extension RenditionError {
         // Each attempt takes a worker for that long, so the next one comes as much later.
         case .conversionFailed(.wallClockTimeout, let allowance): .retryAfter(seconds: Int64(allowance.wall))
         case .conversionFailed(let error, _): Self.lifetime(error)
+        case .blocked: .unusable
         case .invalidOption, .invalidSourceURL, .notStored, .rateLimited, .factsUnusable, .overloaded, .waitTimedOut,
             .storageFailed,
             .cancelled, .remembered:
@@ -101,7 +104,7 @@ extension RenditionError {
     /// Whether another attempt may succeed, and when.
     package var retry: Retry {
         switch self {
-        case .invalidOption, .invalidSourceURL, .notStored: .never
+        case .invalidOption, .invalidSourceURL, .notStored, .blocked: .never
         case .rateLimited(let seconds): .whenServerHasCapacity(after: seconds)
         case .fetchFailed(let error): Self.retry(error)
         case .conversionFailed(let error, _): Self.retry(error)

@@ -18,6 +18,7 @@ package final class WorkMeter: Sendable {
     private let savedBytes: Counter
     private let kills: LabelledCounter
     private let uploadedBytes: Counter
+    private let blockedSources: Counter
 
     /// The value of the label `result` for an error.
     private let label: @Sendable (RenditionError) -> String
@@ -40,6 +41,7 @@ package final class WorkMeter: Sendable {
         kills = LabelledCounter(
             Families.kills, label: "cause", values: SandboxError.killCauses, factory: factory)
         uploadedBytes = counter(Families.requestBytes)
+        blockedSources = counter(Families.blockedSources)
     }
 
     /// Runs a fetch and records its outcome and duration.
@@ -78,6 +80,11 @@ package final class WorkMeter: Sendable {
     func conversionFailed(_ error: SandboxError, _ failure: RenditionError) {
         if let cause = error.killCause { kills.increment(cause) }
         conversions.increment(label(failure))
+    }
+
+    /// Records a source that the block list refuses.
+    package func blocked() {
+        blockedSources.increment()
     }
 
     /// Records the bytes of an upload.

@@ -52,17 +52,20 @@ package struct SourceLoader: Sendable {
     private let rules: OriginRules
     private let state: State
     private let failures: FailureMemory
+    /// Whether followers get a source only once it is shown; see ``ArrivingSource/withhold()``.
+    private let withholds: Bool
     private let fetch: Fetch
 
     init(
         cache: Cache, clock: TimeSource, rules: OriginRules, state: State, failures: FailureMemory,
-        fetch: @escaping Fetch
+        withholds: Bool = false, fetch: @escaping Fetch
     ) {
         self.cache = cache
         self.clock = clock
         self.rules = rules
         self.state = state
         self.failures = failures
+        self.withholds = withholds
         self.fetch = fetch
     }
 
@@ -125,6 +128,7 @@ package struct SourceLoader: Sendable {
         // Noted before the origin is asked: a later purge covers the origin's answer.
         let epoch = cache.epoch(for: key.url.canonical)
         let arriving = state.shared.open(key.url, epoch: epoch)
+        if withholds { arriving.withhold() }
         arriving.setGate { slot.beginFetch() }
         defer { arriving.setGate(nil) }
         let outcome: FetchOutcome

@@ -11,6 +11,13 @@ package struct Rendition: Sendable, Hashable {
         options = TranscodeOptions()
     }
 
+    /// The facts with fingerprints.
+    static var fingerprints: Rendition {
+        var rendition = Rendition(format: .json)
+        rendition.options.facts = .fingerprints
+        return rendition
+    }
+
     /// The format and the options that differ from their defaults, sorted by name. Renditions are equal if and only if their texts
     /// are.
     package var canonicalText: String {

@@ -21,9 +21,9 @@ package struct FollowedSource: Sendable {
     /// The memory for the piece that is being sent.
     private let buffer: AdmittedMemory
 
-    /// Nil if no bytes have arrived, or the fetch has failed.
+    /// Nil if no bytes have arrived or may be passed on, or the fetch has failed.
     init?(_ arriving: ArrivingSource, of url: SourceURL, _ rules: OriginRules, _ buffer: AdmittedMemory) {
-        guard let start = arriving.start else { return nil }
+        guard let start = arriving.shown else { return nil }
         self.buffer = buffer
         self.arriving = arriving
         length = start.length

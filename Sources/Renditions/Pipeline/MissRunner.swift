@@ -26,6 +26,8 @@ struct MissRunner: Sendable {
     let producer: RenditionProducer
     let sharing: SharedRenditions?
     let log: ProductionLog
+    /// Called for each source that the block list refuses.
+    let onBlocked: @Sendable () -> Void
 
     /// Runs a miss. One call per flight.
     ///
@@ -79,6 +81,7 @@ struct MissRunner: Sendable {
         )
         defer { withExtendedLifetime(slot) {} }
         let production = Production(request.rendition, of: request.source, epoch: cache.epoch(for: nil))
+        try await check(production, flight)
         let result = try await producer.produce(production, flight)
         sharing?.save(result)
         return result
@@ -103,6 +106,7 @@ struct MissRunner: Sendable {
                 flight.dependOnCallers()
                 if Task.isCancelled { throw .cancelled }
             }
+            try await refuseBlocked(loaded, request, stored, flight)
             if let companion = request.companion { await produce(companion, beside: request, of: loaded) }
             async let facts: Void = noteFacts(request, of: loaded)
             let result: RenditionResult
@@ -123,6 +127,39 @@ struct MissRunner: Sendable {
                 _ = try? await producer.produce(production, flight)
             }
             return result
+        }
+    }
+
+    /// Shows a source that is not on the block list to its followers. Forgets what is stored of one that is, and remembers the failure.
+    private func refuseBlocked(
+        _ loaded: LoadedSource, _ request: RenditionRequest, _ stored: CachedRendition?, _ flight: Flight
+    ) async throws(RenditionError) {
+        do throws(RenditionError) {
+            try await check(Production(request.rendition, of: loaded), flight)
+            loaded.arriving.show()
+        } catch {
+            if case .blocked = error {
+                loaded.arriving.cutOff()
+                // First: what is forgotten counts as purged, and a failure from before a purge is not remembered.
+                state.failures.remember(error, of: request.source, since: loaded.epoch)
+                if stored != nil { await forget(request.source) }
+            } else {
+                state.failures.remember(error, of: request.key, of: request.source, since: loaded.epoch)
+            }
+            throw error
+        }
+    }
+
+    /// Compares a source with the block list.
+    private func check(_ production: Production, _ flight: Flight) async throws(RenditionError) {
+        do throws(RenditionError) {
+            try await producer.check(production, flight)
+        } catch {
+            if case .blocked(let label) = error {
+                onBlocked()
+                log.blocked(production.source, label: label)
+            }
+            throw error
         }
     }
 

@@ -47,6 +47,11 @@ struct Production: Sendable {
         self.times = times
     }
 
+    /// The facts with the fingerprints of the same source.
+    var fingerprints: Production {
+        Production(.fingerprints, named: .fingerprints, of: source, epoch: epoch, storage, times)
+    }
+
     /// The alias to publish with an object, or to link to one; nil for an upload, or if the origin forbids storing.
     ///
     /// - Parameter facts: Those of the object; empty before they are known. An alias of a source that breaks off is fresh for a short
@@ -115,6 +120,14 @@ struct ProductionLog: Sendable {
         case .stored, .existing:
             logger.info("produced a rendition", metadata: metadata)
         }
+    }
+
+    func blocked(_ source: SourceFile, label: String) {
+        logger.notice(
+            "refused a source that is on the block list",
+            metadata: [
+                "label": "\(label)", "source_host": "\(source.origin?.url.host ?? "upload")", "sha256": "\(source.digest)",
+            ])
     }
 
     func failed(_ request: RenditionRequest, _ error: RenditionError) {

@@ -26,6 +26,8 @@ package struct RenditionPipeline: Sendable {
         package var defaults: RenditionDefaults
         /// The time after a start in which requests for objects wait for the purges that this node missed.
         package var objectCatchUpLimit: Duration
+        /// The sources that are refused; nil for none.
+        package var blocks: BlockList?
 
         package init(
             originRules: OriginRules, maxSourceBytes: Int, failureScope: String = "",
@@ -52,10 +54,11 @@ package struct RenditionPipeline: Sendable {
     ///   - convert: Converts a source into a file of `cache`; called once per flight of a rendition.
     ///   - tier: A store that several nodes share; nil for a node without one.
     ///   - coordinator: The other nodes; nil for a node that works alone. Without a tier, only purges are coordinated.
+    ///   - onBlocked: Called for each source that the block list refuses.
     package init(
         _ policy: Policy, state: RenditionState, cache: Cache, clock: TimeSource = .system,
         fetch: @escaping SourceLoader.Fetch, convert: @escaping Convert, tier: (any SharedTier)? = nil,
-        coordinator: (any NodeCoordinator)? = nil, logger: Logger
+        coordinator: (any NodeCoordinator)? = nil, onBlocked: @escaping @Sendable () -> Void = {}, logger: Logger
     ) {
         self.policy = policy
         self.state = state
@@ -68,13 +71,13 @@ package struct RenditionPipeline: Sendable {
         log = ProductionLog(logger)
         loader = SourceLoader(
             cache: cache, clock: clock, rules: policy.originRules, state: state.sources, failures: state.failures,
-            fetch: fetch)
+            withholds: policy.blocks != nil, fetch: fetch)
         misses = MissRunner(
             originRules: policy.originRules, maxSourceBytes: policy.maxSourceBytes, state: state,
             cache: cache, clock: clock, loader: loader,
             producer: RenditionProducer(
-                cache: cache, admission: state.admission, sharing: sharing, convert: convert, log: log),
-            sharing: sharing, log: log)
+                cache: cache, admission: state.admission, sharing: sharing, convert: convert, blocks: policy.blocks, log: log),
+            sharing: sharing, log: log, onBlocked: onBlocked)
     }
 
     /// The options of requests that leave them out.

@@ -11,6 +11,8 @@ struct RenditionProducer: Sendable {
     let admission: Admission
     let sharing: SharedRenditions?
     let convert: RenditionPipeline.Convert
+    /// What ``check(_:_:storing:)`` refuses; nil without a list.
+    let blocks: BlockList?
     let log: ProductionLog
 
     /// Returns the rendition if it is stored already, else converts the source and publishes the file.
@@ -57,7 +59,7 @@ struct RenditionProducer: Sendable {
     /// Returns the object if it is stored, produced earlier from the same bytes for another URL, and links the alias to it.
     ///
     /// - Throws: ``RenditionError/overloaded(cause:)`` if the cache has too much work to look it up.
-    private func reuse(_ production: Production) async throws(RenditionError) -> RenditionResult? {
+    func reuse(_ production: Production) async throws(RenditionError) -> RenditionResult? {
         if let alias = production.alias(with: []) { return await link(alias, production).map(production.result) }
         do throws(CacheError) {
             let stored =
@@ -92,7 +94,7 @@ struct RenditionProducer: Sendable {
         return production.result(try await publish(file, production, facts: nil))
     }
 
-    private func publish(
+    func publish(
         _ file: StagedFile, _ production: Production, facts: RenditionFacts?
     ) async throws(RenditionError) -> PublishOutcome {
         let facts = facts?.encoded ?? []

@@ -108,6 +108,11 @@ package final class RenditionState: Sendable {
         missing.forget(scope)
     }
 
+    /// Forgets which sources were refused by a block list that is no longer in force.
+    package func forgetBlocked() {
+        failures.forgetBlocked()
+    }
+
     /// Remembers the failure of a source that another node has found.
     ///
     /// - Parameter isCurrent: Whether no purge overtook it.

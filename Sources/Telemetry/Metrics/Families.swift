@@ -80,6 +80,8 @@ package enum Families {
         "gifreel_saved_bytes_total", .counter, "Bytes by which outputs are smaller than their GIFs.")
     package static let kills = MetricFamily(
         "gifreel_sandbox_kills_total", .counter, "Workers that were terminated or sent an invalid reply, by cause.")
+    package static let blockedSources = MetricFamily(
+        "gifreel_blocked_sources_total", .counter, "Sources refused because they are on the list of block.list.")
     package static let busyWorkers = MetricFamily("gifreel_workers_busy", .gauge, "Workers running a conversion.")
     package static let workers = MetricFamily("gifreel_workers", .gauge, "Limit of concurrent workers.")
     package static let queueDepth = MetricFamily("gifreel_conversions_waiting", .gauge, "Conversions waiting for a worker.")
@@ -201,6 +203,7 @@ package enum Families {
     package static let instruments = [
         requests, requestDuration, responseBytes, requestBytes, cutResponses, unobserved, fetches, fetchDuration,
         conversions, conversionDuration, conversionQueue, conversionCPU, sourceBytes, outputBytes, savedBytes, kills,
+        blockedSources,
         prewarmed, keyRequests, keyMisses, keyRefusals, purgeHooks, webhooks, traceSpans,
     ]
 }

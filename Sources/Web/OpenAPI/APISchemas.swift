@@ -41,12 +41,13 @@ package enum APISchemas {
     private static let flag: JSONValue = ["type": "boolean"]
     private static let digest: JSONValue = ["type": "string", "pattern": "^[0-9a-f]{64}$"]
 
-    /// A problem with one of the codes.
+    /// A problem with one of the codes. There is one for each status of each operation, so what follows from the values is left out: their
+    /// types.
     static func problem(_ rows: [ProblemTable.Row]) -> JSONValue {
         object([
-            "type": ["type": "string", "const": "about:blank"], "title": text,
-            "status": ["type": "integer", "enum": .list(Set(rows.map(\.status)).sorted().map(JSONValue.whole))],
-            "detail": text, "code": ["type": "string", "enum": .list(Set(rows.map(\.code)).sorted().map(JSONValue.text))],
+            "type": ["const": "about:blank"], "title": text,
+            "status": ["enum": .list(Set(rows.map(\.status)).sorted().map(JSONValue.whole))],
+            "detail": text, "code": ["enum": .list(Set(rows.map(\.code)).sorted().map(JSONValue.text))],
         ])
     }
 

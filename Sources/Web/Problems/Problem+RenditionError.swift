@@ -20,6 +20,10 @@ extension Problem {
         case .conversionFailed(let sandbox, let allowance):
             self.init(sandbox, limit: allowance)
             describeFirst(error)
+        case .blocked:
+            // The label is for the operator.
+            self.init(451, "blocked", "The operator of this server has blocked the source.")
+            describeFirst(error)
         case .factsUnusable(let cause):
             self = .interrupted("The server could not write the facts. Try again later.", cause: cause)
         case .overloaded(nil): self = .overloaded

@@ -14,6 +14,12 @@ struct ConvertFailure: Error {
     let code: String
     let sentence: String
 
+    init(path: String, code: String, sentence: String) {
+        self.path = path
+        self.code = code
+        self.sentence = sentence
+    }
+
     /// The input cannot be converted.
     init(_ problem: Problem, of input: String) {
         path = input

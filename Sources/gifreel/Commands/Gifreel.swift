@@ -14,7 +14,8 @@ struct GifreelCommand: ParsableCommand {
         subcommands: [
             ServeCommand.self, HealthCommand.self, DoctorCommand.self, ConvertCommand.self, FramesCommand.self,
             PrewarmCommand.self,
-            PurgeCommand.self, CacheCommand.self, ExplainCommand.self, TopCommand.self, StoreCommand.self, SignCommand.self,
+            PurgeCommand.self, CacheCommand.self, ExplainCommand.self, TopCommand.self, BlockCommand.self, StoreCommand.self,
+            SignCommand.self,
             RewriteCommand.self,
             SettingsCommand.self,
             ZygoteCommand.self,

@@ -105,12 +105,13 @@ final class RenditionCore: Sendable {
     func pipeline(_ configuration: ServiceConfiguration, logger: Logger) -> RenditionPipeline {
         let converter = Converter(
             cache: cache, pool: pool, limits: configuration.limits, allowance: configuration.allowance, meter: meter)
+        var policy = RenditionPipeline.Policy(
+            originRules: configuration.originRules, maxSourceBytes: configuration.fetch.maxBytes,
+            failureScope: configuration.failureScope, defaults: configuration.defaults,
+            objectCatchUpLimit: configuration.catchUpLimit)
+        policy.blocks = configuration.blocks
         return RenditionPipeline(
-            RenditionPipeline.Policy(
-                originRules: configuration.originRules, maxSourceBytes: configuration.fetch.maxBytes,
-                failureScope: configuration.failureScope, defaults: configuration.defaults,
-                objectCatchUpLimit: configuration.catchUpLimit),
-            state: state, cache: cache, clock: clock,
+            policy, state: state, cache: cache, clock: clock,
             fetch: { [fetcher, meter] url, validators, arriving async throws(FetchError) in
                 try await meter.measureFetch { () async throws(FetchError) in
                     try await fetcher.fetch(url, validators: validators, fields: FieldLines.current, arriving: arriving)
@@ -119,7 +120,7 @@ final class RenditionCore: Sendable {
             convert: { source, rendition, flight async throws(RenditionError) in
                 try await converter.convert(source, to: rendition, flight)
             },
-            tier: tier, coordinator: coordinator, logger: logger)
+            tier: tier, coordinator: coordinator, onBlocked: { [meter] in meter.blocked() }, logger: logger)
     }
 
     /// The state of the engines that nodes share.

@@ -1,6 +1,7 @@
 internal import Cache
 internal import Cluster
 internal import Fetch
+internal import Glibc
 internal import HTTP
 internal import Logging
 internal import Media
@@ -53,6 +54,7 @@ extension ServiceConfiguration {
         defaults = RenditionDefaults()
         defaults.presets = try RenditionPresets(settings.presets)
         defaults.undithers = settings.renditions.undither == .auto
+        blocks = try settings.block.list.map { path throws(SettingsError) in try BlockList(file: path) }
         web = try WebPolicy(settings, fetch, mounts.mounts, defaults.presets)
 
         store = try Self.store(settings.store.s3, cacheDirectory: cache.directory)
@@ -96,6 +98,27 @@ extension ServiceConfiguration {
                 address: redis, name: settings.name, node: settings.node, timings: settings.timings)
         } catch {
             throw SettingsError("cluster.\(error.setting): \(error)")
+        }
+    }
+}
+
+extension BlockList {
+    /// Reads the file of `block.list`. Blocks.
+    fileprivate init(file path: String) throws(SettingsError) {
+        var text: [UInt8] = []
+        do throws(FileError) {
+            // A hyphen is not standard input: a reload could not read it again.
+            try Files.forEachPiece(of: path == "-" ? "./-" : path) { piece throws(SystemError) in
+                text += piece
+                if text.count > BlockList.maxBytes { throw SystemError("read", code: EFBIG) }
+            }
+        } catch {
+            throw SettingsError("block.list: \(error)")
+        }
+        do throws(BlockList.Invalid) {
+            self = try text.withUnsafeBytes { bytes in Result { () throws(BlockList.Invalid) in try BlockList(bytes) } }.get()
+        } catch {
+            throw SettingsError("block.list: \(path) is no block list: \(error).")
         }
     }
 }

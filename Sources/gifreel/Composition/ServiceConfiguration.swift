@@ -30,6 +30,8 @@ package struct ServiceConfiguration: Sendable {
     package var originRules: OriginRules
     /// The options of renditions that requests leave out.
     package var defaults: RenditionDefaults
+    /// The sources that are refused; nil for none.
+    package var blocks: BlockList?
     /// Whether the server refuses to start on a kernel that cannot confine the workers.
     package var requiresSandbox: Bool
     /// Time after SIGTERM in which `/readyz` is 503 and requests are still answered, before draining begins.

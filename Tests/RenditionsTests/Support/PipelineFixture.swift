@@ -54,17 +54,17 @@ final class PipelineFixture: Sendable {
     /// Runs `body` with a pipeline, and removes its files.
     static func run(
         jobs: Int = 64, rules: OriginRules = .lasting(), gates: Gates = Gates(), tier: (any SharedTier)? = nil,
-        coordinator: (any NodeCoordinator)? = nil, threads: CacheThreads = .system,
+        coordinator: (any NodeCoordinator)? = nil, threads: CacheThreads = .system, blocks: BlockList? = nil,
         _ body: (PipelineFixture) async throws -> Void
     ) async throws {
-        let fixture = try PipelineFixture(jobs, rules, gates, tier, coordinator, threads)
+        let fixture = try PipelineFixture(jobs, rules, gates, tier, coordinator, threads, blocks)
         defer { fixture.close() }
         try await body(fixture)
     }
 
     private init(
         _ jobs: Int, _ rules: OriginRules, _ gates: Gates, _ tier: (any SharedTier)?, _ coordinator: (any NodeCoordinator)?,
-        _ threads: CacheThreads
+        _ threads: CacheThreads, _ blocks: BlockList?
     ) throws {
         folder = URL(fileURLWithPath: "/dev/shm").appendingPathComponent("gifreel-pipeline-\(UUID().uuidString)")
         let script = Script()
@@ -83,8 +83,10 @@ final class PipelineFixture: Sendable {
                 queueTimeout: .seconds(600), fetchLifetime: .seconds(600), missLifetime: .seconds(600), jobs: jobs,
                 bytes: 1 << 30, fetches: 64),
             cache: cache, clock: clock)
+        var policy = RenditionPipeline.Policy(originRules: rules, maxSourceBytes: 1000)
+        policy.blocks = blocks
         pipeline = RenditionPipeline(
-            RenditionPipeline.Policy(originRules: rules, maxSourceBytes: 1000), state: renditionState,
+            policy, state: renditionState,
             cache: cache,
             clock: clock,
             fetch: { url, validators, arriving async throws(FetchError) in

@@ -68,6 +68,9 @@ import Testing
             .rateLimited(retryAfter: 9), 429, "rate_limited", "This address has requested too many new renditions.",
             retryAfter: 9),
         Row(
+            .blocked(label: "x)"), 451, "blocked", "The operator of this server has blocked the source.",
+            cacheStatus: "gifreel; fwd=miss"),
+        Row(
             .factsUnusable(cause: "x"), 503, "overloaded", "The server could not write the facts. Try again later.",
             retryAfter: 5),
         Row(.overloaded(cause: nil), 503, "overloaded", "Too many conversions are waiting.", retryAfter: 2),
@@ -207,7 +210,7 @@ import Testing
 
     @Test func theTableHasEveryCase() {
         let names = Set(Self.rows.map { Self.name($0.error) })
-        #expect(names.count == 11 + 13 + 23, "\(names.sorted())")
+        #expect(names.count == 12 + 13 + 23, "\(names.sorted())")
     }
 
     /// The case of an error. The switches have no default, so a new case does not compile until it is named here; the count
@@ -220,6 +223,7 @@ import Testing
         case .rateLimited: "rateLimited"
         case .fetchFailed(let error): "fetchFailed.\(name(error))"
         case .conversionFailed(let error, _): "conversionFailed.\(name(error))"
+        case .blocked: "blocked"
         case .factsUnusable: "factsUnusable"
         case .overloaded: "overloaded"
         case .waitTimedOut: "waitTimedOut"

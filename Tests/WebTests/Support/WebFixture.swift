@@ -48,6 +48,8 @@ final class WebFixture: Sendable {
         var cacheClock = TimeSource.system
         /// The bytes of the disk that stay free; the cache stores nothing if there are fewer.
         var minFreeBytes: Int64 = 0
+        /// The sources that are refused.
+        var blocks: BlockList?
         /// The other nodes, for purges.
         var coordinator: (any NodeCoordinator)?
         var hookLimits = PurgeHooks.Limits()
@@ -141,10 +143,12 @@ final class WebFixture: Sendable {
             cache: cache, clock: .system)
         let registry = PrometheusRegistry(Families.instruments)
         let meter = WorkMeter(factory: registry) { Problem($0).code }
+        var core = RenditionPipeline.Policy(
+            originRules: OriginRules(), maxSourceBytes: fetch.maxBytes,
+            defaults: RenditionDefaults(undithers: settings.undithers, presets: settings.policy.presets))
+        core.blocks = settings.blocks
         let pipeline = RenditionPipeline(
-            RenditionPipeline.Policy(
-                originRules: OriginRules(), maxSourceBytes: fetch.maxBytes,
-                defaults: RenditionDefaults(undithers: settings.undithers, presets: settings.policy.presets)), state: state,
+            core, state: state,
             cache: cache, clock: settings.cacheClock,
             fetch: { [fetcher] url, validators, arriving async throws(FetchError) in
                 try await fetcher.fetch(url, validators: validators, fields: FieldLines.current, arriving: arriving)
@@ -152,7 +156,7 @@ final class WebFixture: Sendable {
             convert: { [cache] source, rendition, flight async throws(RenditionError) in
                 try await Self.convert(source, to: rendition, flight, cache)
             },
-            tier: settings.tier, logger: logger)
+            tier: settings.tier, onBlocked: { meter.blocked() }, logger: logger)
         let prewarm = PrewarmQueue(
             limits: PrewarmQueue.Limits(concurrency: 2, urls: settings.prewarmURLs),
             tables: PrewarmTables(cache.ledger), threads: admin,

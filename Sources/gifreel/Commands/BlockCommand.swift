@@ -1,0 +1,139 @@
+internal import ArgumentParser
+internal import Fetch
+internal import Foundation
+internal import Glibc
+internal import Media
+internal import Renditions
+internal import Sandbox
+internal import Settings
+internal import SystemIO
+internal import Web
+
+/// `gifreel block`: prints the lines for `block.list` that refuse a source and its variants.
+struct BlockCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "block",
+        abstract: "Prints lines for block.list: the hashes of a source and of its pictures.",
+        usage: "gifreel block --label \"case 17\" URL|FILE… >>block.list",
+        discussion: """
+            URLs are fetched as the settings permit. Pictures with too little detail to be told from others are left out. What is \
+            stored already is not purged: see gifreel purge.
+
+            Exit status: 0 if every source has its lines, else 1.
+            """)
+
+    @Option(help: "The text for the log where the lines match, up to 200 bytes. Default: the URL or file.")
+    var label: String?
+
+    @Option(
+        name: .customLong("config"), help: "A YAML file with settings.", completion: .file(extensions: ["yaml", "yml"]))
+    var file: String?
+
+    @Option(name: .customLong("set"), help: "Sets a setting, such as --set sources.allow_private=10.0.0.0/8. Can be repeated.")
+    var settings: [String] = []
+
+    @Argument(help: "URLs or files.", completion: .file())
+    var sources: [String] = []
+
+    func validate() throws {
+        if sources.isEmpty { throw ValidationError("Give URLs or files.") }
+        if let label, !BlockList.isLabel(label) {
+            throw ValidationError("--label must be a text of 1 to 200 bytes, without line breaks and spaces around it.")
+        }
+    }
+
+    /// Prints the lines. Blocks the calling thread, which must be the only one of the process because a zygote is forked.
+    func run() throws {
+        let zygote: Zygote
+        do throws(SystemError) {
+            zygote = try Zygote.fork(warmsUp: false)
+        } catch {
+            StandardError.write("gifreel: The worker process cannot be started: \(error).\n")
+            throw ExitCode.failure
+        }
+        defer { zygote.stop() }
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("gifreel-block-\(UUID().uuidString)").path
+        do {
+            let fetch = try SettingsReader.read(
+                file: file, environment: ProcessInfo.processInfo.environment, flags: settings
+            ).settings
+            let configuration = try ServiceConfiguration(fetch).fetch
+            guard mkdir(folder, 0o700) == 0 else { throw SystemError("mkdir", code: errno) }
+            defer { try? FileManager.default.removeItem(atPath: folder) }
+            var hasFailed = false
+            for source in sources {
+                do throws(ConvertFailure) {
+                    show(try facts(of: source, JobSupervisor(zygote: zygote), configuration, folder), of: source)
+                } catch {
+                    hasFailed = true
+                    StandardError.write("\(error.path): \(error.code): \(error.sentence)\n")
+                }
+            }
+            if hasFailed { throw ExitCode.failure }
+        } catch let error as ExitCode {
+            throw error
+        } catch {
+            StandardError.write("gifreel: \(error)\n")
+            throw ExitCode.failure
+        }
+    }
+
+    private func facts(
+        of source: String, _ supervisor: JobSupervisor, _ configuration: FetchConfiguration, _ folder: String
+    ) throws(ConvertFailure) -> FactsDocument {
+        let isURL = ["http://", "https://"].contains { source.lowercased().hasPrefix($0) }
+        let input = isURL ? folder + "/source" : source
+        if isURL { try fetch(source, to: input, configuration) }
+        var options = TranscodeOptions()
+        options.facts = .fingerprints
+        let output = folder + "/facts"
+        let job = WorkerJob(transcoder: Transcoder(output: .facts, options: options), allowance: WorkerAllowance())
+        do throws(ConvertFailure) {
+            _ = try ConvertFile(supervisor: supervisor, job: job, input: input, output: output).run()
+        } catch {
+            throw isURL ? ConvertFailure(path: source, code: error.code, sentence: error.sentence) : error
+        }
+        guard let bytes = try? Files.read(output), let document = FactsDocument(json: bytes) else {
+            throw ConvertFailure(path: source, code: "file_failed", sentence: "The facts cannot be read.")
+        }
+        return document
+    }
+
+    private func fetch(_ url: String, to path: String, _ configuration: FetchConfiguration) throws(ConvertFailure) {
+        do throws(RenditionError) {
+            let source: SourceURL
+            do throws(SourceURLError) { source = try SourceURL(url) } catch { throw .invalidSourceURL(error) }
+            let fetched = Blocking.wait { () async -> Result<FetchOutcome, FetchError> in
+                do throws(FetchError) {
+                    let fetcher = try Fetcher(configuration: configuration)
+                    defer { fetcher.shutdown() }
+                    return .success(try await fetcher.fetch(source))
+                } catch {
+                    return .failure(error)
+                }
+            }
+            do throws(FetchError) {
+                guard case .fetched(let fetched) = try fetched.get() else { throw .closed }
+                guard let bytes = try? fetched.bytes.readAll(), (try? Files.write(bytes, to: path)) != nil else {
+                    throw .exhausted(cause: "the temporary directory is full")
+                }
+            } catch {
+                throw .fetchFailed(error)
+            }
+        } catch {
+            throw ConvertFailure(Problem(error), of: url)
+        }
+    }
+
+    private func show(_ document: FactsDocument, of source: String) {
+        let label = label ?? (BlockList.isLabel(source) ? source : "unnamed")
+        print("sha256:\(document.source.facts.sha256) \(label)")
+        for fingerprint in document.fingerprints ?? [] {
+            if fingerprint.isComparable {
+                print("pdq:\(fingerprint.pdq) \(label)")
+            } else {
+                print("# frame \(fingerprint.frame) has too little detail: quality \(fingerprint.quality)")
+            }
+        }
+    }
+}

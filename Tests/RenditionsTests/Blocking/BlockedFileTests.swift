@@ -1,0 +1,99 @@
+import Cache
+import Digests
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import Renditions
+
+@Suite("A source whose bytes are on the block list is not converted", .timeLimit(.minutes(10)))
+struct BlockedFileTests {
+    private let gif = Array("GIF89a of a certain size".utf8)
+    private let blocked = RenditionError.blocked(label: "case 17")
+
+    private func list(of bytes: [UInt8]) throws -> BlockList {
+        let text = Array("sha256:\(Hex.encode(SHA256.hash(bytes))) case 17\n".utf8)
+        return try text.withUnsafeBytes { try BlockList($0) }
+    }
+
+    @Test func nothingIsConvertedOrStored() async throws {
+        try await PipelineFixture.run(blocks: list(of: gif)) { world async throws in
+            world.answer("/a.gif", .content(gif))
+            #expect(try await world.error(of: "/a.gif") == blocked)
+            #expect(world.conversions.isEmpty && world.cache.statistics().objects == 0)
+        }
+    }
+
+    @Test func theSourceIsRememberedForAllItsRenditions() async throws {
+        try await PipelineFixture.run(blocks: list(of: gif)) { world async throws in
+            world.answer("/a.gif", .content(gif))
+            #expect(try await world.error(of: "/a.gif") == blocked)
+            #expect(try await world.error(of: "/a.gif", .jpg) == .remembered(blocked, remaining: 600))
+            #expect(try await world.error(of: "/a.gif", .original) == .remembered(blocked, remaining: 600))
+            #expect(world.fetches.count == 1)
+            // Another list is in force.
+            world.renditionState.forgetBlocked()
+            #expect(try await world.error(of: "/a.gif") == blocked)
+            #expect(world.fetches.count == 2)
+        }
+    }
+
+    @Test func theSourceItselfIsRefusedToo() async throws {
+        try await PipelineFixture.run(blocks: list(of: gif)) { world async throws in
+            world.answer("/a.gif", .content(gif))
+            #expect(try await world.error(of: "/a.gif", .original) == blocked)
+            let request = try world.request("/a.gif")
+            let original = try await world.pipeline.original(insteadOf: blocked, for: request)
+            #expect(original == nil && world.cache.statistics().objects == 0)
+        }
+    }
+
+    @Test func otherSourcesAreConverted() async throws {
+        try await PipelineFixture.run(blocks: list(of: gif)) { world async throws in
+            world.answer("/a.gif", .content(gif + [0]))
+            #expect(try await world.find("/a.gif").provenance == .stored)
+            // A list without pictures needs no fingerprints.
+            #expect(world.conversions == ["mp4"])
+        }
+    }
+
+    @Test func whatIsStoredOfASourceThatChangesIntoABlockedOneIsForgotten() async throws {
+        try await PipelineFixture.run(blocks: list(of: gif)) { world async throws in
+            world.answer("/a.gif", .content([1, 2, 3]))
+            #expect(try await world.find("/a.gif").provenance == .stored)
+            world.advance(100_000)
+            world.answer("/a.gif", .content(gif))
+            #expect(try await world.error(of: "/a.gif") == blocked)
+            #expect(try await world.error(of: "/a.gif") == .remembered(blocked, remaining: 600))
+        }
+    }
+
+    @Test func noFollowerGetsAByteOfIt() async throws {
+        let gate = AsyncGate()
+        try await PipelineFixture.run(gates: .init(fetch: gate), blocks: list(of: gif)) { world async throws in
+            world.answer("/a.gif", .content(gif))
+            let request = try world.request("/a.gif")
+            let follower = Task { () -> RenditionError? in
+                do throws(RenditionError) {
+                    _ = try await world.pipeline.findOrFollow(request)
+                    return nil
+                } catch {
+                    return error
+                }
+            }
+            try await waitUntil("half of the source") { gate.count == 1 }
+            gate.open()
+            #expect(await follower.value == blocked)
+        }
+    }
+
+    @Test func followersOfAnotherGetItWhole() async throws {
+        try await PipelineFixture.run(blocks: list(of: [1])) { world async throws in
+            world.answer("/a.gif", .content(gif))
+            switch try await world.pipeline.findOrFollow(world.request("/a.gif")) {
+            case .rendition(let result): #expect(result.provenance == .stored)
+            case .source(let source): #expect(source.length == gif.count)
+            }
+        }
+    }
+}
