@@ -22,7 +22,7 @@ struct FingerprintTests {
 
     private static func fingerprints(_ gif: [UInt8]) throws -> [Fingerprint] {
         let facts = try Converted(gif, as: .facts) { $0.facts = .fingerprints }
-        return try #require(Fingerprint.list(FactsOutput.parts(facts.bytes, frames: facts.result.frames).fingerprints))
+        return try #require(Fingerprint.list(FactsOutput.parts(facts.bytes, frames: facts.result.frames).requested))
     }
 
     /// The hashes that the package pdqhash 0.2.7 computes of the same pictures.

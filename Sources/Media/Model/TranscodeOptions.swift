@@ -65,6 +65,8 @@ package struct TranscodeOptions: Sendable, Hashable {
     package enum Facts: UInt8, Sendable, CaseIterable {
         /// The ``Fingerprint`` of some pictures.
         case fingerprints = 1
+        /// The ``Flashes``.
+        case flashes
     }
 
     package init(

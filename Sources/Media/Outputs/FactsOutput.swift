@@ -1,5 +1,5 @@
 /// Writes the facts of an animation: the delays of its whole frames as they are shown, in units of the result's timescale, eight bytes
-/// each (little-endian), the ``Placeholder`` of its first frame, and on request each ``Fingerprint``.
+/// each (little-endian), the ``Placeholder`` of its first frame, and on request each ``Fingerprint`` or the ``Flashes``.
 ///
 /// Later frames of a GIF are decoded only if their headers do not determine the facts: whether a transparent pixel is ever visible, and
 /// whether the last frame of a truncated file is complete. Those of the other formats are all decoded, because one whose data cannot
@@ -35,10 +35,18 @@ package enum FactsOutput: OutputMaker {
         var file: [UInt8] = []
         for delay in delays { withUnsafeBytes(of: UInt64(delay).littleEndian) { file += $0 } }
         file += placeholder.bytes
-        if transcoder.options.facts == .fingerprints {
+        switch transcoder.options.facts {
+        case .fingerprints:
             let fingerprints = try Fingerprint.fingerprints(
                 of: bytes, by: Decoder.self, delays: delays, limits: transcoder.limits)
             file += fingerprints.flatMap(\.bytes)
+        case .flashes:
+            let plays = summary.loopCount.map { $0 == 0 ? nil : $0 + 1 } ?? 1
+            file += try Flashes(
+                of: bytes, by: Decoder.self, delays: delays, timescale: summary.timescale, plays: plays,
+                limits: transcoder.limits
+            ).bytes
+        case nil: break
         }
         let written: Result<Void, TranscodeError> = file.withUnsafeBytes { bytes in
             do throws(TranscodeError) {
@@ -56,20 +64,26 @@ package enum FactsOutput: OutputMaker {
             isBrokenOff: summary.ending == .brokenOff || frames < summary.delays.count, bytes: file.count)
     }
 
-    /// Inspects a worker's file: its length, the placeholder, and the fingerprints. Delays are checked when they are read; see ``delays(_:)``.
+    /// Inspects a worker's file: its length, the placeholder, and what was requested. Delays are checked when they are read; see ``delays(_:)``.
     static func inspect(_ bytes: OutputBytes, _ claim: OutputClaim) throws(OutputFlaw) {
-        let length = claim.facts == .fingerprints ? Fingerprint.byteCount(ofFrames: claim.frames) : 0
+        let length =
+            switch claim.facts {
+            case .fingerprints: Fingerprint.byteCount(ofFrames: claim.frames)
+            case .flashes: Flashes.byteCount
+            case nil: 0
+            }
         guard bytes.count == delayLength * claim.frames + Placeholder.byteCount + length else { throw .wrongLength }
         let end = try bytes.read(delayLength * claim.frames..<bytes.count).rest
+        let requested = end.dropFirst(Placeholder.byteCount)
         guard Placeholder(end.prefix(Placeholder.byteCount)) != nil,
-            Fingerprint.list(end.dropFirst(Placeholder.byteCount)) != nil
+            claim.facts == .flashes ? Flashes(requested) != nil : Fingerprint.list(requested) != nil
         else { throw .malformed }
     }
 
     /// The parts of a worker's file.
     package static func parts(
         _ file: [UInt8], frames: Int
-    ) -> (delays: ArraySlice<UInt8>, placeholder: ArraySlice<UInt8>, fingerprints: ArraySlice<UInt8>) {
+    ) -> (delays: ArraySlice<UInt8>, placeholder: ArraySlice<UInt8>, requested: ArraySlice<UInt8>) {
         let delays = file.prefix(delayLength * frames)
         let rest = file.dropFirst(delays.count)
         return (delays, rest.prefix(Placeholder.byteCount), rest.dropFirst(Placeholder.byteCount))

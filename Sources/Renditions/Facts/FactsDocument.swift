@@ -101,6 +101,8 @@ package struct FactsDocument: Codable, Equatable, Sendable {
     package var blurhash: String?
     /// Those of some pictures; nil unless the request wants them.
     package var fingerprints: [FactsFingerprint]?
+    /// Nil unless the request wants them.
+    package var flashes: FactsFlashes?
     /// The renditions of ``Renditions/Rendition/listed``, by their canonical texts: `mp4`, `mp4,codec=av1`, …
     package var renditions: [String: Rendition]
 
@@ -124,6 +126,7 @@ package struct FactsDocument: Codable, Equatable, Sendable {
     var isInRange: Bool {
         source.facts.isInRange && placeholder?.isInRange != false && blurhash.map(BlurHash.isValid) != false
             && fingerprints?.allSatisfy { $0.isInRange(frames: source.facts.frames) } != false
+            && flashes?.isInRange != false
     }
 
     /// The document as JSON.
@@ -169,6 +172,30 @@ package struct FactsPlaceholder: Codable, Equatable, Sendable {
     }
 }
 
+/// How often an animation flashes, in `json` (docs/api.md).
+package struct FactsFlashes: Codable, Equatable, Sendable {
+    /// See ``Flashes/general``.
+    package var general: Int
+    /// See ``Flashes/red``.
+    package var red: Int
+    /// Where the second with the most flashes begins, in seconds; nil without one.
+    package var worstSecond: Double?
+
+    private enum CodingKeys: String, CodingKey {
+        case general
+        case red
+        case worstSecond = "worst_second"
+    }
+
+    /// - Parameter timescale: Units per second.
+    init(_ flashes: Flashes, timescale: Int) {
+        (general, red) = (flashes.general, flashes.red)
+        worstSecond = general + red > 0 ? Double(flashes.worstSecond) / Double(timescale) : nil
+    }
+
+    var isInRange: Bool { general >= 0 && red >= 0 && worstSecond.map { $0 >= 0 } != false }
+}
+
 /// The PDQ hash of a picture in `json` (docs/api.md).
 package struct FactsFingerprint: Codable, Equatable, Sendable {
     /// The index of the picture's frame.
@@ -178,9 +205,8 @@ package struct FactsFingerprint: Codable, Equatable, Sendable {
     /// 0…100; see ``Fingerprint/quality``.
     package var quality: Int
 
-    /// Reads those in a worker's file; nil if the bytes are not as many, or not such, as there should be. Without a request, there are none.
+    /// Reads those in a worker's file; nil if the bytes are not as many, or not such, as there should be.
     static func list(_ file: ArraySlice<UInt8>, delays: ArraySlice<UInt8>) -> [FactsFingerprint]? {
-        if file.isEmpty { return [] }
         guard let fingerprints = Fingerprint.list(file), let delays = FactsOutput.delays(delays) else { return nil }
         let frames = Fingerprint.frames(of: delays)
         guard frames.count == fingerprints.count else { return nil }

@@ -8,24 +8,31 @@ package import SystemIO
 package enum FactsFile {
     /// Replaces the file that a worker wrote for ``OutputFormat/facts`` by the document, after the worker has ended.
     ///
-    /// - Parameter bytes: The size of the GIF in bytes.
+    /// - Parameters:
+    ///   - bytes: The size of the GIF in bytes.
+    ///   - wanted: What was requested beside the usual facts.
     /// - Throws: ``RenditionError/factsUnusable(cause:)`` if the file differs from the worker's description, or cannot be written.
     package static func write(
-        _ result: TranscodeResult, of digest: SourceDigest, bytes: Int, to file: SharedDescriptor
+        _ result: TranscodeResult, of digest: SourceDigest, bytes: Int, with wanted: TranscodeOptions.Facts?,
+        to file: SharedDescriptor
     ) throws(RenditionError) -> Int {
         do throws(SystemError) {
             let written = try file.readAll()
             let parts = FactsOutput.parts(written, frames: result.frames)
             guard let placeholder = Placeholder(parts.placeholder),
-                let facts = SourceFacts(result, delays: parts.delays, of: digest, bytes: bytes),
-                let fingerprints = FactsFingerprint.list(parts.fingerprints, delays: parts.delays)
+                let facts = SourceFacts(result, delays: parts.delays, of: digest, bytes: bytes)
             else {
                 throw SystemError("the worker's file differs from its description", code: EBADMSG)
             }
             var document = FactsDocument(
                 source: FactsDocument.Source(url: nil, facts: facts), placeholder: FactsPlaceholder(placeholder),
                 blurhash: placeholder.blurHash, renditions: [:])
-            if !fingerprints.isEmpty { document.fingerprints = fingerprints }
+            switch wanted {
+            case .fingerprints: document.fingerprints = FactsFingerprint.list(parts.requested, delays: parts.delays)
+            case .flashes:
+                document.flashes = Flashes(parts.requested).map { FactsFlashes($0, timescale: result.timescale) }
+            case nil: break
+            }
             let encoded = document.encoded
             _ = try retryingOnInterrupt("ftruncate") { Int(ftruncate(file.number, 0)) }
             try DescriptorIO.write(encoded, to: file.number, at: 0)

@@ -106,6 +106,7 @@ extension TranscodeOptions.Facts: OptionWord {
     var name: String {
         switch self {
         case .fingerprints: "fingerprints"
+        case .flashes: "flashes"
         }
     }
 }

@@ -42,7 +42,7 @@ package struct Converter: Sendable {
         flight.progress.waits { [pool, turn = flight.turn] in pool.position(of: turn) }
         let file = try await stage { () async throws(CacheError) in try await cache.stage(expecting: Int64(source.count)) }
         switch try await run(job, source, into: file, flight) {
-        case .finished(let report): return try await complete(Conversion(file: file, report: report), source, output)
+        case .finished(let report): return try await complete(Conversion(file: file, report: report), source, rendition)
         case .diskFailed(let error):
             let memory = try await stage { () async throws(CacheError) in
                 try cache.stageInMemory(because: UnstoredReason(error))
@@ -50,22 +50,24 @@ package struct Converter: Sendable {
             guard case .finished(let report) = try await run(job, source, into: memory, flight) else {
                 throw .overloaded(cause: error.description)
             }
-            return try await complete(Conversion(file: memory, report: report), source, output)
+            return try await complete(Conversion(file: memory, report: report), source, rendition)
         }
     }
 
     /// Replaces the worker's binary output by a document if the output is facts. Other outputs are stored as written.
     private func complete(
-        _ conversion: Conversion, _ source: SourceFile, _ output: OutputFormat
+        _ conversion: Conversion, _ source: SourceFile, _ rendition: Rendition
     ) async throws(RenditionError) -> Conversion {
-        guard output == .facts else { return conversion }
+        guard rendition.format.output == .facts else { return conversion }
         var conversion = conversion
         let (result, digest, count, file) = (
             conversion.report.result, source.digest, source.count, conversion.file.descriptor
         )
         let written = try await stage { () async throws(CacheError) in
             try await cache.onThread { () throws(CacheError) in
-                Result { () throws(RenditionError) in try FactsFile.write(result, of: digest, bytes: count, to: file) }
+                Result { () throws(RenditionError) in
+                    try FactsFile.write(result, of: digest, bytes: count, with: rendition.options.facts, to: file)
+                }
             }
         }
         conversion.report.result.bytes = try written.get()

@@ -87,9 +87,10 @@ package enum APISchemas {
             "fingerprints": [
                 "type": "array", "items": object(["frame": count, "pdq": digest, "quality": count]),
             ],
+            "flashes": object(["general": count, "red": count, "worst_second": seconds], optional: ["worst_second"]),
             "renditions": ["type": "object", "additionalProperties": reference("FactsRendition")],
             "page": reference("FactsPage"),
-        ], optional: ["placeholder", "blurhash", "fingerprints", "page"])
+        ], optional: ["placeholder", "blurhash", "fingerprints", "flashes", "page"])
 
     private static let factsPage = object(
         [

@@ -105,7 +105,7 @@ struct ConvertFile: Sendable {
             throw ConvertFailure(input, "read", error)
         }
         do throws(RenditionError) {
-            _ = try FactsFile.write(result, of: digest, bytes: count, to: output)
+            _ = try FactsFile.write(result, of: digest, bytes: count, with: job.transcoder.options.facts, to: output)
         } catch {
             throw ConvertFailure(Problem(error), of: input)
         }

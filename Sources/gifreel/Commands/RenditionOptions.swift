@@ -75,7 +75,9 @@ struct RenditionOptions: ParsableArguments {
         completion: .list(["auto", "420"]))
     var chroma: String?
 
-    @Option(help: "fingerprints, in json: the PDQ hashes of up to 16 pictures.", completion: .list(["fingerprints"]))
+    @Option(
+        help: "In json: fingerprints, the PDQ hashes of up to 16 pictures; or flashes, how often it flashes (WCAG 2.3.1).",
+        completion: .list(["fingerprints", "flashes"]))
     var facts: String?
 
     /// Those that are given, by name.

@@ -29,7 +29,7 @@ import Testing
     private static func spellings(_ option: RenditionOption) -> [[String]] {
         switch option {
         case .bg: [["00ff7f", "00FF7F", "00Ff7f"], ["000000"], ["ffffff", "FFFFFF"]]
-        case .facts: [["fingerprints"]]
+        case .facts: [["fingerprints"], ["flashes"]]
         case .fit: [["cover"], ["fill"], ["pad"], ["contain"]]
         case .gravity: [["top-left", "0:0", "0.0:00"], ["0.25:1"], ["center", "0.5:0.5"]]
         case .maxBytes: [["1000", "01000"], ["100000000"]]

@@ -14,6 +14,16 @@ struct FingerprintTests {
         try await WebFixture.run(["/a.gif": { _ in .ok(gif) }], { _ in }, body)
     }
 
+    @Test func flashesAreFactsOfTheirOwn() async throws {
+        try await run { web async throws in
+            let facts = try await web.request("GET", web.target("json,facts=flashes", "/a.gif")).json()
+            #expect(facts["fingerprints"] == nil)
+            // Smaller than a quarter of ten degrees.
+            let flashes = try #require(facts["flashes"] as? [String: Any])
+            #expect(flashes["general"] as? Int == 0 && flashes["red"] as? Int == 0 && flashes.count == 2)
+        }
+    }
+
     @Test func onlyARequestThatNamesThemGetsThem() async throws {
         try await run { web async throws in
             let plain = try await web.request("GET", web.target("json", "/a.gif"))
@@ -51,7 +61,7 @@ struct FingerprintTests {
     @Test func anotherWordIsRefused() async throws {
         try await run { web async throws in
             let response = try await web.request("GET", web.target("json,facts=prints", "/a.gif"))
-            #expect(response.status == 400 && response.detail == "The option “facts” must be fingerprints.")
+            #expect(response.status == 400 && response.detail == "The option “facts” must be fingerprints or flashes.")
         }
     }
 

@@ -285,7 +285,8 @@ final class WebFixture: Sendable {
             throw .conversionFailed(.invalidOutput(error), allowance: WorkerAllowance())
         }
         if output == .facts {
-            result.bytes = try FactsFile.write(result, of: source.digest, bytes: source.count, to: file.descriptor)
+            result.bytes = try FactsFile.write(
+                result, of: source.digest, bytes: source.count, with: rendition.options.facts, to: file.descriptor)
         }
         return Converter.Conversion(
             file: file,
