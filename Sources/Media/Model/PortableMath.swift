@@ -48,5 +48,15 @@ enum PortableMath {
         return sign * sum
     }
 
+    /// The light of a value of sRGB, both from 0 to 1 (IEC 61966-2-1).
+    static func linear(sRGB value: Double) -> Double {
+        value <= 0.040_45 ? value / 12.92 : pow((value + 0.055) / 1.055, 2.4)
+    }
+
+    /// The inverse of ``linear(sRGB:)``.
+    static func sRGB(linear light: Double) -> Double {
+        light <= 0.003_130_8 ? light * 12.92 : 1.055 * pow(light, 1 / 2.4) - 0.055
+    }
+
     private static let ln2 = 0.693_147_180_559_945_3
 }

@@ -16,7 +16,7 @@ package enum BlurHash {
         let (across, down) = frequencies(width: width, height: height)
         let columns = waves(across, length: width).map { wave in lanes { wave[$0 % across] } }
         let rows = waves(down, length: height).map { wave in lanes { $0 / across < down ? wave[$0 / across] : 0 } }
-        let light = (0...255).map { Float(linear(Double($0) / 255)) }
+        let light = (0...255).map { Float(PortableMath.linear(sRGB: Double($0) / 255)) }
         let white = PixelFormat.rgba.pack(.white)
         var (red, green, blue) = (SIMD16<Float>.zero, SIMD16<Float>.zero, SIMD16<Float>.zero)
         for y in 0..<height {
@@ -57,16 +57,9 @@ package enum BlurHash {
         return lanes
     }
 
-    /// The transfer function of sRGB (IEC 61966-2-1).
-    private static func linear(_ value: Double) -> Double {
-        value <= 0.040_45 ? value / 12.92 : PortableMath.pow((value + 0.055) / 1.055, 2.4)
-    }
-
-    /// The inverse of ``linear(_:)``, as a level from 0 to 255.
+    /// The level of sRGB, from 0 to 255, of an amount of light.
     private static func level(_ value: Float) -> Int {
-        let value = Double(min(max(value, 0), 1))
-        let encoded = value <= 0.003_130_8 ? value * 12.92 : 1.055 * PortableMath.pow(value, 1 / 2.4) - 0.055
-        return Int(encoded * 255 + 0.5)
+        Int(PortableMath.sRGB(linear: Double(min(max(value, 0), 1))) * 255 + 0.5)
     }
 
     /// The frequencies as text: their numbers, the largest value of a frequency, the mean colour, and the other frequencies.

@@ -13,7 +13,7 @@ package struct Flashes: Sendable, Equatable {
     /// When the second with the most flashes of either kind begins, in units of the source's timescale; 0 without a flash.
     package let worstSecond: Int
 
-    /// More than a second of the shortest pictures can have.
+    /// The bound of both numbers. Pictures are shown for 11 ms or longer, so that a second has 45 flashes at most.
     private static let most = 100
 
     init(general: Int, red: Int, worstSecond: Int) {
@@ -93,10 +93,7 @@ private struct SquareColors {
         columns = (width + side - 1) / side
         rows = (height + side - 1) / side
         colors = Array(repeating: .zero, count: columns * rows)
-        linear = (0..<256).map { level in
-            let value = Double(level) / 255
-            return Float(value <= 0.04045 ? value / 12.92 : PortableMath.pow((value + 0.055) / 1.055, 2.4))
-        }
+        linear = (0..<256).map { Float(PortableMath.linear(sRGB: Double($0) / 255)) }
     }
 
     /// - Parameter area: What has changed; nil for everything.
@@ -154,12 +151,12 @@ private struct FlashMeter {
         ///   - isSaturated: Whether the colour has what a transition needs at one of its ends.
         /// - Returns: Whether it is a transition.
         mutating func enter(_ value: Float, of square: Int, step: Float, ceiling: Float, isSaturated: Bool) -> Bool {
-            let counts = isSaturated || wasSaturated[square]
-            if direction[square] <= 0, value >= low[square] + step, low[square] < ceiling, counts {
+            let isEligible = isSaturated || wasSaturated[square]
+            if direction[square] <= 0, value >= low[square] + step, low[square] < ceiling, isEligible {
                 (direction[square], high[square], wasSaturated[square]) = (1, value, isSaturated)
                 return true
             }
-            if direction[square] >= 0, value <= high[square] - step, value < ceiling, counts {
+            if direction[square] >= 0, value <= high[square] - step, value < ceiling, isEligible {
                 (direction[square], low[square], wasSaturated[square]) = (-1, value, isSaturated)
                 return true
             }

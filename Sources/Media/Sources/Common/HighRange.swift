@@ -44,9 +44,7 @@ struct HighRange {
         }
         isHLG = transfer == 18
         samples = (0...Int(Self.steps)).map { step in
-            let light = Double(step) / Self.steps
-            let value = light <= 0.003_130_8 ? 12.92 * light : 1.055 * PortableMath.pow(light, 1 / 2.4) - 0.055
-            return UInt8((255 * value).rounded())
+            UInt8((255 * PortableMath.sRGB(linear: Double(step) / Self.steps)).rounded())
         }
     }
 
