@@ -1,4 +1,6 @@
-/// A PDQ hash of a picture: 256 bits, most of which stay as they are when the picture is resized, encoded again or changed a little.
+internal import SystemIO
+
+/// A PDQ hash of a picture: 256 bits. Resizing, re-encoding or a small change of the picture flips few of them.
 ///
 /// The algorithm is that of “The TMK+PDQF Video-Hashing Algorithm and the PDQ Image-Hashing Algorithm” (Facebook, 2019): the luma is
 /// smoothed by a filter of Jarosz and reduced to 64 × 64 samples; a bit says whether one of 16 × 16 frequencies of their cosine
@@ -22,25 +24,15 @@ package struct PDQHash: Sendable, Hashable {
     package static let nearDistance = 31
 
     /// The bits as hexadecimal digits, the highest bit first.
-    package var text: String {
-        var text = ""
-        for lane in (0..<4).reversed() {
-            let digits = String(bits[lane], radix: 16)
-            text += String(repeating: "0", count: 16 - digits.count) + digits
-        }
-        return text
-    }
+    package var text: String { (0..<4).reversed().map { Hex.encode(bits[$0]) }.joined() }
 
     /// Parses ``text``, in either case.
     package init?(text: some Sequence<UInt8>) {
-        var (bits, count) = (SIMD4<UInt64>.zero, 0)
-        for byte in text {
-            guard count < Self.digits, let digit = Character(UnicodeScalar(byte)).hexDigitValue else { return nil }
-            let lane = 3 - count / 16
-            bits[lane] = bits[lane] << 4 | UInt64(digit)
-            count += 1
-        }
-        guard count == Self.digits else { return nil }
+        // One digit more than there should be is enough to tell, whatever the length of a line.
+        let digits = text.prefix(Self.digits + 1).map { (UInt8(ascii: "A")...UInt8(ascii: "F")).contains($0) ? $0 | 0x20 : $0 }
+        guard digits.count == Self.digits, let bytes = Hex.decode(digits) else { return nil }
+        var bits = SIMD4<UInt64>.zero
+        for (index, byte) in bytes.enumerated() { bits[3 - index / 8] = bits[3 - index / 8] << 8 | UInt64(byte) }
         self.bits = bits
     }
 }

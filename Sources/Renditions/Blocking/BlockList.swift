@@ -54,7 +54,7 @@ package struct BlockList: Sendable {
                 hashes.append(hash)
                 labelsOfHashes.append(index)
             } else if name.starts(with: "sha256:".utf8),
-                let digest = SourceDigest(hex: String(decoding: name.dropFirst(7), as: UTF8.self).lowercased())
+                let digest = SourceDigest(hex: String(decoding: name.dropFirst(7).prefix(65), as: UTF8.self).lowercased())
             {
                 files[digest] = index
             } else {
