@@ -10,10 +10,10 @@ package enum FactsFile {
     ///
     /// - Parameters:
     ///   - bytes: The size of the GIF in bytes.
-    ///   - wanted: What was requested beside the usual facts.
+    ///   - requested: What the document has beside the usual facts.
     /// - Throws: ``RenditionError/factsUnusable(cause:)`` if the file differs from the worker's description, or cannot be written.
     package static func write(
-        _ result: TranscodeResult, of digest: SourceDigest, bytes: Int, with wanted: TranscodeOptions.Facts?,
+        _ result: TranscodeResult, of digest: SourceDigest, bytes: Int, with requested: TranscodeOptions.Facts?,
         to file: SharedDescriptor
     ) throws(RenditionError) -> Int {
         do throws(SystemError) {
@@ -27,11 +27,16 @@ package enum FactsFile {
             var document = FactsDocument(
                 source: FactsDocument.Source(url: nil, facts: facts), placeholder: FactsPlaceholder(placeholder),
                 blurhash: placeholder.blurHash, renditions: [:])
-            switch wanted {
+            switch requested {
             case .fingerprints: document.fingerprints = FactsFingerprint.list(parts.requested, delays: parts.delays)
             case .flashes:
                 document.flashes = Flashes(parts.requested).map { FactsFlashes($0, timescale: result.timescale) }
             case nil: break
+            }
+            guard (document.fingerprints != nil) == (requested == .fingerprints),
+                (document.flashes != nil) == (requested == .flashes)
+            else {
+                throw SystemError("the worker's file differs from its description", code: EBADMSG)
             }
             let encoded = document.encoded
             _ = try retryingOnInterrupt("ftruncate") { Int(ftruncate(file.number, 0)) }
