@@ -58,7 +58,7 @@ struct TroubleshootingTests {
     // MARK: explain
 
     static let explanations = [
-        Situation(heading: "A source that nobody has asked for"),
+        Situation(heading: "A source without any request"),
         Situation(heading: "A rendition that is stored and fresh", requested: ["/cat.gif"]),
         Situation(
             heading: "A rendition that is stored and stale", settings: ["cache.min_fresh_for=0s"], requested: ["/stale.gif"]),

@@ -78,7 +78,7 @@ struct FailureMemory: Sendable {
         failures.remove(scope)
     }
 
-    /// Forgets which sources are on the block list: another one is in force.
+    /// Forgets the refusals of a block list that a reload has replaced.
     func forgetBlocked() {
         failures.removeAll { if case .blocked = $0 { true } else { false } }
     }

@@ -108,7 +108,7 @@ package final class RenditionState: Sendable {
         missing.forget(scope)
     }
 
-    /// Forgets which sources were refused by a block list that is no longer in force.
+    /// Forgets the refusals of a block list that a reload has replaced.
     package func forgetBlocked() {
         failures.forgetBlocked()
     }
