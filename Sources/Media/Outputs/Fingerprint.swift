@@ -79,30 +79,33 @@ package struct Fingerprint: Sendable, Equatable {
 
     /// The smoothed luma at 64 × 64 points, row by row.
     ///
-    /// The filter is linear, and that of the rows does not depend on that of the columns. So only the samples that are kept are computed.
+    /// The filter is linear, and that of the rows does not depend on that of the columns. So only the samples that are kept are computed: the
+    /// rows around each are added up first, then the columns of their sum.
     private static func samples(_ canvas: borrowing Canvas) -> [SIMD64<Float>] {
         let (across, down) = (taps(canvas.width), taps(canvas.height))
+        let (width, pixels) = (canvas.width, canvas.pixels)
         let white = PixelFormat.rgba.pack(.white)
-        var luma = [Float](repeating: 0, count: canvas.width)
-        return down.map { rows in
-            var sum = SIMD64<Float>.zero
-            for (offset, weight) in rows.weights.enumerated() {
-                let pixels = canvas.pixels + (rows.first + offset) * canvas.width
-                for x in 0..<canvas.width {
-                    var word = pixels[x]
-                    if word < PixelFormat.opaque { word = PixelFormat.rgba.draw(word, .over, over: white) }
-                    let green = 0.587 * Float(word &>> 8 & 255)
-                    luma[x] = 0.299 * Float(word & 255) + green + 0.114 * Float(word &>> 16 & 255)
+        return withUnsafeTemporaryAllocation(of: Float.self, capacity: width) { columns in
+            down.map { rows in
+                columns.initialize(repeating: 0)
+                for (offset, weight) in rows.weights.enumerated() {
+                    let row = pixels + (rows.first + offset) * width
+                    let (red, green, blue) = (0.299 * weight, 0.587 * weight, 0.114 * weight)
+                    for x in 0..<width {
+                        var word = row[x]
+                        if word < PixelFormat.opaque { word = PixelFormat.rgba.draw(word, .over, over: white) }
+                        columns[x] +=
+                            red * Float(word & 255) + green * Float(word &>> 8 & 255) + blue * Float(word &>> 16 & 255)
+                    }
                 }
-                var row = SIMD64<Float>.zero
-                for (index, columns) in across.enumerated() {
-                    var value: Float = 0
-                    for (offset, weight) in columns.weights.enumerated() { value += weight * luma[columns.first + offset] }
-                    row[index] = value
+                var samples = SIMD64<Float>.zero
+                for (index, taps) in across.enumerated() {
+                    var sum: Float = 0
+                    for (offset, weight) in taps.weights.enumerated() { sum += weight * columns[taps.first + offset] }
+                    samples[index] = sum
                 }
-                sum += row * weight
+                return samples
             }
-            return sum
         }
     }
 
