@@ -77,6 +77,13 @@ package struct UploadRequest: Sendable {
         self.client = client
         self.allowance = allowance
     }
+
+    /// The same request for another rendition of the source.
+    func with(_ other: Rendition) -> UploadRequest {
+        var request = UploadRequest(other, of: source, urgency: urgency, client: client, allowance: allowance)
+        request.watch = watch
+        return request
+    }
 }
 
 extension AliasKey {

@@ -1,6 +1,7 @@
 package import Fetch
 package import HTTP
 package import Media
+package import Renditions
 
 /// A single value as it is written in files, environment variables and flags.
 package protocol SettingScalar: Equatable, Sendable {
@@ -167,6 +168,10 @@ extension SourceFormat: UnrangedScalar {
 }
 
 extension ForwardedField: SettingChoice, SettingValue {
+    package typealias Scalar = Self
+}
+
+extension FlashLimit: SettingChoice, SettingValue {
     package typealias Scalar = Self
 }
 

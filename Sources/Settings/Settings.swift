@@ -25,6 +25,7 @@ package struct Settings: Sendable {
     package var signing = Signing()
     package var options = Options()
     package var block = Block()
+    package var flashes = Flashes()
     /// Options by the name of their preset.
     package var presets: [String: [OptionPair]] = [:]
     package var rateLimit = RateLimit()
@@ -81,6 +82,10 @@ package struct Settings: Sendable {
     package struct Block: Sendable {
         /// The path of a file.
         package var list: String?
+    }
+
+    package struct Flashes: Sendable {
+        package var limit = FlashLimit.off
     }
 
     package struct Options: Sendable {

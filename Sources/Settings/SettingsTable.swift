@@ -9,7 +9,8 @@ extension Setting {
     /// Every setting. The reader, `config/gifreel.yaml`, `docs/configuration.md`, the manual page and the reload plan derive
     /// from these rows.
     package static let all: [Setting] =
-        server + cache + sources + signing + block + options + presets + rateLimit + transcode + limits + renditions + mounts
+        server + cache + sources + signing + block + flashes + options + presets + rateLimit + transcode + limits + renditions
+        + mounts
         + store
         + cluster + pages + admin + purge + prewarm + async + webhooks + metrics + tracing + log
 
@@ -188,6 +189,13 @@ extension Setting {
         Setting(
             "block.list", \.block.list, .live, example: "/etc/gifreel/block.list",
             "File of lines pdq:HASH LABEL and sha256:HASH LABEL: sources that are refused with 451. Each reload reads it again."
+        )
+    ]
+
+    private static let flashes = [
+        Setting(
+            "flashes.limit", \.flashes.limit, .live,
+            "Animations with over three flashes a second (WCAG 2.3.1): off and warn convert, warn also logs, refuse answers 422, still a still."
         )
     ]
 

@@ -6,9 +6,12 @@
 /// (R / (R + G + B) ≥ 0.8). Two opposing transitions are a flash. Those count that cover a quarter of a field of 341 × 256 pixels, which is
 /// 10 degrees wide.
 package struct Flashes: Sendable, Equatable {
-    /// The most general flashes within one second. The criterion allows three.
+    /// The flashes of either kind within one second that the criterion allows.
+    package static let allowed = 3
+
+    /// The most general flashes within one second.
     package let general: Int
-    /// The most red flashes within one second. The criterion allows three.
+    /// The most red flashes within one second.
     package let red: Int
     /// When the second with the most flashes of either kind begins, in units of the source's timescale; 0 without a flash.
     package let worstSecond: Int

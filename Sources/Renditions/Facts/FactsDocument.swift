@@ -122,6 +122,9 @@ package struct FactsDocument: Codable, Equatable, Sendable {
         self = document
     }
 
+    /// The hashes of the pictures with enough detail to be compared.
+    var hashes: [PDQHash] { fingerprints?.compactMap(\.hash) ?? [] }
+
     /// Whether every number is in its range; a stored document may be damaged.
     var isInRange: Bool {
         source.facts.isInRange && placeholder?.isInRange != false && blurhash.map(BlurHash.isValid) != false

@@ -70,20 +70,20 @@ package enum FactsFile {
         }
     }
 
-    /// The hashes of a file with fingerprints, of pictures with enough detail to be compared. Blocks.
+    /// Reads the document in a file that is not stored yet. Blocks.
     ///
-    /// - Throws: ``RenditionError/factsUnusable(cause:)`` if it has none or cannot be read.
-    static func hashes(in file: SharedDescriptor) throws(RenditionError) -> [PDQHash] {
+    /// - Throws: ``RenditionError/factsUnusable(cause:)`` if it cannot be read.
+    static func document(in file: SharedDescriptor) throws(RenditionError) -> FactsDocument {
         let bytes: [UInt8]
         do throws(SystemError) {
             bytes = try file.readAll()
         } catch {
             throw .factsUnusable(cause: "\(error)")
         }
-        guard let document = FactsDocument(json: bytes), document.isInRange, let fingerprints = document.fingerprints else {
-            throw .factsUnusable(cause: "the facts have no fingerprints")
+        guard let document = FactsDocument(json: bytes), document.isInRange else {
+            throw .factsUnusable(cause: "the document is damaged")
         }
-        return fingerprints.compactMap(\.hash)
+        return document
     }
 
     /// The parsed document, attached to the open file.

@@ -78,9 +78,14 @@ struct FailureMemory: Sendable {
         failures.remove(scope)
     }
 
-    /// Forgets the refusals of a block list that a reload has replaced.
-    func forgetBlocked() {
-        failures.removeAll { if case .blocked = $0 { true } else { false } }
+    /// Forgets the refusals by a block list and a limit of flashes that a reload has replaced.
+    func forgetRefusals() {
+        failures.removeAll {
+            switch $0 {
+            case .blocked, .flashing: true
+            default: false
+            }
+        }
     }
 
     /// The number of remembered failures, including expired ones that have not been removed yet.

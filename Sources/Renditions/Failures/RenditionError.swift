@@ -27,6 +27,8 @@ package indirect enum RenditionError: Error, Sendable, Equatable {
     case conversionFailed(SandboxError, allowance: WorkerAllowance)
     /// The source is on the block list, with that label.
     case blocked(label: String)
+    /// The animation flashes that often within one second, more than ``Flashes/allowed``.
+    case flashing(general: Int, red: Int)
     /// The facts of the GIF could not be written or read.
     case factsUnusable(cause: String)
 
@@ -55,7 +57,7 @@ extension RenditionError {
         // Each attempt takes a worker for that long, so the next one comes as much later.
         case .conversionFailed(.wallClockTimeout, let allowance): .retryAfter(seconds: Int64(allowance.wall))
         case .conversionFailed(let error, _): Self.lifetime(error)
-        case .blocked: .unusable
+        case .blocked, .flashing: .unusable
         case .invalidOption, .invalidSourceURL, .notStored, .rateLimited, .factsUnusable, .overloaded, .waitTimedOut,
             .storageFailed,
             .cancelled, .remembered:
@@ -104,7 +106,7 @@ extension RenditionError {
     /// Whether another attempt may succeed, and when.
     package var retry: Retry {
         switch self {
-        case .invalidOption, .invalidSourceURL, .notStored, .blocked: .never
+        case .invalidOption, .invalidSourceURL, .notStored, .blocked, .flashing: .never
         case .rateLimited(let seconds): .whenServerHasCapacity(after: seconds)
         case .fetchFailed(let error): Self.retry(error)
         case .conversionFailed(let error, _): Self.retry(error)
@@ -141,6 +143,15 @@ extension RenditionError {
     var isRefusal: Bool {
         switch self {
         case .overloaded, .fetchFailed(.busy), .conversionFailed(.queueFull, _): true
+        default: false
+        }
+    }
+
+    /// Whether the source flashes, now or as remembered.
+    var isOfFlashes: Bool {
+        switch self {
+        case .flashing: true
+        case .remembered(let error, _): error.isOfFlashes
         default: false
         }
     }

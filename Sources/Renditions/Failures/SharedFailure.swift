@@ -94,8 +94,8 @@ package struct SharedFailure: Sendable, Equatable {
             switch error {
             case .fetchFailed(let error): self.init(error)
             case .conversionFailed(let error, let allowance): self.init(error, allowance)
-            // Each node has a list of its own.
-            case .blocked: return nil
+            // Each node has a list and a limit of its own.
+            case .blocked, .flashing: return nil
             case .invalidOption, .invalidSourceURL, .notStored, .rateLimited, .factsUnusable, .overloaded, .waitTimedOut,
                 .storageFailed, .cancelled, .remembered:
                 return nil

@@ -19,6 +19,7 @@ package final class WorkMeter: Sendable {
     private let kills: LabelledCounter
     private let uploadedBytes: Counter
     private let blockedSources: Counter
+    private let flashingSources: Counter
 
     /// The value of the label `result` for an error.
     private let label: @Sendable (RenditionError) -> String
@@ -42,6 +43,7 @@ package final class WorkMeter: Sendable {
             Families.kills, label: "cause", values: SandboxError.killCauses, factory: factory)
         uploadedBytes = counter(Families.requestBytes)
         blockedSources = counter(Families.blockedSources)
+        flashingSources = counter(Families.flashingSources)
     }
 
     /// Runs a fetch and records its outcome and duration.
@@ -82,9 +84,13 @@ package final class WorkMeter: Sendable {
         conversions.increment(label(failure))
     }
 
-    /// Records a source that the block list refuses.
-    package func blocked() {
-        blockedSources.increment()
+    /// Records a source that the block list refuses, or that flashes. Other errors are not recorded here.
+    package func objected(_ error: RenditionError) {
+        switch error {
+        case .blocked: blockedSources.increment()
+        case .flashing: flashingSources.increment()
+        default: break
+        }
     }
 
     /// Records the bytes of an upload.

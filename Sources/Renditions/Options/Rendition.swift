@@ -11,10 +11,10 @@ package struct Rendition: Sendable, Hashable {
         options = TranscodeOptions()
     }
 
-    /// The facts with fingerprints.
-    static var fingerprints: Rendition {
+    /// The facts with that beside the usual ones.
+    package static func facts(_ requested: TranscodeOptions.Facts) -> Rendition {
         var rendition = Rendition(format: .json)
-        rendition.options.facts = .fingerprints
+        rendition.options.facts = requested
         return rendition
     }
 
@@ -115,6 +115,9 @@ package struct Rendition: Sendable, Hashable {
         rendition.options.size.width = width
         return rendition
     }
+
+    /// The still picture that is answered in place of what moves. Its format has transparency, and all browsers show it.
+    var still: Rendition { inFormat(.webp) }
 
     /// Returns the poster with another frame.
     func ofFrame(_ frame: Int) -> Rendition {

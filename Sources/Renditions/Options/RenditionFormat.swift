@@ -112,6 +112,9 @@ extension Rendition {
         /// Whether the format is an animation that browsers show as a picture.
         package var isSequence: Bool { output?.traits.kind == .sequence }
 
+        /// Whether what is sent moves.
+        var isMoving: Bool { self == .original || isSequence || output?.traits.kind == .video }
+
         /// Whether the format is a still picture of one frame.
         package var isPoster: Bool { output?.traits.kind == .poster }
     }

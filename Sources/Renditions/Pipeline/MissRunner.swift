@@ -26,8 +26,9 @@ struct MissRunner: Sendable {
     let producer: RenditionProducer
     let sharing: SharedRenditions?
     let log: ProductionLog
-    /// Called for each source that the block list refuses.
-    let onBlocked: @Sendable () -> Void
+    /// Called for each source that the block list refuses or that flashes, with ``RenditionError/blocked(label:)`` or
+    /// ``RenditionError/flashing(general:red:)``.
+    let onObjection: @Sendable (RenditionError) -> Void
 
     /// Runs a miss. One call per flight.
     ///
@@ -106,7 +107,7 @@ struct MissRunner: Sendable {
                 flight.dependOnCallers()
                 if Task.isCancelled { throw .cancelled }
             }
-            try await refuseBlocked(loaded, request, stored, flight)
+            try await refuse(loaded, request, stored, flight)
             if let companion = request.companion { await produce(companion, beside: request, of: loaded) }
             async let facts: Void = noteFacts(request, of: loaded)
             let result: RenditionResult
@@ -130,13 +131,14 @@ struct MissRunner: Sendable {
         }
     }
 
-    /// Shows a source that is not on the block list to its followers. Forgets what is stored of one that is, and remembers the failure.
-    private func refuseBlocked(
+    /// Shows a source without objection to its followers. Forgets what is stored of one that is on the block list, and remembers the failure.
+    private func refuse(
         _ loaded: LoadedSource, _ request: RenditionRequest, _ stored: CachedRendition?, _ flight: Flight
     ) async throws(RenditionError) {
         do throws(RenditionError) {
             try await check(Production(request.rendition, of: loaded), flight)
-            loaded.arriving.show()
+            // The check of a still does not tell whether the source may be shown.
+            if request.rendition.format.isMoving || !producer.flashes.withholds { loaded.arriving.show() }
         } catch {
             if case .blocked = error {
                 loaded.arriving.cutOff()
@@ -146,19 +148,26 @@ struct MissRunner: Sendable {
             } else {
                 state.failures.remember(error, of: request.key, of: request.source, since: loaded.epoch)
             }
+            if case .flashing = error {
+                if producer.flashes == .still { await produce(request.rendition.still, beside: request, of: loaded) }
+                await noteFacts(request, of: loaded)
+            }
             throw error
         }
     }
 
-    /// Compares a source with the block list.
-    private func check(_ production: Production, _ flight: Flight) async throws(RenditionError) {
+    /// Compares a source with the block list, and counts its flashes.
+    ///
+    /// - Parameter isTrial: Whether nothing is stored, logged and counted.
+    func check(_ production: Production, _ flight: Flight, isTrial: Bool = false) async throws(RenditionError) {
         do throws(RenditionError) {
-            try await producer.check(production, flight)
+            try await producer.check(production, flight, storing: !isTrial)
         } catch {
-            if case .blocked(let label) = error {
-                onBlocked()
-                log.blocked(production.source, label: label)
+            if !isTrial {
+                onObjection(error)
+                log.objected(to: production.source, error)
             }
+            if case .flashing = error, producer.flashes == .warn { return }
             throw error
         }
     }

@@ -47,9 +47,10 @@ struct Production: Sendable {
         self.times = times
     }
 
-    /// The facts with the fingerprints of the same source.
-    var fingerprints: Production {
-        Production(.fingerprints, named: .fingerprints, of: source, epoch: epoch, storage, times)
+    /// The facts of the same source with that beside the usual ones.
+    func facts(_ requested: TranscodeOptions.Facts) -> Production {
+        let rendition = Rendition.facts(requested)
+        return Production(rendition, named: rendition, of: source, epoch: epoch, storage, times)
     }
 
     /// The alias to publish with an object, or to link to one; nil for an upload, or if the origin forbids storing.
@@ -122,12 +123,21 @@ struct ProductionLog: Sendable {
         }
     }
 
-    func blocked(_ source: SourceFile, label: String) {
-        logger.notice(
-            "refused a source that is on the block list",
-            metadata: [
-                "label": "\(label)", "source_host": "\(source.origin?.url.host ?? "upload")", "sha256": "\(source.digest)",
-            ])
+    /// Logs that a source is on the block list, or that it flashes; nothing for other errors.
+    func objected(to source: SourceFile, _ error: RenditionError) {
+        var metadata: Logger.Metadata = [
+            "source_host": "\(source.origin?.url.host ?? "upload")", "sha256": "\(source.digest)",
+        ]
+        switch error {
+        case .blocked(let label):
+            metadata["label"] = "\(label)"
+            logger.notice("refused a source that is on the block list", metadata: metadata)
+        case .flashing(let general, let red):
+            metadata["general"] = .stringConvertible(general)
+            metadata["red"] = .stringConvertible(red)
+            logger.notice("a source flashes more often than WCAG 2.3.1 allows", metadata: metadata)
+        default: break
+        }
     }
 
     func failed(_ request: RenditionRequest, _ error: RenditionError) {

@@ -28,6 +28,8 @@ package struct RenditionPipeline: Sendable {
         package var objectCatchUpLimit: Duration
         /// The sources that are refused; nil for none.
         package var blocks: BlockList?
+        /// What becomes of animations that flash.
+        package var flashes = FlashLimit.off
 
         package init(
             originRules: OriginRules, maxSourceBytes: Int, failureScope: String = "",
@@ -54,11 +56,12 @@ package struct RenditionPipeline: Sendable {
     ///   - convert: Converts a source into a file of `cache`; called once per flight of a rendition.
     ///   - tier: A store that several nodes share; nil for a node without one.
     ///   - coordinator: The other nodes; nil for a node that works alone. Without a tier, only purges are coordinated.
-    ///   - onBlocked: Called for each source that the block list refuses.
+    ///   - onObjection: Called for each source that the block list refuses, or that flashes.
     package init(
         _ policy: Policy, state: RenditionState, cache: Cache, clock: TimeSource = .system,
         fetch: @escaping SourceLoader.Fetch, convert: @escaping Convert, tier: (any SharedTier)? = nil,
-        coordinator: (any NodeCoordinator)? = nil, onBlocked: @escaping @Sendable () -> Void = {}, logger: Logger
+        coordinator: (any NodeCoordinator)? = nil, onObjection: @escaping @Sendable (RenditionError) -> Void = { _ in },
+        logger: Logger
     ) {
         self.policy = policy
         self.state = state
@@ -71,24 +74,46 @@ package struct RenditionPipeline: Sendable {
         log = ProductionLog(logger)
         loader = SourceLoader(
             cache: cache, clock: clock, rules: policy.originRules, state: state.sources, failures: state.failures,
-            withholds: policy.blocks != nil, fetch: fetch)
+            withholds: policy.blocks != nil || policy.flashes.withholds, fetch: fetch)
         misses = MissRunner(
             originRules: policy.originRules, maxSourceBytes: policy.maxSourceBytes, state: state,
             cache: cache, clock: clock, loader: loader,
             producer: RenditionProducer(
-                cache: cache, admission: state.admission, sharing: sharing, convert: convert, blocks: policy.blocks, log: log),
-            sharing: sharing, log: log, onBlocked: onBlocked)
+                cache: cache, admission: state.admission, sharing: sharing, convert: convert, blocks: policy.blocks,
+                flashes: policy.flashes, log: log),
+            sharing: sharing, log: log, onObjection: onObjection)
     }
+
+    /// The sources that are refused; nil for none.
+    package var blocks: BlockList? { policy.blocks }
 
     /// The options of requests that leave them out.
     package var defaults: RenditionDefaults { policy.defaults }
 
     // MARK: Requests
 
-    /// Returns the rendition of a source at a URL: a stored one, or one that is produced now.
+    /// Returns the rendition of a source at a URL: a stored one, or one that is produced now. If the source flashes and the policy has a still
+    /// picture answered in its place, that is the result.
     ///
     /// - Throws: ``RenditionError``; `cancelled` if the calling task is cancelled.
     package func find(_ request: RenditionRequest) async throws(RenditionError) -> RenditionResult {
+        do throws(RenditionError) {
+            return try await findMoving(request)
+        } catch {
+            return try await findMoving(request.with(still(of: request.rendition, after: error)))
+        }
+    }
+
+    /// The still picture that is answered in place of a rendition.
+    ///
+    /// - Parameter error: Of the attempt to find the rendition; thrown again unless the source flashes and the policy wants a still.
+    private func still(of rendition: Rendition, after error: RenditionError) throws(RenditionError) -> Rendition {
+        guard policy.flashes == .still, error.isOfFlashes else { throw error }
+        return rendition.still
+    }
+
+    /// See ``find(_:)-(RenditionRequest)``.
+    private func findMoving(_ request: RenditionRequest) async throws(RenditionError) -> RenditionResult {
         switch try await lookUp(request) {
         case .usable(let stored): return stored
         case .none(let look): return try await findAfresh(request, after: look)
@@ -151,6 +176,15 @@ package struct RenditionPipeline: Sendable {
     ///
     /// - Throws: ``RenditionError``, as ``find(_:)-(RenditionRequest)`` does, if there is nothing to follow.
     package func findOrFollow(_ request: RenditionRequest) async throws(RenditionError) -> FollowedResult {
+        do throws(RenditionError) {
+            return try await findOrFollowMoving(request)
+        } catch {
+            return .rendition(try await findMoving(request.with(still(of: request.rendition, after: error))))
+        }
+    }
+
+    /// See ``findOrFollow(_:)``.
+    private func findOrFollowMoving(_ request: RenditionRequest) async throws(RenditionError) -> FollowedResult {
         switch try await lookUp(request) {
         case .usable(let stored): return .rendition(stored)
         case .none(let look): return try await follow(request, after: look)
@@ -168,7 +202,8 @@ package struct RenditionPipeline: Sendable {
         _ request: RenditionRequest, after look: EarlierLook
     ) async throws(RenditionError) -> FollowedResult {
         if let failure = state.failures.failure(of: request.key, of: request.source) {
-            guard let alternative = request.alternative else { throw failure }
+            // The source flashes as its renditions do.
+            guard let alternative = request.alternative, !failure.isOfFlashes else { throw failure }
             let answer = try await findOrFollow(request.with(alternative))
             guard case .rendition(var result) = answer else { return answer }
             // Another attempt may succeed once the failure is forgotten.
@@ -269,6 +304,14 @@ package struct RenditionPipeline: Sendable {
 
     /// Returns the rendition of an uploaded source, as above.
     package func find(_ request: UploadRequest) async throws(RenditionError) -> RenditionResult {
+        do throws(RenditionError) {
+            return try await findMoving(request)
+        } catch {
+            return try await findMoving(request.with(still(of: request.rendition, after: error)))
+        }
+    }
+
+    private func findMoving(_ request: UploadRequest) async throws(RenditionError) -> RenditionResult {
         await state.catchUp.wait(until: Self.catchUpLimit)
         let found: CachedRendition?
         do throws(CacheError) {

@@ -13,6 +13,8 @@ struct RenditionProducer: Sendable {
     let convert: RenditionPipeline.Convert
     /// What ``check(_:_:storing:)`` refuses; nil without a list.
     let blocks: BlockList?
+    /// Whether ``check(_:_:storing:)`` counts flashes.
+    let flashes: FlashLimit
     let log: ProductionLog
 
     /// Returns the rendition if it is stored already, else converts the source and publishes the file.

@@ -108,9 +108,9 @@ package final class RenditionState: Sendable {
         missing.forget(scope)
     }
 
-    /// Forgets the refusals of a block list that a reload has replaced.
-    package func forgetBlocked() {
-        failures.forgetBlocked()
+    /// Forgets the refusals by a block list and a limit of flashes that a reload has replaced.
+    package func forgetRefusals() {
+        failures.forgetRefusals()
     }
 
     /// Remembers the failure of a source that another node has found.

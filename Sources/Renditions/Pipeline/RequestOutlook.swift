@@ -85,7 +85,7 @@ extension MissRunner {
         let loaded = try await loader.loadApart(request.source, slot)
         let source = loaded.source
         slot.sourceArrived(bytes: source.count)
-        try await producer.check(Production(request.rendition, of: loaded), Flight(), storing: false)
+        try await check(Production(request.rendition, of: loaded), Flight(), isTrial: true)
         var times = StageTimes(fetch: loaded.time)
         guard request.rendition.format.output != nil else {
             return RenditionTrial(sourceBytes: source.count, sourceFormat: source.format, result: nil, times: times)

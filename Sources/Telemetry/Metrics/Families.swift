@@ -82,6 +82,8 @@ package enum Families {
         "gifreel_sandbox_kills_total", .counter, "Workers that were terminated or sent an invalid reply, by cause.")
     package static let blockedSources = MetricFamily(
         "gifreel_blocked_sources_total", .counter, "Sources refused because they are on the list of block.list.")
+    package static let flashingSources = MetricFamily(
+        "gifreel_flashing_sources_total", .counter, "Sources found to flash more often than flashes.limit permits.")
     package static let busyWorkers = MetricFamily("gifreel_workers_busy", .gauge, "Workers running a conversion.")
     package static let workers = MetricFamily("gifreel_workers", .gauge, "Limit of concurrent workers.")
     package static let queueDepth = MetricFamily("gifreel_conversions_waiting", .gauge, "Conversions waiting for a worker.")
@@ -203,7 +205,7 @@ package enum Families {
     package static let instruments = [
         requests, requestDuration, responseBytes, requestBytes, cutResponses, unobserved, fetches, fetchDuration,
         conversions, conversionDuration, conversionQueue, conversionCPU, sourceBytes, outputBytes, savedBytes, kills,
-        blockedSources,
+        blockedSources, flashingSources,
         prewarmed, keyRequests, keyMisses, keyRefusals, purgeHooks, webhooks, traceSpans,
     ]
 }

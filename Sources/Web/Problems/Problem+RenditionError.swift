@@ -24,6 +24,11 @@ extension Problem {
             // The label is for the operator.
             self.init(451, "blocked", "The operator of this server has blocked the source.")
             describeFirst(error)
+        case .flashing(let general, let red):
+            let flashes = general >= red ? "\(general) times" : "\(red) times in red"
+            self.init(
+                422, "flashing", "The animation flashes \(flashes) within a second. This server permits \(Flashes.allowed).")
+            describeFirst(error)
         case .factsUnusable(let cause):
             self = .interrupted("The server could not write the facts. Try again later.", cause: cause)
         case .overloaded(nil): self = .overloaded

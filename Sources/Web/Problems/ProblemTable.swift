@@ -38,7 +38,7 @@ package enum ProblemTable {
     static let conversion = [
         Row(415, "not_an_animation"), Row(422, "corrupt_gif"), Row(422, "unsupported"), Row(422, "too_large"),
         Row(422, "over_budget"),
-        Row(422, "transcode_failed"), Row(451, "blocked"),
+        Row(422, "transcode_failed"), Row(422, "flashing"), Row(451, "blocked"),
     ]
     /// Problems of requests with an idempotency key.
     static let repeated = [Row(409, "request_in_progress"), Row(422, "idempotency_key_reused")]

@@ -234,7 +234,7 @@ struct RenditionController: Sendable {
         let result = if let found { found } else { try await pipeline.find(miss.request) }
         // The flight of a video makes the facts as well.
         if miss.lacksFacts, await isTransparent(miss) { return try await response(to: miss.ofTransparentSource) }
-        guard responder.staysSource(result.rendition) else { return logged(result, miss) }
+        guard !result.rendition.isPoster, responder.staysSource(result.rendition) else { return logged(result, miss) }
         var original = try await pipeline.find(miss.original)
         guard responder.isAcceptable(original.rendition, miss.accept) else { return logged(result, miss) }
         // If the source was a hit, it was stored by the flight of the rendition.

@@ -283,4 +283,7 @@ struct RenditionResponder: Sendable {
 extension CachedRendition {
     /// Whether it is a source that is stored unchanged.
     var isOriginal: Bool { fileExtension == Rendition.Format.original.rawValue }
+
+    /// Whether it is a still picture, which is answered in place of an animation that flashes.
+    var isPoster: Bool { Rendition.Format(rawValue: fileExtension)?.isPoster ?? false }
 }

@@ -216,7 +216,7 @@ package final class GifreelService: Sendable {
         let next = ServiceRevision(configuration, core, web, logger: logger)
         open(next)
         let previous = current.replace(with: next)
-        core.state.forgetBlocked()
+        core.state.forgetRefusals()
         // The gate may have been opened in between, for the previous handler.
         if core.state.catchUp.isOpen { next.handler.becomeReady() }
         // Responses that were prepared with the old fields must not be sent.

@@ -110,6 +110,7 @@ final class RenditionCore: Sendable {
             failureScope: configuration.failureScope, defaults: configuration.defaults,
             objectCatchUpLimit: configuration.catchUpLimit)
         policy.blocks = configuration.blocks
+        policy.flashes = configuration.flashes
         return RenditionPipeline(
             policy, state: state, cache: cache, clock: clock,
             fetch: { [fetcher, meter] url, validators, arriving async throws(FetchError) in
@@ -120,7 +121,7 @@ final class RenditionCore: Sendable {
             convert: { source, rendition, flight async throws(RenditionError) in
                 try await converter.convert(source, to: rendition, flight)
             },
-            tier: tier, coordinator: coordinator, onBlocked: { [meter] in meter.blocked() }, logger: logger)
+            tier: tier, coordinator: coordinator, onObjection: { [meter] in meter.objected($0) }, logger: logger)
     }
 
     /// The state of the engines that nodes share.

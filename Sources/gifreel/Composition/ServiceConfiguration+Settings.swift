@@ -55,6 +55,7 @@ extension ServiceConfiguration {
         defaults.presets = try RenditionPresets(settings.presets)
         defaults.undithers = settings.renditions.undither == .auto
         blocks = try settings.block.list.map { path throws(SettingsError) in try BlockList(file: path) }
+        flashes = settings.flashes.limit
         web = try WebPolicy(settings, fetch, mounts.mounts, defaults.presets)
 
         store = try Self.store(settings.store.s3, cacheDirectory: cache.directory)

@@ -32,6 +32,7 @@ package struct ServiceConfiguration: Sendable {
     package var defaults: RenditionDefaults
     /// The sources that are refused; nil for none.
     package var blocks: BlockList?
+    package var flashes: FlashLimit
     /// Whether the server refuses to start on a kernel that cannot confine the workers.
     package var requiresSandbox: Bool
     /// Time after SIGTERM in which `/readyz` is 503 and requests are still answered, before draining begins.

@@ -32,7 +32,7 @@ struct BlockedFileTests {
             #expect(try await world.error(of: "/a.gif", .original) == .remembered(blocked, remaining: 600))
             #expect(world.fetches.count == 1)
             // Another list is in force.
-            world.renditionState.forgetBlocked()
+            world.renditionState.forgetRefusals()
             #expect(try await world.error(of: "/a.gif") == blocked)
             #expect(world.fetches.count == 2)
         }

@@ -71,6 +71,9 @@ import Testing
             .blocked(label: "x)"), 451, "blocked", "The operator of this server has blocked the source.",
             cacheStatus: "gifreel; fwd=miss"),
         Row(
+            .flashing(general: 5, red: 4), 422, "flashing",
+            "The animation flashes 5 times within a second. This server permits 3.", cacheStatus: "gifreel; fwd=miss"),
+        Row(
             .factsUnusable(cause: "x"), 503, "overloaded", "The server could not write the facts. Try again later.",
             retryAfter: 5),
         Row(.overloaded(cause: nil), 503, "overloaded", "Too many conversions are waiting.", retryAfter: 2),
@@ -210,7 +213,7 @@ import Testing
 
     @Test func theTableHasEveryCase() {
         let names = Set(Self.rows.map { Self.name($0.error) })
-        #expect(names.count == 12 + 13 + 23, "\(names.sorted())")
+        #expect(names.count == 13 + 13 + 23, "\(names.sorted())")
     }
 
     /// The case of an error. The switches have no default, so a new case does not compile until it is named here; the count
@@ -224,6 +227,7 @@ import Testing
         case .fetchFailed(let error): "fetchFailed.\(name(error))"
         case .conversionFailed(let error, _): "conversionFailed.\(name(error))"
         case .blocked: "blocked"
+        case .flashing: "flashing"
         case .factsUnusable: "factsUnusable"
         case .overloaded: "overloaded"
         case .waitTimedOut: "waitTimedOut"

@@ -50,6 +50,7 @@ final class WebFixture: Sendable {
         var minFreeBytes: Int64 = 0
         /// The sources that are refused.
         var blocks: BlockList?
+        var flashes = FlashLimit.off
         /// The other nodes, for purges.
         var coordinator: (any NodeCoordinator)?
         var hookLimits = PurgeHooks.Limits()
@@ -147,6 +148,7 @@ final class WebFixture: Sendable {
             originRules: OriginRules(), maxSourceBytes: fetch.maxBytes,
             defaults: RenditionDefaults(undithers: settings.undithers, presets: settings.policy.presets))
         core.blocks = settings.blocks
+        core.flashes = settings.flashes
         let pipeline = RenditionPipeline(
             core, state: state,
             cache: cache, clock: settings.cacheClock,
@@ -156,7 +158,7 @@ final class WebFixture: Sendable {
             convert: { [cache] source, rendition, flight async throws(RenditionError) in
                 try await Self.convert(source, to: rendition, flight, cache)
             },
-            tier: settings.tier, onBlocked: { meter.blocked() }, logger: logger)
+            tier: settings.tier, onObjection: { meter.objected($0) }, logger: logger)
         let prewarm = PrewarmQueue(
             limits: PrewarmQueue.Limits(concurrency: 2, urls: settings.prewarmURLs),
             tables: PrewarmTables(cache.ledger), threads: admin,

@@ -1,0 +1,84 @@
+internal import Cache
+internal import Media
+internal import Sandbox
+internal import SystemIO
+
+extension RenditionProducer {
+    /// Compares a source with the block list, and counts the flashes of one that is to move, before anything is made of it. The facts that this
+    /// takes are stored, so that they are computed once, unless the source is on the list.
+    ///
+    /// A source that cannot be decoded has no pictures: only its bytes are compared.
+    ///
+    /// - Parameters:
+    ///   - production: Any rendition of the source.
+    ///   - storing: Whether the facts are stored.
+    /// - Throws: ``RenditionError/blocked(label:)``; ``RenditionError/flashing(general:red:)``, unless the limit is off; another error if the
+    ///   facts cannot be computed now.
+    func check(_ production: Production, _ flight: Flight, storing: Bool = true) async throws(RenditionError) {
+        if let blocks {
+            if let label = blocks.label(of: production.source.digest) { throw .blocked(label: label) }
+            if blocks.hasHashes {
+                try await judge(production.facts(.fingerprints), flight, storing: { storing && $0 == nil }) { facts in
+                    blocks.label(of: facts.hashes).map { .blocked(label: $0) }
+                }
+            }
+        }
+        if flashes != .off, production.rendition.format.isMoving {
+            try await judge(production.facts(.flashes), flight, storing: { _ in storing }) { facts in
+                guard let found = facts.flashes, max(found.general, found.red) > Flashes.allowed else { return nil }
+                return .flashing(general: found.general, red: found.red)
+            }
+        }
+    }
+
+    /// Throws the objection to a source that its facts give, which are stored or computed now.
+    ///
+    /// - Parameter storing: Whether facts with that objection are stored.
+    private func judge(
+        _ facts: Production, _ flight: Flight, storing: (RenditionError?) -> Bool,
+        by objection: @escaping @Sendable (FactsDocument) -> RenditionError?
+    ) async throws(RenditionError) {
+        if let known = try await reuse(facts) {
+            if let objection = try await read(known.rendition.descriptor, objection) { throw objection }
+            return
+        }
+        let conversion: Converter.Conversion
+        do throws(RenditionError) {
+            conversion = try await convert(facts.source, facts.rendition, flight)
+        } catch {
+            if error.isOfUndecodableSource { return }
+            throw error
+        }
+        let found = try await read(conversion.file.descriptor, objection)
+        if storing(found) {
+            let description = RenditionFacts(
+                conversion.report.result, of: .json, codecs: nil, sourceBytes: facts.source.count)
+            // Without a place to store them, the next check computes them again.
+            _ = try? await publish(conversion.file, facts, facts: description)
+        }
+        if let found { throw found }
+    }
+
+    /// - Parameter file: A document with facts.
+    private func read(
+        _ file: SharedDescriptor, _ objection: @escaping @Sendable (FactsDocument) -> RenditionError?
+    ) async throws(RenditionError) -> RenditionError? {
+        let found: Result<RenditionError?, RenditionError>
+        do throws(CacheError) {
+            found = try await cache.onThread { () throws(CacheError) in
+                Result { () throws(RenditionError) in objection(try FactsFile.document(in: file)) }
+            }
+        } catch {
+            throw RenditionError(error)
+        }
+        return try found.get()
+    }
+}
+
+extension RenditionError {
+    /// Whether the bytes of the source are the reason, and not a limit of the machine.
+    fileprivate var isOfUndecodableSource: Bool {
+        guard case .conversionFailed(.rejected(let cause), _) = self, cause != .outOfMemory else { return false }
+        return retry == .never
+    }
+}
