@@ -131,7 +131,8 @@ package final class WebHandler: HTTPHandler {
             policy, pipeline: pipeline, background: dependencies.background, responder: responder, problems: problems,
             asynchronous: asynchronous, log: log, parser: parser, access: access, tracer: dependencies.tracer)
         admin = AdminController(
-            purges: dependencies.purges, cache: dependencies.cache, state: dependencies.state, sharing: dependencies.sharing,
+            pipeline: pipeline, purges: dependencies.purges, cache: dependencies.cache, state: dependencies.state,
+            sharing: dependencies.sharing,
             hooks: dependencies.hooks, policy)
         explain = ExplainController(
             policy, pipeline: pipeline, cache: dependencies.cache, parser: parser, access: access, admin: admin)

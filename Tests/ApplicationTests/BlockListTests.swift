@@ -70,6 +70,41 @@ struct BlockListTests {
         #expect(try server.request("POST", "/jpg", body: gif).status == 451)
     }
 
+    /// The first source is stored before its pictures are on the list, and has no fingerprints if the list had no pictures then.
+    @Test func whatIsStoredOfSourcesOnTheListIsFoundAndPurged() throws {
+        let (gif, other) = (gif, GIFBuilder.noise(frames: 2, width: 50, height: 40))
+        let origin = try LoopbackOrigin(["/cat.gif": { _ in .ok(gif) }, "/dog.gif": { _ in .ok(other) }])
+        defer { origin.stop() }
+        let list = directory.path("block.list")
+        try directory.write("block.list", "pdq:\(String(repeating: "0f", count: 32)) another\n")
+        let server = try GifreelProcess([
+            "block.list=\(list)", "admin.token=secret-of-the-test", "sources.allow_private=127.0.0.1", "sources.ports=1-65535",
+        ])
+        for name in ["/cat.gif", "/dog.gif"] { #expect(try server.request("GET", "/mp4/" + origin.url(name)).status == 200) }
+        let apply = ["--apply", "--server", "http://127.0.0.1:\(server.port)", "--token", "secret-of-the-test"]
+        func applied() throws -> (code: Int32, output: String, log: String) {
+            let outcome = try ChildProcess(GifreelProcess.executable, ["block"] + apply).finish()
+            return (outcome.code, outcome.output, outcome.log)
+        }
+        let none = try applied()
+        #expect(none.code == 0 && none.output == "2 sources compared, 0 of them without fingerprints", "\(none)")
+        try directory.write("block.list", block("--label", "case 17", directory.path("cat.gif")).output)
+        kill(server.identifier, SIGHUP)
+        try server.waitForLog("settings read again")
+        #expect(try server.request("GET", "/mp4/" + origin.url("/cat.gif")).status == 200)
+        let some = try applied()
+        #expect(some.code == 0 && some.output.hasPrefix("\(origin.url("/cat.gif")) (case 17): 2 purged"), "\(some)")
+        #expect(try server.request("GET", "/mp4/" + origin.url("/cat.gif")).status == 451)
+        #expect(try server.request("GET", "/mp4/" + origin.url("/dog.gif")).status == 200)
+    }
+
+    @Test func aListCannotBeAppliedWithoutOne() throws {
+        let server = try GifreelProcess(["admin.token=secret-of-the-test"])
+        let refused = try block("--apply", "--server", "http://127.0.0.1:\(server.port)", "--token", "secret-of-the-test")
+        #expect(refused.code == 1 && refused.log.contains("The setting block.list is not set."))
+        #expect(try block("--apply", directory.path("cat.gif")).code == 64)
+    }
+
     @Test func aServerDoesNotStartWithAWrongList() throws {
         try directory.write("block.list", "something\n")
         let outcome = try ChildProcess(

@@ -241,6 +241,17 @@ package final class Cache: Sendable {
         }
     }
 
+    /// Up to ``mostListed`` canonical URLs of sources with stored renditions, in the order of their bytes.
+    ///
+    /// - Parameter url: The last URL of the previous call; empty for the first.
+    /// - Throws: As ``list(of:)``.
+    package func sources(after url: String) async throws(CacheError) -> [String] {
+        let rows = await lookups.run { [context] in context.store.sources(after: url, limit: Self.mostListed) }
+        guard let found = rows else { throw .busy }
+        guard let urls = found else { throw .closed }
+        return urls
+    }
+
     private static let mostListed = 1000
 
     /// Returns the freshness of a source.

@@ -184,6 +184,13 @@ struct CacheTables {
         ) { try AliasRow($0) }.filter { isLive($0) }
     }
 
+    /// Up to `limit` URLs of sources after `url`, in their order. A purge may cover what is stored of some.
+    func sources(after url: String, limit: Int) throws -> [String] {
+        try database.all(
+            "SELECT DISTINCT url FROM aliases WHERE url > ? AND former = 0 ORDER BY url LIMIT ?", [url, limit]
+        ) { try $0.value(0) }
+    }
+
     private func isLive(_ row: AliasRow) -> Bool {
         !purges.covers(row.record.sourceURL, row.object.record.id, row.sequence, began: row.began)
     }

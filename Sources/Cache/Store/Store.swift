@@ -121,6 +121,11 @@ final class Store: Sendable {
         query { try $0.aliases(of: sourceURL, limit: limit) }
     }
 
+    /// Up to `limit` URLs of stored sources after `url`, in their order; nil if the ledger fails.
+    func sources(after url: String, limit: Int) -> [String]? {
+        query { try $0.sources(after: url, limit: limit) }
+    }
+
     /// The object with that id; nil if there is none, purges cover it, or the ledger fails.
     func objectRow(_ id: ObjectID) -> ObjectRow? {
         query({ try $0.objectRow(id) }) ?? nil

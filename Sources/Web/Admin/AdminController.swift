@@ -7,6 +7,7 @@ internal import Renditions
 
 /// Handles purges and `/cache`, which need the admin token.
 struct AdminController: Sendable {
+    private let pipeline: RenditionPipeline
     private let purges: Purges
     private let cache: Cache
     private let state: RenditionState
@@ -18,9 +19,11 @@ struct AdminController: Sendable {
     private let tokens: [[UInt8]]
 
     init(
-        purges: Purges, cache: Cache, state: RenditionState, sharing: @escaping @Sendable () async -> SharingStatus,
+        pipeline: RenditionPipeline, purges: Purges, cache: Cache, state: RenditionState,
+        sharing: @escaping @Sendable () async -> SharingStatus,
         hooks: PurgeHooks, _ policy: WebPolicy
     ) {
+        self.pipeline = pipeline
         self.purges = purges
         self.cache = cache
         self.state = state
@@ -73,7 +76,8 @@ struct AdminController: Sendable {
         if hooks.isOn { hooks.call(PurgeNotice(scope, mounts: mounts, publicURL: publicURL)) }
     }
 
-    /// Handles `/cache`: GET returns statistics, or with `url` what is stored of a source; DELETE purges.
+    /// Handles `/cache`: GET returns statistics, with `url` what is stored of a source, or with `blocked` the stored sources that the block list
+    /// refuses; DELETE purges.
     ///
     /// - Parameter limit: How long a purge waits for other nodes, unless the query states it; nil for two seconds.
     func answer(
@@ -81,9 +85,13 @@ struct AdminController: Sendable {
     ) throws(Problem) -> HTTPReply {
         try authorize(authorization)
         guard method == .delete else {
-            guard let item = query.first, item.name == "url" else { return statisticsReply() }
-            guard query.count == 1 else { throw .badRequest("GET /cache takes only the parameter url.") }
-            return list(try Self.canonical(item.value, SourceURL.canonicalText(of:)))
+            switch (query.first?.name, query.first?.value, query.dropFirst().first?.name, query.count) {
+            case ("url", let url?, nil, 1): return list(try Self.canonical(url, SourceURL.canonicalText(of:)))
+            case ("blocked", "true", nil, 1): return try listBlocked(after: "")
+            case ("blocked", "true", "after", 2): return try listBlocked(after: query[1].value)
+            case (nil, _, _, _): return statisticsReply()
+            default: throw .badRequest("GET /cache takes url, or blocked=true and after, or nothing.")
+            }
         }
         let waits = query.filter { $0.name == RouteParser.waitName }
         let query = query.filter { $0.name != RouteParser.waitName }
@@ -183,6 +191,19 @@ struct AdminController: Sendable {
                 var problem = Problem(503, "overloaded", "The purge could not be completed.", retryAfter: 1)
                 problem.cause = error.description
                 return ProblemDocument.response(problem)
+            }
+        }
+    }
+
+    /// The stored sources that the block list refuses.
+    private func listBlocked(after url: String) throws(Problem) -> HTTPReply {
+        if pipeline.blocks == nil { throw .badRequest("The setting block.list is not set.") }
+        return .later { [pipeline] in
+            do throws(CacheError) {
+                let part = try await pipeline.blockedSources(after: url)
+                return Self.json(BlockedListing(part))
+            } catch {
+                return ProblemDocument.response(Problem(.init(error)))
             }
         }
     }

@@ -1,4 +1,5 @@
 internal import Cache
+internal import Renditions
 
 /// The body of `GET /cache?url=` (docs/api.md).
 package struct CacheListing: Codable, Sendable {
@@ -48,4 +49,31 @@ package struct CacheListing: Codable, Sendable {
     package let url: String
     /// The newest first.
     package let renditions: [Rendition]
+}
+
+/// The body of `GET /cache?blocked=true` (docs/api.md).
+package struct BlockedListing: Codable, Sendable {
+    package struct Source: Codable, Sendable {
+        package let url: String
+        /// That of the entry of the list.
+        package let label: String
+    }
+
+    package let blocked: [Source]
+    /// The number of sources that were compared.
+    package let compared: Int
+    /// Those that could be compared by the hash of their file at most.
+    package let withoutFingerprints: Int
+    /// The value of `after` for the next part; nil for the last.
+    package let next: String?
+
+    private enum CodingKeys: String, CodingKey {
+        case blocked, compared, next
+        case withoutFingerprints = "without_fingerprints"
+    }
+
+    init(_ part: BlockedSources) {
+        blocked = part.found.map { Source(url: $0.url, label: $0.label) }
+        (compared, withoutFingerprints, next) = (part.compared, part.withoutFingerprints, part.next)
+    }
 }

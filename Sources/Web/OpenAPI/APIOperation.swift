@@ -282,12 +282,23 @@ package struct APIOperation: Sendable {
 
     private static let operators = [
         APIOperation(
-            method: "get", path: "/cache", id: "get_cache", summary: "Numbers of the cache, or what is stored of one source.",
-            parameters: [.query("url", APISchemas.text, "The URL of a source.")],
+            method: "get", path: "/cache", id: "get_cache",
+            summary: "Numbers of the cache, what is stored of one source, or what is blocked.",
+            parameters: [
+                .query("url", APISchemas.text, "The URL of a source."),
+                .query("blocked", ["type": "string", "enum": ["true"]], "Stored sources on the block list."),
+                .query("after", APISchemas.text, "The value of next of the part before."),
+            ],
             answers: [
                 Answer(
                     200, "The numbers, or what is stored.",
-                    ["application/json": ["oneOf": [APISchemas.reference("Cache"), APISchemas.reference("Listed")]]])
+                    [
+                        "application/json": [
+                            "oneOf": [
+                                APISchemas.reference("Cache"), APISchemas.reference("Listed"), APISchemas.reference("Blocked"),
+                            ]
+                        ]
+                    ])
             ],
             problems: adminProblems, needsToken: true),
         APIOperation(

@@ -41,14 +41,19 @@ package enum APISchemas {
     private static let flag: JSONValue = ["type": "boolean"]
     private static let digest: JSONValue = ["type": "string", "pattern": "^[0-9a-f]{64}$"]
 
-    /// A problem with one of the codes. There is one for each status of each operation, so what follows from the values is left out: their
-    /// types.
+    private static let problem = object([
+        "type": ["const": "about:blank"], "title": text, "status": ["type": "integer"], "detail": text, "code": text,
+    ])
+
+    /// A problem with one of the codes. There is one for each status of each operation, so it states what differs.
     static func problem(_ rows: [ProblemTable.Row]) -> JSONValue {
-        object([
-            "type": ["const": "about:blank"], "title": text,
-            "status": ["enum": .list(Set(rows.map(\.status)).sorted().map(JSONValue.whole))],
-            "detail": text, "code": ["enum": .list(Set(rows.map(\.code)).sorted().map(JSONValue.text))],
-        ])
+        [
+            "$ref": "#/components/schemas/Problem",
+            "properties": [
+                "status": ["enum": .list(Set(rows.map(\.status)).sorted().map(JSONValue.whole))],
+                "code": ["enum": .list(Set(rows.map(\.code)).sorted().map(JSONValue.text))],
+            ],
+        ]
     }
 
     /// All schemas with names.
@@ -56,7 +61,8 @@ package enum APISchemas {
         [
             "Facts": facts, "FactsList": factsList, "FactsPage": factsPage, "FactsRendition": factsRendition, "OEmbed": oembed,
             "Purged": purged, "Cache": cache, "Explanation": explanation, "Failure": failure, "Top": top,
-            "Listed": listed, "ListedRenditions": listedRenditions,
+            "Blocked": blocked, "Listed": listed, "ListedRenditions": listedRenditions,
+            "Problem": problem,
             "PrewarmEntry": prewarmEntry, "PrewarmAccepted": object(["id": text, "total": count]),
             "PrewarmReport": prewarmReport, "PrewarmJobs": prewarmJobs, "Status": status,
         ]
@@ -150,6 +156,12 @@ package enum APISchemas {
                 ],
             ]),
         ], optional: ["free_bytes", "not_storing", "store", "cluster"])
+
+    private static let blocked = object(
+        [
+            "blocked": ["type": "array", "items": object(["url": text, "label": text])], "compared": count,
+            "without_fingerprints": count, "next": text,
+        ], optional: ["next"])
 
     private static let listed = object(["url": text, "renditions": reference("ListedRenditions")])
 

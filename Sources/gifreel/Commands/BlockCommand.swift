@@ -9,18 +9,27 @@ internal import Settings
 internal import SystemIO
 internal import Web
 
-/// `gifreel block`: prints the lines for `block.list` that refuse a source and its variants.
+/// `gifreel block`: prints the lines for `block.list` that refuse a source and its variants, or purges what a server has stored of
+/// sources on its list.
 struct BlockCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "block",
         abstract: "Prints lines for block.list: the hashes of a source and of its pictures.",
-        usage: "gifreel block --label \"case 17\" URL|FILE… >>block.list",
+        usage: """
+            gifreel block --label "case 17" URL|FILE… >>block.list
+            gifreel block --apply
+            """,
         discussion: """
-            URLs are fetched as the settings permit. Pictures with too little detail to be told from others are left out. What is \
-            stored already is not purged: see gifreel purge.
+            URLs are fetched as the settings permit. Pictures with too little detail to be told from others are left out. With \
+            --apply, the stored sources that the list of a running server refuses by now are purged there.
 
-            Exit status: 0 if every source has its lines, else 1.
+            Exit status: 0 if every source has its lines, or everything is purged, else 1.
             """)
+
+    @Flag(help: "Purges the sources on the list of a running server that it has stored.")
+    var apply = false
+
+    @OptionGroup var admin: AdminServer
 
     @Option(help: "The text for the log where the lines match, up to 200 bytes. Default: the URL or file.")
     var label: String?
@@ -36,7 +45,7 @@ struct BlockCommand: ParsableCommand {
     var sources: [String] = []
 
     func validate() throws {
-        if sources.isEmpty { throw ValidationError("Give URLs or files.") }
+        if sources.isEmpty == !apply { throw ValidationError("Give URLs or files, or --apply.") }
         if let label, !BlockList.isLabel(label) {
             throw ValidationError("--label must be a text of 1 to 200 bytes, without line breaks and spaces around it.")
         }
@@ -44,6 +53,7 @@ struct BlockCommand: ParsableCommand {
 
     /// Prints the lines. Blocks the calling thread, which must be the only one of the process because a zygote is forked.
     func run() throws {
+        if apply { return try applyList() }
         let zygote: Zygote
         do throws(SystemError) {
             zygote = try Zygote.fork(warmsUp: false)
@@ -76,6 +86,26 @@ struct BlockCommand: ParsableCommand {
             StandardError.write("gifreel: \(error)\n")
             throw ExitCode.failure
         }
+    }
+
+    /// Has the server list the stored sources on its list, and purges each.
+    private func applyList() throws {
+        let client = try AdminServer.client(admin.server, token: admin.token)
+        var (compared, unknown, isComplete, after) = (0, 0, true, "")
+        while true {
+            let target = "/cache?blocked=true" + (after.isEmpty ? "" : "&after=\(PercentEncoding.encode(after))")
+            let part = try AdminServer.decoded(BlockedListing.self, AdminServer.document(target, of: client, at: admin.server))
+            compared += part.compared
+            unknown += part.withoutFingerprints
+            for source in part.blocked {
+                isComplete =
+                    try PurgeCommand.purge(.url(source.url), with: client, at: admin.server, note: source.label) && isComplete
+            }
+            guard let next = part.next else { break }
+            after = next
+        }
+        print("\(compared) sources compared, \(unknown) of them without fingerprints")
+        if !isComplete { throw ExitCode.failure }
     }
 
     private func facts(

@@ -74,18 +74,30 @@ struct PurgeCommand: ParsableCommand {
         let fields = waitTime == nil ? [] : ["Prefer: wait=\(seconds)"]
         var isComplete = true
         for scope in scopes {
-            do throws(HTTPError) {
-                let answer = try client.send(scope.method, scope.target, fields: fields)
-                isComplete = report(answer, scope) && isComplete
-            } catch {
-                throw AdminServer.failure("\(admin.server): \(error)")
-            }
+            isComplete = try Self.purge(scope, with: client, at: admin.server, fields: fields, json: json) && isComplete
         }
         if !isComplete { throw ExitCode.failure }
     }
 
+    /// Purges a scope and prints the result.
+    ///
+    /// - Parameter note: Printed after the name of the scope.
+    /// - Returns: False, after a sentence on standard error, if the server refuses; also if some node has not applied the purge.
+    /// - Throws: The exit code after a sentence on standard error, if the server cannot be reached.
+    static func purge(
+        _ scope: Scope, with client: ServerClient, at server: String, fields: [String] = [], json: Bool = false,
+        note: String? = nil
+    ) throws(ExitCode) -> Bool {
+        do throws(HTTPError) {
+            let answer = try client.send(scope.method, scope.target, fields: fields)
+            return report(answer, scope.name + (note.map { " (\($0))" } ?? ""), json: json)
+        } catch {
+            throw AdminServer.failure("\(server): \(error)")
+        }
+    }
+
     /// The scopes of `DELETE /cache`, and objects, for which the method is `PURGE`.
-    private enum Scope {
+    enum Scope {
         case url(String)
         case prefix(String)
         case host(String)
@@ -142,10 +154,10 @@ struct PurgeCommand: ParsableCommand {
         var acknowledged: Int?
     }
 
-    private func report(_ answer: ClientResponse, _ scope: Scope) -> Bool {
+    private static func report(_ answer: ClientResponse, _ name: String, json: Bool) -> Bool {
         let data = Data(answer.body)
         if (200...202).contains(answer.status), let purged = try? JSONDecoder().decode(Purged.self, from: data) {
-            let result = "\(scope.name): \(purged.purged) purged, \(purged.bytes) bytes"
+            let result = "\(name): \(purged.purged) purged, \(purged.bytes) bytes"
             if json { print(String(decoding: data, as: UTF8.self), terminator: "") }
             guard let nodes = purged.nodes, let acknowledged = purged.acknowledged else {
                 if !json { print(result) }
@@ -154,7 +166,7 @@ struct PurgeCommand: ParsableCommand {
             if !json { print("\(result), applied by \(acknowledged) of \(nodes) nodes") }
             return purged.complete ?? (acknowledged >= nodes)
         }
-        _ = AdminServer.failure("\(scope.name): \(AdminServer.refusal(answer))")
+        _ = AdminServer.failure("\(name): \(AdminServer.refusal(answer))")
         return false
     }
 }

@@ -1,0 +1,63 @@
+package import Cache
+internal import Fetch
+internal import Media
+
+/// The stored sources that the block list refuses by now: a part of them, up to a URL.
+package struct BlockedSources: Sendable {
+    /// The canonical URLs with the labels of their entries, in the order of the URLs.
+    package var found: [(url: String, label: String)] = []
+    /// The number of sources that were compared.
+    package var compared = 0
+    /// The number of sources without stored fingerprints, which were compared by the hash of their file at most.
+    package var withoutFingerprints = 0
+    /// Where the next part begins; nil if this is the last one.
+    package var next: String?
+}
+
+extension RenditionPipeline {
+    /// Compares stored sources with the block list, by the facts that are stored of them. Fetches nothing.
+    ///
+    /// - Parameters:
+    ///   - url: ``BlockedSources/next`` of the part before; empty for the first.
+    ///   - limit: How long to go on; one source is compared in any case.
+    package func blockedSources(
+        after url: String, within limit: Duration = .seconds(2)
+    ) async throws(CacheError) -> BlockedSources {
+        var part = BlockedSources()
+        guard let blocks else { return part }
+        let end = ContinuousClock.now + limit
+        var last = url
+        while true {
+            let urls = try await cache.sources(after: last)
+            if urls.isEmpty { return part }
+            for url in urls {
+                last = url
+                guard let source = try? SourceURL(url) else { continue }
+                var documents: [FactsDocument] = []
+                for rendition in [Rendition.facts(.fingerprints), Rendition(format: .json)] where documents.isEmpty {
+                    guard let stored = try await cache.look(for: AliasKey(source, rendition), isFirstLook: false) else {
+                        continue
+                    }
+                    documents += try await cache.onThread { () throws(CacheError) in FactsFile.read(stored).map { [$0] } ?? [] }
+                }
+                part.compared += 1
+                if documents.first?.fingerprints == nil { part.withoutFingerprints += 1 }
+                if let facts = documents.first {
+                    let label = try await cache.onThread { () throws(CacheError) in blocks.label(of: facts) }
+                    if let label { part.found.append((url, label)) }
+                }
+                if ContinuousClock.now >= end {
+                    part.next = last
+                    return part
+                }
+            }
+        }
+    }
+}
+
+extension BlockList {
+    /// The label of the entry for a source with these facts; nil without one.
+    func label(of facts: FactsDocument) -> String? {
+        SourceDigest(hex: facts.source.facts.sha256).flatMap { label(of: $0) } ?? label(of: facts.hashes)
+    }
+}
