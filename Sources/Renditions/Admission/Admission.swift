@@ -11,7 +11,8 @@ internal import SystemIO
 /// It bounds jobs (being fetched, waiting for a worker, or running) and bytes in memory: of sources, of renditions that the disk does
 /// not take, and of buffers for clients that follow a source. A source counts from the moment at which its fetch begins, with the
 /// largest allowed size until its own is known. A job that waits for its fetch holds a slot and no bytes. The slots that a job takes
-/// are its expected cost in multiples of a conversion to H.264. A job that costs more than a limit allows is admitted alone.
+/// are its expected cost in multiples of a conversion to H.264. A job that costs more than a limit allows is admitted alone, and one without a
+/// conversion takes no slot: the visitor of a page with many new images gets those whose conversion is refused as they are.
 ///
 /// | limited | slots | bytes | fetches at once |
 /// | --- | --- | --- | --- |
@@ -180,10 +181,11 @@ package final class Admission: Sendable {
         let owner = Owner(client: isBackground ? nil : client, isBackground: isBackground, origin: origin)
         let released = state.withLock { state -> [ReadSource]? in
             let limits = state.limits
-            guard fits(cost, beside: state.jobs.total, in: limits.jobs),
-                state.jobs.hasShare(
+            let hasSlots =
+                fits(cost, beside: state.jobs.total, in: limits.jobs)
+                && state.jobs.hasShare(
                     cost, owner, of: limits.jobs, perOrigin: limits.jobsPerOrigin, sharedFrom: Limits.smallestShare)
-            else { return nil }
+            guard cost == 0 || hasSlots else { return nil }
             let released = origin == nil ? state.makeRoom(for: bytes, owner) : state.mayHaveRoom(for: bytes) ? [] : nil
             if released != nil { state.jobs.add(cost, owner) }
             return released

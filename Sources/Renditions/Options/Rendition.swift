@@ -35,8 +35,8 @@ package struct Rendition: Sendable, Hashable {
     /// canonical text.
     package func encoderVersion(of source: SourceFormat) -> String { format.output?.version(options, of: source) ?? "" }
 
-    /// The expected processor time of a conversion, in multiples of that to H.264.
-    package var cost: Int { format.output?.cost(options) ?? 1 }
+    /// The expected processor time of a conversion, in multiples of that to H.264. The source itself is not converted.
+    package var cost: Int { format == .original ? 0 : format.output?.cost(options) ?? 1 }
 
     /// The memory that its conversion may use, in multiples of `limits.memory`.
     package var memory: Double { format.output?.traits.memory ?? 1 }

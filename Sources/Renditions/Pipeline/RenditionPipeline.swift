@@ -172,7 +172,8 @@ package struct RenditionPipeline: Sendable {
     /// Returns the rendition of a source if it is stored, else the source itself while it arrives from the origin.
     ///
     /// The rendition is produced in the background, from the same fetch. All callers of all renditions of the source share that
-    /// fetch. If the rendition is known to fail, its ``RenditionRequest/alternative`` is requested in its place.
+    /// fetch. If the rendition is known to fail, or the server has no capacity for it, its ``RenditionRequest/alternative`` is requested in
+    /// its place.
     ///
     /// - Throws: ``RenditionError``, as ``find(_:)-(RenditionRequest)`` does, if there is nothing to follow.
     package func findOrFollow(_ request: RenditionRequest) async throws(RenditionError) -> FollowedResult {
@@ -203,20 +204,33 @@ package struct RenditionPipeline: Sendable {
     ) async throws(RenditionError) -> FollowedResult {
         if let failure = state.failures.failure(of: request.key, of: request.source) {
             // The source flashes as its renditions do.
-            guard let alternative = request.alternative, !failure.isOfFlashes else { throw failure }
-            let answer = try await findOrFollow(request.with(alternative))
-            guard case .rendition(var result) = answer else { return answer }
-            // Another attempt may succeed once the failure is forgotten.
-            result.isStorable = false
-            return .rendition(result)
+            if failure.isOfFlashes { throw failure }
+            return try await followAlternative(to: request, after: failure)
         }
         if request.isOnlyFromStore { throw .notStored }
-        return try await request.allowance.spend { () async throws(RenditionError) in
-            var request = request
-            request.followsSource = true
-            let buffer = try state.admission.reserve(bytes: FollowedSource.pieceLimit, for: request.client)
-            return try await race(request, after: look, loader.follow(request.source), buffer).get()
+        do throws(RenditionError) {
+            return try await request.allowance.spend { () async throws(RenditionError) in
+                var request = request
+                request.followsSource = true
+                let buffer = try state.admission.reserve(bytes: FollowedSource.pieceLimit, for: request.client)
+                return try await race(request, after: look, loader.follow(request.source), buffer).get()
+            }
+        } catch {
+            guard error.isRefusal else { throw error }
+            return try await followAlternative(to: request, after: error)
         }
+    }
+
+    /// Finds or follows the alternative to a rendition that cannot be produced now.
+    private func followAlternative(
+        to request: RenditionRequest, after error: RenditionError
+    ) async throws(RenditionError) -> FollowedResult {
+        guard let alternative = request.alternative else { throw error }
+        let answer = try await findOrFollow(request.with(alternative))
+        guard case .rendition(var result) = answer else { return answer }
+        // Another attempt may succeed once the failure is forgotten, or the server has capacity.
+        result.isStorable = false
+        return .rendition(result)
     }
 
     /// Returns the source itself in place of a rendition that cannot be produced. No cache may store that answer, because another

@@ -162,6 +162,13 @@ import Testing
             let request = try world.request("/a.gif")
             await #expect(throws: RenditionError.overloaded(cause: nil)) { try await world.pipeline.findOrFollow(request) }
             #expect(world.fetches.isEmpty)
+            // The source itself needs no conversion.
+            world.answer("/a.gif", .content(gif))
+            let withAlternative = try world.request("/a.gif", alternative: Rendition(format: .original))
+            switch try await world.pipeline.findOrFollow(withAlternative) {
+            case .rendition(let result): #expect(result.rendition.length == UInt64(gif.count) && !result.isStorable)
+            case .source(let source): #expect(source.length == gif.count)
+            }
         }
     }
 

@@ -84,6 +84,31 @@ import Testing
         }
     }
 
+    @Test func aVisitorOfAPageWithManyNewImagesSeesTheirSources() async throws {
+        let gate = try LoopbackGate()
+        defer { gate.open() }
+        let names = (0..<4).map { "/\($0).gif" }
+        let head = Array("HTTP/1.1 200 OK\r\nContent-Length: \(Self.gif.count)\r\nConnection: close\r\n\r\n".utf8)
+        let slow: LoopbackOrigin.Handler = { _ in LoopbackAnswer(steps: [.wait(until: gate), .send(head + Self.gif)]) }
+        try await WebFixture.run(Dictionary(uniqueKeysWithValues: names.map { ($0, slow) }), { $0.jobs = 1 }) {
+            web async throws in
+            try await withThrowingTaskGroup(of: RawHTTPResponse.self) { group in
+                for name in names {
+                    group.addTask {
+                        try await web.request("GET", "/auto/\(web.origin.url(name))", headers: ["Accept: video/mp4"])
+                    }
+                }
+                // The server has no slot left for most of the conversions.
+                try await waitUntil("all sources to be fetched") { names.allSatisfy { web.origin.count($0) == 1 } }
+                gate.open()
+                for try await response in group {
+                    #expect(response.status == 200 && response.body == Self.gif)
+                    #expect(response["cache-control"] == "no-cache" && response["vary"] == "Accept")
+                }
+            }
+        }
+    }
+
     @Test func belowAMountTheExtensionIsAuto() async throws {
         let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(Self.gif) }, "/b.gif": { _ in .ok(Self.gif) }])
         defer { origin.stop() }
