@@ -69,9 +69,7 @@
   /** Shows the page's own addresses ("page"), the sources (""), or those of a format. */
   function show(state, kind) {
     const { img } = state;
-    // The page has seen the image arrive already.
-    state.quiet = loaded(img);
-    if (kind === "webp" && state.quiet && state.kind !== kind) {
+    if (kind === "webp" && loaded(img) && state.kind !== kind) {
       if (state.cover) return;
       // The image keeps its address, so that the animation goes on where it was.
       const cover = (state.cover = new Image());
@@ -87,6 +85,8 @@
     }
     uncover(state);
     if (state.kind === kind) return;
+    // The page has seen the image arrive already.
+    state.quiet = loaded(img);
     state.kind = kind;
     for (const place of state.places) {
       const { element, name, original } = place;
@@ -100,7 +100,7 @@
   function update(state) {
     const { img, moves } = state;
     // The page's file is loading, and nothing is known of it.
-    if (moves === undefined && state.plays === state.home) return;
+    if (moves === undefined && state.plays === state.home && state.kind === state.home) return;
     const paused = moves !== false && (state.paused ?? frozen);
     show(state, paused || (moves && state.film) ? "webp" : state.plays);
     state.film?.(paused);
@@ -158,6 +158,8 @@
     // Whether nothing of the file has been requested. Browsers load lazy images within 2500 pixels; Chromium regards others as complete.
     const isFresh = !loaded(img) && (isLate || (isLazy && (img.complete || img.getBoundingClientRect().top > innerHeight + 2500)));
     if (isFresh && state.home && /\.(gif|apng)([?]|$)/i.test(state.source)) state.plays = "auto";
+    // An image of `gifreel rewrite` may have failed already.
+    if (!isLate && !isLazy && img.complete && !img.naturalWidth) state.plays = state.home;
     enter(state);
     if (!isLazy || !isFresh) ask(state);
   }
@@ -335,7 +337,7 @@ button::before{content:"";position:absolute;inset:7px;border:solid #fff;border-w
   function find(tree, isLate) {
     for (const node of [tree, ...(tree.querySelectorAll?.("*") || [])]) {
       if (node.localName === "img") consider(node, isLate);
-      else if (node.shadowRoot && node !== host) watch(node.shadowRoot);
+      else if (node.shadowRoot && node !== host) watch(node.shadowRoot, isLate);
     }
   }
   const changes = new MutationObserver((records) => {
@@ -346,15 +348,15 @@ button::before{content:"";position:absolute;inset:7px;border:solid #fff;border-w
     }
     for (const state of shown) if (!state.img.isConnected) leave(state);
   });
-  function watch(tree) {
+  function watch(tree, isLate) {
     for (const type of ["load", "error"]) tree.addEventListener(type, hide, true);
     changes.observe(tree, { childList: true, subtree: true, attributeFilter: ["src", "srcset"] });
-    find(tree, tree !== document);
+    find(tree, isLate);
   }
   const { attachShadow } = Element.prototype;
   Element.prototype.attachShadow = function (init) {
     const tree = attachShadow.call(this, init);
-    if (tree.mode === "open") watch(tree);
+    if (tree.mode === "open") watch(tree, true);
     return tree;
   };
   toggleAll(frozen);
