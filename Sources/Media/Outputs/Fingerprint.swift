@@ -127,21 +127,23 @@ package struct Fingerprint: Sendable, Equatable {
         }
     }
 
+    /// At each of the samples along a side, the cosine waves but the constant one.
+    private static let cosines = (0..<side).map { index in
+        var values = SIMD16<Float>.zero
+        for wave in 1...waves {
+            values[wave - 1] = Float(PortableMath.cosine(halfTurns: Double(wave * (2 * index + 1)) / Double(2 * side)))
+        }
+        return values
+    }
+
     private static func hash(_ samples: [SIMD64<Float>]) -> PDQHash {
-        // The constant wave is not one of them.
-        let waves = (1...waves).map { wave in
-            var values = SIMD64<Float>.zero
-            for index in 0..<side {
-                values[index] = Float(PortableMath.cosine(halfTurns: Double(wave * (2 * index + 1)) / 128))
-            }
-            return values
+        var sums = Array(repeating: SIMD16<Float>.zero, count: waves)
+        for (row, down) in zip(samples, cosines) {
+            var across = SIMD16<Float>.zero
+            for index in 0..<side { across += row[index] * cosines[index] }
+            for wave in 0..<waves { sums[wave] += down[wave] * across }
         }
-        var frequencies: [Float] = []
-        for down in waves {
-            var sum = SIMD64<Float>.zero
-            for (index, row) in samples.enumerated() { sum += row * down[index] }
-            for across in waves { frequencies.append((sum * across).sum()) }
-        }
+        let frequencies = sums.flatMap { sum in (0..<waves).map { sum[$0] } }
         let median = frequencies.sorted()[frequencies.count / 2 - 1]
         var bits = SIMD4<UInt64>.zero
         for (index, value) in frequencies.enumerated() where value > median { bits[index / 64] |= 1 << UInt64(index % 64) }

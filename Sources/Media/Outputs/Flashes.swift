@@ -89,14 +89,16 @@ private struct SquareColors {
     let rows: Int
     /// R, G and B from 0 to 1, row by row.
     private(set) var colors: [SIMD4<Float>]
-    private let linear: [Float]
+    /// The light of each level of sRGB, in parts of ``full``.
+    private let linear: [UInt32]
+    private static let full: Float = 65535
 
     init(width: Int, height: Int) {
         side = max(4, (max(width, height) + 95) / 96)
         columns = (width + side - 1) / side
         rows = (height + side - 1) / side
         colors = Array(repeating: .zero, count: columns * rows)
-        linear = (0..<256).map { Float(PortableMath.linear(sRGB: Double($0) / 255)) }
+        linear = (0..<256).map { UInt32(PortableMath.linear(sRGB: Double($0) / 255) * Double(Self.full) + 0.5) }
     }
 
     /// - Parameter area: What has changed; nil for everything.
@@ -104,20 +106,26 @@ private struct SquareColors {
         let area = area ?? Rectangle(x: 0, y: 0, width: canvas.width, height: canvas.height)
         guard area.width > 0, area.height > 0 else { return }
         let white = PixelFormat.rgba.pack(.white)
-        for row in area.y / side...(area.maxY - 1) / side {
-            for column in area.x / side...(area.maxX - 1) / side {
-                var (sum, count) = (SIMD4<Float>.zero, Float(0))
-                for y in row * side..<min((row + 1) * side, canvas.height) {
-                    let pixels = canvas.pixels + y * canvas.width
-                    for x in column * side..<min((column + 1) * side, canvas.width) {
-                        var word = pixels[x]
-                        if word < PixelFormat.opaque { word = PixelFormat.rgba.draw(word, .over, over: white) }
-                        sum += SIMD4(
-                            linear[Int(word & 255)], linear[Int(word &>> 8 & 255)], linear[Int(word &>> 16 & 255)], 0)
-                        count += 1
+        let (width, height, pixels) = (canvas.width, canvas.height, canvas.pixels)
+        linear.withUnsafeBufferPointer { linear in
+            for row in area.y / side...(area.maxY - 1) / side {
+                for column in area.x / side...(area.maxX - 1) / side {
+                    let (rows, columns) = (
+                        row * side..<min((row + 1) * side, height), column * side..<min((column + 1) * side, width)
+                    )
+                    var (red, green, blue) = (UInt64(0), UInt64(0), UInt64(0))
+                    for y in rows {
+                        for x in columns {
+                            var word = pixels[y * width + x]
+                            if word < PixelFormat.opaque { word = PixelFormat.rgba.draw(word, .over, over: white) }
+                            red += UInt64(linear[Int(word & 255)])
+                            green += UInt64(linear[Int(word &>> 8 & 255)])
+                            blue += UInt64(linear[Int(word &>> 16 & 255)])
+                        }
                     }
+                    colors[row * self.columns + column] =
+                        SIMD4(Float(red), Float(green), Float(blue), 0) / (Float(rows.count * columns.count) * Self.full)
                 }
-                colors[row * columns + column] = sum / count
             }
         }
     }
