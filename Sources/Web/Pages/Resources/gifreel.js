@@ -337,7 +337,7 @@ button::before{content:"";position:absolute;inset:7px;border:solid #fff;border-w
   function find(tree, isLate) {
     for (const node of [tree, ...(tree.querySelectorAll?.("*") || [])]) {
       if (node.localName === "img") consider(node, isLate);
-      else if (node.shadowRoot && node !== host) watch(node.shadowRoot, isLate);
+      else if (node.shadowRoot && node !== host) watch(node.shadowRoot);
     }
   }
   const changes = new MutationObserver((records) => {
@@ -348,15 +348,15 @@ button::before{content:"";position:absolute;inset:7px;border:solid #fff;border-w
     }
     for (const state of shown) if (!state.img.isConnected) leave(state);
   });
-  function watch(tree, isLate) {
+  function watch(tree) {
     for (const type of ["load", "error"]) tree.addEventListener(type, hide, true);
     changes.observe(tree, { childList: true, subtree: true, attributeFilter: ["src", "srcset"] });
-    find(tree, isLate);
+    find(tree, tree !== document);
   }
   const { attachShadow } = Element.prototype;
   Element.prototype.attachShadow = function (init) {
     const tree = attachShadow.call(this, init);
-    if (tree.mode === "open") watch(tree, true);
+    if (tree.mode === "open") watch(tree);
     return tree;
   };
   toggleAll(frozen);
