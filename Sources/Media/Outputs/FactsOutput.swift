@@ -24,7 +24,7 @@ package enum FactsOutput: OutputMaker {
             var hasNext = true
             while hasNext && (decodesAll || !isTransparent) {
                 hasNext = try walk.next()
-                isTransparent = isTransparent || walk.canvas.hasTransparency(in: nil)
+                isTransparent = isTransparent || walk.canvas.hasTransparency(in: walk.changed)
             }
             // Frames after a damaged one are in no output.
             if !hasNext { frames = walk.frames }
