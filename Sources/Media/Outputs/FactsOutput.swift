@@ -14,40 +14,38 @@ package enum FactsOutput: OutputMaker {
         _: FrameMeter
     ) throws(TranscodeError) -> TranscodeResult {
         let summary = try AnimationSummary(scanning: bytes, by: Decoder.self, limits: transcoder.limits)
-        var frames = summary.delays.count
+        // The delays as shown, their bytes, and both once more while the array of the bytes grows.
+        try HeapBuffer.check(bytes: summary.delays.count * 4 * delayLength + 4096)
+        var delays = summary.delays.map(summary.shownDelay)
+        var requested = RequestedFacts(transcoder.options.facts, summary, delays)
         var walk = try FrameWalk<Decoder>(bytes, limits: transcoder.limits)
         guard try walk.next() else { throw .incomplete(Decoder.format) }
+        requested.look(at: walk.canvas, nil)
         let placeholder = try Placeholder(walk.canvas)
         var isTransparent = walk.canvas.hasTransparency(in: nil)
         let decodesAll = summary.ending != .complete || Decoder.format != .gif
-        if decodesAll || summary.hasTransparency {
-            var hasNext = true
-            while hasNext && (decodesAll || !isTransparent) {
-                hasNext = try walk.next()
-                isTransparent = isTransparent || walk.canvas.hasTransparency(in: walk.changed)
-            }
-            // Frames after a damaged one are in no output.
-            if !hasNext { frames = walk.frames }
+        var hasNext = true
+        while hasNext, decodesAll || !requested.isComplete || summary.hasTransparency && !isTransparent {
+            hasNext = try walk.next()
+            guard hasNext else { break }
+            requested.look(at: walk.canvas, walk.changed)
+            isTransparent = isTransparent || walk.canvas.hasTransparency(in: walk.changed)
         }
-        // The delays as shown, their bytes, and both once more while the array of the bytes grows.
-        try HeapBuffer.check(bytes: frames * 4 * delayLength + 4096)
-        let delays = summary.delays.prefix(frames).map(summary.shownDelay)
+        // Frames after a damaged one are in no output.
+        if !hasNext, walk.frames < delays.count {
+            delays.removeSubrange(walk.frames...)
+            // Which pictures are described depends on their number.
+            requested = RequestedFacts(transcoder.options.facts, summary, delays)
+            var walk = try FrameWalk<Decoder>(bytes, limits: transcoder.limits)
+            while !requested.isComplete {
+                guard try walk.next() else { throw .incomplete(Decoder.format) }
+                requested.look(at: walk.canvas, walk.frames == 1 ? nil : walk.changed)
+            }
+        }
+        let frames = delays.count
         var file: [UInt8] = []
         for delay in delays { withUnsafeBytes(of: UInt64(delay).littleEndian) { file += $0 } }
-        file += placeholder.bytes
-        switch transcoder.options.facts {
-        case .fingerprints:
-            let fingerprints = try Fingerprint.fingerprints(
-                of: bytes, by: Decoder.self, delays: delays, limits: transcoder.limits)
-            file += fingerprints.flatMap(\.bytes)
-        case .flashes:
-            let plays = summary.loopCount.map { $0 == 0 ? nil : $0 + 1 } ?? 1
-            file += try Flashes(
-                of: bytes, by: Decoder.self, delays: delays, timescale: summary.timescale, plays: plays,
-                limits: transcoder.limits
-            ).bytes
-        case nil: break
-        }
+        file += placeholder.bytes + requested.bytes
         let written: Result<Void, TranscodeError> = file.withUnsafeBytes { bytes in
             do throws(TranscodeError) {
                 return .success(try FileOutput.write(bytes, to: descriptor))
@@ -99,5 +97,62 @@ package enum FactsOutput: OutputMaker {
             delays.append(delay)
         }
         return delays
+    }
+}
+
+/// What the facts have beside the usual ones, from the pictures of an animation.
+private struct RequestedFacts {
+    private let kind: TranscodeOptions.Facts?
+    private let delays: [Int]
+    /// How often the animation is played; nil for endlessly.
+    private let plays: Int?
+    /// The frames with fingerprints that are left, in their order.
+    private var frames: ArraySlice<Int> = []
+    private var fingerprints: [Fingerprint] = []
+    private var flashes: FlashCounter
+    /// The number of pictures so far.
+    private var pictures = 0
+
+    /// - Parameter delays: Those of all whole frames, as they are shown.
+    init(_ kind: TranscodeOptions.Facts?, _ summary: AnimationSummary, _ delays: [Int]) {
+        self.kind = kind
+        self.delays = delays
+        plays = summary.loopCount.map { $0 == 0 ? nil : $0 + 1 } ?? 1
+        if kind == .fingerprints { frames = Fingerprint.frames(of: delays)[...] }
+        flashes = FlashCounter(
+            width: kind == .flashes ? summary.width : 1, height: kind == .flashes ? summary.height : 1,
+            timescale: summary.timescale, repeats: plays != 1)
+    }
+
+    /// Whether no further picture is needed.
+    var isComplete: Bool {
+        switch kind {
+        case .fingerprints: frames.isEmpty
+        case .flashes: pictures == delays.count
+        case nil: true
+        }
+    }
+
+    /// Looks at the next picture.
+    ///
+    /// - Parameter changed: What differs from the picture before; nil for everything.
+    mutating func look(at canvas: borrowing Canvas, _ changed: Rectangle?) {
+        if kind == .flashes, pictures < delays.count { flashes.show(canvas, changed, for: delays[pictures]) }
+        if frames.first == pictures {
+            frames.removeFirst()
+            fingerprints.append(Fingerprint(canvas))
+        }
+        pictures += 1
+    }
+
+    /// The form in a worker's file.
+    var bytes: [UInt8] {
+        mutating get {
+            switch kind {
+            case .fingerprints: fingerprints.flatMap(\.bytes)
+            case .flashes: flashes.flashes(plays: plays).bytes
+            case nil: []
+            }
+        }
     }
 }

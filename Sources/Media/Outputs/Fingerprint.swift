@@ -191,21 +191,6 @@ extension Fingerprint {
         return frames.sorted()
     }
 
-    /// Describes the pictures of an animation.
-    ///
-    /// - Parameter delays: Those of all whole frames.
-    static func fingerprints<Decoder: AnimationDecoder & ~Copyable>(
-        of bytes: UnsafeRawBufferPointer, by _: Decoder.Type, delays: [Int], limits: MediaLimits
-    ) throws(TranscodeError) -> [Fingerprint] {
-        var walk = try FrameWalk<Decoder>(bytes, limits: limits)
-        var fingerprints: [Fingerprint] = []
-        for frame in frames(of: delays) {
-            while walk.frames <= frame { guard try walk.next() else { throw .incomplete(Decoder.format) } }
-            fingerprints.append(Fingerprint(walk.canvas))
-        }
-        return fingerprints
-    }
-
     // MARK: In a worker's file
 
     /// The length of the form in a file.

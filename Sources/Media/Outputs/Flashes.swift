@@ -17,49 +17,12 @@ package struct Flashes: Sendable, Equatable {
     package let worstSecond: Int
 
     /// The bound of both numbers. Pictures are shown for 11 ms or longer, so that a second has 45 flashes at most.
-    private static let most = 100
+    fileprivate static let most = 100
 
     init(general: Int, red: Int, worstSecond: Int) {
         self.general = general
         self.red = red
         self.worstSecond = worstSecond
-    }
-
-    /// Looks at all pictures of an animation, and at those of its first second once more if it is repeated.
-    ///
-    /// - Parameters:
-    ///   - delays: Those of all whole frames, as they are shown.
-    ///   - timescale: Their units per second.
-    ///   - plays: How often the animation is played; nil for endlessly.
-    init<Decoder: AnimationDecoder & ~Copyable>(
-        of bytes: UnsafeRawBufferPointer, by _: Decoder.Type, delays: [Int], timescale: Int, plays: Int?, limits: MediaLimits
-    ) throws(TranscodeError) {
-        var walk = try FrameWalk<Decoder>(bytes, limits: limits)
-        var squares = SquareColors(width: walk.canvas.width, height: walk.canvas.height)
-        var meter = FlashMeter(columns: squares.columns, rows: squares.rows, side: squares.side, second: timescale)
-        var time = 0
-        // At most a hundred, because no picture is shown for less than 10 ms.
-        var first: [(colors: [SIMD4<Float>], delay: Int)] = []
-        for delay in delays {
-            guard try walk.next() else { throw .incomplete(Decoder.format) }
-            squares.update(walk.canvas, walk.frames == 1 ? nil : walk.changed)
-            meter.show(squares.colors, at: time)
-            if time < timescale, plays != 1 { first.append((squares.colors, delay)) }
-            time += delay
-        }
-        // What begins in the last second goes on after the first picture has returned.
-        let (duration, end) = (time, time + timescale)
-        var play = 1
-        while duration > 0, time < end, plays.map({ play < $0 }) ?? true {
-            for picture in first where time < end {
-                meter.show(picture.colors, at: time)
-                time += picture.delay
-            }
-            play += 1
-        }
-        self.init(
-            general: min(meter.general.most, Self.most), red: min(meter.red.most, Self.most),
-            worstSecond: meter.general.most >= meter.red.most ? meter.general.worst : meter.red.worst)
     }
 
     // MARK: In a worker's file
@@ -79,6 +42,57 @@ package struct Flashes: Sendable, Equatable {
         let raw = bytes.dropFirst(2).reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
         guard let worst = Int(exactly: raw), FactRange.duration.contains(worst) else { return nil }
         self.init(general: Int(bytes[bytes.startIndex]), red: Int(bytes[bytes.startIndex + 1]), worstSecond: worst)
+    }
+}
+
+/// Counts the flashes of an animation from its pictures.
+struct FlashCounter {
+    private var squares: SquareColors
+    private var meter: FlashMeter
+    private let second: Int
+    /// Whether the animation is played more than once.
+    private let repeats: Bool
+    private var time = 0
+    /// The pictures of the first second. At most a hundred, because none is shown for less than 10 ms.
+    private var first: [(colors: [SIMD4<Float>], delay: Int)] = []
+
+    /// - Parameter timescale: Units of delays per second.
+    init(width: Int, height: Int, timescale: Int, repeats: Bool) {
+        squares = SquareColors(width: width, height: height)
+        meter = FlashMeter(columns: squares.columns, rows: squares.rows, side: squares.side, second: timescale)
+        second = timescale
+        self.repeats = repeats
+    }
+
+    /// Enters the next picture.
+    ///
+    /// - Parameters:
+    ///   - changed: What differs from the picture before; nil for everything.
+    ///   - delay: How long it is shown.
+    mutating func show(_ canvas: borrowing Canvas, _ changed: Rectangle?, for delay: Int) {
+        squares.update(canvas, changed)
+        meter.show(squares.colors, at: time)
+        if time < second, repeats { first.append((squares.colors, delay)) }
+        time += delay
+    }
+
+    /// The flashes of all pictures, and of those of the first second once more if the animation is repeated.
+    ///
+    /// - Parameter plays: How often the animation is played; nil for endlessly.
+    mutating func flashes(plays: Int?) -> Flashes {
+        // What begins in the last second goes on after the first picture has returned.
+        let (duration, end) = (time, time + second)
+        var play = 1
+        while duration > 0, time < end, plays.map({ play < $0 }) ?? true {
+            for picture in first where time < end {
+                meter.show(picture.colors, at: time)
+                time += picture.delay
+            }
+            play += 1
+        }
+        return Flashes(
+            general: min(meter.general.most, Flashes.most), red: min(meter.red.most, Flashes.most),
+            worstSecond: meter.general.most >= meter.red.most ? meter.general.worst : meter.red.worst)
     }
 }
 
