@@ -58,7 +58,7 @@ import Testing
         try await withLink(server.address) { link in
             let value = (0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
             let replies = try await link.run(
-                [RedisCommand(.status, ["SET", "k", RedisArgument(value)]), RedisCommand(.bytesOrNone, ["GET", "k"])],
+                [RedisCommand(.status, ["SET", "k", value]), RedisCommand(.bytesOrNone, ["GET", "k"])],
                 within: .seconds(20), time)
             #expect(replies[1] == .bytes(value))
         }
@@ -122,7 +122,7 @@ import Testing
         try await withLink("rediss://127.0.0.1:\(server.port)?ca=\(server.certificate)") { link in
             let value = [UInt8](repeating: 7, count: 300_000)
             let replies = try await link.run(
-                [RedisCommand(.status, ["SET", "k", RedisArgument(value)]), RedisCommand(.bytesOrNone, ["GET", "k"])],
+                [RedisCommand(.status, ["SET", "k", value]), RedisCommand(.bytesOrNone, ["GET", "k"])],
                 within: .seconds(10), time)
             #expect(replies[1] == .bytes(value))
         }

@@ -5,13 +5,13 @@ import Testing
 @testable import Cluster
 
 @Suite("Live nodes are listed", .enabled(if: RedisServer.isAvailable)) struct NodeRegistryTests {
-    private let keys = ClusterKeys(name: "test")
     private let limit = Duration.seconds(10)
 
-    private func registry(_ name: String) -> NodeRegistry {
+    /// The context's own connection is not used.
+    private func registry(_ name: String, _ link: RedisLink) -> NodeRegistry {
         var timings = ClusterTimings()
         timings.commandLimit = limit
-        return NodeRegistry(name: name, keys: keys, timings: timings, time: TimeSource.system)
+        return NodeRegistry(.test(link, name: name, timings: timings))
     }
 
     @Test func aDeadNodeIsTakenOffTheList() async throws {
@@ -19,7 +19,7 @@ import Testing
         defer { server.stop() }
         let link = try await RedisLink.connected(server.unixAddress)
         defer { link.close() }
-        let (one, two, three) = (registry("one"), registry("two"), registry("three"))
+        let (one, two, three) = (registry("one", link), registry("two", link), registry("three", link))
         for node in [one, two, three] { try await node.register(link) }
         try server.run("DEL", "{test}:v1:node:two")
         #expect(try await one.liveNodes(link, within: limit) == ["one", "three"])
@@ -32,7 +32,7 @@ import Testing
         defer { server.stop() }
         let link = try await RedisLink.connected(server.unixAddress)
         defer { link.close() }
-        let (one, two) = (registry("one"), registry("two"))
+        let (one, two) = (registry("one", link), registry("two", link))
         try await one.register(link)
         try server.run("SADD", "{test}:v1:nodes", "two")
         let interrupted = InterruptedCommands(base: link) { command in
@@ -47,7 +47,7 @@ import Testing
         defer { server.stop() }
         let link = try await RedisLink.connected(server.unixAddress)
         defer { link.close() }
-        let (one, two, limit) = (registry("one"), registry("two"), limit)
+        let (one, two, limit) = (registry("one", link), registry("two", link), limit)
         try await one.register(link)
         try server.run("SADD", "{test}:v1:nodes", "two")
         try await two.register(InterruptedCommands(base: link) { _ in _ = try? await one.liveNodes(link, within: limit) })

@@ -33,12 +33,13 @@ final class TestNode: Sendable {
         (self.record, self.disk, self.cache) = (record, disk, cache)
         cache.recordWithPurges { purge, _ in try disk.check(purge.scope) }
         cache.observePurges { record.add($0) }
-        cluster = Cluster(
-            configuration, cache: cache,
-            revalidate: { doubt in
-                record.revalidated(doubt)
-                await cache.revalidateAll(doubt)
-            }, onEvent: { record.add($0) }, onPrewarm: { record.signalled() })
+        var handlers = ClusterHandlers { doubt in
+            record.revalidated(doubt)
+            await cache.revalidateAll(doubt)
+        }
+        handlers.onEvent = { record.add($0) }
+        handlers.onPrewarm = { record.signalled() }
+        cluster = Cluster(configuration, cache: cache, handlers: handlers)
         cluster.start { record.addLate($0) }
     }
 
@@ -133,19 +134,28 @@ final class TestDisk: Sendable {
 extension PurgeFollower {
     /// A follower without a node around it.
     static func test(_ stream: any RedisCommands, _ disk: TestDisk, _ meter: ClusterMeter = ClusterMeter()) -> PurgeFollower {
-        let time = TimeSource.system
-        let registry = NodeRegistry(name: "one", keys: ClusterKeys(name: "test"), timings: .patient, time: time)
+        let context = ClusterContext.test(stream, meter)
         let thread = WorkThreads(count: 1, limit: 64, name: "test-disk")
         return PurgeFollower(
-            .test(stream), registry, ClusterKeys(name: "test"), .patient, disk.cache, thread, revalidate: { _ in }, time, meter,
-            onGap: {})
+            PurgeStream(context: context), NodeRegistry(context), disk.cache, thread, revalidate: { _ in }, onGap: {})
     }
 }
 
 extension PurgeStream {
     /// The stream of node `one`.
     static func test(_ commands: any RedisCommands) -> PurgeStream {
-        PurgeStream(commands, ClusterKeys(name: "test"), nodeName: "one", .patient, TimeSource.system)
+        PurgeStream(context: .test(commands))
+    }
+}
+
+extension ClusterContext {
+    /// That of a node `one`.
+    static func test(
+        _ commands: any RedisCommands, _ meter: ClusterMeter = ClusterMeter(), name: String = "one",
+        timings: ClusterTimings = .patient
+    ) -> ClusterContext {
+        ClusterContext(
+            commands: commands, keys: ClusterKeys(name: "test"), nodeName: name, timings: timings, time: .system, meter: meter)
     }
 }
 

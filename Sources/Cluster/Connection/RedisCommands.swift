@@ -9,9 +9,14 @@ package protocol RedisCommands: Sendable {
     /// - Throws: An error other than ``RedisError/refused(_:)`` if not every reply is known: each command may or may not have
     ///   been executed. Error replies are values.
     func replies(to commands: [RedisCommand], within limit: Duration) async throws(RedisError) -> [RedisValue]
+
+    /// Closes the current connection, which is then opened again: the server refuses what it may accept on a new connection.
+    func drop(_ reason: RedisError)
 }
 
 extension RedisCommands {
+    package func drop(_ reason: RedisError) {}
+
     /// Runs the commands as ``replies(to:within:)`` does, and sends scripts that the server does not know.
     ///
     /// - Returns: As many replies as commands.

@@ -110,8 +110,7 @@ package final class RedisLink: Sendable {
     /// Whether requests can be sent.
     package var isConnected: Bool { state.withLock { $0.isConnected } }
 
-    /// Closes the current connection, which is then opened again: the server refuses what it may accept on a new connection. Without
-    /// effect for two seconds after the last time.
+    /// Closes the current connection, which is then opened again. Without effect for two seconds after the last time.
     package func drop(_ reason: RedisError) {
         let now = time.now
         let isDue = state.withLock { state in

@@ -82,8 +82,8 @@ package struct RedisCommand: Sendable, Equatable {
     /// The script that an `EVALSHA` names, to be sent if the server does not know it.
     package let script: RedisScript?
 
-    package init(_ shape: ReplyShape, _ arguments: [RedisArgument]) {
-        self.arguments = arguments.map(\.bytes)
+    package init(_ shape: ReplyShape, _ arguments: [any RedisArgument]) {
+        self.arguments = arguments.map(\.argument)
         self.shape = shape
         script = nil
     }
@@ -95,28 +95,41 @@ package struct RedisCommand: Sendable, Equatable {
     }
 
     /// A call of a script by its digest.
-    package static func script(_ script: RedisScript, keys: [String], _ arguments: [RedisArgument]) -> RedisCommand {
-        let names = [Array("EVALSHA".utf8), Array(script.digest.utf8), Array(String(keys.count).utf8)]
-        return RedisCommand(script, names + keys.map { Array($0.utf8) } + arguments.map(\.bytes))
+    package static func script(_ script: RedisScript, keys: [String], _ arguments: [any RedisArgument]) -> RedisCommand {
+        let names: [any RedisArgument] = ["EVALSHA", script.digest, keys.count]
+        return RedisCommand(script, (names + keys + arguments).map(\.argument))
     }
 
     /// The same call with the script's text in place of its digest.
     var withScriptText: RedisCommand {
         guard let script else { return self }
-        return RedisCommand(script, [Array("EVAL".utf8), Array(script.text.utf8)] + arguments.dropFirst(2))
+        return RedisCommand(script, ["EVAL".argument, script.text.argument] + arguments.dropFirst(2))
     }
 }
 
-/// An argument of a command: text, a number or bytes.
-package struct RedisArgument: Sendable, ExpressibleByStringLiteral, ExpressibleByStringInterpolation {
-    let bytes: [UInt8]
+/// An argument of a command: text, a number, bytes, or a time in whole milliseconds, at least one.
+package protocol RedisArgument: Sendable {
+    var argument: [UInt8] { get }
+}
 
-    package init(stringLiteral text: String) { bytes = Array(text.utf8) }
-    package init(_ text: String) { bytes = Array(text.utf8) }
-    package init(_ number: some BinaryInteger) { bytes = Array(String(number).utf8) }
-    package init(_ bytes: [UInt8]) { self.bytes = bytes }
-    /// Whole milliseconds, at least one.
-    package init(_ duration: Duration) { self.init(max(1, duration.milliseconds)) }
+extension String: RedisArgument {
+    package var argument: [UInt8] { Array(utf8) }
+}
+
+extension Int: RedisArgument {
+    package var argument: [UInt8] { Array(String(self).utf8) }
+}
+
+extension Int64: RedisArgument {
+    package var argument: [UInt8] { Array(String(self).utf8) }
+}
+
+extension [UInt8]: RedisArgument {
+    package var argument: [UInt8] { self }
+}
+
+extension Duration: RedisArgument {
+    package var argument: [UInt8] { max(1, milliseconds).argument }
 }
 
 extension Duration {

@@ -7,7 +7,7 @@ package struct ServerRights: Sendable {
     /// The pattern of keys and channels.
     private let pattern: String
 
-    init(_ trials: [(name: String, words: [RedisArgument])], pattern: String) {
+    init(_ trials: [(name: String, words: [any RedisArgument])], pattern: String) {
         commands = trials.map { RedisCommand(.array, $0.words) }
         names = trials.map(\.name)
         self.pattern = pattern

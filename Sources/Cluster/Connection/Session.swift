@@ -142,14 +142,13 @@ final class Session {
     {
         var commands: [RedisCommand] = []
         if let password = address.password {
-            commands.append(
-                RedisCommand(.status, ["AUTH"] + (address.user.map { [RedisArgument($0)] } ?? []) + [RedisArgument(password)]))
+            commands.append(RedisCommand(.status, ["AUTH"] + [address.user, password].compactMap(\.self)))
         }
         // Needs no rights.
         let hello = commands.count
         commands.append(RedisCommand(.array, ["HELLO", "2"]))
-        if address.database != 0 { commands.append(RedisCommand(.status, ["SELECT", RedisArgument(address.database)])) }
-        if let channel { commands.append(RedisCommand(.array, ["SUBSCRIBE", RedisArgument(channel)])) }
+        if address.database != 0 { commands.append(RedisCommand(.status, ["SELECT", address.database])) }
+        if let channel { commands.append(RedisCommand(.array, ["SUBSCRIBE", channel])) }
         for (index, value) in try exchange(commands, until: end, time).enumerated() {
             if case .error(let refusal) = value {
                 guard index == hello, refusal.text.lowercased().contains("unknown command") else { throw .refused(refusal) }

@@ -30,29 +30,17 @@ final class FlightTable: Sendable {
     /// How often a caller looks again at once after the value has changed between two commands.
     private static let maxRaces = 4
 
-    private let commands: any RedisCommands
-    private let keys: ClusterKeys
-    private let nodeName: String
+    private let context: ClusterContext
     private let purges: PurgeIndex
-    private let timings: ClusterTimings
-    private let time: TimeSource
-    private let meter: ClusterMeter
     private let leases: LeaseTable
     private let isTakingPart: @Sendable () -> Bool
     private let state = Mutex(State())
 
     init(
-        _ commands: any RedisCommands, _ keys: ClusterKeys, nodeName: String, _ purges: PurgeIndex,
-        _ timings: ClusterTimings, _ time: TimeSource, _ meter: ClusterMeter, leases: LeaseTable,
-        isTakingPart: @escaping @Sendable () -> Bool
+        _ context: ClusterContext, _ purges: PurgeIndex, leases: LeaseTable, isTakingPart: @escaping @Sendable () -> Bool
     ) {
-        self.commands = commands
-        self.keys = keys
-        self.nodeName = nodeName
+        self.context = context
         self.purges = purges
-        self.timings = timings
-        self.time = time
-        self.meter = meter
         self.leases = leases
         self.isTakingPart = isTakingPart
     }
@@ -69,8 +57,8 @@ final class FlightTable: Sendable {
         guard isTakingPart() else { return alone(.unavailable("this node does not take part in the cluster")) }
         // Before the lease: purges that are accepted from now on overtake the work.
         let began = purges.epoch.began
-        let key = keys.flight(alias, cover: purges.cover(of: sourceURL))
-        let value = Array("L:\(nodeName)/\(RandomText.make()):".utf8)
+        let key = context.keys.flight(alias, cover: purges.cover(of: sourceURL))
+        let value = Array("L:\(context.nodeName)/\(RandomText.make()):".utf8)
         // Callers subscribe before they look, so that no message is missed.
         let (number, wakeup) = addWaiter(key)
         defer { removeWaiter(number, key) }
@@ -95,7 +83,7 @@ final class FlightTable: Sendable {
             }
             races = 0
             isFollowed = true
-            await wakeup.wait(for: timings.pollInterval, time)
+            await wakeup.wait(for: context.timings.pollInterval, context.time)
             if Task.isCancelled { return alone(.cancelled) }
             if let bytes = takeMessage(number, key), let record = SharedRecord(bytes), isValid(record, of: sourceURL) {
                 return found(record, true)
@@ -116,23 +104,19 @@ final class FlightTable: Sendable {
     private func look(
         _ key: String, _ value: [UInt8], _ sourceURL: String, _ began: Int64, _ outdated: SharedRecord?
     ) async throws(RedisError) -> Step {
-        let end = time.now + timings.commandLimit
+        let (time, leaseTime) = (context.time, context.timings.leaseTime)
+        let end = time.now + context.timings.commandLimit
         // A lease counts from before the command, so that it never outlasts the server's key.
         var start = time.now
-        var known = try await commands.run(
-            RedisCommand(
-                .statusOrBytes,
-                ["SET", RedisArgument(key), RedisArgument(value), "NX", "GET", "PX", RedisArgument(timings.leaseTime)]),
-            within: end - time.now, time
+        var known = try await context.run(
+            RedisCommand(.statusOrBytes, ["SET", key, value, "NX", "GET", "PX", leaseTime]), within: end - time.now
         ).optionalBytes()
         func lease() -> Step {
             .lead(leases.take(key, value, began, sourceURL, since: start))
         }
         guard known != nil else { return lease() }
         if let bytes = known, FlightValue(bytes) == .lease(isAwaited: false) {
-            known = try await commands.run(
-                .script(FlightScripts.await, keys: [key], []), within: end - time.now, time
-            ).optionalBytes()
+            known = try await context.run(.script(FlightScripts.await, keys: [key], []), within: end - time.now).optionalBytes()
         }
         guard let bytes = known else { return .again }
         switch FlightValue(bytes) {
@@ -140,11 +124,8 @@ final class FlightTable: Sendable {
         case .record(let record) where record != outdated && isValid(record, of: sourceURL): return .found(record)
         case .record, nil:
             start = time.now
-            let reply = try await commands.run(
-                .script(
-                    FlightScripts.replace, keys: [key],
-                    [RedisArgument(bytes), RedisArgument(value), RedisArgument(timings.leaseTime)]),
-                within: end - time.now, time
+            let reply = try await context.run(
+                .script(FlightScripts.replace, keys: [key], [bytes, value, leaseTime]), within: end - time.now
             ).integer(in: 0...1)
             return reply == 1 ? lease() : .again
         }
@@ -156,12 +137,12 @@ final class FlightTable: Sendable {
     }
 
     private func alone(_ reason: RedisError) -> FlightStart {
-        meter.update { $0.flightsAlone += 1 }
+        context.meter.update { $0.flightsAlone += 1 }
         return .alone(reason)
     }
 
     private func found(_ record: SharedRecord, _ isFollowed: Bool) -> FlightStart {
-        meter.update { metrics in
+        context.meter.update { metrics in
             if isFollowed { metrics.flightsFollowed += 1 } else { metrics.recordsFound += 1 }
         }
         return .found(record, isFollowed: isFollowed)

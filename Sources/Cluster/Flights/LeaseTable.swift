@@ -13,43 +13,30 @@ final class LeaseTable: Sendable {
 
     private static let maxLifetime: Duration = .seconds(30 * 86_400)
 
-    private let commands: any RedisCommands
-    private let keys: ClusterKeys
+    private let context: ClusterContext
     private let purges: PurgeIndex
-    private let timings: ClusterTimings
-    private let time: TimeSource
-    private let meter: ClusterMeter
     private let executor: (any TaskExecutor)?
     /// By the values of the leases.
     private let held = Mutex<[[UInt8]: Held]>([:])
 
-    init(
-        _ commands: any RedisCommands, _ keys: ClusterKeys, _ purges: PurgeIndex, _ timings: ClusterTimings,
-        _ time: TimeSource, _ meter: ClusterMeter, executor: (any TaskExecutor)?
-    ) {
-        self.commands = commands
-        self.keys = keys
+    init(_ context: ClusterContext, _ purges: PurgeIndex, executor: (any TaskExecutor)?) {
+        self.context = context
         self.purges = purges
-        self.timings = timings
-        self.time = time
-        self.meter = meter
         self.executor = executor
     }
 
     /// Lists a lease that the server has just given to this node.
     ///
     /// - Parameter start: A time before the command, so that the lease never outlasts the server's key.
-    func take(
-        _ key: String, _ value: [UInt8], _ began: Int64, _ sourceURL: String, since start: Duration
-    ) -> Lease {
+    func take(_ key: String, _ value: [UInt8], _ began: Int64, _ sourceURL: String, since start: Duration) -> Lease {
         held.withLock { $0[value] = Held(key: key, renewed: start) }
-        meter.update { $0.leasesTaken += 1 }
+        context.meter.update { $0.leasesTaken += 1 }
         return Lease(began: began, key: key, value: value, sourceURL: sourceURL, table: self)
     }
 
     /// Whether no other node can have the lease yet, as far as this node knows.
     func holds(value: [UInt8]) -> Bool {
-        held.withLock { held in held[value].map { time.now < $0.renewed + timings.leaseTime } ?? false }
+        held.withLock { $0[value].map { context.time.now < $0.renewed + context.timings.leaseTime } ?? false }
     }
 
     /// The number of leases.
@@ -59,16 +46,15 @@ final class LeaseTable: Sendable {
     ///
     /// Called once per renew interval. A lease younger than that is not due: most flights end before their first renewal.
     func renew() async {
-        let start = time.now
+        let (start, timings) = (context.time.now, context.timings)
         let due = held.withLock { $0.filter { start >= $0.value.renewed + timings.renewInterval } }
         if due.isEmpty { return }
         let values = Array(due.keys)
         let commands = values.map { value in
-            RedisCommand.script(
-                FlightScripts.renew, keys: [due[value]?.key ?? ""], [RedisArgument(value), RedisArgument(timings.leaseTime)])
+            RedisCommand.script(FlightScripts.renew, keys: [due[value]?.key ?? ""], [value, timings.leaseTime])
         }
-        let replies = (try? await self.commands.run(commands, within: timings.commandLimit, time)) ?? []
-        let now = time.now
+        let replies = (try? await context.run(commands)) ?? []
+        let now = context.time.now
         let lost = held.withLock { held in
             var lost = 0
             for (value, reply) in zip(values, replies) {
@@ -84,7 +70,7 @@ final class LeaseTable: Sendable {
             }
             return lost
         }
-        if lost > 0 { meter.update { $0.leasesLost += Int64(lost) } }
+        if lost > 0 { context.meter.update { $0.leasesLost += Int64(lost) } }
     }
 
     /// Ends a flight with its record, or without one.
@@ -92,12 +78,11 @@ final class LeaseTable: Sendable {
         let isKnown = held.withLock { $0.removeValue(forKey: lease.value) != nil }
         var record = record
         // Nodes that have applied the purge look under another key; the others must not see the record for long.
-        let isOvertaken =
-            record.map { !$0.isCurrent(lease.sourceURL, purges) } ?? false
+        let isOvertaken = record.map { !$0.isCurrent(lease.sourceURL, purges) } ?? false
         if isOvertaken { record = nil }
         do throws(RedisError) {
             let isEnded = try await complete(lease.key, lease.value, record, lifetime)
-            if !isEnded, isKnown { meter.update { $0.leasesLost += 1 } }
+            if !isEnded, isKnown { context.meter.update { $0.leasesLost += 1 } }
             return isEnded && !isOvertaken ? .published : .lost
         } catch {
             return .unknown(error)
@@ -107,9 +92,8 @@ final class LeaseTable: Sendable {
     /// Tells all nodes that a source fails.
     func announce(_ record: SharedRecord, of sourceURL: String) async {
         let message = ClusterMessage.failure(sourceURL: sourceURL, record: record.bytes)
-        let command = RedisCommand(.integer, ["PUBLISH", RedisArgument(keys.channel), RedisArgument(message.bytes)])
         // A node that does not get the message finds the failure by itself.
-        _ = try? await commands.run(command, within: timings.commandLimit, time)
+        _ = try? await context.run(RedisCommand(.integer, ["PUBLISH", context.keys.channel, message.bytes]))
     }
 
     /// Ends a lease in the background.
@@ -127,12 +111,9 @@ final class LeaseTable: Sendable {
     ) async throws(RedisError) -> Bool {
         let bytes = record?.bytes ?? []
         let milliseconds = record == nil ? 0 : max(.zero, min(lifetime, Self.maxLifetime)).milliseconds
-        let command = RedisCommand.script(
-            FlightScripts.complete, keys: [key],
-            [
-                RedisArgument(value), RedisArgument(bytes), RedisArgument(milliseconds), RedisArgument(keys.channel),
-                RedisArgument(ClusterMessage.flight(key: key, value: bytes).bytes),
-            ])
-        return try await commands.run(command, within: timings.commandLimit, time).integer(in: 0...1) == 1
+        let message = ClusterMessage.flight(key: key, value: bytes).bytes
+        return try await context.run(
+            .script(FlightScripts.complete, keys: [key], [value, bytes, milliseconds, context.keys.channel, message])
+        ).integer(in: 0...1) == 1
     }
 }

@@ -47,12 +47,8 @@ package final class SharedPrewarm: Sendable {
     private static let batchSize = 200
     private static let listTime: Duration = .seconds(7 * 86_400)
 
-    private let commands: any RedisCommands
-    private let keys: ClusterKeys
-    private let nodeName: String
-    private let timings: ClusterTimings
-    private let time: TimeSource
-    private let meter: ClusterMeter
+    private let context: ClusterContext
+    private var keys: ClusterKeys { context.keys }
 
     /// How long single outcomes are kept after the last one, for a client that polls.
     private static let resultTime: Duration = .seconds(3600)
@@ -109,17 +105,8 @@ package final class SharedPrewarm: Sendable {
     /// How long a request with an idempotency key may take before another node takes over.
     private static let requestTime: Duration = .seconds(30)
 
-    init(
-        _ commands: any RedisCommands, _ keys: ClusterKeys, nodeName: String, _ timings: ClusterTimings,
-        _ time: TimeSource,
-        _ meter: ClusterMeter
-    ) {
-        self.commands = commands
-        self.keys = keys
-        self.nodeName = nodeName
-        self.timings = timings
-        self.time = time
-        self.meter = meter
+    init(_ context: ClusterContext) {
+        self.context = context
     }
 
     /// A request that its client may repeat, by digests of its idempotency key and of what it says.
@@ -158,9 +145,8 @@ package final class SharedPrewarm: Sendable {
     ) async throws(RedisError) -> Addition {
         if let request, let known = try await begin(request, id) { return known }
         do throws(RedisError) {
-            let waiting = try await commands.run(
-                RedisCommand(.integer, ["XLEN", RedisArgument(keys.prewarm)]), within: timings.commandLimit, time
-            ).integer(in: 0...Self.maxNumber)
+            let length = RedisCommand(.integer, ["XLEN", keys.prewarm])
+            let waiting = try await context.run(length).integer(in: 0...Self.maxNumber)
             if payloads.count > limit - Int(waiting) {
                 await forget(request)
                 return .full(waiting: Int(waiting))
@@ -172,31 +158,21 @@ package final class SharedPrewarm: Sendable {
         }
         if let request {
             // A repetition within the time of the request finds the list by its id.
-            _ = try? await commands.run(
-                RedisCommand(
-                    .status,
-                    [
-                        "SET", RedisArgument(keys.prewarmRequest(request.key)), "\(request.content) \(id) added", "PX",
-                        RedisArgument(Self.listTime),
-                    ]), within: timings.commandLimit, time)
+            let value = "\(request.content) \(id) added"
+            _ = try? await context.run(
+                RedisCommand(.status, ["SET", keys.prewarmRequest(request.key), value, "PX", Self.listTime]))
         }
         // Nodes look by themselves too.
-        _ = try? await commands.run(
-            RedisCommand(.integer, ["PUBLISH", RedisArgument(keys.channel), RedisArgument(ClusterMessage.prewarm.bytes)]),
-            within: timings.commandLimit, time)
+        _ = try? await context.run(RedisCommand(.integer, ["PUBLISH", keys.channel, ClusterMessage.prewarm.bytes]))
         await removeOldLists()
         return .added
     }
 
     /// Reserves an idempotency key for a list. Returns nil if the list is to be added.
     private func begin(_ request: Request, _ id: String) async throws(RedisError) -> Addition? {
-        let reply = try await commands.run(
-            RedisCommand(
-                .statusOrBytes,
-                [
-                    "SET", RedisArgument(keys.prewarmRequest(request.key)), "\(request.content) \(id)", "NX", "GET", "PX",
-                    RedisArgument(Self.requestTime),
-                ]), within: timings.commandLimit, time)
+        let (key, value) = (keys.prewarmRequest(request.key), "\(request.content) \(id)")
+        let reply = try await context.run(
+            RedisCommand(.statusOrBytes, ["SET", key, value, "NX", "GET", "PX", Self.requestTime]))
         guard let bytes = try reply.optionalBytes() else { return nil }
         let words = String(decoding: bytes, as: UTF8.self).split(separator: " ")
         guard words.count >= 2, words[0] == request.content else { return .conflict }
@@ -205,70 +181,58 @@ package final class SharedPrewarm: Sendable {
 
     private func forget(_ request: Request?) async {
         guard let request else { return }
-        _ = try? await commands.run(
-            RedisCommand(.integer, ["DEL", RedisArgument(keys.prewarmRequest(request.key))]), within: timings.commandLimit, time
-        )
+        _ = try? await context.run(RedisCommand(.integer, ["DEL", keys.prewarmRequest(request.key)]))
     }
 
     private func add(_ id: String, _ payloads: [[UInt8]], _ callback: String?) async throws(RedisError) {
-        let list = RedisArgument(keys.prewarmList(id))
+        let (list, limit) = (keys.prewarmList(id), context.timings.longLimit)
         do throws(RedisError) {
             // Without an expiry until it ends, so that no policy evicts it.
-            let replies = try await commands.run(
+            let fields = ["total", "\(payloads.count)"] + ["done", "failed", "bytes", "hits", "saved"].flatMap { [$0, "0"] }
+            let replies = try await context.run(
                 [
-                    RedisCommand(
-                        .integer,
-                        ["HSET", list, "total", RedisArgument(payloads.count), "done", "0", "failed", "0", "bytes", "0"]
-                            + ["hits", "0", "saved", "0"] + (callback.map { ["callback", RedisArgument($0)] } ?? [])),
-                    RedisCommand(.statusOrBytes, ["XADD", RedisArgument(keys.prewarmLists), "*", "l", RedisArgument(id)]),
-                ], within: timings.commandLimit * 4, time)
+                    RedisCommand(.integer, ["HSET", list] + fields + (callback.map { ["callback", $0] } ?? [])),
+                    RedisCommand(.statusOrBytes, ["XADD", keys.prewarmLists, "*", "l", id]),
+                ], within: limit)
             for reply in replies { try reply.succeeded() }
             for first in stride(from: 0, to: payloads.count, by: Self.batchSize) {
                 let batch = payloads[first..<min(first + Self.batchSize, payloads.count)].map { payload in
-                    RedisCommand(
-                        .statusOrBytes,
-                        ["XADD", RedisArgument(keys.prewarm), "*", "l", RedisArgument(id), "e", RedisArgument(payload)])
+                    RedisCommand(.statusOrBytes, ["XADD", keys.prewarm, "*", "l", id, "e", payload])
                 }
-                for reply in try await commands.run(batch, within: timings.commandLimit * 4, time) { try reply.succeeded() }
+                for reply in try await context.run(batch, within: limit) { try reply.succeeded() }
             }
         } catch {
             // Nodes drop entries without a list.
-            _ = try? await commands.run(RedisCommand(.integer, ["DEL", list]), within: timings.commandLimit, time)
+            _ = try? await context.run(RedisCommand(.integer, ["DEL", list]))
             throw error
         }
     }
 
     /// Removes lists that were added long ago and have not ended, and forgets those that have. Nodes drop entries without a list.
     private func removeOldLists() async {
-        let oldest = StreamID(UInt64(max(0, time.unixMilliseconds - Self.listTime.milliseconds)), 0)
-        let command = RedisCommand(
-            .array, ["XRANGE", RedisArgument(keys.prewarmLists), "-", RedisArgument(oldest.description), "COUNT", "100"])
-        guard let reply = try? await commands.run(command, within: timings.commandLimit, time),
+        let oldest = StreamID(UInt64(max(0, context.time.unixMilliseconds - Self.listTime.milliseconds)), 0)
+        let command = RedisCommand(.array, ["XRANGE", keys.prewarmLists, "-", oldest.description, "COUNT", "100"])
+        guard let reply = try? await context.run(command),
             let entries = try? StreamEntry.entries(reply), !entries.isEmpty
         else { return }
-        let names = entries.compactMap { $0.text("l") }.flatMap {
-            [keys.prewarmList($0), keys.prewarmErrors($0), keys.prewarmResults($0)]
-        }
-        _ = try? await commands.run(
-            [
-                RedisCommand(.integer, ["DEL"] + names.map { RedisArgument($0) }),
-                RedisCommand(
-                    .integer, ["XDEL", RedisArgument(keys.prewarmLists)] + entries.map { RedisArgument($0.id.description) }),
-            ], within: timings.commandLimit, time)
+        _ = try? await context.run([
+            RedisCommand(.integer, ["DEL"] + entries.compactMap { $0.text("l") }.flatMap(names)),
+            RedisCommand(.integer, ["XDEL", keys.prewarmLists] + entries.map(\.id.description)),
+        ])
     }
+
+    /// The names of all that is stored of a list, apart from its entries.
+    private func names(_ id: String) -> [String] { [keys.prewarmList(id), keys.prewarmErrors(id), keys.prewarmResults(id)] }
 
     /// The latest lists, newest first, without their errors: with the time at which each was added, in milliseconds since 1970.
     package func lists() async throws(RedisError) -> [(id: String, added: Int64, progress: Progress)] {
-        let reply = try await commands.run(
-            RedisCommand(
-                .array,
-                ["XREVRANGE", RedisArgument(keys.prewarmLists), "+", "-", "COUNT", RedisArgument(Self.maxLists)]),
-            within: timings.commandLimit, time)
+        let reply = try await context.run(
+            RedisCommand(.array, ["XREVRANGE", keys.prewarmLists, "+", "-", "COUNT", Self.maxLists]))
         let entries = try StreamEntry.entries(reply)
         if entries.isEmpty { return [] }
-        let replies = try await commands.run(
-            entries.map { RedisCommand(.array, ["HGETALL", RedisArgument(keys.prewarmList($0.text("l") ?? ""))]) },
-            within: timings.commandLimit * 4, time)
+        let replies = try await context.run(
+            entries.map { RedisCommand(.array, ["HGETALL", keys.prewarmList($0.text("l") ?? "")]) },
+            within: context.timings.longLimit)
         var lists: [(id: String, added: Int64, progress: Progress)] = []
         for (entry, reply) in zip(entries, replies) {
             guard let id = entry.text("l"), let progress = try Self.progress(reply) else { continue }
@@ -279,11 +243,9 @@ package final class SharedPrewarm: Sendable {
 
     /// Ends the part of this node: takes it off the list of consumers unless it has claims, and those that have not been seen for long.
     func leave() async {
-        let command = RedisCommand.script(
-            Self.removeConsumers, keys: [keys.prewarm],
-            [RedisArgument(keys.prewarmGroup), RedisArgument(nodeName), RedisArgument(Self.consumerTime)])
+        let arguments: [any RedisArgument] = [keys.prewarmGroup, context.nodeName, Self.consumerTime]
         // Without the group there is nothing to leave.
-        _ = try? await commands.run(command, within: timings.commandLimit, time)
+        _ = try? await context.run(.script(Self.removeConsumers, keys: [keys.prewarm], arguments))
     }
 
     /// Claims entries for this node: those of dead nodes first, then new ones.
@@ -296,35 +258,25 @@ package final class SharedPrewarm: Sendable {
         } catch {
             guard case .refused(let refusal) = error, refusal.kind == .noGroup else { throw error }
             // Fails if another node was faster.
-            _ = try await commands.run(
-                RedisCommand(
-                    .status,
-                    ["XGROUP", "CREATE", RedisArgument(keys.prewarm), RedisArgument(keys.prewarmGroup), "0", "MKSTREAM"]),
-                within: timings.commandLimit, time)
+            _ = try await context.run(
+                RedisCommand(.status, ["XGROUP", "CREATE", keys.prewarm, keys.prewarmGroup, "0", "MKSTREAM"]))
             return try await claimExisting(count)
         }
     }
 
     private func claimExisting(_ count: Int) async throws(RedisError) -> [Ticket] {
-        let parts = try await commands.run(
+        let (group, node) = (keys.prewarmGroup, context.nodeName)
+        let parts = try await context.run(
             RedisCommand(
-                .array,
-                [
-                    "XAUTOCLAIM", RedisArgument(keys.prewarm), RedisArgument(keys.prewarmGroup), RedisArgument(nodeName),
-                    RedisArgument(timings.claimTime), "0-0", "COUNT", RedisArgument(count),
-                ]), within: timings.commandLimit, time
+                .array, ["XAUTOCLAIM", keys.prewarm, group, node, context.timings.claimTime, "0-0", "COUNT", count])
         ).elements()
         guard parts.count >= 2 else { throw .nonsense("no claimed entries") }
         var entries = try StreamEntry.entries(parts[1])
         if entries.count < count {
-            let reply = try await commands.run(
-                RedisCommand(
-                    .arrayOrNone,
-                    [
-                        "XREADGROUP", "GROUP", RedisArgument(keys.prewarmGroup), RedisArgument(nodeName), "COUNT",
-                        RedisArgument(count - entries.count), "STREAMS", RedisArgument(keys.prewarm), ">",
-                    ]), within: timings.commandLimit, time)
-            entries += try StreamEntry.read(reply)
+            let arguments: [any RedisArgument] = [
+                "XREADGROUP", "GROUP", group, node, "COUNT", count - entries.count, "STREAMS", keys.prewarm, ">",
+            ]
+            entries += try StreamEntry.read(try await context.run(RedisCommand(.arrayOrNone, arguments)))
         }
         return try await tickets(entries)
     }
@@ -338,9 +290,7 @@ package final class SharedPrewarm: Sendable {
                 isReport: entry.fields["r"] != nil)
         }
         let lists = Array(Set(tickets.map(\.list)))
-        let replies = try await commands.run(
-            lists.map { RedisCommand(.integer, ["EXISTS", RedisArgument(keys.prewarmList($0))]) }, within: timings.commandLimit,
-            time)
+        let replies = try await context.run(lists.map { RedisCommand(.integer, ["EXISTS", keys.prewarmList($0)]) })
         let existing = Set(zip(lists, replies).filter { $1 == .integer(1) }.map(\.0))
         for ticket in tickets where !existing.contains(ticket.list) { _ = try await finish(ticket, [], error: [], result: []) }
         return tickets.filter { existing.contains($0.list) }
@@ -349,12 +299,8 @@ package final class SharedPrewarm: Sendable {
     /// Renews the claims on entries that are being worked on. To be called at least every third of ``ClusterTimings/claimTime``.
     package func renew(_ tickets: [Ticket]) async throws(RedisError) {
         if tickets.isEmpty { return }
-        let command = RedisCommand(
-            .array,
-            [
-                "XCLAIM", RedisArgument(keys.prewarm), RedisArgument(keys.prewarmGroup), RedisArgument(nodeName), "0",
-            ] + tickets.map { RedisArgument($0.id) } + ["JUSTID"])
-        try await commands.run(command, within: timings.commandLimit, time).succeeded()
+        let command = ["XCLAIM", keys.prewarm, keys.prewarmGroup, context.nodeName, "0"] + tickets.map(\.id) + ["JUSTID"]
+        try await context.run(RedisCommand(.array, command)).succeeded()
     }
 
     /// Counts an entry as finished.
@@ -384,42 +330,28 @@ package final class SharedPrewarm: Sendable {
     private func finish(
         _ ticket: Ticket, _ counts: [(name: String, number: Int64)], error: [UInt8], result: [UInt8]
     ) async throws(RedisError) -> Bool {
-        let reply = try await commands.run(
+        let arguments: [any RedisArgument] = [
+            keys.prewarmGroup, ticket.id, error, Self.maxErrors, Self.listTime, result, Self.resultTime, ticket.list,
+        ]
+        let reply = try await context.run(
             .script(
-                Self.finish,
-                keys: [
-                    keys.prewarm, keys.prewarmList(ticket.list), keys.prewarmErrors(ticket.list),
-                    keys.prewarmResults(ticket.list),
-                ],
-                [
-                    RedisArgument(keys.prewarmGroup), RedisArgument(ticket.id), RedisArgument(error),
-                    RedisArgument(Self.maxErrors), RedisArgument(Self.listTime), RedisArgument(result),
-                    RedisArgument(Self.resultTime), RedisArgument(ticket.list),
-                ] + counts.flatMap { [RedisArgument($0.name), RedisArgument($0.number)] }), within: timings.commandLimit, time)
+                Self.finish, keys: [keys.prewarm] + names(ticket.list),
+                arguments + counts.flatMap { [$0.name, "\($0.number)"] }))
         let isFirst = try reply.integer(in: 0...1) == 1
-        if isFirst, !counts.isEmpty { meter.update { $0.prewarmed += 1 } }
+        if isFirst, !counts.isEmpty { context.meter.update { $0.prewarmed += 1 } }
         return isFirst
     }
 
     /// Cancels a list: no entry of it is claimed any more. Entries in progress are finished.
     package func cancel(_ id: String) async throws(RedisError) {
-        let command = RedisCommand(
-            .integer,
-            ["DEL"] + [keys.prewarmList(id), keys.prewarmErrors(id), keys.prewarmResults(id)].map { RedisArgument($0) })
-        try await commands.run(command, within: timings.commandLimit, time).succeeded()
+        try await context.run(RedisCommand(.integer, ["DEL"] + names(id))).succeeded()
     }
 
     /// The outcomes of a list in the order of their arrival, as they were given to ``finish(_:_:result:)``.
     package func results(of id: String, from first: Int, limit: Int) async throws(RedisError) -> [[UInt8]] {
         let (last, isOverflow) = first.addingReportingOverflow(limit - 1)
-        let reply = try await commands.run(
-            RedisCommand(
-                .array,
-                [
-                    "LRANGE", RedisArgument(keys.prewarmResults(id)), RedisArgument(first),
-                    RedisArgument(isOverflow ? .max : last),
-                ]),
-            within: timings.commandLimit, time)
+        let reply = try await context.run(
+            RedisCommand(.array, ["LRANGE", keys.prewarmResults(id), first, isOverflow ? .max : last]))
         var results: [[UInt8]] = []
         for result in try reply.elements() { results.append(try result.optionalBytes() ?? []) }
         return results
@@ -427,12 +359,10 @@ package final class SharedPrewarm: Sendable {
 
     /// How far a list is; nil if there is none.
     package func progress(of id: String) async throws(RedisError) -> Progress? {
-        let replies = try await commands.run(
-            [
-                RedisCommand(.array, ["HGETALL", RedisArgument(keys.prewarmList(id))]),
-                RedisCommand(
-                    .array, ["LRANGE", RedisArgument(keys.prewarmErrors(id)), "0", RedisArgument(Self.maxErrors - 1)]),
-            ], within: timings.commandLimit, time)
+        let replies = try await context.run([
+            RedisCommand(.array, ["HGETALL", keys.prewarmList(id)]),
+            RedisCommand(.array, ["LRANGE", keys.prewarmErrors(id), "0", Self.maxErrors - 1]),
+        ])
         guard var progress = try Self.progress(replies[0]) else { return nil }
         for error in try replies[1].elements() {
             guard let failure = Failure(try error.optionalBytes() ?? []) else { throw .nonsense("no error of a list") }

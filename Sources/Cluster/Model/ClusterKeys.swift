@@ -52,8 +52,8 @@ package struct ClusterKeys: Sendable {
 extension ClusterKeys {
     /// The rights that a node needs. They are tried on a key that nodes do not use.
     package var rights: ServerRights {
-        let key = RedisArgument(prefix + "probe")
-        let trials: [(name: String, words: [RedisArgument])] = [
+        let key = prefix + "probe"
+        let trials: [(name: String, words: [any RedisArgument])] = [
             ("get", ["GET", key]), ("mget", ["MGET", key]), ("set", ["SET", key, "1", "PX", "1000"]),
             ("exists", ["EXISTS", key]),
             ("pexpire", ["PEXPIRE", key, "1000"]), ("del", ["DEL", key]),
@@ -76,7 +76,7 @@ extension ClusterKeys {
             // A script that does not exist.
             ("evalsha", ["EVALSHA", "0000000000000000000000000000000000000000", "1", key]),
             // Nobody waits for this entry.
-            ("publish", ["PUBLISH", RedisArgument(channel), RedisArgument(ClusterMessage.acknowledged(.zero).bytes)]),
+            ("publish", ["PUBLISH", channel, ClusterMessage.acknowledged(.zero).bytes]),
         ]
         return ServerRights(trials, pattern: pattern)
     }

@@ -28,4 +28,7 @@ package struct ClusterTimings: Sendable {
     package var claimTime: Duration = .seconds(6)
 
     package init() {}
+
+    /// The limit of commands that read many entries, or wait behind a command that does.
+    var longLimit: Duration { commandLimit * 4 }
 }

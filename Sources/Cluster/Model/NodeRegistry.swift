@@ -66,12 +66,8 @@ final class NodeRegistry: Sendable {
     private let time: TimeSource
     private let state = Mutex(State())
 
-    /// - Parameter name: The node's name, which no other node and no other run has.
-    init(name: String, keys: ClusterKeys, timings: ClusterTimings, time: TimeSource) {
-        self.name = name
-        self.keys = keys
-        self.timings = timings
-        self.time = time
+    init(_ context: ClusterContext) {
+        (name, keys, timings, time) = (context.nodeName, context.keys, context.timings, context.time)
     }
 
     /// Whether the server certainly lists this node as live.
@@ -101,8 +97,7 @@ final class NodeRegistry: Sendable {
         state.withLock { $0.joined = .zero }
         // The key first: other nodes take a name without a key off the list.
         let replies = try await commands.run(
-            [beatCommand, RedisCommand(.integer, ["SADD", RedisArgument(keys.nodes), RedisArgument(name)])],
-            within: timings.commandLimit, time)
+            [beatCommand, RedisCommand(.integer, ["SADD", keys.nodes, name])], within: timings.commandLimit, time)
         for reply in replies { try reply.succeeded() }
         state.withLock { $0.lastBeat = start }
         // Purges that this node makes without the server count the others.
@@ -136,15 +131,13 @@ final class NodeRegistry: Sendable {
 
     private var beatCommand: RedisCommand {
         let value = state.withLock { "\($0.joined) \($0.position)" }
-        return RedisCommand(
-            .statusOrBytes,
-            ["SET", RedisArgument(keys.node(name)), RedisArgument(value), "PX", RedisArgument(timings.nodeLifetime), "GET"])
+        return RedisCommand(.statusOrBytes, ["SET", keys.node(name), value, "PX", timings.nodeLifetime, "GET"])
     }
 
     /// The names of the nodes that are live now. Forgets dead ones.
     func liveNodes(_ commands: some RedisCommands, within limit: Duration) async throws(RedisError) -> [String] {
         let end = time.now + limit
-        let list = try await commands.run(RedisCommand(.array, ["SMEMBERS", RedisArgument(keys.nodes)]), within: limit, time)
+        let list = try await commands.run(RedisCommand(.array, ["SMEMBERS", keys.nodes]), within: limit, time)
         var names: [String] = []
         for element in try list.elements().prefix(Self.maxNodes) { names.append(try element.text()) }
         names.sort()
@@ -154,7 +147,7 @@ final class NodeRegistry: Sendable {
             names.isEmpty
             ? []
             : try await commands.run(
-                RedisCommand(.array, ["MGET"] + names.map { RedisArgument(keys.node($0)) }), within: end - time.now, time
+                RedisCommand(.array, ["MGET"] + names.map { keys.node($0) }), within: end - time.now, time
             ).elements()
         guard values.count == names.count else { throw .nonsense("\(values.count) values for \(names.count) keys") }
         var nodes: [LiveNode] = []
@@ -172,7 +165,7 @@ final class NodeRegistry: Sendable {
         if !dead.isEmpty {
             // A node that comes back adds itself again.
             _ = try? await commands.run(
-                .script(Self.forget, keys: [keys.nodes] + dead.map { keys.node($0) }, dead.map { RedisArgument($0) }),
+                .script(Self.forget, keys: [keys.nodes] + dead.map { keys.node($0) }, dead),
                 within: max(.milliseconds(1), end - time.now), time)
         }
         return live
@@ -193,8 +186,7 @@ final class NodeRegistry: Sendable {
     private func remove(_ name: String, _ commands: some RedisCommands) async {
         _ = try? await commands.run(
             [
-                RedisCommand(.integer, ["DEL", RedisArgument(keys.node(name))]),
-                RedisCommand(.integer, ["SREM", RedisArgument(keys.nodes), RedisArgument(name)]),
+                RedisCommand(.integer, ["DEL", keys.node(name)]), RedisCommand(.integer, ["SREM", keys.nodes, name]),
             ], within: timings.commandLimit, time)
     }
 }

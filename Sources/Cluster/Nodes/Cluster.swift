@@ -28,26 +28,12 @@ package final class Cluster: Sendable {
 
     /// - Parameters:
     ///   - cache: Opened with ``PurgeTables/owned``. Purges of other nodes are applied to it.
-    ///   - revalidate: Has the origin of every alias asked before the alias is used again, and drops what a former process has not sent to
-    ///     other nodes: purges were missed, or may have been.
-    ///   - onEvent: Called once for each change that an operator should know, on any thread, which it must not block.
-    ///   - onFailure: Called when a node has found that a source fails, on any thread, which it must not block.
-    ///   - onFollow: Called each time this node joins or rejoins the cluster, after it has applied the purges that it missed. On any
-    ///     thread, which it must not block.
-    ///   - onAlone: Called when this node has not taken part for ``ClusterTimings/aloneLimit``, and again each time that this has
-    ///     passed. On any thread, which it must not block.
-    ///   - onPrewarm: Called when entries of a prewarm list were added; ``SharedPrewarm/claim(_:)`` then finds them.
     package init(
-        _ configuration: ClusterConfiguration, cache: Cache,
-        revalidate: @escaping @Sendable (MissedPurges) async -> Void, time: TimeSource = .system,
-        onEvent: @escaping @Sendable (ClusterEvent) -> Void, onFailure: @escaping FailureHandler = { _, _, _ in },
-        onFollow: @escaping @Sendable () -> Void = {}, onAlone: @escaping @Sendable () -> Void = {},
-        onPrewarm: @escaping @Sendable () -> Void = {}
+        _ configuration: ClusterConfiguration, cache: Cache, time: TimeSource = .system, handlers: ClusterHandlers
     ) {
-        let timings = configuration.timings
         let meter = ClusterMeter()
         let keys = ClusterKeys(name: configuration.name)
-        let reporter = StateReporter(server: configuration.address.description, onChange: onEvent)
+        let reporter = StateReporter(server: configuration.address.description, onChange: handlers.onEvent)
         let breaker = ClusterBreaker(time: time) { reporter.set(.breaker, $0) }
         let nodeReference = WeakNodeReference()
         commandLink = RedisLink(
@@ -92,21 +78,12 @@ package final class Cluster: Sendable {
                     reporter.set(.stream, error)
                 }
             })
-        let identity = RandomText.make().prefix(12)
+        let context = ClusterContext(
+            commands: GuardedCommands(commandLink, breaker, meter, time), keys: keys,
+            nodeName: "\(configuration.node)-\(RandomText.make().prefix(12))", timings: configuration.timings, time: time,
+            meter: meter)
         node = ClusterNode(
-            name: "\(configuration.node)-\(identity)", keys: keys,
-            commands: GuardedCommands(commandLink, breaker, meter, time), stream: streamLink, cache: cache, disk: disk,
-            revalidate: revalidate, timings: timings, time: time, meter: meter, onPrewarm: onPrewarm,
-            onFailure: onFailure,
-            onFollow: { error in
-                reporter.set(.stream, error)
-                if error == nil { onFollow() }
-            },
-            onAlone: {
-                reporter.report(.doubting(after: timings.aloneLimit))
-                onAlone()
-            },
-            onRefusal: { [streamLink] in streamLink.drop($0) }, onGap: { reporter.report(.revalidating) })
+            context, stream: streamLink, cache: cache, disk: disk, reporter: reporter, handlers: handlers)
         nodeReference.set(node)
         self.configuration = configuration
         self.breaker = breaker

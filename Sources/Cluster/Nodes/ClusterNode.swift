@@ -1,11 +1,31 @@
 internal import Cache
-internal import Ledger
+package import Ledger
 internal import Synchronization
 internal import SystemIO
 
-/// Receives the failure of a source that a node has found. The last argument says whether no known purge overtook it: it must be
-/// called after the receiver has noted its own epoch.
-package typealias FailureHandler = @Sendable (_ sourceURL: String, _ record: SharedRecord, _ isCurrent: () -> Bool) -> Void
+/// What the owner of a node does about changes in the cluster. Each is called on any thread, which it must not block.
+package struct ClusterHandlers: Sendable {
+    /// Has the origin of every alias asked before the alias is used again, and drops what a former process has not sent to other nodes:
+    /// purges were missed, or may have been. May suspend.
+    package var revalidate: @Sendable (MissedPurges) async -> Void
+    /// Called once for each change that an operator should know.
+    package var onEvent: @Sendable (ClusterEvent) -> Void = { _ in }
+    /// Called when a node has found that a source fails. The last argument says whether no known purge overtook the record: it must be
+    /// called after the receiver has noted its own epoch.
+    package var onFailure: @Sendable (_ sourceURL: String, _ record: SharedRecord, _ isCurrent: () -> Bool) -> Void = {
+        _, _, _ in
+    }
+    /// Called each time this node joins or rejoins the cluster, after it has applied the purges that it missed.
+    package var onFollow: @Sendable () -> Void = {}
+    /// Called when this node has not taken part for ``ClusterTimings/aloneLimit``, and again each time that this has passed.
+    package var onAlone: @Sendable () -> Void = {}
+    /// Called when entries of a prewarm list were added; ``SharedPrewarm/claim(_:)`` then finds them.
+    package var onPrewarm: @Sendable () -> Void = {}
+
+    package init(revalidate: @escaping @Sendable (MissedPurges) async -> Void) {
+        self.revalidate = revalidate
+    }
+}
 
 /// One node's part in the protocols of a cluster, apart from connections: registration, purges, flights and prewarm lists.
 ///
@@ -18,71 +38,47 @@ final class ClusterNode: Sendable {
     let leases: LeaseTable
     let prewarm: SharedPrewarm
     let statuses: SharedStatuses
-    private let commands: any RedisCommands
-    private let keys: ClusterKeys
+    private let context: ClusterContext
+    private let stream: any RedisCommands
     private let clock: SharedClock
-    private let timings: ClusterTimings
-    private let time: TimeSource
-    private let meter: ClusterMeter
+    private let reporter: StateReporter
+    private let handlers: ClusterHandlers
     private let executor: (any TaskExecutor)?
-    private let onPrewarm: @Sendable () -> Void
-    private let onFailure: FailureHandler
-    private let onFollow: @Sendable (RedisError?) -> Void
-    private let onAlone: @Sendable () -> Void
-    private let onRefusal: @Sendable (RedisError) -> Void
+    private var timings: ClusterTimings { context.timings }
+    private var time: TimeSource { context.time }
     private let tasks = Mutex<[Task<Void, Never>]>([])
     private let reconnected = AsyncSignal()
 
     /// Blocks.
     ///
     /// - Parameters:
-    ///   - commands: For callers.
+    ///   - context: With the connection for callers.
     ///   - stream: For reads that wait; no other commands may wait behind them.
     ///   - cache: Opened with ``PurgeTables/owned``.
-    ///   - revalidate: See ``PurgeFollower``.
-    ///   - onPrewarm: Called when entries of a prewarm list were added.
-    ///   - onFailure: Called when a node has found that a source fails.
-    ///   - onFollow: Called with nil when this node begins to take part in the cluster, and with the error that ended that.
-    ///   - onAlone: Called when this node has not taken part for ``ClusterTimings/aloneLimit``, and again each time that this has passed.
-    ///   - onRefusal: Called with a refusal on `stream` that a new connection may end.
-    ///   - onGap: Called if the purge stream does not reach back to what this node has applied.
     init(
-        name: String, keys: ClusterKeys, commands: any RedisCommands, stream: any RedisCommands, cache: Cache,
-        disk: any BlockingWork, revalidate: @escaping @Sendable (MissedPurges) async -> Void,
-        timings: ClusterTimings = ClusterTimings(), time: TimeSource, meter: ClusterMeter,
-        executor: (any TaskExecutor)? = nil, onPrewarm: @escaping @Sendable () -> Void = {},
-        onFailure: @escaping FailureHandler = { _, _, _ in },
-        onFollow: @escaping @Sendable (RedisError?) -> Void = { _ in },
-        onAlone: @escaping @Sendable () -> Void = {},
-        onRefusal: @escaping @Sendable (RedisError) -> Void = { _ in }, onGap: @escaping @Sendable () -> Void = {}
+        _ context: ClusterContext, stream: any RedisCommands, cache: Cache, disk: any BlockingWork, reporter: StateReporter,
+        handlers: ClusterHandlers, executor: (any TaskExecutor)? = nil
     ) {
-        registry = NodeRegistry(name: name, keys: keys, timings: timings, time: time)
-        let followed = PurgeStream(stream, keys, nodeName: name, timings, time)
+        registry = NodeRegistry(context)
+        var followed = context
+        followed.commands = stream
         let follower = PurgeFollower(
-            followed, registry, keys, timings, cache, disk, revalidate: revalidate, time, meter, onGap: onGap)
+            PurgeStream(context: followed), registry, cache, disk, revalidate: handlers.revalidate,
+            onGap: { reporter.report(.revalidating) })
         // Before the first purge and the first fetch.
         follower.restoreClock()
         self.follower = follower
-        purger = ClusterPurger(
-            follower, PurgeStream(commands, keys, nodeName: name, timings, time), registry, timings, time)
-        leases = LeaseTable(commands, keys, cache.purges, timings, time, meter, executor: executor)
-        flights = FlightTable(
-            commands, keys, nodeName: name, cache.purges, timings, time, meter, leases: leases
-        ) { follower.isTakingPart }
-        prewarm = SharedPrewarm(commands, keys, nodeName: name, timings, time, meter)
-        statuses = SharedStatuses(commands, keys, timings, time)
-        self.commands = commands
-        self.keys = keys
+        purger = ClusterPurger(follower, PurgeStream(context: context), registry)
+        leases = LeaseTable(context, cache.purges, executor: executor)
+        flights = FlightTable(context, cache.purges, leases: leases) { follower.isTakingPart }
+        prewarm = SharedPrewarm(context)
+        statuses = SharedStatuses(context)
         clock = cache.sharedClock
-        self.timings = timings
-        self.time = time
-        self.meter = meter
+        self.context = context
+        self.stream = stream
+        self.reporter = reporter
+        self.handlers = handlers
         self.executor = executor
-        self.onPrewarm = onPrewarm
-        self.onFailure = onFailure
-        self.onFollow = onFollow
-        self.onAlone = onAlone
-        self.onRefusal = onRefusal
     }
 
     /// Starts to follow purges, to send heartbeats and to renew leases.
@@ -107,7 +103,7 @@ final class ClusterNode: Sendable {
     /// expire.
     func leave() async {
         let (end, pause) = (time.now + timings.leaveLimit, AsyncSignal())
-        while meter.snapshot.purgesPending > 0, time.now < end, !Task.isCancelled {
+        while context.meter.snapshot.purgesPending > 0, time.now < end, !Task.isCancelled {
             await pause.wait(for: .milliseconds(50), time)
         }
         let wasTakingPart = follower.isTakingPart
@@ -116,27 +112,27 @@ final class ClusterNode: Sendable {
         for task in tasks.withLock({ $0 }) { await task.value }
         if wasTakingPart { await follower.saveClock() }
         await prewarm.leave()
-        await registry.leave(commands)
+        await registry.leave(context.commands)
     }
 
     /// The live nodes now, with this node's own position; those at the latest look if the server cannot be reached.
     func look() async -> [LiveNode] {
-        _ = try? await registry.liveNodes(commands, within: timings.commandLimit)
+        _ = try? await registry.liveNodes(context.commands, within: timings.commandLimit)
         let position = follower.position
         return registry.liveNodes.map { node in node.name == registry.name ? LiveNode(node, at: position) : node }
     }
 
     /// Handles a message of the cluster's channel.
     func received(_ bytes: [UInt8]) {
-        meter.update { $0.messages += 1 }
+        context.meter.update { $0.messages += 1 }
         switch ClusterMessage(bytes) {
         case .flight(let key, let value): flights.received(key: key, value: value)
         case .failure(let sourceURL, let bytes):
             guard let record = SharedRecord(bytes), follower.isTakingPart else { return }
-            onFailure(sourceURL, record) { [flights] in flights.isValid(record, of: sourceURL) }
+            handlers.onFailure(sourceURL, record) { [flights] in flights.isValid(record, of: sourceURL) }
         case .acknowledged(let id): purger.received(id)
-        case .prewarm: onPrewarm()
-        case nil: meter.count(.nonsense("a message of an unknown form"))
+        case .prewarm: handlers.onPrewarm()
+        case nil: context.meter.count(.nonsense("a message of an unknown form"))
         }
     }
 
@@ -151,12 +147,15 @@ final class ClusterNode: Sendable {
         await reconnected.wait(for: timings.blockTime, time)
         while !Task.isCancelled {
             do throws(RedisError) {
-                try await follower.follow { self.onFollow(nil) }
+                try await follower.follow {
+                    self.reporter.set(.stream, nil)
+                    self.handlers.onFollow()
+                }
             } catch {
                 if Task.isCancelled { return }
-                meter.count(error)
-                onFollow(error)
-                if case .refused(let refusal) = error, refusal.isWorthReconnecting { onRefusal(error) }
+                context.meter.count(error)
+                reporter.set(.stream, error)
+                if case .refused(let refusal) = error, refusal.isWorthReconnecting { stream.drop(error) }
                 // A reconnection ends the pause.
                 await reconnected.wait(for: timings.pollInterval, time)
             }
@@ -173,18 +172,19 @@ final class ClusterNode: Sendable {
                 lastPart = time.now
             } else if time.now >= lastPart + timings.aloneLimit, !Task.isCancelled {
                 lastPart = time.now
-                onAlone()
+                reporter.report(.doubting(after: timings.aloneLimit))
+                handlers.onAlone()
             }
             guard registry.isRegistered else { continue }
-            if let isListed = try? await registry.beat(commands, at: follower.position), !isListed {
+            if let isListed = try? await registry.beat(context.commands, at: follower.position), !isListed {
                 follower.fallBehind()
             }
-            try? await ClusterTime.ask(commands, keys, clock, within: timings.commandLimit, time)
+            try? await ClusterTime.ask(context, clock)
             if follower.isTakingPart { await follower.saveClock() }
             beats += 1
             // For reports only: a purge looks for itself.
             if beats.isMultiple(of: timings.beatsPerLook) {
-                _ = try? await registry.liveNodes(commands, within: timings.commandLimit)
+                _ = try? await registry.liveNodes(context.commands, within: timings.commandLimit)
             }
         }
     }

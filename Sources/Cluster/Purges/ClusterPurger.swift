@@ -9,19 +9,15 @@ final class ClusterPurger: Sendable {
     private let follower: PurgeFollower
     private let stream: PurgeStream
     private let registry: NodeRegistry
-    private let timings: ClusterTimings
-    private let time: TimeSource
     private let waiters = Mutex<[StreamID: AsyncSignal]>([:])
+    private var context: ClusterContext { stream.context }
+    private var timings: ClusterTimings { context.timings }
+    private var time: TimeSource { context.time }
 
-    init(
-        _ follower: PurgeFollower, _ stream: PurgeStream, _ registry: NodeRegistry, _ timings: ClusterTimings,
-        _ time: TimeSource
-    ) {
+    init(_ follower: PurgeFollower, _ stream: PurgeStream, _ registry: NodeRegistry) {
         self.follower = follower
         self.stream = stream
         self.registry = registry
-        self.timings = timings
-        self.time = time
     }
 
     /// Tells a purge that a node has acknowledged it.
@@ -52,7 +48,7 @@ final class ClusterPurger: Sendable {
         while true {
             do throws(RedisError) {
                 // Only nodes that are listed after the entry was added may be left out: they find it when they catch up.
-                nodes = Set(try await registry.liveNodes(stream.commands, within: timings.commandLimit)).union([registry.name])
+                nodes = Set(try await registry.liveNodes(context.commands, within: timings.commandLimit)).union([registry.name])
                 counts = try await stream.acknowledgements(of: id)
             } catch {
                 // The other nodes find the entry when the server is back.
@@ -90,7 +86,7 @@ final class ClusterPurger: Sendable {
         }
         let oldest = UInt64(max(0, time.unixMilliseconds - PurgeStream.acknowledgementTime.milliseconds))
         guard entry.id.milliseconds >= oldest else { return nil }
-        let live = try await registry.liveNodes(stream.commands, within: timings.commandLimit)
+        let live = try await registry.liveNodes(context.commands, within: timings.commandLimit)
         let nodes = registry.liveNodes
         let counts = try await stream.acknowledgements(of: entry.id)
         // A node that began to take part later has not acknowledged it.

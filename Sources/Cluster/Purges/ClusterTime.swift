@@ -21,14 +21,12 @@ enum ClusterTime {
         """)
 
     /// Asks for the time, and hands it to the clock.
-    static func ask(
-        _ commands: some RedisCommands, _ keys: ClusterKeys, _ clock: SharedClock, within limit: Duration, _ time: TimeSource
-    ) async throws(RedisError) {
+    static func ask(_ context: ClusterContext, _ clock: SharedClock) async throws(RedisError) {
         let (start, bounds) = (clock.monotonic, clock.known)
-        var arguments: [RedisArgument] = ["", ""]
+        var arguments: [any RedisArgument] = ["", ""]
         // The question arrives later than it is sent.
-        if let bounds { arguments = [RedisArgument(bounds.earliest), RedisArgument(bounds.latest + limit.milliseconds)] }
-        let reply = try await commands.run(.script(script, keys: [keys.clock], arguments), within: limit, time)
+        if let bounds { arguments = [bounds.earliest, bounds.latest + context.timings.commandLimit.milliseconds] }
+        let reply = try await context.run(.script(script, keys: [context.keys.clock], arguments))
         clock.set(try reply.integer(in: 0...(1 << 53)), askedAt: start)
     }
 

@@ -45,14 +45,11 @@ final class PurgeFollower: Sendable {
     private let state = Mutex(State())
     private let stream: PurgeStream
     private let registry: NodeRegistry
-    private let keys: ClusterKeys
-    private let timings: ClusterTimings
     private let cache: Cache
     private let disk: any BlockingWork
     private let revalidate: @Sendable (MissedPurges) async -> Void
-    private let time: TimeSource
-    private let meter: ClusterMeter
     private let onGap: @Sendable () -> Void
+    private var meter: ClusterMeter { stream.context.meter }
 
     /// - Parameters:
     ///   - stream: By a connection of its own, because reads wait for entries.
@@ -62,19 +59,14 @@ final class PurgeFollower: Sendable {
     ///     other nodes: purges were missed, or may have been.
     ///   - onGap: Called if the stream does not reach back to the purges that this node has applied.
     init(
-        _ stream: PurgeStream, _ registry: NodeRegistry, _ keys: ClusterKeys, _ timings: ClusterTimings, _ cache: Cache,
-        _ disk: any BlockingWork, revalidate: @escaping @Sendable (MissedPurges) async -> Void, _ time: TimeSource,
-        _ meter: ClusterMeter, onGap: @escaping @Sendable () -> Void
+        _ stream: PurgeStream, _ registry: NodeRegistry, _ cache: Cache, _ disk: any BlockingWork,
+        revalidate: @escaping @Sendable (MissedPurges) async -> Void, onGap: @escaping @Sendable () -> Void
     ) {
         self.stream = stream
         self.registry = registry
-        self.keys = keys
-        self.timings = timings
         self.cache = cache
         self.disk = disk
         self.revalidate = revalidate
-        self.time = time
-        self.meter = meter
         self.onGap = onGap
     }
 
@@ -162,16 +154,16 @@ final class PurgeFollower: Sendable {
             state.isReady = false
             return state.connections
         }
-        let saved = try await load()
+        let (saved, commands) = (try await load(), stream.context.commands)
         // First: what is stored from now on is compared with purges by this time.
-        try await ClusterTime.ask(stream.commands, keys, cache.sharedClock, within: timings.commandLimit, time)
-        try await registry.register(stream.commands)
+        try await ClusterTime.ask(stream.context, cache.sharedClock)
+        try await registry.register(commands)
         try await catchUp(saved)
         try await addPending()
-        guard try await registry.join(stream.commands, at: position) else { return }
+        guard try await registry.join(commands, at: position) else { return }
         state.withLock { $0.isReady = true }
         // This node has applied what that one has not.
-        if let name = state.withLock({ $0.formerName.take() }) { await registry.takeOver(name, stream.commands) }
+        if let name = state.withLock({ $0.formerName.take() }) { await registry.takeOver(name, commands) }
         await saveClock()
         onReady()
         defer { fallBehind() }

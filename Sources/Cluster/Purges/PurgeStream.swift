@@ -10,25 +10,9 @@ struct PurgeStream: Sendable {
     /// How long acknowledgements of a purge are kept, so that its progress is known.
     static let acknowledgementTime: Duration = .seconds(3600)
 
-    let commands: any RedisCommands
-    private let keys: ClusterKeys
-    private let nodeName: String
-    private let timings: ClusterTimings
-    private let time: TimeSource
-
-    init(
-        _ commands: any RedisCommands, _ keys: ClusterKeys, nodeName: String, _ timings: ClusterTimings,
-        _ time: TimeSource
-    ) {
-        self.commands = commands
-        self.keys = keys
-        self.nodeName = nodeName
-        self.timings = timings
-        self.time = time
-    }
-
-    /// Commands that read many entries, or wait behind a command that does.
-    private var longLimit: Duration { timings.commandLimit * 4 }
+    let context: ClusterContext
+    private var keys: ClusterKeys { context.keys }
+    private var longLimit: Duration { context.timings.longLimit }
 
     // MARK: Reading
 
@@ -37,23 +21,13 @@ struct PurgeStream: Sendable {
         for id in ["0-1", "*"] {
             if let first = try await range("XRANGE", "-", "+", count: 1).first { return first }
             // Fails if another node was faster, or if a stream was emptied, which then continues with later ids.
-            let beginning = RedisCommand(
-                .statusOrBytes,
-                [
-                    "XADD", RedisArgument(keys.purges), RedisArgument(id), "k", RedisArgument(StreamEntry.genesis), "s",
-                    RedisArgument(RandomText.make()),
-                ])
-            _ = try await commands.run(beginning, within: timings.commandLimit, time)
+            _ = try await context.run(
+                RedisCommand(.statusOrBytes, ["XADD", keys.purges, id, "k", StreamEntry.genesis, "s", RandomText.make()]))
         }
         guard let first = try await range("XRANGE", "-", "+", count: 1).first else {
             throw .nonsense("a stream without entries after one was added")
         }
         return first
-    }
-
-    /// The latest entry; nil if there is none.
-    func latest() async throws(RedisError) -> StreamEntry? {
-        try await range("XREVRANGE", "+", "-", count: 1).first
     }
 
     /// At most ``pageSize`` entries in order.
@@ -68,13 +42,10 @@ struct PurgeStream: Sendable {
     /// - Returns: Some of them in order, none if none came within ``ClusterTimings/blockTime``, and whether the stream may have been
     ///   trimmed beyond the position, so that others are lost.
     func newEntries(after position: StreamID) async throws(RedisError) -> (entries: [StreamEntry], isTrimmed: Bool) {
+        let time = context.timings.blockTime
         let command = RedisCommand(
-            .arrayOrNone,
-            [
-                "XREAD", "COUNT", "100", "BLOCK", RedisArgument(timings.blockTime), "STREAMS", RedisArgument(keys.purges),
-                RedisArgument(position.description),
-            ])
-        let entries = try StreamEntry.read(try await commands.run(command, within: timings.blockTime + longLimit, time))
+            .arrayOrNone, ["XREAD", "COUNT", "100", "BLOCK", time, "STREAMS", keys.purges, position.description])
+        let entries = try StreamEntry.read(try await context.run(command, within: time + longLimit))
         guard !entries.isEmpty else { return ([], false) }
         // After the read: if the oldest entry is not later than the position now, it was not then.
         guard let first = try await range("XRANGE", "-", "+", count: 1).first else {
@@ -98,16 +69,11 @@ struct PurgeStream: Sendable {
         }
     }
 
-    private func range(_ name: RedisArgument, _ from: String, _ to: String, count: Int) async throws(RedisError)
-        -> [StreamEntry]
-    {
-        let command = rangeCommand(name, from, to, count: count)
-        return try StreamEntry.entries(try await commands.run(command, within: longLimit, time))
-    }
-
-    private func rangeCommand(_ name: RedisArgument, _ from: String, _ to: String, count: Int) -> RedisCommand {
-        RedisCommand(
-            .array, [name, RedisArgument(keys.purges), RedisArgument(from), RedisArgument(to), "COUNT", RedisArgument(count)])
+    private func range(
+        _ name: String, _ from: String, _ to: String, count: Int
+    ) async throws(RedisError) -> [StreamEntry] {
+        let command = RedisCommand(.array, [name, keys.purges, from, to, "COUNT", count])
+        return try StreamEntry.entries(try await context.run(command, within: longLimit))
     }
 
     // MARK: Adding
@@ -122,19 +88,16 @@ struct PurgeStream: Sendable {
         _ purges: [Purge], to identity: String, isLate: Bool
     ) async throws(RedisError) -> (ids: [StreamID], failure: RedisError?) {
         let additions = purges.map { purge in
-            var fields: [RedisArgument] = [
-                "k", RedisArgument(purge.scope.kind), "v", RedisArgument(purge.scope.argument), "s", RedisArgument(identity),
-                "n", RedisArgument(nodeName), "t", RedisArgument(purge.madeAt), "i", RedisArgument(purge.token),
+            let fields: [any RedisArgument] = [
+                "k", purge.scope.kind, "v", purge.scope.argument, "s", identity, "n", context.nodeName, "t", purge.madeAt,
+                "i", purge.token,
             ]
-            if isLate { fields += ["a", "1"] }
             return RedisCommand(
                 .statusOrBytes,
-                [
-                    "XADD", RedisArgument(keys.purges), "NOMKSTREAM", "MAXLEN", "~", RedisArgument(Self.maxEntries), "*",
-                ] + fields)
+                ["XADD", keys.purges, "NOMKSTREAM", "MAXLEN", "~", Self.maxEntries, "*"] + fields + (isLate ? ["a", "1"] : []))
         }
         var ids: [StreamID] = []
-        for reply in try await commands.run(additions, within: purges.count == 1 ? timings.commandLimit : longLimit, time) {
+        for reply in try await context.run(additions, within: purges.count == 1 ? nil : longLimit) {
             do throws(RedisError) {
                 ids.append(try Self.addedID(reply))
             } catch {
@@ -155,24 +118,21 @@ struct PurgeStream: Sendable {
 
     /// Tells the nodes that wait for them that this node has applied these entries.
     func acknowledge(_ applied: some Sequence<(id: StreamID, counts: PurgeCounts)>) async throws(RedisError) {
-        let oldest = UInt64(max(0, time.unixMilliseconds - Self.acknowledgementTime.milliseconds))
+        let oldest = UInt64(max(0, context.time.unixMilliseconds - Self.acknowledgementTime.milliseconds))
         let acknowledgements = applied.filter { $0.id.milliseconds >= oldest }.flatMap { id, counts in
-            let key = RedisArgument(keys.acknowledgements(id))
+            let key = keys.acknowledgements(id)
             return [
-                RedisCommand(.integer, ["HSET", key, RedisArgument(nodeName), "\(counts.purged) \(counts.bytes)"]),
-                RedisCommand(.integer, ["PEXPIRE", key, RedisArgument(Self.acknowledgementTime)]),
-                RedisCommand(
-                    .integer, ["PUBLISH", RedisArgument(keys.channel), RedisArgument(ClusterMessage.acknowledged(id).bytes)]),
+                RedisCommand(.integer, ["HSET", key, context.nodeName, "\(counts.purged) \(counts.bytes)"]),
+                RedisCommand(.integer, ["PEXPIRE", key, Self.acknowledgementTime]),
+                RedisCommand(.integer, ["PUBLISH", keys.channel, ClusterMessage.acknowledged(id).bytes]),
             ]
         }
-        if !acknowledgements.isEmpty { _ = try await commands.run(acknowledgements, within: longLimit, time) }
+        if !acknowledgements.isEmpty { _ = try await context.run(acknowledgements, within: longLimit) }
     }
 
     /// What each node that has applied an entry has removed, by its name.
     func acknowledgements(of id: StreamID) async throws(RedisError) -> [String: PurgeCounts] {
-        let list = try await commands.run(
-            RedisCommand(.array, ["HGETALL", RedisArgument(keys.acknowledgements(id))]), within: timings.commandLimit, time
-        ).elements()
+        let list = try await context.run(RedisCommand(.array, ["HGETALL", keys.acknowledgements(id)])).elements()
         guard list.count.isMultiple(of: 2) else { throw .nonsense("a field without a value") }
         var counts: [String: PurgeCounts] = [:]
         for index in stride(from: 0, to: list.count, by: 2) {

@@ -82,19 +82,20 @@ final class RenditionCore: Sendable {
         tier = store.map { [cache] in S3Tier($0, cache: cache) }
         var purges = Purges(cache: cache, state: state, tier: tier)
         cluster = configuration.cluster.map { [cache, state, store, purges] settings in
-            Cluster(
-                settings, cache: cache, revalidate: { await purges.revalidateAll($0) }, time: clock,
-                onEvent: { event in
-                    logger.log(level: event.isProblem ? .warning : .notice, "cluster", metadata: ["event": "\(event)"])
-                },
-                onFailure: { state.remember($1, ofSourceAt: $0, if: $2) },
-                onFollow: {
-                    // An object that was purged while this node was away is not uploaded again.
-                    store?.releasePuts()
-                    cache.confirmAliases()
-                    state.catchUp.open()
-                },
-                onAlone: { Task { await cache.doubtAliases() } }, onPrewarm: onPrewarm)
+            var handlers = ClusterHandlers { await purges.revalidateAll($0) }
+            handlers.onEvent = { event in
+                logger.log(level: event.isProblem ? .warning : .notice, "cluster", metadata: ["event": "\(event)"])
+            }
+            handlers.onFailure = { state.remember($1, ofSourceAt: $0, if: $2) }
+            handlers.onFollow = {
+                // An object that was purged while this node was away is not uploaded again.
+                store?.releasePuts()
+                cache.confirmAliases()
+                state.catchUp.open()
+            }
+            handlers.onAlone = { Task { await cache.doubtAliases() } }
+            handlers.onPrewarm = onPrewarm
+            return Cluster(settings, cache: cache, time: clock, handlers: handlers)
         }
         coordinator = cluster.map { ClusterCoordinator($0, freshFor: configuration.cache.freshFor, clock: clock) }
         purges.coordinator = coordinator

@@ -62,22 +62,18 @@ struct BrokenCommands: RedisCommands {
         let words = command.arguments
         switch missing {
         case .completesWithoutComparison where command.script == FlightScripts.complete:
-            let announcement = RedisCommand(.integer, ["PUBLISH", RedisArgument(words[7]), RedisArgument(words[8])])
+            let announcement = RedisCommand(.integer, ["PUBLISH", words[7], words[8]])
             let end =
                 words[6] == Array("0".utf8)
-                ? RedisCommand(.integer, ["DEL", RedisArgument(words[3])])
-                : RedisCommand(
-                    .statusOrBytes, ["SET", RedisArgument(words[3]), RedisArgument(words[5]), "PX", RedisArgument(words[6])])
+                ? RedisCommand(.integer, ["DEL", words[3]])
+                : RedisCommand(.statusOrBytes, ["SET", words[3], words[5], "PX", words[6]])
             return [end, announcement]
         case .takesTheLeaseOfAnother where isLease(command):
-            return [
-                RedisCommand(
-                    .statusOrBytes, ["SET", RedisArgument(words[1]), RedisArgument(words[2]), "PX", RedisArgument(words[6])])
-            ]
+            return [RedisCommand(.statusOrBytes, ["SET", words[1], words[2], "PX", words[6]])]
         case .leasesNeverExpire where isLease(command):
-            return [RedisCommand(command.shape, words.dropLast(2).map { RedisArgument($0) })]
+            return [RedisCommand(command.shape, Array(words.dropLast(2)))]
         case .leasesNeverExpire where [FlightScripts.renew, FlightScripts.replace].contains(command.script):
-            let arguments = words[4...].dropLast().map { RedisArgument($0) } + [RedisArgument(String(forever))]
+            let arguments = Array(words[4...].dropLast()) + [String(forever).argument]
             guard let script = command.script else { return [command] }
             return [RedisCommand.script(script, keys: [text(words[3])], arguments)]
         case .positionsAreNotCompared where command.script == FlightScripts.complete:
@@ -85,23 +81,16 @@ struct BrokenCommands: RedisCommands {
             let message = ClusterMessage.flight(key: text(words[3]), value: record)
             return [
                 .script(
-                    FlightScripts.complete, keys: [text(words[3])],
-                    [
-                        RedisArgument(words[4]), RedisArgument(record), RedisArgument(words[6]), RedisArgument(words[7]),
-                        RedisArgument(message.bytes),
-                    ])
+                    FlightScripts.complete, keys: [text(words[3])], [words[4], record, words[6], words[7], message.bytes])
             ]
         case .positionsAreNotCompared where words[0] == Array("PUBLISH".utf8):
             guard case .failure(let url, let bytes) = ClusterMessage(words[2]), let record = unordered(bytes) else {
                 return [command]
             }
             let message = ClusterMessage.failure(sourceURL: url, record: record)
-            return [RedisCommand(.integer, ["PUBLISH", RedisArgument(words[1]), RedisArgument(message.bytes)])]
+            return [RedisCommand(.integer, ["PUBLISH", words[1], message.bytes])]
         case .purgesHaveNoTimes where words[0] == Array("XADD".utf8) && !words.contains(Array("genesis".utf8)):
-            return [
-                RedisCommand(
-                    command.shape, words.map { $0 == Array("t".utf8) || $0 == Array("i".utf8) ? "x" : RedisArgument($0) })
-            ]
+            return [RedisCommand(command.shape, words.map { ["t", "i"].map(\.argument).contains($0) ? "x".argument : $0 })]
         default: return [command]
         }
     }

@@ -79,26 +79,28 @@ final class SimulatedNode: @unchecked Sendable {
         self.cache = cache
         cache.holdAliases()
         cache.observePurges { scope in disk.failures = disk.failures.filter { !scope.covers($0.key) } }
+        var handlers = ClusterHandlers { doubt in
+            await Self.pause(scheduler, 2)
+            if !life.isOver, missing != .gapsAreIgnored { await cache.revalidateAll(doubt) }
+            disk.failures = [:]
+        }
+        handlers.onFailure = { url, record, isCurrent in
+            let epoch = cache.epoch(for: url)
+            guard case .failure(let code, _) = record.outcome, let version = Int(code), isCurrent(),
+                !cache.isPurged(url, since: epoch) || missing == .cacheIgnoresPurges
+            else { return }
+            disk.failures[url] = version
+        }
+        handlers.onFollow = {
+            life.hasCaughtUp = true
+            cache.confirmAliases()
+        }
+        let context = ClusterContext(
+            commands: BrokenCommands(base: links[0], missing: missing), keys: ClusterKeys(name: "sim"), nodeName: name,
+            timings: ClusterTimings(), time: time, meter: ClusterMeter())
         core = ClusterNode(
-            name: name, keys: ClusterKeys(name: "sim"), commands: BrokenCommands(base: links[0], missing: missing),
-            stream: BrokenCommands(base: links[1], missing: missing), cache: cache, disk: ImmediateWork(),
-            revalidate: { doubt in
-                await Self.pause(scheduler, 2)
-                if !life.isOver, missing != .gapsAreIgnored { await cache.revalidateAll(doubt) }
-                disk.failures = [:]
-            }, time: time, meter: ClusterMeter(), executor: lane,
-            onFailure: { url, record, isCurrent in
-                let epoch = cache.epoch(for: url)
-                guard case .failure(let code, _) = record.outcome, let version = Int(code), isCurrent(),
-                    !cache.isPurged(url, since: epoch) || missing == .cacheIgnoresPurges
-                else { return }
-                disk.failures[url] = version
-            },
-            onFollow: {
-                guard $0 == nil else { return }
-                life.hasCaughtUp = true
-                cache.confirmAliases()
-            })
+            context, stream: BrokenCommands(base: links[1], missing: missing), cache: cache, disk: ImmediateWork(),
+            reporter: StateReporter(server: "sim", onChange: { _ in }), handlers: handlers, executor: lane)
         scheduler.transports.append { [unowned self] in possibleActions() }
         core.start()
     }
