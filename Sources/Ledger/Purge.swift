@@ -103,3 +103,51 @@ package struct Purge: Sendable, Equatable {
         self.entry = entry
     }
 }
+
+/// What purges removed: on one node, or on several together.
+package struct PurgeCounts: Sendable, Equatable {
+    /// Renditions: aliases, and objects without one.
+    package var purged: Int64
+    /// Bytes of their files.
+    package var bytes: Int64
+
+    package init(purged: Int64 = 0, bytes: Int64 = 0) {
+        self.purged = purged
+        self.bytes = bytes
+    }
+
+    /// Adds other counts, up to the largest number.
+    package mutating func add(_ other: PurgeCounts) {
+        purged = Self.sum(purged, other.purged)
+        bytes = Self.sum(bytes, other.bytes)
+    }
+
+    private static func sum(_ one: Int64, _ other: Int64) -> Int64 {
+        let (sum, isOver) = one.addingReportingOverflow(max(0, other))
+        return isOver ? .max : sum
+    }
+}
+
+/// The result of a purge on all nodes.
+package struct PurgeReport: Sendable, Equatable {
+    /// The sums over the nodes that acknowledged.
+    package let counts: PurgeCounts
+    /// Live nodes; if the server cannot be reached, the number at the latest look.
+    package let nodes: Int
+    /// Nodes that have durably applied the purge's entry in the stream. Zero if the stream does not have the entry yet: this node has
+    /// applied the purge, and the others will.
+    package let acknowledged: Int
+    /// Identifies the purge on every node, as soon as the stream has it; nil without a cluster.
+    package let id: String?
+
+    /// Whether every node has applied the purge, so that none gives out older bytes from now on.
+    package var isComplete: Bool { acknowledged >= nodes }
+
+    /// A purge without a cluster by default: this node is the only one.
+    package init(counts: PurgeCounts, nodes: Int = 1, acknowledged: Int = 1, id: String? = nil) {
+        self.counts = counts
+        self.nodes = nodes
+        self.acknowledged = acknowledged
+        self.id = id
+    }
+}

@@ -31,7 +31,7 @@ private struct CacheModel {
 
     mutating func upload(_ id: ObjectID) { objects[id]?.isUploaded = true }
 
-    mutating func purge(_ scope: PurgeScope) -> PurgeResult {
+    mutating func purge(_ scope: PurgeScope) -> PurgeCounts {
         let covered = aliases.filter { scope.covers($0.key, object: $0.value.description) }
         let kept = Set(aliases.filter { covered[$0.key] == nil }.values)
         let aliased = Set(aliases.values)
@@ -57,7 +57,7 @@ private struct CacheModel {
             object.formerURLs = object.formerURLs.filter { !scope.covers($0) }
             return object
         }
-        return PurgeResult(
+        return PurgeCounts(
             purged: Int64(covered.count + unaliased), bytes: removed.values.reduce(0) { $0 + Int64($1.bytes.count) })
     }
 }
@@ -144,7 +144,7 @@ private struct CacheModel {
         #expect(stored == 1)
         #expect(directory.files().count == 1)
         for number in 0..<40 { #expect(try await cache.bytes(url: "https://a/\(number)") == bytes) }
-        #expect(try await cache.purge(.prefix("https://a/")) == PurgeResult(purged: 40, bytes: 50_000))
+        #expect(try await cache.purge(.prefix("https://a/")) == PurgeCounts(purged: 40, bytes: 50_000))
         #expect(directory.files().isEmpty)
     }
 

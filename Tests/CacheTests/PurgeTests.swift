@@ -17,14 +17,14 @@ import Testing
         defer { cache.close() }
         try await cache.put([1, 2, 3], url: "https://a/1")
         try await cache.put([4], url: "https://a/11")
-        #expect(try await cache.purge(.url("https://a/1")) == PurgeResult(purged: 1, bytes: 3))
+        #expect(try await cache.purge(.url("https://a/1")) == PurgeCounts(purged: 1, bytes: 3))
         #expect(cache.hotAlias(.test("https://a/1")) == nil)
         #expect(cache.hotObject(.test("https://a/1")) == nil)
         #expect(await cache.alias(.test("https://a/1")) == nil)
         #expect(await cache.object(.test("https://a/1")) == nil)
         #expect(try await cache.bytes(url: "https://a/11") == [4])
         #expect(directory.files().count == 1)
-        #expect(try await cache.purge(.url("https://a/1")) == PurgeResult(purged: 0, bytes: 0))
+        #expect(try await cache.purge(.url("https://a/1")) == PurgeCounts())
     }
 
     @Test func aPurgeByPrefixComparesBytes() async throws {
@@ -45,10 +45,10 @@ import Testing
         defer { cache.close() }
         try await cache.put([1], url: "https://a/", object: .test("same"))
         try await cache.put([1], url: "https://b/", object: .test("same"))
-        #expect(try await cache.purge(.url("https://a/")) == PurgeResult(purged: 1, bytes: 0))
+        #expect(try await cache.purge(.url("https://a/")) == PurgeCounts(purged: 1, bytes: 0))
         #expect(try await cache.bytes(url: "https://a/") == nil)
         #expect(try await cache.bytes(url: "https://b/") == [1])
-        #expect(try await cache.purge(.url("https://b/")) == PurgeResult(purged: 1, bytes: 1))
+        #expect(try await cache.purge(.url("https://b/")) == PurgeCounts(purged: 1, bytes: 1))
         #expect(directory.files().isEmpty)
     }
 
@@ -58,7 +58,7 @@ import Testing
         try await cache.put([2], url: "https://a/", object: .test("new"))
         try await cache.put([3], url: "https://b/", object: .test("b, old"))
         try await cache.put([4], url: "https://b/", object: .test("b, new"))
-        #expect(try await cache.purge(.url("https://a/")) == PurgeResult(purged: 1, bytes: 2))
+        #expect(try await cache.purge(.url("https://a/")) == PurgeCounts(purged: 1, bytes: 2))
         #expect(await cache.object(.test("old")) == nil)
         #expect(await cache.object(.test("new")) == nil)
         #expect(await cache.object(.test("b, old")) != nil)
@@ -66,7 +66,7 @@ import Testing
         let again = try Cache.open(directory)
         defer { again.close() }
         #expect(await again.object(.test("b, old")) != nil)
-        #expect(try await again.purge(.prefix("https://b")) == PurgeResult(purged: 1, bytes: 2))
+        #expect(try await again.purge(.prefix("https://b")) == PurgeCounts(purged: 1, bytes: 2))
         #expect(await again.object(.test("b, old")) == nil)
         #expect(directory.files().isEmpty)
     }
@@ -76,7 +76,7 @@ import Testing
         defer { cache.close() }
         try await cache.put([1], url: "https://a/")
         try await cache.put([2, 2], url: nil)
-        #expect(try await cache.purge(.all) == PurgeResult(purged: 2, bytes: 3))
+        #expect(try await cache.purge(.all) == PurgeCounts(purged: 2, bytes: 3))
         #expect(directory.files().isEmpty)
         #expect(cache.statistics().objects == 0)
         #expect(cache.statistics().bytes == 0)
@@ -90,7 +90,7 @@ import Testing
         let cache = try Cache.open(directory)
         try await cache.put([1, 2], url: nil, object: .test("same"))
         try await cache.put([1, 2], url: "https://a/", object: .test("same"))
-        #expect(try await cache.purge(.url("https://a/")) == PurgeResult(purged: 1, bytes: 0))
+        #expect(try await cache.purge(.url("https://a/")) == PurgeCounts(purged: 1, bytes: 0))
         #expect(try await cache.bytes(url: "https://a/") == nil)
         #expect(try await cache.object(.test("same"))?.descriptor.readAll() == [1, 2])
         cache.close()
@@ -105,7 +105,7 @@ import Testing
         for _ in 0..<2 {
             #expect(try await cache.uploadedObject(.test("same"))?.descriptor.readAll() == [1, 2])
         }
-        #expect(try await cache.purge(.prefix("https://")) == PurgeResult(purged: 1, bytes: 0))
+        #expect(try await cache.purge(.prefix("https://")) == PurgeCounts(purged: 1, bytes: 0))
         #expect(try await cache.object(.test("same"))?.descriptor.readAll() == [1, 2])
         cache.close()
         try await expectTheUpload()
@@ -134,7 +134,7 @@ import Testing
         cache.close()
         let again = try Cache.open(directory)
         defer { again.close() }
-        #expect(try await again.purge(.url("https://a/")) == PurgeResult(purged: 1, bytes: 1))
+        #expect(try await again.purge(.url("https://a/")) == PurgeCounts(purged: 1, bytes: 1))
         #expect(await again.object(.test("same")) == nil)
     }
 
@@ -146,8 +146,8 @@ import Testing
         try await cache.put([1, 1], url: "https://b/", object: .test("same"))
         try await cache.put([1, 1], url: nil, object: .test("same"))
         try await cache.put([2], url: "https://c/")
-        #expect(try await cache.purge(.object(.test("same"))) == PurgeResult(purged: 2, bytes: 2))
-        #expect(try await cache.purge(.object(.test("same"))) == PurgeResult(purged: 0, bytes: 0))
+        #expect(try await cache.purge(.object(.test("same"))) == PurgeCounts(purged: 2, bytes: 2))
+        #expect(try await cache.purge(.object(.test("same"))) == PurgeCounts())
         cache.close()
         for _ in 0..<2 {
             let again = try Cache.open(directory)
@@ -164,7 +164,7 @@ import Testing
         defer { cache.close() }
         try await cache.put([7, 7, 7], url: nil)
         #expect(cache.hotObject(.test("upload")) != nil)
-        #expect(try await cache.purge(.object(.test("upload"))) == PurgeResult(purged: 1, bytes: 3))
+        #expect(try await cache.purge(.object(.test("upload"))) == PurgeCounts(purged: 1, bytes: 3))
         #expect(cache.hotObject(.test("upload")) == nil)
         #expect(try await cache.uploadedObject(.test("upload")) == nil)
         #expect(directory.files().isEmpty)
@@ -196,9 +196,9 @@ import Testing
         try await cache.put([1], url: "https://a/", fetchedAt: 0)
         let after = time.now * 1000
         time.advance(10)
-        #expect(try await cache.purge(scope, madeAt: before) == PurgeResult(purged: 0, bytes: 0))
+        #expect(try await cache.purge(scope, madeAt: before) == PurgeCounts())
         #expect(try await cache.bytes(url: "https://a/") == [1])
-        #expect(try await cache.purge(scope, madeAt: after) == PurgeResult(purged: 1, bytes: 1))
+        #expect(try await cache.purge(scope, madeAt: after) == PurgeCounts(purged: 1, bytes: 1))
         #expect(try await cache.bytes(url: "https://a/") == nil)
     }
 
@@ -261,9 +261,9 @@ import Testing
         time.advance(10)
         try await cache.put([1], url: nil, object: .test("upload"))
         time.advance(10)
-        #expect(try await cache.purge(.object(.test("upload")), madeAt: moment) == PurgeResult(purged: 0, bytes: 0))
+        #expect(try await cache.purge(.object(.test("upload")), madeAt: moment) == PurgeCounts())
         #expect(await cache.object(.test("upload")) != nil)
-        #expect(try await cache.purge(.object(.test("upload")), madeAt: time.now * 1000) == PurgeResult(purged: 1, bytes: 1))
+        #expect(try await cache.purge(.object(.test("upload")), madeAt: time.now * 1000) == PurgeCounts(purged: 1, bytes: 1))
         #expect(await cache.object(.test("upload")) == nil)
     }
 
@@ -313,7 +313,7 @@ import Testing
         let cache = try Cache.open(directory)
         defer { cache.close() }
         for number in 0..<1_200 { try await cache.put([UInt8(number % 256)], url: "https://a/\(number)") }
-        #expect(try await cache.purge(.prefix("https://a/")) == PurgeResult(purged: 1_200, bytes: 1_200))
+        #expect(try await cache.purge(.prefix("https://a/")) == PurgeCounts(purged: 1_200, bytes: 1_200))
         #expect(cache.statistics().objects == 0)
         #expect(await cache.object(.test("https://a/1199")) == nil)
         try await waitUntil("the files to go") { directory.files().isEmpty }

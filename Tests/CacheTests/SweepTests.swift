@@ -21,7 +21,7 @@ import Testing
         let purge = cache.newPurge(.prefix("https://a/"))
         let sequence = try #require(cache.store.purge([purge]) { _ in }.purges.first?.sequence)
         let count = cache.store.count(purge, sequence)
-        #expect(count.renditions == 200 && count.bytes == 39)
+        #expect(count.purged == 200 && count.bytes == 39)
         cache.forgetHot()
         // Rows are left, which no look-up finds.
         #expect(cache.statistics().aliases == 201)
@@ -59,7 +59,7 @@ import Testing
         let urls = ["http://a.test/1", "https://a.test/1", "https://a.test:8443/1", "http://a.test:80/x"]
         let others = ["https://b.a.test/1", "https://a.test.b/1", "https://b/https://a.test/1"]
         for url in urls + others { try await cache.put([1], url: url) }
-        #expect(try await cache.purge(.host("a.test")) == PurgeResult(purged: 4, bytes: 4))
+        #expect(try await cache.purge(.host("a.test")) == PurgeCounts(purged: 4, bytes: 4))
         for url in urls { #expect(await cache.alias(.test(url)) == nil) }
         for url in others { #expect(await cache.alias(.test(url)) != nil) }
         #expect(directory.files().count == others.count)
@@ -86,7 +86,7 @@ import Testing
         let purge = Purge.test(.all, madeAt: .max, token: "t")
         _ = try await cache.purge([purge])
         try await cache.put([1], url: "https://a/")
-        #expect(try await cache.purge([purge, purge]) == PurgeResult(purged: 0, bytes: 0))
+        #expect(try await cache.purge([purge, purge]) == PurgeCounts())
         #expect(try await cache.bytes(url: "https://a/") == [1])
     }
 
@@ -99,7 +99,7 @@ import Testing
         let sequence = try #require(cache.store.purge([purge]) { _ in }.purges.first?.sequence)
         #expect(directory.files().count == 30)
         for number in 0..<30 where number != 7 { try await cache.put([2], url: "https://a/\(number)") }
-        #expect(cache.store.count(purge, sequence).renditions == 1)
+        #expect(cache.store.count(purge, sequence).purged == 1)
         cache.forgetHot()
         while cache.store.sweep() {}
         #expect(directory.files().count == 29)

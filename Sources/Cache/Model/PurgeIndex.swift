@@ -7,19 +7,6 @@ extension PurgeScope {
     package static func object(_ id: ObjectID) -> PurgeScope { .object(id.description) }
 }
 
-/// The result of a purge.
-package struct PurgeResult: Sendable, Equatable {
-    /// The number of renditions forgotten: aliases, and objects without one.
-    package let purged: Int64
-    /// The bytes of the removed files.
-    package let bytes: Int64
-
-    package init(purged: Int64, bytes: Int64) {
-        self.purged = purged
-        self.bytes = bytes
-    }
-}
-
 /// A moment in the order of purges, and in the cluster's time.
 ///
 /// Work that will be published notes it before the origin is asked; if a later purge covers its source, the result is not stored.

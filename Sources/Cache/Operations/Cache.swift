@@ -409,7 +409,7 @@ package final class Cache: Sendable {
     }
 
     /// Forgets what `scope` covers, on this node.
-    package func purge(_ scope: PurgeScope) async throws(CacheError) -> PurgeResult {
+    package func purge(_ scope: PurgeScope) async throws(CacheError) -> PurgeCounts {
         try await purge([newPurge(scope)])
     }
 
@@ -428,7 +428,7 @@ package final class Cache: Sendable {
     /// - Throws: ``CacheError/purgeNotDurable(cause:)`` if they hold only until the next start, ``CacheError/closed``.
     package func purge(
         _ purges: [Purge], with change: @escaping Ledger.Change = { _ in }
-    ) async throws(CacheError) -> PurgeResult {
+    ) async throws(CacheError) -> PurgeCounts {
         let result = await purgers.run { [purger] in purger.run(purges, with: change) }
         guard let result else { throw .closed }
         return try result.get()

@@ -15,28 +15,26 @@ struct Purger: Sendable {
     /// - Parameter isObserved: False for what the origin has removed: work in progress has found that, and is not overtaken.
     func run(
         _ new: [Purge], with change: @escaping Ledger.Change = { _ in }, isObserved: Bool = true
-    ) -> Result<PurgeResult, CacheError> {
+    ) -> Result<PurgeCounts, CacheError> {
         let store = context.store
         // In the index under the lock that publishes take: one is either before the purge, and covered, or after it, and refused.
         let (purges, failure) = store.purge(new, with: change)
         context.reached(.purgeInForce)
-        var (purged, bytes): (Int64, Int64) = (0, 0)
+        var counts = PurgeCounts()
         for (purge, sequence) in purges {
             context.hot.remove(purge.scope, removed: store.objects(of: purge.scope))
             context.reached(.purgeCooled)
             if isObserved { onPurge.notify(purge.scope) }
-            let count = store.count(purge, sequence)
-            purged += count.renditions
-            bytes += count.bytes
+            counts.add(store.count(purge, sequence))
         }
         // The rest follows in the background. No look-up finds these rows.
         var sweeps = 0
         while sweeps < Self.sweepsAtOnce, store.sweep() { sweeps += 1 }
         if sweeps == Self.sweepsAtOnce { context.housekeeping.wake() }
         context.counters.purges.count(Int64(purges.count))
-        context.counters.purged.count(purged)
+        context.counters.purged.count(counts.purged)
         if let failure { return .failure(.purgeNotDurable(cause: failure.description)) }
-        return .success(PurgeResult(purged: purged, bytes: bytes))
+        return .success(counts)
     }
 
     private static let sweepsAtOnce = 8

@@ -2,13 +2,6 @@ internal import Ledger
 
 /// What purges cover.
 extension CacheTables {
-    /// What a purge removes.
-    struct Purged: Sendable {
-        /// Aliases, and objects without one.
-        var renditions: Int64 = 0
-        var bytes: Int64 = 0
-    }
-
     /// Where the search for the rows that a purge covers stopped.
     struct SweepPosition: Sendable {
         /// The purge.
@@ -102,22 +95,22 @@ extension CacheTables {
     /// Counts what a purge removes, and changes nothing. Rows that another purge covers count too, until they are swept.
     ///
     /// - Parameter purge: Not counted itself.
-    func count(_ purge: Purge, _ sequence: Int64) throws -> Purged {
+    func count(_ purge: Purge, _ sequence: Int64) throws -> PurgeCounts {
         func number(_ sql: String, _ arguments: [any SQLiteValue]) throws -> Int64 {
             try database.first(sql, arguments) { try $0.value(0) } ?? 0
         }
         if purge.scope == .all, purge.isLocal {
             let totals = try state().totals
             let referenced = try number("SELECT count(*) FROM (SELECT DISTINCT object FROM aliases WHERE former = 0)", [])
-            return Purged(renditions: totals.aliases + max(0, totals.objects - referenced), bytes: totals.bytes)
+            return PurgeCounts(purged: totals.aliases + max(0, totals.objects - referenced), bytes: totals.bytes)
         }
         let began = purge.isLocal ? Int64.max : purge.madeAt
-        var purged = Purged()
+        var counts = PurgeCounts()
         if let (condition, arguments) = try condition(purge.scope) {
             let aliases = "\(condition) AND sequence < ? AND began <= ?"
             let values = arguments + [sequence, began]
-            purged.renditions = try number("SELECT count(*) FROM aliases WHERE former = 0 AND \(aliases)", values)
-            purged.bytes = try number(
+            counts.purged = try number("SELECT count(*) FROM aliases WHERE former = 0 AND \(aliases)", values)
+            counts.bytes = try number(
                 """
                 SELECT ifnull(sum(length), 0) FROM objects
                 WHERE objects.sequence IN (SELECT object FROM aliases WHERE \(aliases))
@@ -126,7 +119,7 @@ extension CacheTables {
                     SELECT 1 FROM aliases WHERE aliases.object = objects.sequence AND former = 0 AND NOT (\(aliases)))
                 """, values + [sequence, began] + values)
         }
-        guard Self.includesUploads(purge.scope) == "1" else { return purged }
+        guard Self.includesUploads(purge.scope) == "1" else { return counts }
         // Without an alias, an object is one rendition.
         var (objects, arguments): (String, [any SQLiteValue]) = ("1", [])
         if case .object(let id) = purge.scope, let id = ObjectID(hex: id) { (objects, arguments) = ("id = ?", [id.bytes]) }
@@ -135,9 +128,9 @@ extension CacheTables {
             AND NOT EXISTS (SELECT 1 FROM aliases WHERE aliases.object = objects.sequence AND former = 0)
             """
         let values = arguments + [sequence, sequence, began]
-        purged.renditions += try number("SELECT count(*) \(lonely)", values)
-        purged.bytes += try number("SELECT ifnull(sum(length), 0) \(lonely)", values)
-        return purged
+        counts.purged += try number("SELECT count(*) \(lonely)", values)
+        counts.bytes += try number("SELECT ifnull(sum(length), 0) \(lonely)", values)
+        return counts
     }
 
     private static func includesUploads(_ scope: PurgeScope) -> String {

@@ -241,9 +241,9 @@ final class Store: Sendable {
     var unrecordedPurges: [Purge] { changes.withLock { $0.unrecordedPurges } }
 
     /// Counts what a purge removes, and lets it be swept.
-    func count(_ purge: Purge, _ sequence: Int64) -> CacheTables.Purged {
+    func count(_ purge: Purge, _ sequence: Int64) -> PurgeCounts {
         defer { _ = changes.withLock { $0.counted.remove(sequence) } }
-        return query { try $0.count(purge, sequence) } ?? CacheTables.Purged()
+        return query { try $0.count(purge, sequence) } ?? PurgeCounts()
     }
 
     /// Removes the files and rows of a bounded number of purged objects and aliases.

@@ -139,14 +139,14 @@ package final class Cluster: Sendable {
     /// has, and the others follow when the server is back.
     ///
     /// - Parameter limit: The longest wait; nil for two seconds.
-    package func broadcastPurge(_ scope: PurgeScope, within limit: Duration? = nil) async -> ClusterPurgeReport {
+    package func broadcastPurge(_ scope: PurgeScope, within limit: Duration? = nil) async -> PurgeReport {
         await node.purger.broadcast(scope, within: limit)
     }
 
     /// How far a purge of any node is. Nil if it is not known, or not any more: after an hour.
     ///
-    /// - Parameter id: ``ClusterPurgeReport/id``.
-    package func purgeProgress(of id: String) async throws(RedisError) -> ClusterPurgeReport? {
+    /// - Parameter id: ``PurgeReport/id``.
+    package func purgeProgress(of id: String) async throws(RedisError) -> PurgeReport? {
         try await node.purger.progress(of: id)
     }
 

@@ -28,7 +28,7 @@ final class ClusterPurger: Sendable {
     /// Purges all nodes, and waits for them. Without the server it purges this node, and the others later.
     ///
     /// - Parameter limit: The longest wait; nil for ``ClusterTimings/purgeLimit``.
-    func broadcast(_ scope: PurgeScope, within limit: Duration? = nil) async -> ClusterPurgeReport {
+    func broadcast(_ scope: PurgeScope, within limit: Duration? = nil) async -> PurgeReport {
         let end = time.now + (limit ?? timings.purgeLimit)
         let (purge, own) = await follower.accept(scope)
         let added = follower.isTakingPart ? await add(purge) : nil
@@ -36,9 +36,8 @@ final class ClusterPurger: Sendable {
         guard let id = added else {
             await follower.countPending()
             // The entry does not exist yet, and nodes may have come since the latest look.
-            return ClusterPurgeReport(
-                counts: own ?? PurgeCounts(purged: 0, bytes: 0), nodes: registry.knownNodes.count, acknowledged: 0,
-                id: purge.token)
+            return PurgeReport(
+                counts: own ?? PurgeCounts(), nodes: registry.knownNodes.count, acknowledged: 0, id: purge.token)
         }
         let wakeup = AsyncSignal()
         waiters.withLock { $0[id] = wakeup }
@@ -63,15 +62,15 @@ final class ClusterPurger: Sendable {
         // Without a look at the nodes, this one may be the only one that has applied the purge.
         let isCertain = nodes != nil
         let live = nodes ?? Set(registry.knownNodes).union(counts.keys).union([registry.name])
-        return ClusterPurgeReport(
+        return PurgeReport(
             counts: Self.sum(counts), nodes: live.count, acknowledged: isCertain ? live.intersection(counts.keys).count : 0,
             id: id.description)
     }
 
     /// How far a purge is; nil if it is not known, or not any more.
     ///
-    /// - Parameter name: ``ClusterPurgeReport/id``.
-    func progress(of name: String) async throws(RedisError) -> ClusterPurgeReport? {
+    /// - Parameter name: ``PurgeReport/id``.
+    func progress(of name: String) async throws(RedisError) -> PurgeReport? {
         let entry: StreamEntry?
         do throws(RedisError) {
             entry = try await stream.entry(name)
@@ -81,8 +80,7 @@ final class ClusterPurger: Sendable {
         }
         guard let entry else {
             guard await follower.isPending(name) else { return nil }
-            let none = PurgeCounts(purged: 0, bytes: 0)
-            return ClusterPurgeReport(counts: none, nodes: registry.knownNodes.count, acknowledged: 0, id: name)
+            return PurgeReport(counts: PurgeCounts(), nodes: registry.knownNodes.count, acknowledged: 0, id: name)
         }
         let oldest = UInt64(max(0, time.unixMilliseconds - PurgeStream.acknowledgementTime.milliseconds))
         guard entry.id.milliseconds >= oldest else { return nil }
@@ -91,13 +89,11 @@ final class ClusterPurger: Sendable {
         let counts = try await stream.acknowledgements(of: entry.id)
         // A node that began to take part later has not acknowledged it.
         let acknowledged = nodes.count { counts[$0.name] != nil || $0.joined >= entry.id }
-        return ClusterPurgeReport(counts: Self.sum(counts), nodes: live.count, acknowledged: acknowledged, id: name)
+        return PurgeReport(counts: Self.sum(counts), nodes: live.count, acknowledged: acknowledged, id: name)
     }
 
     private static func sum(_ counts: [String: PurgeCounts]) -> PurgeCounts {
-        var sum = PurgeCounts(purged: 0, bytes: 0)
-        for count in counts.values { sum.add(count) }
-        return sum
+        counts.values.reduce(into: PurgeCounts()) { $0.add($1) }
     }
 
     /// Adds the purge to the stream; nil if the server cannot be reached or has lost the stream. The purge is then pending.

@@ -114,8 +114,7 @@ final class PurgeFollower: Sendable {
         var counts: PurgeCounts?
         do throws(CacheError) {
             let token = RandomText.make()
-            let result = try await cache.purge([purge]) { try PurgeTable($0).boundPending(token: token) }
-            counts = PurgeCounts(purged: result.purged, bytes: result.bytes)
+            counts = try await cache.purge([purge]) { try PurgeTable($0).boundPending(token: token) }
         } catch {
             // It holds in memory, and is not acknowledged.
         }
@@ -263,9 +262,7 @@ final class PurgeFollower: Sendable {
                 for (entry, token) in passed { try PurgeTable(database).setEntry(entry, ofToken: token) }
                 if savingPosition { try PurgeTables(database).setPosition(position) }
             }
-            if let first = new.first {
-                counts[first.purge.token] = PurgeCounts(purged: result.purged, bytes: result.bytes)
-            }
+            if let first = new.first { counts[first.purge.token] = result }
         } catch {
             isDurable = false
         }
@@ -286,8 +283,7 @@ final class PurgeFollower: Sendable {
         }
         guard isDurable else { return }
         let due = new + known.filter { $0.entry.id > acknowledged }
-        try await stream.acknowledge(
-            due.map { ($0.entry.id, counts[$0.purge.token] ?? PurgeCounts(purged: 0, bytes: 0)) })
+        try await stream.acknowledge(due.map { ($0.entry.id, counts[$0.purge.token] ?? PurgeCounts()) })
     }
 
     /// Adds the purges that the stream does not have, so that the other nodes apply them.

@@ -38,13 +38,12 @@ package struct Purges: Sendable {
     /// - Parameter limit: The longest wait for other nodes; nil for two seconds.
     /// - Throws: ``CacheError`` if the purge is not durable on this node and there are no others.
     package func purge(_ scope: PurgeScope, within limit: Duration? = nil) async throws(CacheError) -> PurgeReport {
-        let report: PurgeReport
-        if let coordinator {
-            report = await coordinator.purgeAllNodes(scope, within: limit)
-        } else {
-            let result = try await cache.purge(scope)
-            report = PurgeReport(purged: result.purged, bytes: result.bytes)
-        }
+        let report =
+            if let coordinator {
+                await coordinator.purgeAllNodes(scope, within: limit)
+            } else {
+                PurgeReport(counts: try await cache.purge(scope))
+            }
         if case .object(let id) = scope, let id = ObjectID(hex: id) { await tier?.awaitRemoval(of: id) }
         return report
     }

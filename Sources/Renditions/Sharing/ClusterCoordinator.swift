@@ -41,11 +41,11 @@ package struct ClusterCoordinator: NodeCoordinator {
     }
 
     package func purgeAllNodes(_ scope: PurgeScope, within limit: Duration?) async -> PurgeReport {
-        PurgeReport(await cluster.broadcastPurge(scope, within: limit))
+        await cluster.broadcastPurge(scope, within: limit)
     }
 
     package func progress(ofPurge id: String) async throws -> PurgeReport? {
-        try await cluster.purgeProgress(of: id).map { PurgeReport($0) }
+        try await cluster.purgeProgress(of: id)
     }
 }
 
@@ -112,13 +112,5 @@ extension SharedFinding {
             validators: Validators(etag: record.etag, lastModified: record.lastModified),
             fetchedAt: clock.steadySeconds - (-Self.tolerance..<0 ~= age ? 0 : age), freshFor: record.freshFor,
             mustRevalidate: record.mustRevalidate, began: record.began, record: record.bytes)
-    }
-}
-
-extension PurgeReport {
-    fileprivate init(_ report: ClusterPurgeReport) {
-        self.init(
-            purged: report.counts.purged, bytes: report.counts.bytes, nodes: (report.nodes, report.acknowledged),
-            id: report.id)
     }
 }

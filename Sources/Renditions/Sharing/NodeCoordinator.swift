@@ -95,30 +95,3 @@ package struct SharedFinding: Sendable, Equatable {
             validators: validators, fetchedAt: fetchedAt, freshFor: freshFor, mustRevalidate: mustRevalidate)
     }
 }
-
-/// The result of a purge.
-package struct PurgeReport: Sendable, Equatable {
-    /// Renditions removed, on all nodes that have reported.
-    package let purged: Int64
-    /// Bytes removed.
-    package let bytes: Int64
-    /// The number of live nodes, and of those that have applied the purge; nil without a cluster.
-    package let nodes: (live: Int, acknowledged: Int)?
-    /// Identifies the purge in the cluster; nil without one.
-    package let id: String?
-
-    /// Whether every node has applied the purge. A node that works alone is the only one.
-    package var isComplete: Bool { nodes.map { $0.acknowledged >= $0.live } ?? true }
-
-    package init(purged: Int64, bytes: Int64, nodes: (live: Int, acknowledged: Int)? = nil, id: String? = nil) {
-        self.purged = purged
-        self.bytes = bytes
-        self.nodes = nodes
-        self.id = id
-    }
-
-    package static func == (left: PurgeReport, right: PurgeReport) -> Bool {
-        (left.purged, left.bytes, left.id) == (right.purged, right.bytes, right.id) && left.nodes?.live == right.nodes?.live
-            && left.nodes?.acknowledged == right.nodes?.acknowledged
-    }
-}

@@ -156,12 +156,11 @@ struct AdminController: Sendable {
         var id: String?
 
         init(_ report: PurgeReport) {
-            purged = report.purged
-            bytes = report.bytes
+            purged = report.counts.purged
+            bytes = report.counts.bytes
             complete = report.isComplete
-            nodes = report.nodes?.live
-            acknowledged = report.nodes?.acknowledged
             id = report.id
+            if id != nil { (nodes, acknowledged) = (report.nodes, report.acknowledged) }
         }
     }
 

@@ -58,7 +58,7 @@ extension Cache {
 
 extension Cache {
     /// A purge that another node accepted at a time of the cluster's clock, in milliseconds.
-    func purge(_ scope: PurgeScope, madeAt time: Int64) async throws(CacheError) -> PurgeResult {
+    func purge(_ scope: PurgeScope, madeAt time: Int64) async throws(CacheError) -> PurgeCounts {
         try await purge([.test(scope, madeAt: time)])
     }
 
@@ -85,7 +85,7 @@ extension PurgeIndex {
 
 extension Purger {
     /// Carries out a purge of this node.
-    func run(_ scope: PurgeScope) -> Result<PurgeResult, CacheError> {
+    func run(_ scope: PurgeScope) -> Result<PurgeCounts, CacheError> {
         run([Purge(scope, madeAt: 0, isLocal: true, token: StagedFile.uniqueName(), entry: "")])
     }
 }

@@ -277,7 +277,8 @@ final class SimulatedWorld: @unchecked Sendable {
         // The caller looks how far it is, for a while.
         for _ in 0..<10 where report.acknowledged != report.nodes && !node.isDead {
             await pause.wait(for: .seconds(1), scheduler.time)
-            if let progress = try? await node.core.purger.progress(of: report.id) { report = progress }
+            guard let id = report.id, let progress = try? await node.core.purger.progress(of: id) else { continue }
+            report = progress
         }
         guard report.acknowledged == report.nodes, !node.isDead else { return }
         outcome.acknowledgedPurges += 1

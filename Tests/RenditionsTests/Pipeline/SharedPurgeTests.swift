@@ -54,7 +54,7 @@ private final class RecordingTier: SharedTier {
 
     @Test func theRemovalIsOnceInTheTransactionOfThePurge() async throws {
         try await run { world, id, purges, tier async throws in
-            #expect(try await purges.purge(.object(id)).purged == 1)
+            #expect(try await purges.purge(.object(id)).counts.purged == 1)
             #expect(tier.changes == [.recordRemoval, .sendRemoval])
             // Other purges leave the tier alone.
             _ = try await purges.purge(.all)
@@ -65,7 +65,7 @@ private final class RecordingTier: SharedTier {
     @Test func aPurgeOfAnotherNodeLeavesWhatIsNewerAndRemovesOlderObjectsFromTheTier() async throws {
         try await run { world, id, purges, tier async throws in
             let began = try #require(await world.cache.object(id, isFirstLook: false)).epoch.began
-            func purge(madeAt time: Int64) async throws -> PurgeResult {
+            func purge(madeAt time: Int64) async throws -> PurgeCounts {
                 try await world.cache.purge(
                     [Purge(.object(id), madeAt: time, isLocal: false, token: "\(time)", entry: "1-0")])
             }

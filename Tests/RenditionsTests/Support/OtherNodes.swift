@@ -18,7 +18,7 @@ struct OtherNodes: NodeCoordinator {
     }
 
     func purgeAllNodes(_ scope: PurgeScope, within limit: Duration?) async -> PurgeReport {
-        PurgeReport(purged: 0, bytes: 0)
+        PurgeReport(counts: PurgeCounts())
     }
 
     func progress(ofPurge id: String) async -> PurgeReport? { nil }

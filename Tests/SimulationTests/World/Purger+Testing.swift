@@ -4,7 +4,7 @@ import Ledger
 
 extension Purger {
     /// Carries out a purge of this node.
-    func run(_ scope: PurgeScope) -> Result<PurgeResult, CacheError> {
+    func run(_ scope: PurgeScope) -> Result<PurgeCounts, CacheError> {
         run([Purge(scope, madeAt: 0, isLocal: true, token: StagedFile.uniqueName(), entry: "")])
     }
 }

@@ -24,7 +24,8 @@ private final class SlowNodes: NodeCoordinator {
     func lose() { state.withLock { $0.isReachable = false } }
 
     private var report: PurgeReport {
-        PurgeReport(purged: 2, bytes: 10, nodes: (3, state.withLock { $0.acknowledged }), id: "7-0")
+        PurgeReport(
+            counts: PurgeCounts(purged: 2, bytes: 10), nodes: 3, acknowledged: state.withLock { $0.acknowledged }, id: "7-0")
     }
 
     func join(
