@@ -1,5 +1,3 @@
-internal import Synchronization
-
 /// The contents of the cache and its counters since it was opened. Each value is correct by itself; together they are not a
 /// consistent snapshot.
 package struct CacheStatistics: Sendable, Equatable {
@@ -41,7 +39,7 @@ package struct CacheStatistics: Sendable, Equatable {
     package var corrupt: Int64 = 0
     /// Files without a record that were removed.
     package var orphans: Int64 = 0
-    /// Why new renditions are not stored; nil if they are.
+    /// Why new renditions are not stored, or the last one was not; nil if they are.
     package var refusal: UnstoredReason?
 
     /// Whether the disk takes new renditions.
@@ -69,31 +67,4 @@ package struct CacheSpace: Sendable, Equatable {
         if freeBytes <= 0 { return .diskFull }
         return freeBytes < minFreeBytes ? .lowSpace : nil
     }
-}
-
-/// The counters of ``CacheStatistics``, except the hits of the hot tables. Any thread.
-final class CacheCounters: Sendable {
-    let diskHits = Atomic<Int64>(0)
-    let misses = Atomic<Int64>(0)
-    let refused = Atomic<Int64>(0)
-    let published = Atomic<Int64>(0)
-    let publishedBytes = Atomic<Int64>(0)
-    let unstored = Atomic<Int64>(0)
-    let evictions = Atomic<Int64>(0)
-    let evictedBytes = Atomic<Int64>(0)
-    let purges = Atomic<Int64>(0)
-    let purged = Atomic<Int64>(0)
-    let corrupt = Atomic<Int64>(0)
-    let orphans = Atomic<Int64>(0)
-    /// Why the last rendition was not stored; nil if it was.
-    let refusal = Mutex<UnstoredReason?>(nil)
-}
-
-extension Atomic where Value == Int64 {
-    /// Adds to a counter on which no other memory depends.
-    func count(_ amount: Int64 = 1) {
-        add(amount, ordering: .relaxed)
-    }
-
-    var current: Int64 { load(ordering: .relaxed) }
 }

@@ -196,10 +196,12 @@ package final class Cache: Sendable {
     /// - Parameter found: What was found; nil if no thread took the work.
     private func count(_ found: CachedRendition??, isFirstLook: Bool) throws(CacheError) -> CachedRendition? {
         guard let found else {
-            context.counters.refused.count()
+            context.counters.update { $0.refused += 1 }
             throw .busy
         }
-        if found != nil { context.counters.diskHits.count() } else if isFirstLook { context.counters.misses.count() }
+        context.counters.update { counters in
+            if found != nil { counters.diskHits += 1 } else if isFirstLook { counters.misses += 1 }
+        }
         return found
     }
 
@@ -515,15 +517,12 @@ package final class Cache: Sendable {
     /// A snapshot of the contents and the counters.
     package func statistics() -> CacheStatistics {
         let totals = context.store.totals
-        let counters = context.counters
-        return CacheStatistics(
-            objects: totals.objects, bytes: totals.bytes, aliases: totals.aliases, aliasBytes: totals.aliasSpace,
-            diskBytes: totals.space, limitBytes: context.maxBytes, hotHits: hot.hits,
-            diskHits: counters.diskHits.current, misses: counters.misses.current, refused: counters.refused.current,
-            published: counters.published.current, publishedBytes: counters.publishedBytes.current,
-            unstored: counters.unstored.current, evictions: counters.evictions.current,
-            evictedBytes: counters.evictedBytes.current, purges: counters.purges.current, purged: counters.purged.current,
-            corrupt: counters.corrupt.current, orphans: counters.orphans.current,
-            refusal: context.store.refusal ?? counters.refusal.withLock { $0 })
+        var statistics = context.counters.snapshot
+        (statistics.objects, statistics.bytes) = (totals.objects, totals.bytes)
+        (statistics.aliases, statistics.aliasBytes) = (totals.aliases, totals.aliasSpace)
+        (statistics.diskBytes, statistics.limitBytes) = (totals.space, context.maxBytes)
+        statistics.hotHits = hot.hits
+        statistics.refusal = context.store.refusal ?? statistics.refusal
+        return statistics
     }
 }

@@ -25,10 +25,10 @@ final class Evictor: Sendable {
             evict(from: store) { _ in store.totals.space - target }
         }
         let isOverQuota = context.isOverQuota.exchange(false, ordering: .relaxed)
-        let before = context.counters.evictions.current
+        let before = evictions
         keepFreeSpace(of: store)
         keepFreeInodes(of: store)
-        guard isOverQuota, context.counters.evictions.current == before else { return }
+        guard isOverQuota, evictions == before else { return }
         let target = store.totals.objectSpace / 100 * 99 - Self.leastSpace
         evict(from: store) { _ in store.totals.objectSpace - target }
     }
@@ -50,9 +50,9 @@ final class Evictor: Sendable {
         let least = min(space.allFiles / 16, 1024)
         guard files < least else { return }
         let wanted = least + least / 8 - files
-        let before = context.counters.evictions.current
+        let before = evictions
         // Each file takes a block and a row at least.
-        evict(from: store) { _ in (wanted - (context.counters.evictions.current - before)) * 4608 }
+        evict(from: store) { _ in (wanted - (evictions - before)) * 4608 }
     }
 
     private func keepFreeSpace(of store: Store) {
@@ -121,9 +121,13 @@ final class Evictor: Sendable {
     }
 
     private func countEvicted(_ objects: [ObjectRow]) {
-        context.counters.evictions.count(Int64(objects.count))
-        context.counters.evictedBytes.count(objects.reduce(0) { $0 + $1.record.length })
+        context.counters.update { counters in
+            counters.evictions += Int64(objects.count)
+            counters.evictedBytes += objects.reduce(0) { $0 + $1.record.length }
+        }
     }
+
+    private var evictions: Int64 { context.counters.snapshot.evictions }
 }
 
 /// The bytes of files that were evicted to free disk space and that the file system does not report as free yet.

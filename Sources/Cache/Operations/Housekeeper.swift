@@ -29,7 +29,7 @@ final class Housekeeper: Sendable {
         var sweeps = 0
         while !isEnding(), sweeps < Self.sweepsPerRound, store.sweep() { sweeps += 1 }
         let scanned = scan.withLock { $0.continueScan(of: store, unless: isEnding) }
-        context.counters.orphans.count(scanned.removed)
+        context.counters.update { $0.orphans += scanned.removed }
         store.removeDonePurges()
         store.sync()
         store.directory.keepReserve(leaving: context.minFreeBytes)

@@ -1,4 +1,5 @@
 internal import Ledger
+internal import SystemIO
 
 /// Carries out purges. Every call may block.
 struct Purger: Sendable {
@@ -31,8 +32,10 @@ struct Purger: Sendable {
         var sweeps = 0
         while sweeps < Self.sweepsAtOnce, store.sweep() { sweeps += 1 }
         if sweeps == Self.sweepsAtOnce { context.housekeeping.wake() }
-        context.counters.purges.count(Int64(purges.count))
-        context.counters.purged.count(counts.purged)
+        context.counters.update { counters in
+            counters.purges += Int64(purges.count)
+            counters.purged += counts.purged
+        }
         if let failure { return .failure(.purgeNotDurable(cause: failure.description)) }
         return .success(counts)
     }

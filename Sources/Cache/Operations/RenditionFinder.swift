@@ -84,7 +84,7 @@ struct RenditionFinder: Sendable {
     /// Removes an object whose file does not match its record.
     func removeCorrupt(_ row: ObjectRow, in store: Store) {
         guard store.forget(row) else { return }
-        context.counters.corrupt.count()
+        context.counters.update { $0.corrupt += 1 }
         context.hot.remove([row.record.id])
     }
 

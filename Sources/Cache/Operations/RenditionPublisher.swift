@@ -167,16 +167,18 @@ struct RenditionPublisher: Sendable {
             if present == nil { committed = try store.commit(job, record) { isWanted(job.alias, job.id, &epoch) } }
         }
         context.reached(.publishCommitted)
-        let counters = context.counters
-        counters.refusal.withLock { $0 = nil }
+        context.counters.update { counters in
+            counters.refusal = nil
+            guard committed.isNew else { return }
+            counters.published += 1
+            counters.publishedBytes += record.length
+        }
         if evictor.isNeeded(in: store) { context.housekeeping.wake() }
 
         let object: StoredObject
         if committed.isNew {
             context.verified.insert(committed.row.sequence)
             object = StoredObject(record: record, descriptor: job.readOnly(), sequence: committed.row.sequence)
-            counters.published.count()
-            counters.publishedBytes.count(record.length)
             if job.alias == nil { object.markUploaded() }
             context.hot.insert(object, epoch: epoch)
         } else if let present {
@@ -192,11 +194,12 @@ struct RenditionPublisher: Sendable {
     }
 
     private func unstored(_ job: PublishJob, _ record: ObjectRecord, because reason: UnstoredReason) -> PublishOutcome {
-        context.counters.unstored.count()
-        if ![.purged, .tooLarge, .unwanted].contains(reason) {
-            context.counters.refusal.withLock { $0 = reason }
-            context.housekeeping.wake()
+        let isOfDisk = ![.purged, .tooLarge, .unwanted].contains(reason)
+        context.counters.update { counters in
+            counters.unstored += 1
+            if isOfDisk { counters.refusal = reason }
         }
+        if isOfDisk { context.housekeeping.wake() }
         let object = StoredObject(record: record, descriptor: job.readOnly(), sequence: 0)
         return .unstored(CachedRendition(object: object, alias: job.alias, epoch: job.epoch), reason)
     }
@@ -264,7 +267,7 @@ struct RenditionPublisher: Sendable {
         } catch {
             reason = error
         }
-        context.counters.unstored.count()
+        context.counters.update { $0.unstored += 1 }
         return .unstored(CachedRendition(object: object, alias: alias, epoch: epoch), reason)
     }
 }

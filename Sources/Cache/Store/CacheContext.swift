@@ -6,15 +6,15 @@ internal import SystemIO
 final class CacheContext: Sendable {
     /// As of the start; ``maxBytes`` and ``minFreeBytes`` may change later.
     let configuration: CacheConfiguration
-    private let currentMaxBytes: Atomic<Int64>
-    private let currentMinFreeBytes: Atomic<Int64>
+    private let limits: Mutex<(maxBytes: Int64, minFreeBytes: Int64)>
     let clock: TimeSource
     let hot: HotRenditions
     let purges: PurgeIndex
     /// The cluster's clock, as far as this node knows it.
     let sharedClock: SharedClock
     let verified = VerifiedObjects()
-    let counters = CacheCounters()
+    /// The counters of work; what is stored, and the hits of the hot tables, are counted elsewhere.
+    let counters = Meter(CacheStatistics())
     /// Runs housekeeping; woken when there is work for it.
     let housekeeping: RepeatingThread
     let store: Store
@@ -39,8 +39,7 @@ final class CacheContext: Sendable {
             onFailure: { housekeeping.wake() })
         self.housekeeping = housekeeping
         self.configuration = configuration
-        currentMaxBytes = Atomic(configuration.maxBytes)
-        currentMinFreeBytes = Atomic(configuration.minFreeBytes)
+        limits = Mutex((configuration.maxBytes, configuration.minFreeBytes))
         self.clock = clock
         self.report = report
         self.onStep = onStep
@@ -51,15 +50,14 @@ final class CacheContext: Sendable {
     }
 
     /// See ``CacheConfiguration/maxBytes``.
-    var maxBytes: Int64 { currentMaxBytes.current }
+    var maxBytes: Int64 { limits.withLock(\.maxBytes) }
 
     /// See ``CacheConfiguration/minFreeBytes``.
-    var minFreeBytes: Int64 { currentMinFreeBytes.current }
+    var minFreeBytes: Int64 { limits.withLock(\.minFreeBytes) }
 
     /// Changes the limits. Housekeeping evicts what exceeds them.
     func setLimits(maxBytes: Int64, minFreeBytes: Int64) {
-        currentMaxBytes.store(maxBytes, ordering: .relaxed)
-        currentMinFreeBytes.store(minFreeBytes, ordering: .relaxed)
+        limits.withLock { $0 = (maxBytes, minFreeBytes) }
         housekeeping.wake()
     }
 

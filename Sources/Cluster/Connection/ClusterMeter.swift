@@ -1,4 +1,4 @@
-internal import Synchronization
+package import SystemIO
 
 /// Counters of the cluster since the start, as a snapshot for metrics.
 package struct ClusterMetrics: Sendable, Equatable {
@@ -36,16 +36,11 @@ package struct ClusterMetrics: Sendable, Equatable {
     package var prewarmed: Int64 = 0
 }
 
-/// Counts what ``ClusterMetrics`` reports. Any thread.
-package final class ClusterMeter: Sendable {
-    private let metrics = Mutex(ClusterMetrics())
+package typealias ClusterMeter = Meter<ClusterMetrics>
 
-    package init() {}
-
-    package var snapshot: ClusterMetrics { metrics.withLock { $0 } }
-
-    func update(_ change: (inout ClusterMetrics) -> Void) {
-        metrics.withLock { change(&$0) }
+extension Meter<ClusterMetrics> {
+    package convenience init() {
+        self.init(ClusterMetrics())
     }
 
     func count(_ error: RedisError) {

@@ -54,7 +54,7 @@ final class GuardedCalls: Sendable {
                 if failures < attempts, error.isTransient, error != .timedOut,
                     await waitForRetry(error, failures, timeLeft: limit - (now() - start))
                 {
-                    meter.countRetry()
+                    meter.update { $0.retries += 1 }
                     continue
                 }
                 let final: StoreError = Task.isCancelled ? .cancelled : error
@@ -110,7 +110,7 @@ final class GuardedCalls: Sendable {
     }
 
     private func reportChange(_ event: StoreEvent) {
-        meter.countTransition()
+        meter.update { $0.transitions += 1 }
         report(event)
     }
 }

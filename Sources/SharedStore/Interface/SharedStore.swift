@@ -106,13 +106,16 @@ package final class SharedStore: Sendable {
                 try await calls.perform(.put, within: limit) { timeLeft throws(StoreError) in
                     try await objects.put(name, file, record, mediaType: mediaType, timeout: timeLeft)
                 }
-                meter.countStored(bytes: record.length)
+                meter.update { statistics in
+                    statistics.stored += 1
+                    statistics.bytesSent += record.length
+                }
             case .delete(let time):
                 try await calls.perform(.delete, within: configuration.timeout) { timeLeft throws(StoreError) in
                     try await objects.delete(
                         entry.id, configuration.fileExtensions, until: time, timeout: timeLeft)
                 }
-                meter.countDeleted()
+                meter.update { $0.deleted += 1 }
             }
         }
     }
@@ -157,10 +160,13 @@ package final class SharedStore: Sendable {
         }
         // A deletion may have been added meanwhile.
         guard let record, outbox?.deletion(of: name.id)?.covers(record) != true, !isRemoved(name, record) else {
-            meter.countMiss()
+            meter.update { $0.misses += 1 }
             return nil
         }
-        meter.countHit(bytes: record.length)
+        meter.update { statistics in
+            statistics.hits += 1
+            statistics.bytesReceived += record.length
+        }
         return record
     }
 
@@ -254,7 +260,12 @@ package final class SharedStore: Sendable {
     // MARK: State
 
     package var statistics: StoreStatistics {
-        StoreStatistics(meter.snapshot, breaker: calls.phase, outbox: outbox?.gauges ?? OutboxMeter.Gauges())
+        var statistics = meter.snapshot
+        let gauges = outbox?.gauges ?? OutboxMeter.Gauges()
+        statistics.breaker = calls.phase
+        (statistics.queuedWrites, statistics.queuedBytes) = (gauges.entries, gauges.bytes)
+        statistics.droppedWrites = gauges.dropped
+        return statistics
     }
 
     // MARK: Checking
@@ -343,7 +354,7 @@ package final class SharedStore: Sendable {
                     running -= 1
                     guard let end = await group.next() else { continue }
                     for entry in end.deleted {
-                        meter.countDeleted()
+                        meter.update { $0.deleted += 1 }
                         totals.count(entry)
                     }
                     failure = failure ?? end.failure

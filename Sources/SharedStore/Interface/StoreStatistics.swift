@@ -4,58 +4,57 @@ package import SystemIO
 package struct StoreStatistics: Sendable {
     /// Calls of one operation that were sent.
     package struct Calls: Sendable, Equatable {
-        package let count: Int
+        package var count = 0
         /// The sum of their durations, retries included.
-        package let time: Duration
+        package var time = Duration.zero
     }
 
     /// Calls that were sent, by operation. Every operation is present.
-    package let calls: [StoreOperation: Calls]
+    package var calls = Dictionary(uniqueKeysWithValues: StoreOperation.allCases.map { ($0, Calls()) })
     /// Calls that failed, by ``StoreError/label``.
-    package let failures: [String: Int]
+    package var failures: [String: Int] = [:]
     /// Lookups that found a rendition.
-    package let hits: Int
+    package var hits = 0
     /// Lookups that found none.
-    package let misses: Int
+    package var misses = 0
     /// Attempts after the first one of a call.
-    package let retries: Int
+    package var retries = 0
     /// Renditions stored.
-    package let stored: Int
+    package var stored = 0
     /// Renditions deleted, by the queue and by pruning.
-    package let deleted: Int
+    package var deleted = 0
     /// Bytes of renditions that lookups received.
-    package let bytesReceived: Int
+    package var bytesReceived = 0
     /// Bytes of renditions stored.
-    package let bytesSent: Int
+    package var bytesSent = 0
     /// The state of the circuit breaker.
-    package let breaker: BreakerPhase
+    package var breaker = BreakerPhase.closed
     /// The number of times that the circuit breaker opened or closed.
-    package let transitions: Int
+    package var transitions = 0
     /// Writes in the outbox.
-    package let queuedWrites: Int
+    package var queuedWrites = 0
     /// Bytes of renditions in the outbox.
-    package let queuedBytes: Int
+    package var queuedBytes = 0
     /// Writes dropped because the queue was full, because they could not be written to disk, or because they can never succeed.
-    package let droppedWrites: Int
+    package var droppedWrites = 0
+}
 
-    init(_ counters: StoreMeter.Counters, breaker: BreakerPhase, outbox: OutboxMeter.Gauges) {
-        calls = Dictionary(
-            uniqueKeysWithValues: StoreOperation.allCases.map { operation in
-                let tally = counters.tallies[operation] ?? StoreMeter.Tally()
-                return (operation, Calls(count: tally.calls, time: tally.time))
-            })
-        failures = counters.failures
-        hits = counters.hits
-        misses = counters.misses
-        retries = counters.retries
-        stored = counters.stored
-        deleted = counters.deleted
-        bytesReceived = counters.bytesReceived
-        bytesSent = counters.bytesSent
-        self.breaker = breaker
-        transitions = counters.transitions
-        queuedWrites = outbox.entries
-        queuedBytes = outbox.bytes
-        droppedWrites = outbox.dropped
+typealias StoreMeter = Meter<StoreStatistics>
+
+extension Meter<StoreStatistics> {
+    convenience init() {
+        self.init(StoreStatistics())
+    }
+
+    /// Counts a call that was sent, with all its attempts.
+    func countEnd(_ operation: StoreOperation, after time: Duration) {
+        update { statistics in
+            statistics.calls[operation]?.count += 1
+            statistics.calls[operation]?.time += time
+        }
+    }
+
+    func countFailure(_ error: StoreError) {
+        update { $0.failures[error.label, default: 0] += 1 }
     }
 }

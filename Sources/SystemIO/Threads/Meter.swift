@@ -1,0 +1,16 @@
+internal import Synchronization
+
+/// Counters that several threads change, as one value. Not for counters of the path of a hit. Any thread.
+package final class Meter<Counters: Sendable>: Sendable {
+    private let counters: Mutex<Counters>
+
+    package init(_ counters: Counters) {
+        self.counters = Mutex(counters)
+    }
+
+    package var snapshot: Counters { counters.withLock { $0 } }
+
+    package func update(_ change: (inout Counters) -> Void) {
+        counters.withLock { change(&$0) }
+    }
+}
