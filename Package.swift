@@ -139,9 +139,8 @@ let package = Package(
         .target(
             name: "Web",
             dependencies: [
-                "Renditions", "Prewarm", "HTTP", "HTTPClient", "Telemetry", "Media", "Sandbox", "Fetch", "Cache", "Ledger",
-                "Digests",
-                "SystemIO",
+                "Renditions", "Prewarm", "HTTP", "HTTPClient", "Telemetry", "Media", "Sandbox", "Fetch", "Cache", "Cluster",
+                "Ledger", "Digests", "SystemIO",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "CoreMetrics", package: "swift-metrics"),
@@ -232,7 +231,7 @@ let package = Package(
         .testTarget(
             name: "PrewarmTests",
             dependencies: [
-                "Prewarm", "Fetch", "HTTPClient", "Ledger", "Telemetry", "SystemIO", "TestSupport",
+                "Prewarm", "Cluster", "Fetch", "HTTPClient", "Ledger", "Telemetry", "SystemIO", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),

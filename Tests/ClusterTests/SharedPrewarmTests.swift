@@ -80,12 +80,12 @@ import Testing
         let (one, two) = (try TestNode("one", server.unixAddress), try TestNode("two", server.unixAddress))
         try await one.joined()
         try await two.joined()
-        #expect(try await one.cluster.prewarm.add("list1", [[1], [2], [3]], limit: 4) == .added)
-        #expect(try await two.cluster.prewarm.add("list2", [[1], [2]], limit: 4) == .full(waiting: 3))
+        #expect(try await one.cluster.prewarm.add("list1", [[1], [2], [3]], limit: 4) == nil)
+        #expect(try await two.cluster.prewarm.add("list2", [[1], [2]], limit: 4) == .full(waiting: 3, limit: 4))
         #expect(try await two.cluster.prewarm.progress(of: "list2") == nil)
         let ticket = try #require(try await one.cluster.prewarm.claim(1).first)
         try await one.cluster.prewarm.finish(ticket, made)
-        #expect(try await two.cluster.prewarm.add("list2", [[1], [2]], limit: 4) == .added)
+        #expect(try await two.cluster.prewarm.add("list2", [[1], [2]], limit: 4) == nil)
     }
 
     @Test func listsAreReportedNewestFirstByEveryNode() async throws {
@@ -95,7 +95,7 @@ import Testing
         try await one.joined()
         try await two.joined()
         for (number, node) in [one, two, one].enumerated() {
-            #expect(try await node.cluster.prewarm.add("list\(number)", [[1]]) == .added)
+            #expect(try await node.cluster.prewarm.add("list\(number)", [[1]]) == nil)
         }
         try await two.cluster.prewarm.cancel("list1")
         let lists = try await two.cluster.prewarm.lists()
@@ -112,20 +112,20 @@ import Testing
         let (one, two) = (try TestNode("one", server.unixAddress), try TestNode("two", server.unixAddress))
         try await one.joined()
         try await two.joined()
-        let request = SharedPrewarm.Request(key: "k", content: "c")
-        #expect(try await one.cluster.prewarm.add("list1", [[1]], for: request) == .added)
+        let request = PrewarmRequest(key: "k", content: "c")
+        #expect(try await one.cluster.prewarm.add("list1", [[1]], for: request) == nil)
         #expect(try await two.cluster.prewarm.add("list2", [[1]], for: request) == .known(id: "list1"))
-        let other = SharedPrewarm.Request(key: "k", content: "d")
+        let other = PrewarmRequest(key: "k", content: "d")
         #expect(try await two.cluster.prewarm.add("list3", [[2]], for: other) == .conflict)
         #expect(try server.run("XLEN", "{test}:v1:prewarm") == ":1\r\n")
         // One that is not carried out to its end is in progress for a while.
         try server.run("SET", "{test}:v1:prewarm:request:k2", "c list4")
-        let begun = SharedPrewarm.Request(key: "k2", content: "c")
+        let begun = PrewarmRequest(key: "k2", content: "c")
         #expect(try await two.cluster.prewarm.add("list5", [[1]], for: begun) == .inProgress)
         // One that is refused may be repeated.
-        let refused = SharedPrewarm.Request(key: "k3", content: "c")
-        #expect(try await one.cluster.prewarm.add("list6", [[1]], limit: 1, for: refused) == .full(waiting: 1))
-        #expect(try await one.cluster.prewarm.add("list6", [[1]], limit: 2, for: refused) == .added)
+        let refused = PrewarmRequest(key: "k3", content: "c")
+        #expect(try await one.cluster.prewarm.add("list6", [[1]], limit: 1, for: refused) == .full(waiting: 1, limit: 1))
+        #expect(try await one.cluster.prewarm.add("list6", [[1]], limit: 2, for: refused) == nil)
     }
 
     /// A policy that evicts keys with an expiry must not evict them.

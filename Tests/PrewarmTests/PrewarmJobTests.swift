@@ -1,3 +1,4 @@
+import Cluster
 import Testing
 
 @testable import Prewarm
@@ -90,8 +91,8 @@ import Testing
         let job = PrewarmJob(order(count), outcomes: outcomes)
         let report = PrewarmReport(job, from: 3)
         #expect(report.state == "done" && report.total == count && report.done == count && report.failed == count / 2)
-        #expect(report.errors.count == 100 && report.errors.last?.url == "https://a.test/198.gif")
-        #expect(report.errors.first?.code == "not_an_animation" && report.errors.first?.detail == "The file is not a GIF.")
+        #expect(report.errors?.count == 100 && report.errors?.last?.url == "https://a.test/198.gif")
+        #expect(report.errors?.first?.code == "not_an_animation" && report.errors?.first?.detail == "The file is not a GIF.")
         #expect(report.results?.count == 1000 && report.results?.first?.number == 3 && report.results?.last?.number == 1002)
         #expect(PrewarmReport(job, from: nil).results == nil)
         #expect(PrewarmReport(job, from: count).results?.isEmpty == true)

@@ -1,3 +1,4 @@
+import Cluster
 import Ledger
 import Logging
 import Synchronization
@@ -39,7 +40,7 @@ import Testing
     @Test func aJobThatWouldExceedTheLimitOfPendingEntriesIsRefused() throws {
         let queue = try queue(urls: 10)
         try queue.add(order(1, 6))
-        #expect(throws: PrewarmQueue.Refusal.full(waiting: 6, limit: 10)) { try queue.add(order(2, 5)) }
+        #expect(throws: PrewarmRefusal.full(waiting: 6, limit: 10)) { try queue.add(order(2, 5)) }
         #expect(queue.waiting == 6 && queue.job(order(2, 5).id) == nil)
         try queue.add(order(3, 4))
         #expect(queue.waiting == 10)
@@ -49,24 +50,24 @@ import Testing
         func order(_ id: String, _ content: String) -> PrewarmJob.Order {
             PrewarmJob.Order(
                 id: String(repeating: id, count: 32), entries: [PrewarmEntry(url: "https://a.test/a.gif")], retries: 0,
-                concurrency: 1, request: PrewarmJob.Request(key: "k", content: content), added: 5)
+                concurrency: 1, request: PrewarmRequest(key: "k", content: content), added: 5)
         }
         try queue().add(order("1", "c"))
         let queue = try queue()
         queue.restore()
-        #expect(throws: PrewarmQueue.Refusal.known(id: order("1", "c").id)) { try queue.add(order("2", "c")) }
-        #expect(throws: PrewarmQueue.Refusal.conflict) { try queue.add(order("3", "d")) }
+        #expect(throws: PrewarmRefusal.known(id: order("1", "c").id)) { try queue.add(order("2", "c")) }
+        #expect(throws: PrewarmRefusal.conflict) { try queue.add(order("3", "d")) }
         #expect(queue.job(order("1", "c").id)?.order.added == 5 && queue.waiting == 1)
     }
 
     @Test func newerJobsComeFirst() throws {
-        func summaries(_ times: [Int64]) throws -> [PrewarmSummary] {
+        func summaries(_ times: [Int64]) throws -> [PrewarmReport] {
             times.map { time in
                 let order = PrewarmJob.Order(id: "\(time)", entries: [], retries: 0, concurrency: 1, added: time)
-                return PrewarmSummary(PrewarmReport(PrewarmJob(order), from: nil), added: time)
+                return PrewarmReport(PrewarmJob(order), from: nil).summary(added: time)
             }
         }
-        let newest = PrewarmSummary.newest(try summaries([1000, 5000]), try summaries([3000, 9000]), limit: 3)
+        let newest = PrewarmReport.newest(try summaries([1000, 5000]), try summaries([3000, 9000]), limit: 3)
         #expect(newest.map(\.id) == ["9000", "5000", "3000"])
     }
 
@@ -82,7 +83,7 @@ import Testing
     @Test func aQueueThatStopsRefusesJobs() throws {
         let queue = try queue()
         queue.stop()
-        #expect(throws: PrewarmQueue.Refusal.stopping) { try queue.add(order(1, 1)) }
+        #expect(throws: PrewarmRefusal.stopping) { try queue.add(order(1, 1)) }
     }
 
     @Test func theOldestFinishedJobsAreForgottenAndUnfinishedOnesNever() throws {
@@ -101,7 +102,7 @@ import Testing
         let database = try SQLiteConnection(path: directory.path("ledger.sqlite"))
         let queue = try queue()
         try database.execute("CREATE TRIGGER full BEFORE INSERT ON jobs BEGIN SELECT RAISE(ABORT, 'full'); END")
-        let refusal = #expect(throws: PrewarmQueue.Refusal.self) { try queue.add(order(1, 2)) }
+        let refusal = #expect(throws: PrewarmRefusal.self) { try queue.add(order(1, 2)) }
         guard case .notStored(let cause)? = refusal else {
             Issue.record("\(String(describing: refusal))")
             return
@@ -151,7 +152,7 @@ import Testing
         let job = try #require(queue.job(order(1, 3).id))
         let database = try SQLiteConnection(path: directory.path("ledger.sqlite"))
         try database.execute("CREATE TRIGGER broken BEFORE UPDATE ON jobs BEGIN SELECT raise(ABORT, 'a test'); END")
-        for _ in 0..<2 { #expect(throws: PrewarmQueue.Refusal.self) { try queue.cancel(job) } }
+        for _ in 0..<2 { #expect(throws: PrewarmRefusal.self) { try queue.cancel(job) } }
         try database.execute("DROP TRIGGER broken")
         try queue.cancel(job)
         let next = try self.queue()

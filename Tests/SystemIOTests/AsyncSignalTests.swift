@@ -15,17 +15,17 @@ import Testing
 
     @Test func aSignalEndsTheWaitInProgress() async {
         let signal = AsyncSignal()
-        async let wait: Void = signal.wait(for: .seconds(3600))
+        async let wait = signal.wait(for: .seconds(3600))
         // It ends the wait whether that has begun or not.
         signal.signal()
-        await wait
+        #expect(await wait)
     }
 
     @Test func theCancellationOfTheTaskEndsTheWait() async {
         let signal = AsyncSignal()
         let task = Task { await signal.wait(for: .seconds(3600)) }
         task.cancel()
-        await task.value
+        #expect(await !task.value)
     }
 
     @Test func aTimerOfTheCallerEndsTheWait() async {

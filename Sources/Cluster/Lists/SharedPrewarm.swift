@@ -109,29 +109,6 @@ package final class SharedPrewarm: Sendable {
         self.context = context
     }
 
-    /// A request that its client may repeat, by digests of its idempotency key and of what it says.
-    package struct Request: Sendable, Equatable {
-        package let key: String
-        package let content: String
-
-        package init(key: String, content: String) {
-            (self.key, self.content) = (key, content)
-        }
-    }
-
-    /// What became of an attempt to add a list.
-    package enum Addition: Sendable, Equatable {
-        case added
-        /// So many entries are unfinished that they leave no room for the list.
-        case full(waiting: Int)
-        /// The request was made before, and the list that it added.
-        case known(id: String)
-        /// The same request is being carried out.
-        case inProgress
-        /// The key belongs to another request.
-        case conflict
-    }
-
     /// Adds a list for all nodes, unless more than `limit` entries would be unfinished then. If this throws, no node processes an
     /// entry of the list.
     ///
@@ -140,16 +117,17 @@ package final class SharedPrewarm: Sendable {
     ///   - payloads: Its entries, which the cluster does not interpret.
     ///   - request: The request that adds the list, if it may be repeated.
     ///   - callback: Where the end of the list is reported, by one node: see ``Ticket/isReport``.
+    /// - Returns: Why the list was not added; nil if it was.
     package func add(
-        _ id: String, _ payloads: [[UInt8]], limit: Int = .max, for request: Request? = nil, callback: String? = nil
-    ) async throws(RedisError) -> Addition {
+        _ id: String, _ payloads: [[UInt8]], limit: Int = .max, for request: PrewarmRequest? = nil, callback: String? = nil
+    ) async throws(RedisError) -> PrewarmRefusal? {
         if let request, let known = try await begin(request, id) { return known }
         do throws(RedisError) {
             let length = RedisCommand(.integer, ["XLEN", keys.prewarm])
             let waiting = try await context.run(length).integer(in: 0...Self.maxNumber)
             if payloads.count > limit - Int(waiting) {
                 await forget(request)
-                return .full(waiting: Int(waiting))
+                return .full(waiting: Int(waiting), limit: limit)
             }
             try await add(id, payloads, callback)
         } catch {
@@ -165,11 +143,11 @@ package final class SharedPrewarm: Sendable {
         // Nodes look by themselves too.
         _ = try? await context.run(RedisCommand(.integer, ["PUBLISH", keys.channel, ClusterMessage.prewarm.bytes]))
         await removeOldLists()
-        return .added
+        return nil
     }
 
     /// Reserves an idempotency key for a list. Returns nil if the list is to be added.
-    private func begin(_ request: Request, _ id: String) async throws(RedisError) -> Addition? {
+    private func begin(_ request: PrewarmRequest, _ id: String) async throws(RedisError) -> PrewarmRefusal? {
         let (key, value) = (keys.prewarmRequest(request.key), "\(request.content) \(id)")
         let reply = try await context.run(
             RedisCommand(.statusOrBytes, ["SET", key, value, "NX", "GET", "PX", Self.requestTime]))
@@ -179,7 +157,7 @@ package final class SharedPrewarm: Sendable {
         return words.count == 3 ? .known(id: String(words[1])) : .inProgress
     }
 
-    private func forget(_ request: Request?) async {
+    private func forget(_ request: PrewarmRequest?) async {
         guard let request else { return }
         _ = try? await context.run(RedisCommand(.integer, ["DEL", keys.prewarmRequest(request.key)]))
     }
@@ -393,4 +371,30 @@ package final class SharedPrewarm: Sendable {
             hits: numbers["hits"] ?? 0, bytes: numbers["bytes"] ?? 0, saved: numbers["saved"] ?? 0, errors: [],
             callback: callback)
     }
+}
+
+/// A request that its client may repeat, by digests of its idempotency key and of what it says.
+package struct PrewarmRequest: Sendable, Equatable {
+    package let key: String
+    package let content: String
+
+    package init(key: String, content: String) {
+        (self.key, self.content) = (key, content)
+    }
+}
+
+/// Why a list of entries was not accepted, by all nodes or by one that works alone.
+package enum PrewarmRefusal: Error, Sendable, Equatable {
+    /// The server is stopping.
+    case stopping
+    /// Too many entries are pending.
+    case full(waiting: Int, limit: Int)
+    /// The list could not be written to disk.
+    case notStored(cause: String)
+    /// The same request has added a list before.
+    case known(id: String)
+    /// The same request is being carried out.
+    case inProgress
+    /// The request has the idempotency key of another one.
+    case conflict
 }

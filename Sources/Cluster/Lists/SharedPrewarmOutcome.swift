@@ -7,7 +7,7 @@ extension SharedPrewarm {
     }
 
     /// Why an entry has no rendition.
-    package struct Failure: Sendable, Equatable {
+    package struct Failure: Sendable, Equatable, Codable {
         private static let kind = UInt8(ascii: "F")
         private static let maxTextBytes = 1024
         /// The largest length of a source's URL.

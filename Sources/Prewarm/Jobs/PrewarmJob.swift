@@ -1,18 +1,9 @@
+package import Cluster
 internal import Foundation
 internal import Synchronization
 
 /// A list of entries to bring into the cache, and its progress. Thread-safe.
 package final class PrewarmJob: Sendable {
-    /// A request that its client may repeat, by digests of its idempotency key and of what it says.
-    package struct Request: Sendable, Equatable {
-        let key: String
-        let content: String
-
-        package init(key: String, content: String) {
-            (self.key, self.content) = (key, content)
-        }
-    }
-
     /// The immutable part of a job.
     package struct Order: Sendable {
         /// 32 hexadecimal digits.
@@ -25,13 +16,13 @@ package final class PrewarmJob: Sendable {
         /// The URL that gets the report when all entries are processed; nil for none.
         package let callback: String?
         /// The request that has added the job, if it may be repeated.
-        package let request: PrewarmJob.Request?
+        package let request: PrewarmRequest?
         /// When the job was added, in milliseconds since 1970.
         package let added: Int64
 
         package init(
             id: String, entries: [PrewarmEntry], retries: Int, concurrency: Int, callback: String? = nil,
-            request: PrewarmJob.Request? = nil, added: Int64 = Int64(Date.now.timeIntervalSince1970 * 1000)
+            request: PrewarmRequest? = nil, added: Int64 = Int64(Date.now.timeIntervalSince1970 * 1000)
         ) {
             self.id = id
             self.entries = entries
@@ -149,13 +140,6 @@ package final class PrewarmJob: Sendable {
 
 /// The body of `GET /prewarm/{id}` (docs/api.md).
 package struct PrewarmReport: Codable {
-    /// One of the first failures of the job.
-    struct Failure: Codable {
-        var url: String
-        var code: String
-        var detail: String
-    }
-
     /// An outcome with the number of its entry.
     struct Result: Codable {
         var number: Int
@@ -163,17 +147,20 @@ package struct PrewarmReport: Codable {
     }
 
     package var id: String
-    var state: String
-    var total: Int
+    /// When the job was added, in seconds since 1970; in lists of jobs only.
+    package var added: Int64?
+    package var state: String
+    package var total: Int
     /// Finished entries, failures included.
-    var done: Int
-    var failed: Int
-    var hits: Int
-    var new: Int
+    package var done: Int
+    package var failed: Int
+    package var hits: Int
+    package var new: Int
     /// Bytes of the renditions that are in the cache.
-    var bytes: Int
-    var saved: Int
-    var errors: [Failure]
+    package var bytes: Int
+    package var saved: Int
+    /// The first failures; nil in lists of jobs.
+    var errors: [SharedPrewarm.Failure]?
     /// Outcomes in the order of their arrival, starting at the requested one; nil if none was requested.
     var results: [Result]?
 
@@ -195,7 +182,7 @@ package struct PrewarmReport: Codable {
         bytes = progress.totals.bytes
         saved = progress.totals.saved
         errors = progress.outcomes.lazy.filter { $0.outcome.kind == .failed }.prefix(Self.errorLimit).map { failed in
-            Failure(
+            SharedPrewarm.Failure(
                 url: job.order.entries[failed.number].url, code: failed.outcome.code ?? "",
                 detail: failed.outcome.detail ?? "")
         }
@@ -203,40 +190,20 @@ package struct PrewarmReport: Codable {
             progress.outcomes.dropFirst(first).prefix(Self.resultLimit).map { Result(number: $0.number, outcome: $0.outcome) }
         }
     }
-}
-
-/// A job in the body of `GET /prewarm` (docs/api.md).
-package struct PrewarmSummary: Codable {
-    package var id: String
-    /// Seconds since 1970.
-    package var added: Int64
-    package var state: String
-    package var total: Int
-    package var done: Int
-    package var failed: Int
-    package var hits: Int
-    package var new: Int
-    package var bytes: Int
-    package var saved: Int
-
+    /// The job as `GET /prewarm` lists it.
+    ///
     /// - Parameter added: Milliseconds since 1970.
-    init(_ report: PrewarmReport, added: Int64) {
-        id = report.id
-        self.added = added / 1000
-        state = report.state
-        total = report.total
-        done = report.done
-        failed = report.failed
-        hits = report.hits
-        new = report.new
-        bytes = report.bytes
-        saved = report.saved
+    func summary(added: Int64) -> PrewarmReport {
+        var summary = self
+        summary.added = added / 1000
+        (summary.errors, summary.results) = (nil, nil)
+        return summary
     }
 
-    /// The jobs of this node and of the cluster, newest first.
+    /// Summaries of the jobs of this node and of the cluster, newest first.
     ///
     /// - Parameter limit: The largest number.
-    package static func newest(_ one: [PrewarmSummary], _ other: [PrewarmSummary], limit: Int) -> [PrewarmSummary] {
-        Array((one + other).sorted { ($0.added, $0.id) > ($1.added, $1.id) }.prefix(limit))
+    package static func newest(_ one: [PrewarmReport], _ other: [PrewarmReport], limit: Int) -> [PrewarmReport] {
+        Array((one + other).sorted { ($0.added ?? 0, $0.id) > ($1.added ?? 0, $1.id) }.prefix(limit))
     }
 }

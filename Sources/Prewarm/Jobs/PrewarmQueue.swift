@@ -1,3 +1,4 @@
+package import Cluster
 internal import Ledger
 package import Logging
 package import Renditions
@@ -23,22 +24,6 @@ package final class PrewarmQueue: Sendable {
             self.concurrency = concurrency
             self.urls = urls
         }
-    }
-
-    /// Why a job was not accepted.
-    package enum Refusal: Error, Sendable, Equatable {
-        /// The server is stopping.
-        case stopping
-        /// Too many entries are pending.
-        case full(waiting: Int, limit: Int)
-        /// The job could not be written to disk.
-        case notStored(cause: String)
-        /// The same request has added a job before.
-        case known(id: String)
-        /// The same request is being carried out.
-        case inProgress
-        /// The request has the idempotency key of another one.
-        case conflict
     }
 
     fileprivate struct State {
@@ -132,18 +117,18 @@ package final class PrewarmQueue: Sendable {
     }
 
     /// The jobs that are remembered.
-    package var summaries: [PrewarmSummary] {
-        state.withLock(\.jobs).map { PrewarmSummary(PrewarmReport($0, from: nil), added: $0.order.added) }
+    package var summaries: [PrewarmReport] {
+        state.withLock(\.jobs).map { PrewarmReport($0, from: nil).summary(added: $0.order.added) }
     }
 
     /// Why a request does not add a job; nil if it is the first one with its idempotency key.
-    package func refusal(of request: PrewarmJob.Request) -> Refusal? {
+    package func refusal(of request: PrewarmRequest) -> PrewarmRefusal? {
         state.withLock { $0.refusal(of: request) }
     }
 
     /// Accepts a job. Blocks until the job is on disk.
-    package func add(_ order: PrewarmJob.Order) throws(Refusal) {
-        let refusal: Refusal? = state.withLock { state in
+    package func add(_ order: PrewarmJob.Order) throws(PrewarmRefusal) {
+        let refusal: PrewarmRefusal? = state.withLock { state in
             if state.isClosed { return .stopping }
             if let request = order.request, let refusal = state.refusal(of: request) { return refusal }
             guard state.waiting + order.entries.count <= limits.urls else {
@@ -154,7 +139,7 @@ package final class PrewarmQueue: Sendable {
             return nil
         }
         if let refusal { throw refusal }
-        var failure: Refusal?
+        var failure: PrewarmRefusal?
         do throws(LedgerError) {
             try tables.create(order)
         } catch {
@@ -174,8 +159,8 @@ package final class PrewarmQueue: Sendable {
 
     /// Cancels a job that has not ended. Blocks until the cancellation is on disk.
     ///
-    /// - Throws: ``Refusal/notStored(cause:)`` if it holds only until the next start. Another call tries again.
-    package func cancel(_ job: PrewarmJob) throws(Refusal) {
+    /// - Throws: ``PrewarmRefusal/notStored(cause:)`` if it holds only until the next start. Another call tries again.
+    package func cancel(_ job: PrewarmJob) throws(PrewarmRefusal) {
         guard job.cancel() || job.progress.state == .cancelled else { return }
         do throws(LedgerError) {
             try tables.noteCancelled(job.order.id)
@@ -226,7 +211,7 @@ package final class PrewarmQueue: Sendable {
 }
 
 extension PrewarmQueue.State {
-    fileprivate func refusal(of request: PrewarmJob.Request) -> PrewarmQueue.Refusal? {
+    fileprivate func refusal(of request: PrewarmRequest) -> PrewarmRefusal? {
         if arrivingKeys.contains(request.key) { return .inProgress }
         guard let job = jobs.last(where: { $0.order.request?.key == request.key }) else { return nil }
         return job.order.request == request ? .known(id: job.order.id) : .conflict

@@ -1,3 +1,4 @@
+internal import Cluster
 internal import Foundation
 package import Ledger
 internal import Renditions
@@ -159,7 +160,7 @@ package struct PrewarmTables: Sendable {
         outcomes.sort { $0.arrival < $1.arrival }
         let order = PrewarmJob.Order(
             id: id, entries: entries, retries: head.retries, concurrency: head.concurrency, callback: head.callback,
-            request: head.key.flatMap { key in head.content.map { PrewarmJob.Request(key: key, content: $0) } },
+            request: head.key.flatMap { key in head.content.map { PrewarmRequest(key: key, content: $0) } },
             added: head.added)
         return PrewarmJob(
             order, outcomes: outcomes.map { ($0.number, $0.outcome) }, isCancelled: head.isCancelled,

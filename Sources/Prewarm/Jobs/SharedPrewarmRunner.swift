@@ -51,22 +51,6 @@ package final class SharedPrewarmRunner: Sendable {
         }
     }
 
-    /// The result of an attempt to share a list.
-    package enum Placement: Sendable, Equatable {
-        case shared
-        /// The unfinished entries leave no room for the list.
-        case full(waiting: Int)
-        /// See ``PrewarmQueue/Refusal``.
-        case refused(PrewarmQueue.Refusal)
-        /// This node has to process the list alone.
-        case unavailable
-    }
-
-    /// The lists cannot be read or changed now.
-    package struct Unreachable: Error, Sendable {
-        package let cause: String
-    }
-
     /// Sends the report on a list to its callback, and calls the function when the receiver has accepted it, or it was given up. Any
     /// thread; must not block.
     package typealias Report = @Sendable (PrewarmReport, _ callback: String, _ ended: @escaping @Sendable () -> Void) -> Void
@@ -83,59 +67,41 @@ package final class SharedPrewarmRunner: Sendable {
     /// Adds a list for all nodes.
     ///
     /// - Parameter limit: The largest number of unfinished entries in the cluster.
-    package func add(_ order: PrewarmJob.Order, limit: Int) async -> Placement {
-        guard let lists else { return .unavailable }
+    /// - Returns: False if this node has to process the list alone.
+    package func add(_ order: PrewarmJob.Order, limit: Int) async throws(PrewarmRefusal) -> Bool {
+        guard let lists else { return false }
         let payloads = order.entries.enumerated().map { number, entry in
             Array((try? JSONEncoder().encode(SharedEntry(entry, number, of: order))) ?? Data())
         }
+        let refusal: PrewarmRefusal?
         do throws(RedisError) {
-            switch try await lists.add(
-                order.id, payloads, limit: limit, for: order.request.map { .init(key: $0.key, content: $0.content) },
-                callback: order.callback)
-            {
-            case .added: return .shared
-            case .full(let waiting): return .full(waiting: waiting)
-            case .known(let id): return .refused(.known(id: id))
-            case .inProgress: return .refused(.inProgress)
-            case .conflict: return .refused(.conflict)
-            }
+            refusal = try await lists.add(order.id, payloads, limit: limit, for: order.request, callback: order.callback)
         } catch {
-            return .unavailable
+            return false
         }
+        if let refusal { throw refusal }
+        return true
     }
 
     /// The report on a list; nil if it is unknown.
     ///
     /// - Parameter first: The index of the first requested outcome; nil for none.
-    package func report(_ id: String, from first: Int?) async throws(Unreachable) -> PrewarmReport? {
+    package func report(_ id: String, from first: Int?) async throws(RedisError) -> PrewarmReport? {
         guard let lists else { return nil }
-        do throws(RedisError) {
-            // The outcomes are read first, so that a list that is reported as done lacks none.
-            var results: [[UInt8]]?
-            if let first { results = try await lists.results(of: id, from: first, limit: PrewarmReport.resultLimit) }
-            return try await lists.progress(of: id).map { PrewarmReport(id, $0, results) }
-        } catch {
-            throw Unreachable(cause: error.description)
-        }
+        // The outcomes are read first, so that a list that is reported as done lacks none.
+        var results: [[UInt8]]?
+        if let first { results = try await lists.results(of: id, from: first, limit: PrewarmReport.resultLimit) }
+        return try await lists.progress(of: id).map { PrewarmReport(id, $0, results) }
     }
 
     /// Summaries of every prewarm list in the cluster.
-    package func summaries() async throws(Unreachable) -> [PrewarmSummary] {
-        do throws(RedisError) {
-            return try await lists?.lists().map { PrewarmSummary(PrewarmReport($0.id, $0.progress, nil), added: $0.added) }
-                ?? []
-        } catch {
-            throw Unreachable(cause: error.description)
-        }
+    package func summaries() async throws(RedisError) -> [PrewarmReport] {
+        try await lists?.lists().map { PrewarmReport($0.id, $0.progress, nil).summary(added: $0.added) } ?? []
     }
 
     /// Drops the unfinished entries of a list.
-    package func cancel(_ id: String) async throws(Unreachable) {
-        do throws(RedisError) {
-            try await lists?.cancel(id)
-        } catch {
-            throw Unreachable(cause: error.description)
-        }
+    package func cancel(_ id: String) async throws(RedisError) {
+        try await lists?.cancel(id)
     }
 
     /// Starts to process entries.
@@ -212,13 +178,9 @@ package final class SharedPrewarmRunner: Sendable {
     private func report(_ ticket: SharedPrewarm.Ticket, _ lists: SharedPrewarm) async {
         guard let progress = try? await lists.progress(of: ticket.list) else { return }
         if let callback = progress.callback {
-            let (ended, isEnded) = (AsyncSignal(), Flag())
-            state.withLock { $0.report }(PrewarmReport(ticket.list, progress, nil), callback) {
-                isEnded.set()
-                ended.signal()
-            }
-            await ended.wait(for: Self.reportTime)
-            guard isEnded.isSet else { return }
+            let ended = AsyncSignal()
+            state.withLock { $0.report }(PrewarmReport(ticket.list, progress, nil), callback) { ended.signal() }
+            guard await ended.wait(for: Self.reportTime) else { return }
         }
         try? await lists.finishReport(ticket)
     }
@@ -235,15 +197,6 @@ package final class SharedPrewarmRunner: Sendable {
         let isBusy = state.withLock { $0.lastActivity.map { .now - $0 < Self.busyPeriod } ?? false }
         return isBusy ? Self.busyPollInterval : Self.idlePollInterval
     }
-}
-
-/// Something that has happened or not.
-private final class Flag: Sendable {
-    private let value = Mutex(false)
-
-    var isSet: Bool { value.withLock { $0 } }
-
-    func set() { value.withLock { $0 = true } }
 }
 
 /// The form of an entry in a shared list.
@@ -296,6 +249,6 @@ extension PrewarmReport {
         new = Int(max(0, progress.done - progress.hits))
         bytes = Int(progress.bytes)
         saved = Int(progress.saved)
-        errors = progress.errors.map { Failure(url: $0.url, code: $0.code, detail: $0.detail) }
+        errors = progress.errors
     }
 }

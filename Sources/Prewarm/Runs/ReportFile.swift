@@ -15,18 +15,6 @@ package enum ReportFile {
             var sourceBytes: Int
             var bytes: Int
             var saved: Int
-
-            private enum CodingKeys: String, CodingKey {
-                case url
-                case format
-                case options
-                case result
-                case code
-                case detail
-                case sourceBytes = "source_bytes"
-                case bytes
-                case saved
-            }
         }
 
         var total: Int
@@ -39,19 +27,6 @@ package enum ReportFile {
         var saved: Int
         var seconds: Int
         var results: [Row]
-
-        private enum CodingKeys: String, CodingKey {
-            case total
-            case done
-            case hits
-            case new
-            case failed
-            case sourceBytes = "source_bytes"
-            case bytes
-            case saved
-            case seconds
-            case results
-        }
     }
 
     /// Writes the report, and replaces an existing file.
@@ -84,7 +59,7 @@ package enum ReportFile {
             Document(
                 total: count, done: totals.done, hits: totals.hits, new: totals.new, failed: totals.failed,
                 sourceBytes: totals.sourceBytes, bytes: totals.bytes, saved: totals.saved, seconds: seconds,
-                results: rows(results)))
+                results: rows(results)), inSnakeCase: true)
     }
 
     private static func csv(_ results: [PrewarmResult]) -> [UInt8] {

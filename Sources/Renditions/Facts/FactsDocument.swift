@@ -139,8 +139,11 @@ package struct FactsDocument: Codable, Equatable, Sendable {
 /// JSON bodies.
 package enum JSONText {
     /// Returns the value as JSON with sorted keys and a trailing newline.
-    package static func encode(_ value: some Encodable) -> [UInt8] {
+    ///
+    /// - Parameter inSnakeCase: Whether keys are names of properties in snake case. Keys of dictionaries stay as they are.
+    package static func encode(_ value: some Encodable, inSnakeCase: Bool = false) -> [UInt8] {
         let encoder = JSONEncoder()
+        if inSnakeCase { encoder.keyEncodingStrategy = .convertToSnakeCase }
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         // Encoding fails only for infinity and NaN, which no document contains.
         let data = (try? encoder.encode(value)) ?? Data("{}".utf8)

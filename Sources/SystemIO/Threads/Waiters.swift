@@ -91,7 +91,14 @@ package final class AsyncSignal: Sendable {
     /// Suspends until a signal, for at most `limit`, or until the task is cancelled.
     ///
     /// - Parameter time: Provides the timer for the limit.
-    package func wait(for limit: Duration, _ time: TimeSource = .system) async {
-        await waiters.wait(within: limit, by: time) { isSignalled.exchange(false, ordering: .acquiringAndReleasing) }
+    /// - Returns: Whether there was a signal.
+    @discardableResult
+    package func wait(for limit: Duration, _ time: TimeSource = .system) async -> Bool {
+        var isOver = false
+        await waiters.wait(within: limit, by: time) {
+            isOver = isSignalled.exchange(false, ordering: .acquiringAndReleasing)
+            return isOver
+        }
+        return isOver
     }
 }

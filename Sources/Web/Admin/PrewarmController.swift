@@ -1,3 +1,4 @@
+internal import Cluster
 internal import Digests
 internal import Fetch
 internal import HTTP
@@ -47,11 +48,11 @@ struct PrewarmController: Sendable {
     /// Handles `GET /prewarm`.
     private func listJobs() -> HTTPReply {
         .later { [queue, shared] in
-            do throws(SharedPrewarmRunner.Unreachable) {
-                let jobs = PrewarmSummary.newest(queue.summaries, try await shared?.summaries() ?? [], limit: Self.maxJobs)
+            do throws(RedisError) {
+                let jobs = PrewarmReport.newest(queue.summaries, try await shared?.summaries() ?? [], limit: Self.maxJobs)
                 return Self.json(200, ["jobs": jobs], [:])
             } catch {
-                return ProblemDocument.response(AdminController.unknown(error.cause))
+                return ProblemDocument.response(AdminController.unknown(error.description))
             }
         }
     }
@@ -90,7 +91,7 @@ struct PrewarmController: Sendable {
                         let content =
                             "\(options.retries) \(options.concurrency) \(options.callback ?? "") \(Hex.encode(SHA256.hash(body)))"
                         let request = key.map {
-                            PrewarmJob.Request(key: $0, content: Hex.encode(SHA256.hash(content.utf8)))
+                            PrewarmRequest(key: $0, content: Hex.encode(SHA256.hash(content.utf8)))
                         }
                         return try Self.order(
                             body, limit: queue.limits.urls, options.retries, options.concurrency, callback: options.callback,
@@ -110,21 +111,13 @@ struct PrewarmController: Sendable {
     private static func add(
         _ order: PrewarmJob.Order, _ queue: PrewarmQueue, _ shared: SharedPrewarmRunner?, _ threads: WorkThreads
     ) async throws(Problem) -> String {
-        let limit = queue.limits.urls
-        do throws(PrewarmQueue.Refusal) {
+        do throws(PrewarmRefusal) {
             // A list with this key may be on this node only.
             if let request = order.request, let refusal = queue.refusal(of: request) { throw refusal }
-            switch await shared?.add(order, limit: limit) ?? .unavailable {
-            case .shared: break
-            case .full(let waiting): throw .full(waiting: waiting, limit: limit)
-            case .refused(let refusal): throw refusal
-            case .unavailable:
-                let result = await threads.run {
-                    Result { () throws(PrewarmQueue.Refusal) in try queue.add(order) }
-                }
-                guard let result else { throw .notStored(cause: "too many requests of this kind are waiting") }
-                try result.get()
-            }
+            if try await shared?.add(order, limit: queue.limits.urls) == true { return order.id }
+            let result = await threads.run { Result { () throws(PrewarmRefusal) in try queue.add(order) } }
+            guard let result else { throw .notStored(cause: "too many requests of this kind are waiting") }
+            try result.get()
             return order.id
         } catch {
             if case .known(let id) = error { return id }
@@ -147,7 +140,7 @@ struct PrewarmController: Sendable {
                 do throws(Problem) {
                     if method == .delete {
                         try await Self.run(threads) { () throws(Problem) in
-                            do throws(PrewarmQueue.Refusal) { try queue.cancel(job) } catch { throw Problem(error) }
+                            do throws(PrewarmRefusal) { try queue.cancel(job) } catch { throw Problem(error) }
                         }
                     }
                     return Self.json(200, PrewarmReport(job, from: from), [:])
@@ -155,21 +148,21 @@ struct PrewarmController: Sendable {
                     return ProblemDocument.response(error)
                 }
             }
-            do throws(SharedPrewarmRunner.Unreachable) {
+            do throws(RedisError) {
                 guard let report = try await shared?.report(id, from: from) else {
                     return ProblemDocument.response(.notFound("There is no prewarm job with this id."))
                 }
                 if method == .delete { try await shared?.cancel(id) }
                 return Self.json(200, report, [:])
             } catch {
-                return ProblemDocument.response(AdminController.unknown(error.cause))
+                return ProblemDocument.response(AdminController.unknown(error.description))
             }
         }
     }
 
     private static func order(
         _ body: [UInt8], limit: Int, _ retries: Int, _ concurrency: Int, callback: String?,
-        _ request: PrewarmJob.Request?
+        _ request: PrewarmRequest?
     ) throws(Problem) -> PrewarmJob.Order {
         do throws(PrewarmList.Malformed) {
             return PrewarmJob.Order(
@@ -207,7 +200,7 @@ struct PrewarmController: Sendable {
 }
 
 extension Problem {
-    fileprivate init(_ refusal: PrewarmQueue.Refusal) {
+    fileprivate init(_ refusal: PrewarmRefusal) {
         switch refusal {
         case .stopping: self = .draining
         case .full(let waiting, let limit):

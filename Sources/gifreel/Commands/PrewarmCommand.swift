@@ -138,7 +138,7 @@ struct PrewarmCommand: ParsableCommand {
 
     /// The answer to `GET /prewarm`.
     private struct Jobs: Decodable {
-        var jobs: [PrewarmSummary]
+        var jobs: [PrewarmReport]
     }
 
     /// Prints a line per job of the server.
@@ -148,7 +148,7 @@ struct PrewarmCommand: ParsableCommand {
         let list = try AdminServer.decoded(Jobs.self, AdminServer.document("/prewarm", of: client, at: address))
         if list.jobs.isEmpty { print("no jobs") }
         for job in list.jobs {
-            let time = Date(timeIntervalSince1970: Double(job.added)).formatted(.iso8601)
+            let time = Date(timeIntervalSince1970: Double(job.added ?? 0)).formatted(.iso8601)
             print(
                 "\(job.id)  \(time)  \(job.state), \(job.done) of \(job.total) done: \(job.hits) hits, \(job.new) new, "
                     + "\(job.failed) failed, \(NumberText.bytes(job.saved)) saved")
