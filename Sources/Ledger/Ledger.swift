@@ -144,7 +144,7 @@ package final class Ledger: Sendable {
             }
             return result
         } catch {
-            if (error as? SQLiteError)?.isFailedCall == true { connections?.mayHaveGap = true }
+            if (error as? LedgerError)?.isFailedCall == true { connections?.mayHaveGap = true }
             throw error
         }
     }

@@ -1,11 +1,14 @@
+internal import CSystem
+internal import Glibc
+
 /// An error of the ledger: the message of SQLite, and what it means for the caller.
 package struct LedgerError: Error, CustomStringConvertible {
     package enum Kind: Sendable {
-        /// The file is not a database, is damaged, or has values that no owner has written.
+        /// The file is not a database, is damaged, or has another schema or other values than any owner has written.
         case damage
         /// The disk or a quota of it is full.
         case fullDisk
-        /// The file system is not writable.
+        /// The file system or the file is not writable.
         case readOnly
         /// ``Ledger/close()`` was called.
         case closed
@@ -15,28 +18,34 @@ package struct LedgerError: Error, CustomStringConvertible {
 
     package let kind: Kind
     package let description: String
+    /// Whether a system call failed, so that it is unknown how much of the write-ahead log would survive a power loss.
+    let isFailedCall: Bool
 
     package init(_ kind: Kind, _ description: String) {
-        self.kind = kind
-        self.description = description
+        (self.kind, self.description, isFailedCall) = (kind, description, false)
     }
 
+    /// The error itself, or another one that a transaction has thrown.
     init(_ error: any Error) {
-        if let error = error as? LedgerError {
-            self = error
-            return
-        }
-        let sqlite = error as? SQLiteError
-        let kind: Kind =
-            if sqlite?.isFullDisk == true {
-                .fullDisk
-            } else if sqlite?.isReadOnly == true {
-                .readOnly
-            } else if sqlite?.isCorruption == true {
-                .damage
-            } else {
-                .failure
+        self = error as? LedgerError ?? LedgerError(.failure, "\(error)")
+    }
+
+    /// The latest error of a connection, if it has one.
+    ///
+    /// - Parameter code: The result code: https://www.sqlite.org/rescode.html
+    init(_ code: Int32, _ connection: OpaquePointer?) {
+        let primary = code & 0xff
+        // The value of `errno` of the system call that failed; 0 without one.
+        let cause = [SQLITE_IOERR, SQLITE_CANTOPEN].contains(primary) ? connection.map(sqlite3_system_errno) ?? 0 : 0
+        let message = connection.map { String(cString: sqlite3_errmsg($0)) } ?? String(cString: sqlite3_errstr(code))
+        description = "SQLite: \(message) (\(code)\(cause == 0 ? "" : ", \(String(cString: strerror(cause)))"))"
+        isFailedCall = [SQLITE_IOERR, SQLITE_FULL].contains(primary)
+        kind =
+            switch primary {
+            case _ where primary == SQLITE_FULL || [ENOSPC, EDQUOT].contains(cause): .fullDisk
+            case _ where primary == SQLITE_READONLY || cause == EROFS: .readOnly
+            case SQLITE_CORRUPT, SQLITE_NOTADB, SQLITE_ERROR, SQLITE_FORMAT, SQLITE_SCHEMA, SQLITE_MISMATCH: .damage
+            default: .failure
             }
-        self.init(kind, "\(error)")
     }
 }

@@ -15,13 +15,13 @@ package final class SQLiteConnection: @unchecked Sendable {
     /// Opens a database.
     ///
     /// - Parameter creating: Whether an empty one is created if the file is missing.
-    package init(path: String, creating: Bool = true) throws(SQLiteError) {
+    package init(path: String, creating: Bool = true) throws(LedgerError) {
         var handle: OpaquePointer?
         let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | (creating ? SQLITE_OPEN_CREATE : 0)
         let code = sqlite3_open_v2(path, &handle, flags, nil)
         guard code == SQLITE_OK, let handle else {
             defer { sqlite3_close(handle) }
-            throw SQLiteError(code, handle)
+            throw LedgerError(code, handle)
         }
         self.handle = handle
         sqlite3_busy_timeout(handle, Self.busyMilliseconds)
@@ -42,9 +42,9 @@ package final class SQLiteConnection: @unchecked Sendable {
     }
 
     /// Runs statements without parameters, separated by semicolons, and ignores their rows.
-    package func execute(_ sql: String) throws(SQLiteError) {
+    package func execute(_ sql: String) throws(LedgerError) {
         let code = sqlite3_exec(handle, sql, nil, nil, nil)
-        guard code == SQLITE_OK else { throw SQLiteError(code, handle) }
+        guard code == SQLITE_OK else { throw LedgerError(code, handle) }
     }
 
     /// Runs one statement, and ignores its rows.
@@ -109,22 +109,22 @@ package final class SQLiteConnection: @unchecked Sendable {
     /// Copies the write-ahead log into the database file, and waits until that is durable.
     ///
     /// - Parameter emptyingLog: Whether it waits for readers and empties the log. Otherwise it copies what readers allow.
-    package func checkpoint(emptyingLog: Bool) throws(SQLiteError) {
+    package func checkpoint(emptyingLog: Bool) throws(LedgerError) {
         let mode = emptyingLog ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE
         let code = sqlite3_wal_checkpoint_v2(handle, nil, mode, nil, nil)
-        guard code == SQLITE_OK else { throw SQLiteError(code, handle) }
+        guard code == SQLITE_OK else { throw LedgerError(code, handle) }
         pagesOfLog.pointee = 0
     }
 
     /// Keeps the file of the write-ahead log when the last connection is closed. SQLite removes it by its path, which may be that of
     /// another database by then.
-    func keepLog() throws(SQLiteError) {
+    func keepLog() throws(LedgerError) {
         var keeps: Int32 = 1
         let code = sqlite3_file_control(handle, "main", SQLITE_FCNTL_PERSIST_WAL, &keeps)
-        guard code == SQLITE_OK else { throw SQLiteError(code, handle) }
+        guard code == SQLITE_OK else { throw LedgerError(code, handle) }
     }
 
-    private func statement(_ sql: String) throws(SQLiteError) -> SQLiteStatement {
+    private func statement(_ sql: String) throws(LedgerError) -> SQLiteStatement {
         if let statement = statements[sql] { return statement }
         let statement = try SQLiteStatement(sql, handle)
         statements[sql] = statement

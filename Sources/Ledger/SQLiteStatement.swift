@@ -5,27 +5,27 @@ package struct SQLiteStatement {
     let handle: OpaquePointer
 
     /// Compiles the first statement in `sql`.
-    init(_ sql: String, _ connection: OpaquePointer) throws(SQLiteError) {
+    init(_ sql: String, _ connection: OpaquePointer) throws(LedgerError) {
         var handle: OpaquePointer?
         let code = sqlite3_prepare_v3(connection, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &handle, nil)
-        guard code == SQLITE_OK, let handle else { throw SQLiteError(code, connection) }
+        guard code == SQLITE_OK, let handle else { throw LedgerError(code, connection) }
         self.handle = handle
     }
 
-    func bind(_ values: [any SQLiteValue]) throws(SQLiteError) {
+    func bind(_ values: [any SQLiteValue]) throws(LedgerError) {
         precondition(values.count == sqlite3_bind_parameter_count(handle), "the number of values is not that of the parameters")
         for (index, value) in values.enumerated() {
             let code = value.bind(to: self, at: Int32(index + 1))
-            guard code == SQLITE_OK else { throw SQLiteError(code, sqlite3_db_handle(handle)) }
+            guard code == SQLITE_OK else { throw LedgerError(code, sqlite3_db_handle(handle)) }
         }
     }
 
     /// Goes to the next row; nil after the last one.
-    func step() throws(SQLiteError) -> SQLiteRow? {
+    func step() throws(LedgerError) -> SQLiteRow? {
         switch sqlite3_step(handle) {
         case SQLITE_ROW: SQLiteRow(handle: handle)
         case SQLITE_DONE: nil
-        case let code: throw SQLiteError(code, sqlite3_db_handle(handle))
+        case let code: throw LedgerError(code, sqlite3_db_handle(handle))
         }
     }
 
@@ -47,8 +47,10 @@ package struct SQLiteRow {
     /// The value in a column, numbered from 0.
     ///
     /// - Throws: If the value has another storage class or is out of range.
-    package func value<Value: SQLiteValue>(_ column: Int) throws(SQLiteError) -> Value {
-        guard let value = Value.read(self, Int32(column)) else { throw SQLiteError(column: column, isNot: Value.self) }
+    package func value<Value: SQLiteValue>(_ column: Int) throws(LedgerError) -> Value {
+        guard let value = Value.read(self, Int32(column)) else {
+            throw LedgerError(.damage, "SQLite: the value in column \(column) is not of type \(Value.self)")
+        }
         return value
     }
 

@@ -51,7 +51,7 @@ struct SQLiteConnectionTests {
                 do {
                     try read()
                 } catch {
-                    #expect((error as? SQLiteError)?.isCorruption == true)
+                    #expect((error as? LedgerError)?.kind == .damage)
                     errors += 1
                 }
             }
@@ -62,7 +62,7 @@ struct SQLiteConnectionTests {
 
     @Test func textThatIsNotUTF8IsAnError() throws {
         try connection.execute("INSERT INTO things (text) VALUES (CAST(x'61ff' AS TEXT))")
-        #expect(throws: SQLiteError.self) {
+        #expect(throws: LedgerError.self) {
             try connection.first("SELECT text FROM things") { try $0.value(0) as String }
         }
     }
@@ -98,14 +98,14 @@ struct SQLiteConnectionTests {
     @Test func aFileThatIsNoDatabaseIsCorrupt() throws {
         try directory.write("noise.sqlite", String(repeating: "*", count: 5000))
         let noise = try SQLiteConnection(path: directory.path("noise.sqlite"))
-        let error = #expect(throws: SQLiteError.self) { try noise.execute("SELECT * FROM sqlite_schema") }
-        #expect(error?.isCorruption == true)
+        let error = #expect(throws: LedgerError.self) { try noise.execute("SELECT * FROM sqlite_schema") }
+        #expect(error?.kind == .damage)
     }
 
     @Test func aDirectoryThatIsMissingIsNoCorruption() throws {
-        let error = #expect(throws: SQLiteError.self) {
+        let error = #expect(throws: LedgerError.self) {
             try SQLiteConnection(path: directory.path("missing/test.sqlite"))
         }
-        #expect(error?.isCorruption == false)
+        #expect(error?.kind != .damage)
     }
 }
