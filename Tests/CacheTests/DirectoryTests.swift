@@ -187,7 +187,7 @@ import Testing
         store.close()
         let contents = try directory.contents("ledger.sqlite")
         let purge = Purge(.all, madeAt: 0, isLocal: true, token: "t", entry: nil)
-        let (_, failure) = store.purge([purge], with: { _ in })
+        let (_, failure) = store.changes.withLock { $0.purge([purge]) }
         #expect(failure != nil)
         #expect(try directory.contents("ledger.sqlite") == contents)
     }

@@ -1,5 +1,6 @@
 import Glibc
 import Ledger
+import Synchronization
 import SystemIO
 import TestSupport
 import Testing
@@ -123,7 +124,7 @@ import Testing
     @Test func anEmptyCacheEvictsNothing() throws {
         let store = try Store(path: directory.path)
         defer { store.close() }
-        #expect(store.evict(atLeast: .max, visited: VisitedObjects()).objects.isEmpty)
+        #expect(store.changes.withLock { $0.evict(atLeast: .max, visited: VisitedObjects()) }.objects.isEmpty)
     }
 
     @Test func evictionEndsIfTheDatabaseCannotBeChanged() async throws {
@@ -178,10 +179,10 @@ import Testing
         try await cache.put([2], url: "https://b/", object: .test("upload"))
         try await cache.put([2], url: nil)
         cache.forgetHot()
-        #expect(cache.store.evictAliases { _ in false }?.map(\.record.id) == [.test("https://a/")])
+        #expect(cache.store.changes.withLock({ $0.evictAliases { _ in false } })?.map(\.record.id) == [.test("https://a/")])
         #expect(directory.files().filter { $0.hasSuffix(".mp4") }.count == 1)
         #expect(await cache.object(.test("upload")) != nil)
-        #expect(cache.store.evictAliases { _ in false } == nil)
+        #expect(cache.store.changes.withLock { $0.evictAliases { _ in false } } == nil)
         #expect(cache.statistics().aliases == 0 && cache.statistics().aliasBytes == 0)
     }
 

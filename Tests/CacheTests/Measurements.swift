@@ -94,7 +94,7 @@ struct Measurements {
         var cache = try await measure("start after a crash (returns)") { try Cache(configuration: configuration) }
         #expect(cache.statistics().objects == Int64(objectCount))
         try await measure("compared after a crash") {
-            try await waitUntil("end", within: .seconds(300)) { !cache.store.needsScan }
+            try await waitUntil("end", within: .seconds(300)) { cache.store.changes.withLock { $0.scanNumber } == nil }
         }
         #expect(cache.statistics().objects == Int64(objectCount))
         cache.close()

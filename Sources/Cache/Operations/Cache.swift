@@ -23,7 +23,6 @@ package final class Cache: Sendable {
     private let publishers: any BlockingWork
     private let purgers: any BlockingWork
     private let isClosed = Atomic(false)
-    private let observers = PurgeObservers()
     // The synchronous operations behind the `async` methods; tests call them on threads of their own.
     let finder: RenditionFinder
     private let quickFinder: RenditionFinder
@@ -65,7 +64,7 @@ package final class Cache: Sendable {
         quickFinder = RenditionFinder(context, hashesLargeFiles: false)
         evictor = Evictor(context)
         publisher = RenditionPublisher(context, finder: finder, evictor: evictor)
-        purger = Purger(context, observers)
+        purger = Purger(context)
         let housekeeper = Housekeeper(context, finder: finder, evictor: evictor)
         self.housekeeper = housekeeper
         guard threads.includeHousekeeping else { return }
@@ -85,7 +84,7 @@ package final class Cache: Sendable {
         verifiers.close()
         purgers.close()
         publishers.close()
-        observers.removeAll()
+        context.purgeObservers.withLock { $0 = [] }
         forgetHot()
         store.close()
     }
@@ -129,7 +128,7 @@ package final class Cache: Sendable {
     ///
     /// Nil for an object that ``holdAliases(_:)`` concerns: ``object(_:isFirstLook:)`` finds it.
     package func hotObject(_ id: ObjectID) -> CachedRendition? {
-        guard let found = hot.use(id), !context.store.isHeld(found.object.sequence) else { return nil }
+        guard let found = hot.use(id), !context.store.doubts.isHeld(found.object.sequence) else { return nil }
         return found
     }
 
@@ -217,7 +216,7 @@ package final class Cache: Sendable {
         _ times: (fetchedAt: Int64, freshFor: Int64?, mustRevalidate: Bool), sequence: Int64
     ) -> Freshness {
         let configuration = context.configuration
-        let doubt = context.store.doubt(ofAlias: sequence)
+        let doubt = context.store.doubts.doubt(ofAlias: sequence)
         if doubt == .certain { return .expired }
         let freshness = Freshness(
             fetchedAt: times.fetchedAt, freshFor: times.freshFor ?? configuration.freshFor,
@@ -386,7 +385,7 @@ package final class Cache: Sendable {
     package var sharedClock: SharedClock { context.sharedClock }
 
     /// The purges that hold in memory only, because they could not be written.
-    package var unrecordedPurges: [Purge] { context.store.unrecordedPurges }
+    package var unrecordedPurges: [Purge] { context.store.changes.withLock { $0.unrecordedPurges } }
 
     /// Whether the database cannot be changed at the moment.
     package var isStoringStopped: Bool { context.store.refusal != nil }
@@ -394,7 +393,7 @@ package final class Cache: Sendable {
     /// Has a function called for each purge that takes effect, before the call that made it returns. On a thread of the cache, which it
     /// must not block for long.
     package func observePurges(_ observer: @escaping @Sendable (PurgeScope) -> Void) {
-        observers.add(observer)
+        context.purgeObservers.withLock { $0.append(observer) }
     }
 
     /// A purge that this node accepts now.
@@ -407,7 +406,7 @@ package final class Cache: Sendable {
 
     /// Has a change of other owners' tables made in the transaction of each purge.
     package func recordWithPurges(_ change: @escaping @Sendable (Purge, SQLiteConnection) throws -> Void) {
-        context.store.recordWithPurges(change)
+        context.store.changes.withLock { $0.changesWithPurges.append(change) }
     }
 
     /// Forgets what `scope` covers, on this node.
@@ -474,12 +473,12 @@ package final class Cache: Sendable {
 
     /// Ends ``holdAliases(_:)`` and ``doubtAliases()``: all purges of other nodes were applied. Never waits for a disk.
     package func confirmAliases() {
-        context.store.confirmAliases()
+        context.store.doubts.confirm()
     }
 
     /// Changes other owners' tables durably, after all purges so far. If that fails, it is tried again with later ones.
     package func record(_ change: @escaping Ledger.Change) async {
-        _ = await purgers.run { [context] in context.store.record(change) }
+        _ = await purgers.run { [context] in context.store.changes.withLock { $0.recordOrRemember(.init(change: change)) } }
     }
 
     /// Changes other owners' tables for a rendition, unless its object itself was purged after `epoch`. No purge comes between
@@ -488,7 +487,9 @@ package final class Cache: Sendable {
     /// - Returns: Whether the change was committed.
     package func record(of object: ObjectID, since epoch: Epoch, _ change: @escaping Ledger.Change) async -> Bool {
         let isCommitted = await publishers.run { [context] in
-            context.store.record(change) { !context.purges.containsPurge(of: object, since: epoch) }
+            context.store.changes.withLock { changes in
+                changes.record(change) { !context.purges.containsPurge(of: object, since: epoch) }
+            }
         }
         return isCommitted ?? false
     }

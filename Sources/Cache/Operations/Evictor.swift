@@ -38,7 +38,9 @@ final class Evictor: Sendable {
 
     private func evictAliases(from store: Store, excess: () -> Int64) {
         let hot = context.hot
-        while excess() > 0, !context.housekeeping.isEnding, let objects = store.evictAliases(unless: { hot.contains($0) }) {
+        while excess() > 0, !context.housekeeping.isEnding,
+            let objects = store.changes.withLock({ $0.evictAliases(unless: hot.contains) })
+        {
             guard !objects.isEmpty else { continue }
             countEvicted(objects)
             context.hot.remove(Set(objects.map(\.record.id)))
@@ -110,7 +112,7 @@ final class Evictor: Sendable {
     /// - Returns: The bytes of the removed files, and whether more may be evicted.
     @discardableResult
     func evictBatch(atLeast wanted: Int64, from store: Store) -> (bytes: Int64, continues: Bool) {
-        let evicted = store.evict(atLeast: wanted, visited: context.hot.visited)
+        let evicted = store.changes.withLock { $0.evict(atLeast: wanted, visited: context.hot.visited) }
         let removed = evicted.objects + evicted.withoutFile
         guard !removed.isEmpty else { return (0, evicted.mayContinue) }
         context.reached(.evictedFromDisk)

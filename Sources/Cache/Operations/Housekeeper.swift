@@ -27,10 +27,10 @@ final class Housekeeper: Sendable {
         evictor.keepLimits(of: store)
         context.repairStore()
         var sweeps = 0
-        while !isEnding(), sweeps < Self.sweepsPerRound, store.sweep() { sweeps += 1 }
+        while !isEnding(), sweeps < Self.sweepsPerRound, store.changes.withLock({ $0.sweep() }) { sweeps += 1 }
         let scanned = scan.withLock { $0.continueScan(of: store, unless: isEnding) }
         context.counters.update { $0.orphans += scanned.removed }
-        store.removeDonePurges()
+        store.changes.withLock { $0.removeDonePurges() }
         store.sync()
         store.directory.keepReserve(leaving: context.minFreeBytes)
         scrub(store)

@@ -1,3 +1,4 @@
+internal import Synchronization
 internal import SystemIO
 
 /// Makes files and rows agree after a server that ended without closing the cache: removes files without a row, and rows whose
@@ -7,7 +8,7 @@ internal import SystemIO
 struct OrphanScan: Sendable {
     /// The next of the 256 directories.
     private var next = 0
-    /// See ``Store/scanNumber``.
+    /// See ``StoreChanges/scanNumber``.
     private var begun = 0
     /// Whether every file was compared so far, and every file without a row removed.
     private var isComplete = true
@@ -20,7 +21,7 @@ struct OrphanScan: Sendable {
     /// - Returns: The number of removed files, and whether there are more directories.
     mutating func continueScan(of store: Store, unless isEnding: () -> Bool) -> (removed: Int64, continues: Bool) {
         var removed: Int64 = 0
-        guard let number = store.scanNumber else {
+        guard let number = store.changes.withLock({ $0.scanNumber }) else {
             next = 0
             return (removed, false)
         }
@@ -34,7 +35,7 @@ struct OrphanScan: Sendable {
         }
         guard next == 256 else { return (removed, true) }
         next = 0
-        store.finishScan(begun, isComplete: isComplete)
+        store.changes.withLock { $0.finishScan(begun, isComplete: isComplete) }
         return (removed, false)
     }
 
@@ -52,7 +53,7 @@ struct OrphanScan: Sendable {
             if known[id] == fileExtension {
                 present.insert(id)
             } else {
-                switch store.removeOrphan(FileName(id: id, fileExtension: fileExtension)) {
+                switch store.changes.withLock({ $0.removeOrphan(FileName(id: id, fileExtension: fileExtension)) }) {
                 case true?: removed += 1
                 case false?: break
                 case nil: isComplete = false

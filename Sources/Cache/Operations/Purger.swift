@@ -1,14 +1,13 @@
 internal import Ledger
+internal import Synchronization
 internal import SystemIO
 
 /// Carries out purges. Every call may block.
 struct Purger: Sendable {
     private let context: CacheContext
-    private let onPurge: PurgeObservers
 
-    init(_ context: CacheContext, _ onPurge: PurgeObservers) {
+    init(_ context: CacheContext) {
         self.context = context
-        self.onPurge = onPurge
     }
 
     /// See ``Cache/purge(_:with:)``.
@@ -19,18 +18,18 @@ struct Purger: Sendable {
     ) -> Result<PurgeCounts, CacheError> {
         let store = context.store
         // In the index under the lock that publishes take: one is either before the purge, and covered, or after it, and refused.
-        let (purges, failure) = store.purge(new, with: change)
+        let (purges, failure) = store.changes.withLock { $0.purge(new, with: change) }
         context.reached(.purgeInForce)
         var counts = PurgeCounts()
         for (purge, sequence) in purges {
             context.hot.remove(purge.scope, removed: store.objects(of: purge.scope))
             context.reached(.purgeCooled)
-            if isObserved { onPurge.notify(purge.scope) }
+            if isObserved { for observer in context.purgeObservers.withLock({ $0 }) { observer(purge.scope) } }
             counts.add(store.count(purge, sequence))
         }
         // The rest follows in the background. No look-up finds these rows.
         var sweeps = 0
-        while sweeps < Self.sweepsAtOnce, store.sweep() { sweeps += 1 }
+        while sweeps < Self.sweepsAtOnce, store.changes.withLock({ $0.sweep() }) { sweeps += 1 }
         if sweeps == Self.sweepsAtOnce { context.housekeeping.wake() }
         context.counters.update { counters in
             counters.purges += Int64(purges.count)

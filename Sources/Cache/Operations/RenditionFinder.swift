@@ -1,4 +1,5 @@
 internal import Glibc
+internal import Synchronization
 internal import SystemIO
 
 /// Finds renditions on disk. Every call may block.
@@ -71,7 +72,7 @@ struct RenditionFinder: Sendable {
             // Housekeeping closes renditions in use.
             if error.code == EMFILE { context.housekeeping.wake() }
             // Other errors, such as a lack of descriptors, are a miss now and may be a hit later. A missing file stays missing.
-            if error.code == ENOENT, store.directory.isInPlace { _ = store.forget(row) }
+            if error.code == ENOENT, store.directory.isInPlace { _ = store.changes.withLock { $0.forget(row) } }
             return nil
         }
         context.reached(.lookupOpenedFile)
@@ -83,7 +84,7 @@ struct RenditionFinder: Sendable {
 
     /// Removes an object whose file does not match its record.
     func removeCorrupt(_ row: ObjectRow, in store: Store) {
-        guard store.forget(row) else { return }
+        guard store.changes.withLock({ $0.forget(row) }) else { return }
         context.counters.update { $0.corrupt += 1 }
         context.hot.remove([row.record.id])
     }

@@ -159,12 +159,12 @@ struct RenditionPublisher: Sendable {
 
     private func addNew(_ job: PublishJob, _ record: ObjectRecord, to store: Store) throws(UnstoredReason) -> PublishOutcome {
         var epoch = job.epoch
-        var committed = try store.commit(job, record) { isWanted(job.alias, job.id, &epoch) }
+        var committed = try commit(job, record, to: store, &epoch)
         var present: StoredObject?
         if !committed.isNew {
             present = try? finder.open(committed.row, in: store, epoch: epoch)
             // Its file was missing or damaged, so it was removed.
-            if present == nil { committed = try store.commit(job, record) { isWanted(job.alias, job.id, &epoch) } }
+            if present == nil { committed = try commit(job, record, to: store, &epoch) }
         }
         context.reached(.publishCommitted)
         context.counters.update { counters in
@@ -191,6 +191,14 @@ struct RenditionPublisher: Sendable {
             object: object, alias: job.alias, aliasSequence: committed.aliasSequence, epoch: epoch)
         guard context.hot.insert(rendition) else { throw .purged }
         return committed.isNew ? .stored(rendition) : .existing(rendition)
+    }
+
+    private func commit(
+        _ job: PublishJob, _ record: ObjectRecord, to store: Store, _ epoch: inout Epoch
+    ) throws(UnstoredReason) -> CommittedObject {
+        try store.changes.withLock { changes throws(UnstoredReason) in
+            try changes.commit(job, record) { isWanted(job.alias, job.id, &epoch) }
+        }
     }
 
     private func unstored(_ job: PublishJob, _ record: ObjectRecord, because reason: UnstoredReason) -> PublishOutcome {
@@ -256,8 +264,10 @@ struct RenditionPublisher: Sendable {
         var reason = UnstoredReason.purged
         var current = epoch
         do throws(UnstoredReason) {
-            let sequence = try store.commitReference(alias, to: object, began: epoch.began) {
-                isWanted(alias, object.record.id, &current)
+            let sequence = try store.changes.withLock { changes throws(UnstoredReason) in
+                try changes.commitReference(alias, to: object, began: epoch.began) {
+                    isWanted(alias, object.record.id, &current)
+                }
             }
             guard let sequence else { return nil }
             if alias == nil { object.markUploaded() }

@@ -20,6 +20,8 @@ final class CacheContext: Sendable {
     let store: Store
     /// Whether the disk has refused a file for which statvfs(3) showed space since the last round of housekeeping.
     let isOverQuota = Atomic(false)
+    /// What else has to forget what a purge covers: work in progress, failures in memory. They may refer to the cache.
+    let purgeObservers = Mutex<[@Sendable (PurgeScope) -> Void]>([])
     let report: @Sendable (CacheEvent) -> Void
     /// Called at each ``Step``; only tests set it.
     private let onStep: (@Sendable (Step) -> Void)?

@@ -13,9 +13,10 @@ final class Store: Sendable {
     let directory: CacheDirectory
     let ledger: Ledger
     private let report: @Sendable (CacheEvent) -> Void
-    private let changes: Mutex<StoreChanges>
+    /// What changes the files and the rows, one change at a time. May be held while a disk syncs.
+    let changes: Mutex<StoreChanges>
     private let status: StoreStatus
-    private let doubts: AliasDoubts
+    let doubts: AliasDoubts
     private let purges: PurgeIndex
 
     /// Opens and locks the directory. Begins with an empty cache if the ledger is missing or damaged.
@@ -182,112 +183,13 @@ final class Store: Sendable {
         }
     }
 
-    // MARK: Publishing
-
-    /// Adds a rendition to the cache: names its file, and records it. If the object is stored already, only its reference is
-    /// recorded.
-    ///
-    /// - Parameter isWanted: Called under the lock that purges take, too. A purge after it finds the rendition.
-    func commit(
-        _ job: PublishJob, _ record: ObjectRecord, if isWanted: () -> Bool
-    ) throws(UnstoredReason) -> CommittedObject {
-        try changes.withLock { changes throws(UnstoredReason) in try changes.commit(job, record, if: isWanted) }
-    }
-
-    /// Records an alias to a stored object, or, for nil, that the object was uploaded.
-    ///
-    /// - Parameters:
-    ///   - began: When the request to the origin, or the upload, began.
-    ///   - isWanted: See ``commit(_:_:if:)``.
-    /// - Returns: The sequence of the alias, 0 without one; nil if the object is no longer stored.
-    func commitReference(
-        _ alias: AliasRecord?, to object: StoredObject, began: Int64, if isWanted: () -> Bool
-    ) throws(UnstoredReason) -> Int64? {
-        try changes.withLock { changes throws(UnstoredReason) in
-            try changes.commitReference(alias, to: object, began: began, if: isWanted)
-        }
-    }
-
-    // MARK: Purging
-
-    /// Puts purges into force, durably: one insert and one sync, whatever they cover. Files and rows follow with ``sweep()``, but not
-    /// before ``count(_:)``, which must follow for those that are returned.
-    ///
-    /// - Parameters:
-    ///   - new: Those whose tokens are known are left out.
-    ///   - change: Belongs to the same transaction.
-    /// - Returns: The purges with their sequences, and the error if they are not durable, such as after ``close()``. They
-    ///   apply all the same.
-    func purge(
-        _ new: [Purge], with change: @escaping Ledger.Change
-    ) -> (purges: [(purge: Purge, sequence: Int64)], failure: LedgerError?) {
-        changes.withLock { changes in
-            var accepted: [(purge: Purge, sequence: Int64)] = []
-            for purge in new where !purges.isKnown(purge.token) && !accepted.contains(where: { $0.purge.token == purge.token })
-            {
-                accepted.append((purge, changes.takeSequences(1)))
-            }
-            changes.counted.formUnion(accepted.map(\.sequence))
-            return (accepted, changes.purge(StoreChanges.Unrecorded(purges: accepted, change: change)))
-        }
-    }
-
-    /// See ``Cache/recordWithPurges(_:)``.
-    func recordWithPurges(_ change: @escaping @Sendable (Purge, SQLiteConnection) throws -> Void) {
-        changes.withLock { $0.changesWithPurges.append(change) }
-    }
-
-    /// The purges that could not be recorded yet.
-    var unrecordedPurges: [Purge] { changes.withLock { $0.unrecordedPurges } }
+    // MARK: Purges
 
     /// Counts what a purge removes, and lets it be swept.
     func count(_ purge: Purge, _ sequence: Int64) -> PurgeCounts {
         defer { _ = changes.withLock { $0.counted.remove(sequence) } }
         return query { try $0.count(purge, sequence) } ?? PurgeCounts()
     }
-
-    /// Removes the files and rows of a bounded number of purged objects and aliases.
-    ///
-    /// - Returns: Whether there may be more.
-    func sweep() -> Bool {
-        changes.withLock { $0.sweep() }
-    }
-
-    /// Removes the rows of purges that are done, if there are many.
-    func removeDonePurges() {
-        changes.withLock { $0.removeDonePurges() }
-    }
-
-    /// Changes other owners' tables durably, after all purges so far.
-    func record(_ change: @escaping Ledger.Change) {
-        changes.withLock { $0.recordOrRemember(StoreChanges.Unrecorded(change: change)) }
-    }
-
-    /// Changes other owners' tables in a transaction, unless `isWanted` is false. No purge comes between the two.
-    ///
-    /// - Returns: Whether the change was committed.
-    func record(_ change: Ledger.Change, if isWanted: () -> Bool) -> Bool {
-        changes.withLock { changes in
-            guard !changes.isClosed, isWanted() else { return false }
-            do throws(LedgerError) {
-                try ledger.write(.normal, change)
-                return true
-            } catch {
-                changes.note(error)
-                return false
-            }
-        }
-    }
-
-    // MARK: Doubts
-
-    /// Why an alias has to be confirmed by its origin; nil if it need not.
-    @inline(__always)
-    func doubt(ofAlias sequence: Int64) -> MissedPurges? { doubts.doubt(ofAlias: sequence) }
-
-    /// Whether ``holdAliases(_:)`` concerns an object.
-    @inline(__always)
-    func isHeld(_ object: Int64) -> Bool { doubts.isHeld(object) }
 
     /// Has every alias doubted. In force when this returns, durable unless the ledger fails.
     ///
@@ -311,55 +213,11 @@ final class Store: Sendable {
         changes.withLock { doubts.doubtAlone(through: $0.sequence) }
     }
 
-    /// See ``Cache/confirmAliases()``.
-    func confirmAliases() {
-        doubts.confirm()
-    }
-
-    // MARK: Removing
-
-    /// Removes one object, unless it was replaced since it was read.
-    ///
-    /// - Returns: False if it was gone or replaced.
-    func forget(_ object: ObjectRow) -> Bool {
-        changes.withLock { $0.forget(object) }
-    }
-
-    /// Evicts objects until they take `wanted` bytes or a bounded number of objects is removed, or a file cannot be removed.
-    func evict(atLeast wanted: Int64, visited: VisitedObjects) -> EvictedObjects {
-        changes.withLock { $0.evict(atLeast: wanted, visited: visited) }
-    }
-
-    /// Evicts some of the aliases that were not renewed for long and are not in memory, and the objects that only they led to.
-    ///
-    /// - Returns: The removed objects; nil if there is nothing to evict.
-    func evictAliases(unless isInUse: (AliasKey) -> Bool) -> [ObjectRow]? {
-        changes.withLock { $0.evictAliases(unless: isInUse) }
-    }
-
-    // MARK: Files without rows
-
-    /// Whether there may be files without rows; see ``OrphanScan``.
-    var needsScan: Bool { scanNumber != nil }
-
-    /// Identifies a scan that begins now; nil if there is nothing to do, or not yet.
-    var scanNumber: Int? { changes.withLock { $0.scanNumber } }
-
-    /// Ends a scan. After an incomplete one, such as one that could not remove a file, the next start scans again.
-    func finishScan(_ number: Int, isComplete: Bool) {
-        changes.withLock { $0.finishScan(number, isComplete: isComplete) }
-    }
-
-    /// Removes a file unless there is a row for it. Returns whether it was removed, and nil if that failed.
-    func removeOrphan(_ name: FileName) -> Bool? {
-        changes.withLock { $0.removeOrphan(name) }
-    }
-
     /// Removes the row of an object if its file is missing.
     func forgetIfMissing(_ id: ObjectID) {
         guard let row = objectRow(id) else { return }
         do throws(SystemError) {
-            if try directory.objects.length(id, row.record.fileExtension) == nil { _ = forget(row) }
+            if try directory.objects.length(id, row.record.fileExtension) == nil { _ = changes.withLock { $0.forget(row) } }
         } catch {
             // An error is no proof that the file is missing.
         }

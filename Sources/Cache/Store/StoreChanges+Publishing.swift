@@ -3,7 +3,10 @@ internal import Ledger
 internal import SystemIO
 
 extension StoreChanges {
-    /// See ``Store/commit(_:_:if:)``.
+    /// Adds a rendition to the cache: names its file, and records it. If the object is stored already, only its reference is
+    /// recorded.
+    ///
+    /// - Parameter isWanted: Called under the lock that purges take, too. A purge after it finds the rendition.
     mutating func commit(
         _ job: PublishJob, _ record: ObjectRecord, if isWanted: () -> Bool
     ) throws(UnstoredReason) -> CommittedObject {
@@ -34,7 +37,12 @@ extension StoreChanges {
             aliasSequence: job.alias == nil ? 0 : object + 1, isNew: true)
     }
 
-    /// See ``Store/commitReference(_:to:began:if:)``.
+    /// Records an alias to a stored object, or, for nil, that the object was uploaded.
+    ///
+    /// - Parameters:
+    ///   - began: When the request to the origin, or the upload, began.
+    ///   - isWanted: See ``commit(_:_:if:)``.
+    /// - Returns: The sequence of the alias, 0 without one; nil if the object is no longer stored.
     mutating func commitReference(
         _ alias: AliasRecord?, to object: StoredObject, began: Int64, if isWanted: () -> Bool
     ) throws(UnstoredReason) -> Int64? {

@@ -4,11 +4,28 @@ internal import SystemIO
 // MARK: - Purges
 
 extension StoreChanges {
-    /// Puts purges into force, and records them in one transaction.
+    /// Puts purges into force, durably: one insert and one sync, whatever they cover. Files and rows follow with ``sweep()``, but not
+    /// before ``Store/count(_:_:)``, which must follow for those that are returned.
     ///
+    /// - Parameters:
+    ///   - new: Those whose tokens are known are left out.
+    ///   - change: Belongs to the same transaction.
+    /// - Returns: The purges with their sequences, and the error if they are not durable, such as after ``close()``. They
+    ///   apply all the same.
+    mutating func purge(
+        _ new: [Purge], with change: @escaping Ledger.Change = { _ in }
+    ) -> (purges: [(purge: Purge, sequence: Int64)], failure: LedgerError?) {
+        var accepted: [(purge: Purge, sequence: Int64)] = []
+        for purge in new where !purges.isKnown(purge.token) && !accepted.contains(where: { $0.purge.token == purge.token }) {
+            accepted.append((purge, takeSequences(1)))
+        }
+        counted.formUnion(accepted.map(\.sequence))
+        return (accepted, purge(Unrecorded(purges: accepted, change: change)))
+    }
+
     /// - Parameter event: What remains to be recorded if that fails. Its purges cover their scopes even so.
     /// - Returns: Why they are not durable; nil if they are.
-    mutating func purge(_ event: Unrecorded) -> LedgerError? {
+    private mutating func purge(_ event: Unrecorded) -> LedgerError? {
         // Another server may have locked the directory since.
         guard !isClosed else { return LedgerError(.closed, "the cache is closed") }
         for (purge, sequence) in event.purges { purges.insert(purge, sequence) }
@@ -40,7 +57,9 @@ extension StoreChanges {
         }
     }
 
-    /// See ``Store/sweep()``.
+    /// Removes the files and rows of a bounded number of purged objects and aliases.
+    ///
+    /// - Returns: Whether there may be more.
     mutating func sweep() -> Bool {
         guard canChange else { return false }
         let (counted, limit) = (counted, Self.rowsPerSweep)
@@ -101,7 +120,9 @@ extension StoreChanges {
 // MARK: - Eviction
 
 extension StoreChanges {
-    /// See ``Store/forget(_:)``.
+    /// Removes one object, unless it was replaced since it was read.
+    ///
+    /// - Returns: False if it was gone or replaced.
     mutating func forget(_ object: ObjectRow) -> Bool {
         guard !isClosed, let current = try? read({ try $0.knownObjectRow(object.record.id) }),
             current.sequence == object.sequence
@@ -111,7 +132,7 @@ extension StoreChanges {
         return true
     }
 
-    /// See ``Store/evict(atLeast:visited:)``.
+    /// Evicts objects until they take `wanted` bytes or a bounded number of objects is removed, or a file cannot be removed.
     mutating func evict(atLeast wanted: Int64, visited: VisitedObjects) -> EvictedObjects {
         guard !isClosed else { return EvictedObjects(mayContinue: false) }
         do throws(LedgerError) {
@@ -147,7 +168,9 @@ extension StoreChanges {
         return evicted
     }
 
-    /// See ``Store/evictAliases(unless:)``.
+    /// Evicts some of the aliases that were not renewed for long and are not in memory, and the objects that only they led to.
+    ///
+    /// - Returns: The removed objects; nil if there is nothing to evict.
     mutating func evictAliases(unless isInUse: (AliasKey) -> Bool) -> [ObjectRow]? {
         let position = aliasHand
         guard !isClosed,
@@ -172,7 +195,7 @@ extension StoreChanges {
         return last == nil ? nil : removed
     }
 
-    /// See ``Store/removeOrphan(_:)``.
+    /// Removes a file unless there is a row for it. Returns whether it was removed, and nil if that failed.
     mutating func removeOrphan(_ name: FileName) -> Bool? {
         guard !isClosed, let isKnown = isKnown(name) else { return nil }
         return isKnown ? false : try? directory.objects.remove(name.id, name.fileExtension)

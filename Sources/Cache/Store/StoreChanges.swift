@@ -38,7 +38,7 @@ struct StoreChanges: ~Copyable, Sendable {
     var sweepPosition: CacheTables.SweepPosition?
     /// Purges whose rows are being counted, and stay until then.
     var counted: Set<Int64> = []
-    /// What is changed in the transaction of each purge.
+    /// What is changed in the transaction of each purge; see ``Cache/recordWithPurges(_:)``.
     var changesWithPurges: [@Sendable (Purge, SQLiteConnection) throws -> Void] = []
     /// Changes that took effect and are not recorded yet.
     private var unrecorded: [Unrecorded] = []
@@ -207,9 +207,24 @@ struct StoreChanges: ~Copyable, Sendable {
         removedRows = []
     }
 
+    /// Records it now, or with later ones.
     mutating func recordOrRemember(_ event: Unrecorded) {
         guard !isClosed, (try? record(event)) == nil else { return }
         remember(event)
+    }
+
+    /// Changes other owners' tables in a transaction, unless `isWanted` is false. No purge comes between the two.
+    ///
+    /// - Returns: Whether the change was committed.
+    mutating func record(_ change: Ledger.Change, if isWanted: () -> Bool) -> Bool {
+        guard !isClosed, isWanted() else { return false }
+        do throws(LedgerError) {
+            try ledger.write(.normal, change)
+            return true
+        } catch {
+            note(error)
+            return false
+        }
     }
 
     /// Remembers what could not be recorded. One purge of everything bounds the purges, and the oldest changes of others are
@@ -258,6 +273,7 @@ struct StoreChanges: ~Copyable, Sendable {
 
     private var needsScan: Bool { possibleOrphans > scannedOrphans }
 
+    /// Ends a scan. After an incomplete one, such as one that could not remove a file, the next start scans again.
     mutating func finishScan(_ number: Int, isComplete: Bool) {
         scannedOrphans = max(scannedOrphans, number)
         wasScanComplete = isComplete
