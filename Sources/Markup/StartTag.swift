@@ -31,7 +31,7 @@ extension StartTag {
     ///   - bytes: Text in which the tag's name begins at `nameStart`.
     ///   - start: The index of `<`.
     /// - Returns: Nil if the text ends within the tag.
-    init?(_ bytes: ArraySlice<UInt8>, from start: Int, nameStart: Int) {
+    package init?(_ bytes: ArraySlice<UInt8>, from start: Int, nameStart: Int) {
         var index = nameStart
         let nameEnd = bytes[index...].firstIndex { $0.isHTMLSpace || $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: ">") }
         guard let nameEnd else { return nil }

@@ -34,8 +34,10 @@ struct MarkupScanner: Sequence, IteratorProtocol {
                 continue
             }
             guard position < bytes.count, Self.isLetter(bytes[position]) else { continue }
-            var element = Element(name: readName())
-            readAttributes(&element)
+            guard let tag = StartTag(bytes[...], from: start, nameStart: position) else { break }
+            position = tag.text.endIndex
+            var element = Element(name: tag.name)
+            for attribute in tag.attributes.reversed() { element.attributes[attribute.name] = attribute.value }
             if element.name == "script" || element.name == "style" {
                 _ = skip("", until: "</" + element.name)
             } else {
@@ -70,50 +72,6 @@ struct MarkupScanner: Sequence, IteratorProtocol {
         return nil
     }
 
-    private mutating func readName() -> String {
-        let name = bytes[position...].prefix { !Self.isSpace($0) && $0 != UInt8(ascii: ">") && $0 != UInt8(ascii: "/") }
-        position = name.endIndex
-        return String(decoding: name, as: UTF8.self).lowercased()
-    }
-
-    private mutating func readAttributes(_ element: inout Element) {
-        while position < bytes.count {
-            while position < bytes.count, Self.isSpace(bytes[position]) || bytes[position] == UInt8(ascii: "/") {
-                position += 1
-            }
-            guard position < bytes.count else { return }
-            if bytes[position] == UInt8(ascii: ">") {
-                position += 1
-                return
-            }
-            let name = bytes[position...].prefix {
-                !Self.isSpace($0) && $0 != UInt8(ascii: "=") && $0 != UInt8(ascii: ">") && $0 != UInt8(ascii: "/")
-            }
-            position = Swift.max(name.endIndex, position + (name.isEmpty ? 1 : 0))
-            let value = readValue()
-            let key = String(decoding: name, as: UTF8.self).lowercased()
-            if element.attributes[key] == nil { element.attributes[key] = value }
-        }
-    }
-
-    private mutating func readValue() -> String {
-        var index = position
-        while index < bytes.count, Self.isSpace(bytes[index]) { index += 1 }
-        guard index < bytes.count, bytes[index] == UInt8(ascii: "=") else { return "" }
-        index += 1
-        while index < bytes.count, Self.isSpace(bytes[index]) { index += 1 }
-        guard index < bytes.count else { return "" }
-        let value: ArraySlice<UInt8>
-        if bytes[index] == UInt8(ascii: "\"") || bytes[index] == UInt8(ascii: "'") {
-            value = bytes[(index + 1)...].prefix { $0 != bytes[index] }
-            position = Swift.min(bytes.count, value.endIndex + 1)
-        } else {
-            value = bytes[index...].prefix { !Self.isSpace($0) && $0 != UInt8(ascii: ">") }
-            position = value.endIndex
-        }
-        return CharacterReferences.decode(value)
-    }
-
     /// Reads the text up to the next tag, including CDATA sections.
     private mutating func readText() -> String {
         var text = ""
@@ -128,8 +86,6 @@ struct MarkupScanner: Sequence, IteratorProtocol {
         let trimmed = text.drop { $0.isWhitespace }
         return String(trimmed.reversed().drop { $0.isWhitespace }.reversed())
     }
-
-    private static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || (0x09...0x0D).contains(byte) }
 
     private static func isLetter(_ byte: UInt8) -> Bool { (0x61...0x7A).contains(lower(byte)) }
 
