@@ -44,6 +44,10 @@ final class SimulatedRedis {
         switch words[0] {
         case "SET": return set(command, words, now)
         case "GET": return string(words[1], now).map { .bytes($0) } ?? .none
+        case "TIME":
+            let milliseconds = (now + clock).milliseconds
+            let parts = [milliseconds / 1000, milliseconds % 1000 * 1000]
+            return .array(parts.map { .bytes(Array(String($0).utf8)) })
         case "DEL": return .integer(strings.removeValue(forKey: words[1]) == nil ? 0 : 1)
         case "MGET":
             return .array(words.dropFirst().map { key in string(key, now).map { .bytes($0) } ?? .none })
