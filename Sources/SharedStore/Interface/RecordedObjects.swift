@@ -68,20 +68,18 @@ final class RecordedObjects: Sendable {
     ///
     /// - Parameters:
     ///   - fileExtensions: Those that are tried if the keys do not permit to list what there is.
-    ///   - time: Only what began until then is deleted, in milliseconds of the cluster's clock; nil for whatever there is.
+    ///   - time: Only what began until then is deleted, in milliseconds of the cluster's clock.
     func delete(
-        _ id: String, _ fileExtensions: [String], until time: Int64?, timeout: Duration
+        _ id: String, _ fileExtensions: [String], until time: Int64, timeout: Duration
     ) async throws(StoreError) {
         let start = ContinuousClock.now
         let present = try await keys(of: id, timeout: timeout)
         let names = fileExtensions.compactMap { RenditionName(id: id, fileExtension: $0) }
         var doomed =
             present ?? Dictionary(uniqueKeysWithValues: names.map { ($0, [self.keys.object($0), self.keys.record($0)]) })
-        if let time {
-            for name in doomed.keys {
-                let record = try await record(name, timeout: timeout - (ContinuousClock.now - start))
-                if record?.began(until: time) != true { doomed[name] = nil }
-            }
+        for name in doomed.keys {
+            let record = try await record(name, timeout: timeout - (ContinuousClock.now - start))
+            if record?.began(until: time) != true { doomed[name] = nil }
         }
         // The record of a rendition is the last: one without an object is not found.
         try await delete(doomed.values.flatMap(\.self), timeout: timeout - (ContinuousClock.now - start))

@@ -1,6 +1,4 @@
-internal import CLinux
 internal import Digests
-internal import Glibc
 internal import HTTPClient
 package import Ledger
 internal import Synchronization
@@ -146,7 +144,6 @@ package final class SharedStore: Sendable {
         _ name: RenditionName, into file: SharedDescriptor, maxLength: Int, within limit: Duration? = nil
     ) async throws(StoreError) -> StoredRecord? {
         let deletion = outbox?.deletion(of: name.id)
-        if let deletion, deletion.until == nil { return nil }
         let record: StoredRecord?
         do throws(StoreError) {
             record = try await calls.perform(.get, within: limit ?? configuration.lookupTimeout) {
@@ -159,7 +156,7 @@ package final class SharedStore: Sendable {
             record = nil
         }
         // A deletion may have been added meanwhile.
-        guard let record, outbox?.deletion(of: name.id)?.covers(record) != true, !isRemoved(name, record) else {
+        guard let record, outbox?.deletion(of: name.id).map(record.began(until:)) != true, !isRemoved(name, record) else {
             meter.update { $0.misses += 1 }
             return nil
         }
@@ -176,18 +173,6 @@ package final class SharedStore: Sendable {
         guard let time = removal(name.id), record.began(until: time) else { return false }
         Task { [outbox] in await outbox?.delete(name.id, until: time) }
         return true
-    }
-
-    /// Looks a rendition up as ``fetch(_:into:maxLength:within:)`` does, and receives it into a sealed file in memory.
-    package func fetch(
-        _ name: RenditionName, maxLength: Int, within limit: Duration? = nil
-    ) async throws(StoreError) -> (record: StoredRecord, file: SharedDescriptor)? {
-        let number = clinux_memfd_create("rendition")
-        guard number >= 0 else { throw .file(.last("memfd_create")) }
-        let file = SharedDescriptor(OwnedDescriptor(taking: number))
-        guard let record = try await fetch(name, into: file, maxLength: maxLength, within: limit) else { return nil }
-        guard clinux_memfd_seal(number) == 0 else { throw .file(.last("fcntl(F_ADD_SEALS)")) }
-        return (record, file)
     }
 
     // MARK: Writing

@@ -137,8 +137,8 @@ final class Outbox: Sendable {
     /// Adds a deletion in a transaction of the caller, and withdraws the entries of the id that it covers. ``deletionAdded(of:)``
     /// must follow.
     ///
-    /// - Parameter time: Only what began until then is deleted, in milliseconds of the cluster's clock; nil for whatever there is.
-    func addDeletion(of id: String, until time: Int64?, in database: SQLiteConnection) throws {
+    /// - Parameter time: Only what began until then is deleted, in milliseconds of the cluster's clock.
+    func addDeletion(of id: String, until time: Int64, in database: SQLiteConnection) throws {
         let withdrawn = try OutboxTables(database).addDeletion(
             of: id, until: time, lastSequence.add(1, ordering: .relaxed).newValue)
         // If the transaction fails, the deletion is known too early, which hides what is to go.
@@ -162,8 +162,9 @@ final class Outbox: Sendable {
         deletionAdded(of: id)
     }
 
-    /// The deletion of an id that waits or is being sent, so that the store may still have what was purged. Never waits for a disk.
-    func deletion(of id: String) -> OutboxTables.Deletion? {
+    /// The time of the deletion of an id that waits or is being sent, so that the store may still have what was purged. Never waits for
+    /// a disk.
+    func deletion(of id: String) -> Int64? {
         deletions[id]
     }
 

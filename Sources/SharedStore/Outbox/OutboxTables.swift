@@ -4,8 +4,8 @@ package import Ledger
 struct OutboxEntry: Sendable, Equatable {
     enum Change: Sendable, Equatable {
         case put(RenditionName, StoredRecord, mediaType: String)
-        /// Of the rendition under each extension; if there is a time, only if it began until then, in milliseconds of the cluster's clock.
-        case delete(until: Int64?)
+        /// Of the rendition under each extension, if it began until a time, in milliseconds of the cluster's clock.
+        case delete(until: Int64)
     }
 
     /// The order of entries.
@@ -67,8 +67,10 @@ package struct OutboxTables {
         ],
         // Only deletions: each is a purge that was confirmed. The renditions of puts are made again.
         salvage: { damaged, new in
-            try damaged.forEach("SELECT sequence, id, until FROM outbox WHERE extension IS NULL") { row in
-                let (sequence, id, until) = (try row.value(0) as Int64, try row.value(1) as String, try row.value(2) as Int64?)
+            try damaged.forEach(
+                "SELECT sequence, id, ifnull(until, unixepoch() * 1000) FROM outbox WHERE extension IS NULL"
+            ) { row in
+                let (sequence, id, until) = (try row.value(0) as Int64, try row.value(1) as String, try row.value(2) as Int64)
                 guard RenditionName.isID(id) else { return }
                 try new.run(
                     "INSERT OR IGNORE INTO outbox VALUES (?, ?, NULL, NULL, NULL, 0, 0, 0, 0, ?)", [sequence, id, until])
@@ -131,23 +133,17 @@ package struct OutboxTables {
 
     /// Adds a deletion, and withdraws the entries of the id that it covers.
     ///
-    /// - Parameter time: Only what began until then is deleted, in milliseconds of the cluster's clock; nil for whatever there is.
+    /// - Parameter time: Only what began until then is deleted, in milliseconds of the cluster's clock.
     /// - Returns: The sequences of the puts among them.
-    func addDeletion(of id: String, until time: Int64?, _ sequence: Int64) throws -> [Int64] {
+    func addDeletion(of id: String, until time: Int64, _ sequence: Int64) throws -> [Int64] {
         let puts = try database.all("SELECT \(Self.columns) FROM outbox WHERE id = ? AND extension IS NOT NULL", [id]) {
             try entry($0)
         }
         let withdrawn = puts.filter { put in
-            guard let time, case .put(_, let record, _) = put.change else { return true }
-            return record.began(until: time)
+            if case .put(_, let record, _) = put.change { record.began(until: time) } else { true }
         }.map(\.sequence)
         for put in withdrawn { try database.run("DELETE FROM outbox WHERE sequence = ?", [put]) }
-        var until = time
-        if let time, let present = try deletion(of: id) {
-            // One that deletes more stays in its place.
-            guard let other = present.until else { return withdrawn }
-            until = max(time, other)
-        }
+        let until = max(time, try deletion(of: id) ?? time)
         try database.run("DELETE FROM outbox WHERE id = ? AND extension IS NULL", [id])
         try database.run("INSERT INTO outbox VALUES (?, ?, NULL, NULL, NULL, 0, 0, 0, 0, ?)", [sequence, id, until])
         return withdrawn
@@ -157,26 +153,17 @@ package struct OutboxTables {
         try database.first("SELECT 1 FROM outbox WHERE sequence = ?", [sequence]) { _ in true } ?? false
     }
 
-    /// The deletion of an id that waits or is being sent; nil if there is none.
-    func deletion(of id: String) throws -> Deletion? {
-        try database.first("SELECT until FROM outbox WHERE id = ? AND extension IS NULL", [id]) {
-            Deletion(until: try $0.value(0))
-        }
+    /// The time of the deletion of an id that waits or is being sent; nil if there is none.
+    func deletion(of id: String) throws -> Int64? {
+        try database.first("SELECT until FROM outbox WHERE id = ? AND extension IS NULL", [id]) { try $0.value(0) }
     }
 
-    /// All deletions that wait or are being sent, by id.
-    func deletions() throws -> [String: Deletion] {
+    /// The times of all deletions that wait or are being sent, by id.
+    func deletions() throws -> [String: Int64] {
         let rows = try database.all("SELECT id, until FROM outbox WHERE extension IS NULL") { row in
-            (try row.value(0) as String, Deletion(until: try row.value(1)))
+            (try row.value(0) as String, try row.value(1) as Int64)
         }
         return Dictionary(rows) { $1 }
-    }
-
-    struct Deletion: Sendable, Equatable {
-        /// Milliseconds of the cluster's clock; nil for whatever there is.
-        let until: Int64?
-
-        func covers(_ record: StoredRecord) -> Bool { until.map { record.began(until: $0) } ?? true }
     }
 
     // MARK: Removing
@@ -276,12 +263,14 @@ package struct OutboxTables {
 
     private func entry(_ row: SQLiteRow) throws -> OutboxEntry {
         let id: String = try row.value(1)
-        var change = OutboxEntry.Change.delete(until: try row.value(7))
+        let change: OutboxEntry.Change
         if let fileExtension = try row.value(2) as String? {
             guard let name = RenditionName(id: id, fileExtension: fileExtension), let media = try row.value(3) as String?,
                 let record = StoredRecord(fields: FieldLines.decode(try row.value(4)))
             else { throw LedgerError(.damage, "an entry of the outbox cannot be read") }
             change = .put(name, record, mediaType: media)
+        } else {
+            change = .delete(until: try row.value(7))
         }
         return OutboxEntry(
             sequence: try row.value(0), id: id, change: change, failures: try row.value(5), isRefused: try row.value(6))

@@ -74,7 +74,7 @@ struct CredentialSources: Sendable {
         let root = XMLElement(document: response.body)
         guard response.status == 200 else {
             let code = root?.children.first { $0.name == "Error" }?.text("Code") ?? ""
-            throw .noKeys(cause: "\(source) answers \(response.status) \(Self.printable(code))")
+            throw .noKeys(cause: "\(source) answers \(response.status) \(S3ErrorBody.printable(code))")
         }
         let found = root?.children.first { $0.name == "AssumeRoleWithWebIdentityResult" }?
             .children.first { $0.name == "Credentials" }
@@ -223,11 +223,6 @@ struct CredentialSources: Sendable {
 
     private static func trimmed(_ bytes: [UInt8]) -> String {
         String(decoding: bytes, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
-    }
-
-    /// Text of a server that may go into a log line.
-    private static func printable(_ text: String) -> String {
-        String(decoding: text.utf8.filter { (0x21...0x7E).contains($0) }.prefix(64), as: UTF8.self)
     }
 }
 

@@ -14,7 +14,7 @@ struct S3ErrorBody: Equatable {
     }
 
     /// Text of a server that may go into a log line.
-    fileprivate static func printable(_ text: String) -> String {
+    static func printable(_ text: String) -> String {
         String(decoding: text.utf8.filter { (0x21...0x7E).contains($0) }.prefix(64), as: UTF8.self)
     }
 }

@@ -89,7 +89,7 @@ final class OutboxFixture: Sendable {
     }
 
     func delete(_ rendition: TestRendition) throws {
-        try ledger.write(.full) { try outbox.addDeletion(of: rendition.name.id, until: nil, in: $0) }
+        try ledger.write(.full) { try outbox.addDeletion(of: rendition.name.id, until: rendition.record.began, in: $0) }
         outbox.deletionAdded(of: rendition.name.id)
     }
 

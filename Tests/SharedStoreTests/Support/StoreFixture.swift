@@ -1,3 +1,4 @@
+import CLinux
 import Digests
 import Foundation
 import HTTPClient
@@ -134,6 +135,14 @@ struct TestRendition: Sendable {
 }
 
 extension SharedStore {
+    /// Looks a rendition up, and receives it into a file in memory.
+    func fetch(
+        _ name: RenditionName, maxLength: Int, within limit: Duration? = nil
+    ) async throws(StoreError) -> (record: StoredRecord, file: SharedDescriptor)? {
+        let file = SharedDescriptor(OwnedDescriptor(taking: clinux_memfd_create("rendition")))
+        return try await fetch(name, into: file, maxLength: maxLength, within: limit).map { ($0, file) }
+    }
+
     func store(_ rendition: TestRendition) async throws {
         _ = try await store(rendition, within: .zero)
     }
