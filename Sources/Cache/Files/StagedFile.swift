@@ -49,8 +49,5 @@ package final class StagedFile: Sendable {
     }
 
     /// A name that no other staged file has.
-    static func uniqueName() -> String {
-        var generator = SystemRandomNumberGenerator()
-        return Hex.encode((0..<16).map { _ in UInt8.random(in: .min ... .max, using: &generator) })
-    }
+    static func uniqueName() -> String { Hex.encode(UInt128.random(in: .min ... .max)) }
 }

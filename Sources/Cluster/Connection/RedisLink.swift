@@ -17,6 +17,14 @@ package final class RedisLink: Sendable {
         case lost(RedisError)
         /// An attempt to connect failed.
         case failed(RedisError)
+
+        /// Why there is no connection; nil if there is one.
+        var error: RedisError? {
+            switch self {
+            case .connected: nil
+            case .lost(let error), .failed(let error): error
+            }
+        }
     }
 
     private struct State {

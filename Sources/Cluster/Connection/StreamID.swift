@@ -18,11 +18,6 @@ package struct StreamID: Sendable, Hashable, Comparable, CustomStringConvertible
         self.init(first, second)
     }
 
-    /// The first id that is at most the given time before this one.
-    func earlier(by milliseconds: UInt64) -> StreamID {
-        StreamID(self.milliseconds - min(self.milliseconds, milliseconds), 0)
-    }
-
     package var description: String { "\(milliseconds)-\(sequence)" }
 
     package static func < (left: StreamID, right: StreamID) -> Bool {

@@ -58,7 +58,7 @@ final class FlightTable: Sendable {
         // Before the lease: purges that are accepted from now on overtake the work.
         let began = purges.epoch.began
         let key = context.keys.flight(alias, cover: purges.cover(of: sourceURL))
-        let value = Array("L:\(context.nodeName)/\(RandomText.make()):".utf8)
+        let value = Array("L:\(context.nodeName)/\(Hex.encode(UInt128.random(in: .min ... .max))):".utf8)
         // Callers subscribe before they look, so that no message is missed.
         let (number, wakeup) = addWaiter(key)
         defer { removeWaiter(number, key) }

@@ -36,52 +36,39 @@ package final class Cluster: Sendable {
         let reporter = StateReporter(server: configuration.address.description, onChange: handlers.onEvent)
         let breaker = ClusterBreaker(time: time) { reporter.set(.breaker, $0) }
         let nodeReference = WeakNodeReference()
+        func counting(_ handle: @escaping @Sendable (RedisLink.Event) -> Void) -> @Sendable (RedisLink.Event) -> Void {
+            { event in
+                switch event {
+                case .connected: meter.update { $0.connections += 1 }
+                case .lost(let error): meter.count(error)
+                case .failed: break
+                }
+                handle(event)
+            }
+        }
         commandLink = RedisLink(
             configuration.address, name: "cluster-cmd", rights: keys.rights, time: time,
-            onEvent: { event in
-                switch event {
-                case .connected:
-                    meter.update { $0.connections += 1 }
-                    reporter.set(.commands, nil)
-                    breaker.retry()
-                case .lost(let error):
-                    meter.count(error)
-                    breaker.trip(error)
-                    reporter.set(.commands, error)
-                case .failed(let error):
-                    reporter.set(.commands, error)
-                }
+            onEvent: counting { event in
+                if case .lost(let error) = event { breaker.trip(error) }
+                reporter.set(.commands, event.error)
+                if event == .connected { breaker.retry() }
             })
         messageLink = RedisLink(
             configuration.address, name: "cluster-sub", channel: keys.channel, time: time,
-            onEvent: { event in
+            onEvent: counting { event in
                 // Callers poll, so that a lost subscription costs time only.
-                switch event {
-                case .connected:
-                    meter.update { $0.connections += 1 }
-                    reporter.setSubscription(nil)
-                case .lost(let error): meter.count(error)
-                case .failed(let error): reporter.setSubscription(error)
-                }
+                if case .lost = event { return }
+                reporter.setSubscription(event.error)
             }, onMessage: { nodeReference.node?.received($0) })
         streamLink = RedisLink(
             configuration.address, name: "cluster-purge", time: time,
-            onEvent: { event in
-                switch event {
-                case .connected:
-                    meter.update { $0.connections += 1 }
-                    nodeReference.node?.streamConnected()
-                case .lost(let error):
-                    meter.count(error)
-                    reporter.set(.stream, error)
-                case .failed(let error):
-                    reporter.set(.stream, error)
-                }
+            onEvent: counting { event in
+                if let error = event.error { reporter.set(.stream, error) } else { nodeReference.node?.streamConnected() }
             })
         let context = ClusterContext(
             commands: GuardedCommands(commandLink, breaker, meter, time), keys: keys,
-            nodeName: "\(configuration.node)-\(RandomText.make().prefix(12))", timings: configuration.timings, time: time,
-            meter: meter)
+            nodeName: "\(configuration.node)-\(Hex.encode(UInt128.random(in: .min ... .max)).prefix(12))",
+            timings: configuration.timings, time: time, meter: meter)
         node = ClusterNode(
             context, stream: streamLink, cache: cache, disk: disk, reporter: reporter, handlers: handlers)
         nodeReference.set(node)

@@ -113,7 +113,7 @@ final class PurgeFollower: Sendable {
         state.withLock { _ = $0.sending.insert(purge.token) }
         var counts: PurgeCounts?
         do throws(CacheError) {
-            let token = RandomText.make()
+            let token = Hex.encode(UInt128.random(in: .min ... .max))
             counts = try await cache.purge([purge]) { try PurgeTable($0).boundPending(token: token) }
         } catch {
             // It holds in memory, and is not acknowledged.

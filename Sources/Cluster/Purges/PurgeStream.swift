@@ -21,8 +21,9 @@ struct PurgeStream: Sendable {
         for id in ["0-1", "*"] {
             if let first = try await range("XRANGE", "-", "+", count: 1).first { return first }
             // Fails if another node was faster, or if a stream was emptied, which then continues with later ids.
+            let identity = Hex.encode(UInt128.random(in: .min ... .max))
             _ = try await context.run(
-                RedisCommand(.statusOrBytes, ["XADD", keys.purges, id, "k", StreamEntry.genesis, "s", RandomText.make()]))
+                RedisCommand(.statusOrBytes, ["XADD", keys.purges, id, "k", StreamEntry.genesis, "s", identity]))
         }
         guard let first = try await range("XRANGE", "-", "+", count: 1).first else {
             throw .nonsense("a stream without entries after one was added")
