@@ -138,8 +138,9 @@ final class PurgeFollower: Sendable {
 
     /// Whether this node has made the purge with a token, and the stream does not have it yet.
     func isPending(_ token: String) async -> Bool {
-        let purge = await disk.run { [cache] in try? cache.ledger.read { try PurgeTable($0).purge(withToken: token) } }
-        guard let purge = purge ?? nil else { return cache.purges.isKnown(token) }
+        guard let purge = await read({ try PurgeTable($0).purge(withToken: token) }) ?? nil else {
+            return cache.purges.isKnown(token)
+        }
         return purge.isLocal && purge.entry == nil
     }
 
@@ -229,10 +230,8 @@ final class PurgeFollower: Sendable {
     }
 
     private func latestSent() async -> [Purge] {
-        let rows = await disk.run { [cache] in
-            try? cache.ledger.read { try PurgeTable($0).latestSent(limit: Self.repeatedLimit) }
-        }
-        return ((rows ?? nil) ?? []).map(\.purge).reversed()
+        let rows = await read { try PurgeTable($0).latestSent(limit: Self.repeatedLimit) } ?? []
+        return rows.map(\.purge).reversed()
     }
 
     /// Applies entries, with the position in the same transaction, and acknowledges them if they are durable.
@@ -289,12 +288,10 @@ final class PurgeFollower: Sendable {
     /// Adds the purges that the stream does not have, so that the other nodes apply them.
     private func addPending() async throws(RedisError) {
         while true {
-            let rows = await disk.run { [cache] in
-                try? cache.ledger.read { try PurgeTable($0).pending(after: 0, limit: Self.batchSize) }
-            }
+            let rows = await read { try PurgeTable($0).pending(after: 0, limit: Self.batchSize) } ?? []
             let (sent, sending) = state.withLock { ($0.sentUnrecorded, $0.sending) }
             let unrecorded = cache.unrecordedPurges.filter { $0.entry == nil && !sent.contains($0.token) }
-            let pending = ((rows ?? nil) ?? []).map(\.purge) + unrecorded.prefix(Self.batchSize)
+            let pending = rows.map(\.purge) + unrecorded.prefix(Self.batchSize)
             let batch = pending.filter { !sending.contains($0.token) }
             if batch.isEmpty { break }
             let (ids, failure) = try await stream.add(batch, to: streamIdentity ?? "", isLate: true)
@@ -311,6 +308,11 @@ final class PurgeFollower: Sendable {
 
     // MARK: The ledger
 
+    /// Reads from the ledger; nil if that fails.
+    private func read<Result: Sendable>(_ body: @escaping @Sendable (SQLiteConnection) throws -> Result) async -> Result? {
+        await disk.run { [cache] in try? cache.ledger.read(body) } ?? nil
+    }
+
     private func setEntries(_ entries: [(StreamID, Purge)]) async {
         await cache.record { database in
             for (id, purge) in entries { try PurgeTable(database).setEntry(id.description, ofToken: purge.token) }
@@ -322,10 +324,10 @@ final class PurgeFollower: Sendable {
     private func load() async throws(RedisError) -> PurgePosition {
         await countPending()
         if let saved = state.withLock(\.saved) { return saved }
-        let read = await disk.run { [cache] in try? cache.ledger.read { try PurgeTables($0).position() } } ?? nil
+        let found = await read { try PurgeTables($0).position() }
         return try state.withLock { state throws(RedisError) in
-            if read == nil { state.failedLoads += 1 }
-            guard let saved = read ?? (state.failedLoads >= Self.maxLoads ? PurgePosition() : nil) else {
+            if found == nil { state.failedLoads += 1 }
+            guard let saved = found ?? (state.failedLoads >= Self.maxLoads ? PurgePosition() : nil) else {
                 throw .unavailable("the position in the purge stream cannot be read")
             }
             state.saved = saved
@@ -346,7 +348,6 @@ final class PurgeFollower: Sendable {
 
     /// Counts the purges that the stream does not have.
     func countPending() async {
-        let count = await disk.run { [cache] in try? cache.ledger.read { try PurgeTable($0).pendingCount() } } ?? nil
-        if let count { meter.update { $0.purgesPending = count } }
+        if let count = await read({ try PurgeTable($0).pendingCount() }) { meter.update { $0.purgesPending = count } }
     }
 }
