@@ -155,8 +155,9 @@ import Testing
         #expect(await one.drain(within: .seconds(60)))
         for rendition in [old, new] {
             let id = rendition.name.id
-            try #require(other.outbox).ledger.write(.full) { try other.recordRemoval(of: id, until: 100, in: $0) }
-            other.sendRemoval(of: id)
+            let outbox = try #require(other.outbox)
+            try outbox.ledger.write(.full) { try outbox.addDeletion(of: id, until: 100, in: $0) }
+            outbox.deletionAdded(of: id)
             // Also while the deletion waits.
             #expect(try await other.has(rendition) == (rendition.record.began > 100))
         }

@@ -55,19 +55,12 @@ struct CacheTotals: Sendable, Equatable {
 
 /// What the ledger records of the cache besides objects and aliases.
 struct CacheState: Sendable, Equatable {
-    let sequence: Int64
+    var sequence: Int64
     let revalidated: Int64
     let hand: Int64
     let isClean: Bool
     var totals: CacheTotals
     let unconfirmed: Int64
-
-    /// The same with a later sequence.
-    func at(_ sequence: Int64) -> CacheState {
-        CacheState(
-            sequence: sequence, revalidated: revalidated, hand: hand, isClean: isClean, totals: totals, unconfirmed: unconfirmed
-        )
-    }
 
     var isInRange: Bool {
         let numbers = [

@@ -77,13 +77,13 @@ final class Store: Sendable {
 
     /// Reads the state, and the purges into the index.
     private static func readState(_ ledger: Ledger, _ purges: PurgeIndex) throws(LedgerError) -> CacheState {
-        let (state, rows, floor) = try ledger.read { database in
+        var (state, rows, floor) = try ledger.read { database in
             let table = PurgeTable(database)
             return (try CacheTables(database, purges).state(), try table.all(), try table.floor())
         }
-        let latest = max(state.sequence, rows.last?.sequence ?? 0, floor.sequence)
-        purges.load(rows, floor: floor, latest: latest)
-        return state.at(latest)
+        state.sequence = max(state.sequence, rows.last?.sequence ?? 0, floor.sequence)
+        purges.load(rows, floor: floor, latest: state.sequence)
+        return state
     }
 
     /// Records that every file has a row, closes the ledger, and unlocks the directory. A second call does nothing.

@@ -55,18 +55,18 @@ package struct S3Tier: SharedTier {
     }
 
     package func recordRemoval(of id: ObjectID, until time: Int64, in database: SQLiteConnection) throws {
-        try store.recordRemoval(of: id.description, until: time, in: database)
+        try store.outbox?.addDeletion(of: id.description, until: time, in: database)
     }
 
     package func sendRemoval(of id: ObjectID) {
-        store.sendRemoval(of: id.description)
+        store.outbox?.deletionAdded(of: id.description)
     }
 
     package func awaitRemoval(of id: ObjectID) async {
-        _ = await store.awaitRemoval(of: id.description, within: Self.removalLimit)
+        await store.outbox?.sendDeletion(of: id.description, within: Self.removalLimit)
     }
 
     package func dropHeldWrites(in database: SQLiteConnection) throws {
-        try store.dropHeldPuts(in: database)
+        try store.outbox?.dropHeldPuts(in: database)
     }
 }

@@ -18,7 +18,8 @@ package final class SharedStore: Sendable {
     private let objects: RecordedObjects
     private let meter = StoreMeter()
     private let calls: GuardedCalls
-    let outbox: Outbox?
+    /// The writes that wait; nil for a store that is only read and pruned.
+    package let outbox: Outbox?
     private let removal: @Sendable (String) -> Int64?
 
     /// Opens the outbox and starts to send what is in it. Asks for keys of a role, and sends nothing else: an unreachable service is no
@@ -31,7 +32,7 @@ package final class SharedStore: Sendable {
     ///   - time: The circuit breaker uses its monotonic clock.
     ///   - removal: The latest time of the known purges of an id, in milliseconds of the cluster's clock. What began until then is not given
     ///     back, even if an upload of another node has ended after the removal.
-    ///   - holdsPuts: Whether renditions that a former process queued are sent only after ``releasePuts()``.
+    ///   - holdsPuts: Whether renditions that a former process queued are sent only after ``Outbox/releasePuts()``.
     ///   - report: Called for each change of state that deserves a line in the log, on any thread. Must not block.
     /// - Throws: ``StoreError`` if the outbox cannot be used or the machine lacks a resource.
     package init(
@@ -192,54 +193,6 @@ package final class SharedStore: Sendable {
     ) async -> Bool {
         let limit = calls.phase == .closed ? limit : .zero
         return await outbox?.put(name, file, record, mediaType: mediaType, within: limit, in: transaction) ?? false
-    }
-
-    // MARK: Removing
-
-    /// Queues the deletion of a rendition in a transaction of the caller, and withdraws queued writes of it. After the transaction,
-    /// lookups do not find the rendition, and ``sendRemoval(of:)`` must be called.
-    ///
-    /// - Parameter time: Only what began until then is deleted, in milliseconds of the cluster's clock.
-    package func recordRemoval(of id: String, until time: Int64, in database: SQLiteConnection) throws {
-        try outbox?.addDeletion(of: id, until: time, in: database)
-    }
-
-    /// Sends a deletion that was recorded.
-    package func sendRemoval(of id: String) {
-        outbox?.deletionAdded(of: id)
-    }
-
-    /// Suspends until the queued deletion of a rendition has been sent, an attempt has failed, or `limit` has passed. It stays queued in
-    /// the latter cases.
-    ///
-    /// - Returns: Whether other nodes see the removal now; false without an outbox.
-    package func awaitRemoval(of id: String, within limit: Duration) async -> Bool {
-        await outbox?.sendDeletion(of: id, within: limit) ?? false
-    }
-
-    // MARK: The outbox
-
-    /// Sends what ``init(_:ledger:time:holdsPuts:report:)`` held.
-    package func releasePuts() {
-        outbox?.releasePuts()
-    }
-
-    /// Drops, in a transaction of the caller, what ``init(_:ledger:time:holdsPuts:report:)`` held and ``releasePuts()`` has not
-    /// released: it may have been removed by others.
-    package func dropHeldPuts(in database: SQLiteConnection) throws {
-        try outbox?.dropHeldPuts(in: database)
-    }
-
-    /// Cancels writes under way, and sends no more of them. They wait for the next start, unless a removal withdraws them.
-    package func endSending() {
-        outbox?.endSending()
-    }
-
-    /// Suspends until all queued writes have been sent or refused, or `limit` has passed. For a node that is about to go with its disk.
-    ///
-    /// - Returns: Whether the queue is empty.
-    package func drain(within limit: Duration) async -> Bool {
-        await outbox?.drain(within: limit) ?? true
     }
 
     // MARK: State

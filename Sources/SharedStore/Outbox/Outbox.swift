@@ -1,5 +1,5 @@
 internal import Glibc
-internal import Ledger
+package import Ledger
 internal import Synchronization
 internal import SystemIO
 
@@ -7,7 +7,7 @@ internal import SystemIO
 /// ``OutboxTables``.
 ///
 /// Any thread. Blocking work runs on a thread of the outbox.
-final class Outbox: Sendable {
+package final class Outbox: Sendable {
     /// The bounds of puts. The oldest ones are dropped if a new one exceeds them. Deletions are never dropped: each is a purge
     /// that was confirmed.
     struct Limits: Sendable, Equatable {
@@ -69,7 +69,7 @@ final class Outbox: Sendable {
     }
 
     /// Cancels the writes under way, which stay in the outbox. Returns at once.
-    func endSending() {
+    package func endSending() {
         sender.cancel()
     }
 
@@ -135,10 +135,10 @@ final class Outbox: Sendable {
     }
 
     /// Adds a deletion in a transaction of the caller, and withdraws the entries of the id that it covers. ``deletionAdded(of:)``
-    /// must follow.
+    /// must follow. After the transaction, look-ups do not find what it covers.
     ///
     /// - Parameter time: Only what began until then is deleted, in milliseconds of the cluster's clock.
-    func addDeletion(of id: String, until time: Int64, in database: SQLiteConnection) throws {
+    package func addDeletion(of id: String, until time: Int64, in database: SQLiteConnection) throws {
         let withdrawn = try OutboxTables(database).addDeletion(
             of: id, until: time, lastSequence.add(1, ordering: .relaxed).newValue)
         // If the transaction fails, the deletion is known too early, which hides what is to go.
@@ -148,7 +148,7 @@ final class Outbox: Sendable {
     }
 
     /// Sends a deletion whose transaction has ended, and ends the waits for puts that it has withdrawn.
-    func deletionAdded(of id: String) {
+    package func deletionAdded(of id: String) {
         waits.endPuts(of: id)
         _ = disk.submit { [meter, ledger] in meter.countEntries(ledger) }
         sender.wake()
@@ -172,8 +172,9 @@ final class Outbox: Sendable {
 
     /// Suspends until the deletion of this id has been sent, an attempt has failed, or `limit` has passed.
     ///
-    /// - Returns: Whether it was sent; true even if there is none.
-    func sendDeletion(of id: String, within limit: Duration) async -> Bool {
+    /// - Returns: Whether it was sent; true even if there is none. If not, it stays queued.
+    @discardableResult
+    package func sendDeletion(of id: String, within limit: Duration) async -> Bool {
         await waits.wait(for: .deletion(id: id), within: limit) {
             // After the registration of the waiter: an attempt that ends in between ends the wait.
             if deletion(of: id) == nil { waits.end(.deletion(id: id), isSent: true) }
@@ -188,7 +189,7 @@ final class Outbox: Sendable {
     }
 
     /// Lets puts that are held be sent.
-    func releasePuts() {
+    package func releasePuts() {
         change { try $0.releaseHeld() }
     }
 
@@ -199,8 +200,8 @@ final class Outbox: Sendable {
         }
     }
 
-    /// Removes puts that are held in a transaction of the caller.
-    func dropHeldPuts(in database: SQLiteConnection) throws {
+    /// Removes puts that are held in a transaction of the caller: others may have removed these renditions.
+    package func dropHeldPuts(in database: SQLiteConnection) throws {
         let held = try OutboxTables(database).removeHeld()
         meter.countDropped(held.count)
         removeFiles(held)
@@ -217,7 +218,7 @@ final class Outbox: Sendable {
     /// once. From now on, so are entries that fail because of an outage.
     ///
     /// - Returns: Whether it is empty.
-    func drain(within limit: Duration) async -> Bool {
+    package func drain(within limit: Duration) async -> Bool {
         sender.beginDraining()
         _ = await disk.run { [ledger] in try? ledger.write(.normal) { try OutboxTables($0).endPauses(includesRefused: true) } }
         _ = await waits.wait(for: .drained, within: limit) { sender.wake() }

@@ -89,7 +89,7 @@ final class RenditionCore: Sendable {
             handlers.onFailure = { state.remember($1, ofSourceAt: $0, if: $2) }
             handlers.onFollow = {
                 // An object that was purged while this node was away is not uploaded again.
-                store?.releasePuts()
+                store?.outbox?.releasePuts()
                 cache.confirmAliases()
                 state.catchUp.open()
             }
@@ -159,9 +159,9 @@ final class RenditionCore: Sendable {
     ///
     /// - Returns: The number of writes that are left.
     func sendQueuedWrites(within limit: Duration) async -> Int {
-        guard let store else { return 0 }
-        defer { store.endSending() }
-        if store.statistics.breaker == .closed, await store.drain(within: limit) { return 0 }
+        guard let store, let outbox = store.outbox else { return 0 }
+        defer { outbox.endSending() }
+        if store.statistics.breaker == .closed, await outbox.drain(within: limit) { return 0 }
         return store.statistics.queuedWrites
     }
 

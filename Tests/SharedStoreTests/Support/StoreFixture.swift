@@ -143,6 +143,8 @@ extension SharedStore {
         return try await fetch(name, into: file, maxLength: maxLength, within: limit).map { ($0, file) }
     }
 
+    func drain(within limit: Duration) async -> Bool { await outbox?.drain(within: limit) ?? true }
+
     func store(_ rendition: TestRendition) async throws {
         _ = try await store(rendition, within: .zero)
     }
@@ -159,9 +161,9 @@ extension SharedStore {
 
     /// Removes a rendition in a transaction of its own.
     func remove(_ rendition: TestRendition) throws {
-        let id = rendition.name.id
-        try #require(outbox).ledger.write(.full) { try recordRemoval(of: id, until: rendition.record.began, in: $0) }
-        sendRemoval(of: id)
+        let (outbox, id) = (try #require(outbox), rendition.name.id)
+        try outbox.ledger.write(.full) { try outbox.addDeletion(of: id, until: rendition.record.began, in: $0) }
+        outbox.deletionAdded(of: id)
     }
 
     /// Whether the store returns exactly this rendition; false where it has none.
