@@ -34,6 +34,15 @@ package enum RedisValue: Sendable, Equatable {
         }
     }
 
+    /// Names and values in turn, such as those of a hash; none for nil. Throws for anything else.
+    func fields() throws(RedisError) -> [String: RedisValue] {
+        let elements = try elements()
+        guard elements.count.isMultiple(of: 2) else { throw .nonsense("a field without a value") }
+        var fields: [String: RedisValue] = [:]
+        for index in stride(from: 0, to: elements.count, by: 2) { fields[try elements[index].text()] = elements[index + 1] }
+        return fields
+    }
+
     /// The bytes as text; throws for nil and anything else.
     func text() throws(RedisError) -> String {
         guard case .bytes(let bytes) = self else { throw other(than: "a string") }

@@ -38,12 +38,10 @@ struct StreamEntry {
             guard parts.count == 2, let id = StreamID(try parts[0].text()) else { throw .nonsense("no entry of a stream") }
             // XAUTOCLAIM of Redis 6.2 returns deleted entries without fields.
             if parts[1] == .none { continue }
-            let list = try parts[1].elements()
-            guard list.count.isMultiple(of: 2) else { throw .nonsense("a field without a value") }
             var fields: [String: [UInt8]] = [:]
-            for index in stride(from: 0, to: list.count, by: 2) {
-                guard let content = try list[index + 1].optionalBytes() else { throw .nonsense("a field without a value") }
-                fields[try list[index].text()] = content
+            for (name, value) in try parts[1].fields() {
+                guard let content = try value.optionalBytes() else { throw .nonsense("a field without a value") }
+                fields[name] = content
             }
             entries.append(StreamEntry(id: id, fields: fields))
         }

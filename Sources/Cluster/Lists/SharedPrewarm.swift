@@ -15,13 +15,6 @@ package final class SharedPrewarm: Sendable {
         package let payload: [UInt8]
         /// Whether this ticket is the final report to the callback. There is no payload then.
         package let isReport: Bool
-
-        package init(id: String, list: String, payload: [UInt8], isReport: Bool = false) {
-            self.id = id
-            self.list = list
-            self.payload = payload
-            self.isReport = isReport
-        }
     }
 
     /// The progress of a list.
@@ -351,20 +344,19 @@ package final class SharedPrewarm: Sendable {
 
     /// The counters of a list, without its errors; nil if it does not exist.
     private static func progress(_ reply: RedisValue) throws(RedisError) -> Progress? {
-        let list = try reply.elements()
-        if list.isEmpty { return nil }
-        guard list.count.isMultiple(of: 2) else { throw .nonsense("a field without a value") }
+        let fields = try reply.fields()
+        if fields.isEmpty { return nil }
         var numbers: [String: Int64] = [:]
         var callback: String?
-        for index in stride(from: 0, to: list.count, by: 2) {
-            if try list[index].text() == "callback" {
-                callback = try list[index + 1].text()
+        for (name, value) in fields {
+            if name == "callback" {
+                callback = try value.text()
                 continue
             }
-            guard let number = Int64(try list[index + 1].text()), (0...maxNumber).contains(number) else {
+            guard let number = Int64(try value.text()), (0...maxNumber).contains(number) else {
                 throw .nonsense("no number in a list")
             }
-            numbers[try list[index].text()] = number
+            numbers[name] = number
         }
         return Progress(
             total: numbers["total"] ?? 0, done: numbers["done"] ?? 0, failed: numbers["failed"] ?? 0,

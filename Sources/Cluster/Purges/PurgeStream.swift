@@ -133,15 +133,14 @@ struct PurgeStream: Sendable {
 
     /// What each node that has applied an entry has removed, by its name.
     func acknowledgements(of id: StreamID) async throws(RedisError) -> [String: PurgeCounts] {
-        let list = try await context.run(RedisCommand(.array, ["HGETALL", keys.acknowledgements(id)])).elements()
-        guard list.count.isMultiple(of: 2) else { throw .nonsense("a field without a value") }
+        let hash = try await context.run(RedisCommand(.array, ["HGETALL", keys.acknowledgements(id)])).fields()
         var counts: [String: PurgeCounts] = [:]
-        for index in stride(from: 0, to: list.count, by: 2) {
-            let numbers = try list[index + 1].text().split(separator: " ").map { Int64($0) }
+        for (node, value) in hash {
+            let numbers = try value.text().split(separator: " ").map { Int64($0) }
             guard numbers.count == 2, let purged = numbers[0], let bytes = numbers[1], purged >= 0, bytes >= 0 else {
                 throw .nonsense("an acknowledgement without two numbers")
             }
-            counts[try list[index].text()] = PurgeCounts(purged: purged, bytes: bytes)
+            counts[node] = PurgeCounts(purged: purged, bytes: bytes)
         }
         return counts
     }

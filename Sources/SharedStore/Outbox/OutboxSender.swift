@@ -13,7 +13,7 @@ final class OutboxSender: Sendable {
     private struct State {
         /// Entries that are being sent, or whose end could not be recorded yet.
         var running: [Int64: OutboxEntry] = [:]
-        var unrecorded: [(entry: OutboxEntry, outcome: OutboxOutcome)] = []
+        var unrecorded: [(entry: OutboxEntry, error: StoreError?)] = []
         /// Whether each entry is tried at once, and once if it is refused, because the outbox is to be emptied.
         var isDraining = false
         var tasks: [Task<Void, Never>] = []
@@ -89,14 +89,14 @@ final class OutboxSender: Sendable {
                 if case .nothing(let pause) = claim { await signal.wait(for: pause) }
                 continue
             }
-            var outcome = OutboxOutcome.sent
+            var failure: StoreError?
             do throws(StoreError) {
                 try await send(entry, file)
                 failures = 0
             } catch {
-                outcome = .failed(error)
+                failure = error
             }
-            let pauses = await disk.run { [self, outcome] in settle(entry, outcome) } ?? true
+            let pauses = await disk.run { [self, failure] in settle(entry, failure) } ?? true
             wake()
             guard pauses else { continue }
             failures += 1
@@ -131,7 +131,7 @@ final class OutboxSender: Sendable {
         do throws(SystemError) {
             return .entry(entry, try files.open(entry.sequence))
         } catch {
-            _ = settle(entry, .failed(.file(error)))
+            _ = settle(entry, .file(error))
             return .nothing(until: .zero)
         }
     }
@@ -143,11 +143,11 @@ final class OutboxSender: Sendable {
     /// Records the end of an attempt. Runs on the thread of `disk`.
     ///
     /// - Returns: Whether the sender should pause.
-    private func settle(_ entry: OutboxEntry, _ outcome: OutboxOutcome) -> Bool {
-        state.withLock { $0.unrecorded.append((entry, outcome)) }
+    private func settle(_ entry: OutboxEntry, _ error: StoreError?) -> Bool {
+        state.withLock { $0.unrecorded.append((entry, error)) }
         recordOutcomes()
-        guard outcome.isRetried(entry) else { return false }
-        if outcome.isOutage(entry) { return true }
+        guard entry.isRetried(after: error) else { return false }
+        if entry.isOutage(error) { return true }
         if state.withLock(\.isDraining) { return false }
         let now = now
         let next = try? ledger.read { try OutboxTables($0).next(at: now, limit: 1).first }
@@ -165,7 +165,7 @@ final class OutboxSender: Sendable {
                 { database in
                     let tables = OutboxTables(database)
                     return try outcomes.map { ended in
-                        try ended.outcome.record(of: ended.entry, in: tables, isDraining: isDraining) { failures in
+                        try ended.entry.record(ended.error, in: tables, isDraining: isDraining) { failures in
                             now + Int64(entryBackoff.pause(after: failures) / .microseconds(1))
                         }
                     }
@@ -175,18 +175,14 @@ final class OutboxSender: Sendable {
             state.unrecorded.removeAll()
             for (entry, _) in outcomes { state.running[entry.sequence] = nil }
         }
-        for ((entry, outcome), wasPresent) in zip(outcomes, present) {
-            let isRetried = wasPresent && outcome.isRetried(entry)
+        for ((entry, error), wasPresent) in zip(outcomes, present) {
+            let isRetried = wasPresent && entry.isRetried(after: error)
             if !isRetried, !entry.isDeletion { files.remove(entry.sequence) }
             // The attempt to send an entry that was withdrawn is not the one that a caller waits for.
             guard wasPresent else { continue }
-            if case .sent = outcome, entry.isDeletion { deletions.forget(entry.id, unlessIn: ledger) }
-            switch outcome {
-            case .sent: waits.end(entry.attempt, isSent: true)
-            case .failed(let error):
-                if !isRetried { meter.noteDiscard(error) }
-                waits.end(entry.attempt, isSent: false)
-            }
+            if let error, !isRetried { meter.noteDiscard(error) }
+            if error == nil, entry.isDeletion { deletions.forget(entry.id, unlessIn: ledger) }
+            waits.end(entry.attempt, isSent: error == nil)
         }
     }
 }
