@@ -222,9 +222,9 @@ let package = Package(
         .testTarget(
             name: "WebTests",
             dependencies: [
-                "Web", "Renditions", "Prewarm", "Cache", "Fetch", "HTTP", "HTTPClient", "Ledger", "Media", "Telemetry",
-                "Sandbox",
-                "Digests", "SystemIO", "TestSupport",
+                "Web", "Renditions", "Prewarm", "Cache", "Cluster", "Fetch", "HTTP", "HTTPClient", "Ledger", "Media",
+                "Telemetry",
+                "Sandbox", "Digests", "SystemIO", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),

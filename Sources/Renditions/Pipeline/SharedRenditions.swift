@@ -1,4 +1,5 @@
 internal import Cache
+internal import Cluster
 internal import Fetch
 internal import SystemIO
 internal import Tracing
@@ -13,8 +14,8 @@ struct SharedRenditions: Sendable {
     private let failureScope: String
     private let clock: TimeSource
 
-    /// The number of findings of other nodes that are tried before this node runs the miss for itself.
-    private static let maxFindings = 3
+    /// The number of records of other nodes that are tried before this node runs the miss for itself.
+    private static let maxRecords = 3
 
     init(
         cache: Cache, tier: any SharedTier, coordinator: (any NodeCoordinator)?, admission: Admission,
@@ -43,10 +44,10 @@ struct SharedRenditions: Sendable {
             save(result)
             return result
         }
-        // Noted before the finding is received: a later purge covers it.
+        // Noted before the record is received: a later purge covers it.
         let epoch = cache.epoch(for: request.source.canonical)
-        var rejected: SharedFinding?
-        for _ in 0..<Self.maxFindings {
+        var rejected: SharedRecord?
+        for _ in 0..<Self.maxRecords {
             let role = await inSpan("join") { [rejected] _ in
                 await coordinator.join(
                     request.key, of: request.source, rejecting: rejected, failureScope: failureScope)
@@ -56,9 +57,9 @@ struct SharedRenditions: Sendable {
                 let result = try await work()
                 save(result)
                 return result
-            case .found(let finding, let isFollowed):
-                if let result = await adopt(finding, request, epoch, isFollowed: isFollowed) { return result }
-                rejected = finding
+            case .found(let record, let isFollowed):
+                if let result = await adopt(record, request, epoch, isFollowed: isFollowed) { return result }
+                rejected = record
             case .failed(let failure):
                 failures.remember(
                     failure, of: failure.isOfSource ? nil : request.key, ofSourceAt: request.source.canonical,
@@ -79,7 +80,7 @@ struct SharedRenditions: Sendable {
     }
 
     /// Ends a lease after the work has failed, while the error is returned to the callers.
-    private func end(_ lease: any FlightLease, _ error: RenditionError) {
+    private func end(_ lease: FlightLease, _ error: RenditionError) {
         let failure = SharedFailure(error, foundAt: clock.unixSeconds)
         Task {
             if let failure { await lease.fail(failure) } else { await lease.release() }
@@ -88,15 +89,16 @@ struct SharedRenditions: Sendable {
 
     /// Publishes the rendition that another node has found in the local cache; nil if it cannot be used.
     private func adopt(
-        _ finding: SharedFinding, _ request: RenditionRequest, _ epoch: Epoch, isFollowed: Bool
+        _ record: SharedRecord, _ request: RenditionRequest, _ epoch: Epoch, isFollowed: Bool
     ) async -> RenditionResult? {
-        let alias = finding.alias(of: request)
+        guard let (id, fileExtension) = record.object else { return nil }
+        let alias = record.alias(of: request, clock)
         // The origin was asked by the other node.
-        let epoch = epoch.began(at: finding.began)
-        var outcome = await cache.link(alias, to: finding.object, epoch: epoch)
+        let epoch = epoch.began(at: record.began)
+        var outcome = await cache.link(alias, to: id, epoch: epoch)
         if outcome == nil,
             case .published(let received) = await receive(
-                finding.object, finding.fileExtension, epoch, isOnlySource: false, alias: { _ in alias })
+                id, fileExtension, epoch, isOnlySource: false, alias: { _ in alias })
         {
             outcome = received
         }
@@ -168,7 +170,7 @@ struct SharedRenditions: Sendable {
     /// Saves a result in the shared tier after it was returned to the callers, unless its object is purged meanwhile.
     ///
     /// - Parameter lease: Completed once other nodes can read the rendition.
-    func save(_ result: RenditionResult, completing lease: (any FlightLease)? = nil) {
+    func save(_ result: RenditionResult, completing lease: FlightLease? = nil) {
         Task {
             let isReadable =
                 switch result.provenance {
@@ -177,11 +179,7 @@ struct SharedRenditions: Sendable {
                 case .renewed, .shared: true
                 default: false
                 }
-            if isReadable, let finding = SharedFinding(result.rendition) {
-                await lease?.complete(finding)
-            } else {
-                await lease?.release()
-            }
+            if isReadable { await lease?.complete(result.rendition) } else { await lease?.release() }
         }
     }
 }

@@ -4,16 +4,16 @@ package import Fetch
 package import Ledger
 package import SystemIO
 
-/// The cooperation of nodes through ``Cluster``: leases, findings and purges in Redis or Valkey.
+/// The cooperation of nodes through ``Cluster``: leases, records and purges in Redis or Valkey.
 package struct ClusterCoordinator: NodeCoordinator {
     private let cluster: Cluster
-    /// Seconds that a finding is kept if the origin gives no lifetime.
+    /// Seconds that a record is kept if the origin gives no lifetime.
     private let freshFor: Int64
     private let clock: TimeSource
 
     /// - Parameters:
-    ///   - freshFor: Seconds that a finding is kept if the origin gives no lifetime: `cache.fresh_for`.
-    ///   - clock: Gives the age of findings.
+    ///   - freshFor: Seconds that a record is kept if the origin gives no lifetime: `cache.fresh_for`.
+    ///   - clock: Gives the age of records.
     package init(_ cluster: Cluster, freshFor: Int64, clock: TimeSource) {
         self.cluster = cluster
         self.freshFor = freshFor
@@ -21,16 +21,16 @@ package struct ClusterCoordinator: NodeCoordinator {
     }
 
     package func join(
-        _ key: AliasKey, of source: SourceURL, rejecting rejected: SharedFinding?, failureScope: String
+        _ key: AliasKey, of source: SourceURL, rejecting rejected: SharedRecord?, failureScope: String
     ) async -> FlightRole {
-        var outdated = rejected.flatMap { SharedRecord($0.record) }
+        var outdated = rejected
         while true {
             switch await cluster.joinFlight(key.description, sourceURL: source.canonical, outdated: outdated) {
             case .lead(let lease):
-                return .lead(ClusterLease(lease, failureScope: failureScope, freshFor: freshFor, clock: clock))
+                return .lead(FlightLease(lease: lease, failureScope: failureScope, freshFor: freshFor, clock: clock))
             case .found(let record, let isFollowed):
                 if let failure = SharedFailure(record, scope: failureScope) { return .failed(failure) }
-                if let finding = SharedFinding(record, clock) { return .found(finding, isFollowed: isFollowed) }
+                if record.object != nil { return .found(record, isFollowed: isFollowed) }
                 // A failure under other limits. This node tries the source itself.
                 if outdated == record { return .alone }
                 outdated = record
@@ -49,25 +49,29 @@ package struct ClusterCoordinator: NodeCoordinator {
     }
 }
 
-private struct ClusterLease: FlightLease {
-    private let lease: Lease
-    private let failureScope: String
-    /// Seconds that a finding is kept if the origin gives no lifetime.
-    private let freshFor: Int64
-    private let clock: TimeSource
+/// The exclusive right to run a miss. It is renewed until it ends; releasing the last reference ends it.
+package struct FlightLease: Sendable {
+    fileprivate let lease: Lease
+    /// See ``SharedFailure/details(scope:)``.
+    fileprivate let failureScope: String
+    /// Seconds that a record is kept if the origin gives no lifetime.
+    fileprivate let freshFor: Int64
+    fileprivate let clock: TimeSource
 
-    init(_ lease: Lease, failureScope: String, freshFor: Int64, clock: TimeSource) {
-        self.lease = lease
-        self.failureScope = failureScope
-        self.freshFor = freshFor
-        self.clock = clock
+    /// Ends the lease and hands the rendition to the waiting nodes, which must be able to read its object.
+    func complete(_ rendition: CachedRendition) async {
+        guard let alias = rendition.alias else { return await release() }
+        let seconds = (alias.freshFor ?? freshFor) - (clock.steadySeconds - alias.fetchedAt)
+        // The record has the wall clock's time, because the nodes have that in common.
+        let record = SharedRecord(
+            outcome: .object(id: rendition.objectID.description, fileExtension: rendition.fileExtension),
+            etag: alias.validators.etag, lastModified: alias.validators.lastModified,
+            fetchedAt: alias.fetchedAt + clock.unixSeconds - clock.steadySeconds, freshFor: alias.freshFor,
+            mustRevalidate: alias.mustRevalidate)
+        _ = await lease.complete(record, lifetime: .seconds(max(0, seconds)))
     }
 
-    func complete(_ finding: SharedFinding) async {
-        let seconds = (finding.freshFor ?? freshFor) - (clock.steadySeconds - finding.fetchedAt)
-        _ = await lease.complete(SharedRecord(finding, clock), lifetime: .seconds(max(0, seconds)))
-    }
-
+    /// Ends the lease and hands the failure to the waiting nodes, and to those that ask within its lifetime.
     func fail(_ failure: SharedFailure) async {
         let record = SharedRecord(
             outcome: .failure(code: failure.code, details: failure.details(scope: failureScope)), fetchedAt: failure.foundAt,
@@ -75,6 +79,7 @@ private struct ClusterLease: FlightLease {
         _ = await lease.complete(record, lifetime: .seconds(failure.lifetime), isOfSource: failure.isOfSource)
     }
 
+    /// Ends the lease without a result, so that a waiting node takes the lead.
     func release() async {
         await lease.release()
     }
@@ -89,28 +94,22 @@ extension SharedFailure {
 }
 
 extension SharedRecord {
-    /// The record has the wall clock's time, because the nodes have that in common.
-    fileprivate init(_ finding: SharedFinding, _ clock: TimeSource) {
-        self.init(
-            outcome: .object(id: finding.object.description, fileExtension: finding.fileExtension),
-            etag: finding.validators.etag, lastModified: finding.validators.lastModified,
-            fetchedAt: finding.fetchedAt + clock.unixSeconds - clock.steadySeconds, freshFor: finding.freshFor,
-            mustRevalidate: finding.mustRevalidate)
-    }
-}
-
-extension SharedFinding {
     /// Seconds by which the clock of another node may be ahead. What is further in the future is stale.
     private static let tolerance: Int64 = 60
 
-    /// Nil for a record that names no object.
-    fileprivate init?(_ record: SharedRecord, _ clock: TimeSource) {
-        guard case .object(let id, let fileExtension) = record.outcome, let object = ObjectID(hex: id) else { return nil }
-        let age = clock.unixSeconds - record.fetchedAt
-        self.init(
-            object: object, fileExtension: fileExtension,
-            validators: Validators(etag: record.etag, lastModified: record.lastModified),
-            fetchedAt: clock.steadySeconds - (-Self.tolerance..<0 ~= age ? 0 : age), freshFor: record.freshFor,
-            mustRevalidate: record.mustRevalidate, began: record.began, record: record.bytes)
+    /// The id and the extension of the rendition; nil for a record that names none.
+    var object: (id: ObjectID, fileExtension: String)? {
+        guard case .object(let id, let fileExtension) = outcome else { return nil }
+        return ObjectID(hex: id).map { ($0, fileExtension) }
+    }
+
+    /// The alias of the local cache.
+    func alias(of request: RenditionRequest, _ clock: TimeSource) -> AliasRecord {
+        let age = clock.unixSeconds - fetchedAt
+        return AliasRecord(
+            key: request.key, sourceURL: request.source.canonical, rendition: request.rendition.canonicalText,
+            validators: Validators(etag: etag, lastModified: lastModified),
+            fetchedAt: clock.steadySeconds - (-Self.tolerance..<0 ~= age ? 0 : age), freshFor: freshFor,
+            mustRevalidate: mustRevalidate)
     }
 }

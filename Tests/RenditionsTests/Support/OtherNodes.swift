@@ -1,4 +1,5 @@
 import Cache
+import Cluster
 import Fetch
 import Ledger
 import TestSupport
@@ -11,7 +12,7 @@ struct OtherNodes: NodeCoordinator {
     let role: FlightRole
 
     func join(
-        _ key: AliasKey, of source: SourceURL, rejecting rejected: SharedFinding?, failureScope: String
+        _ key: AliasKey, of source: SourceURL, rejecting rejected: SharedRecord?, failureScope: String
     ) async -> FlightRole {
         await gate.pass()
         return role

@@ -1,4 +1,5 @@
 import Cache
+import Cluster
 import Fetch
 import Foundation
 import Ledger
@@ -29,7 +30,7 @@ private final class SlowNodes: NodeCoordinator {
     }
 
     func join(
-        _ key: AliasKey, of source: SourceURL, rejecting rejected: SharedFinding?, failureScope: String
+        _ key: AliasKey, of source: SourceURL, rejecting rejected: SharedRecord?, failureScope: String
     ) async -> FlightRole { .alone }
 
     func purgeAllNodes(_ scope: PurgeScope, within limit: Duration?) async -> PurgeReport {
