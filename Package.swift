@@ -204,8 +204,8 @@ let package = Package(
         .testTarget(
             name: "RenditionsTests",
             dependencies: [
-                "Renditions", "Cache", "Cluster", "CSystem", "Fetch", "Ledger", "Media", "Sandbox", "Digests", "SystemIO",
-                "TestSupport", .product(name: "Logging", package: "swift-log"),
+                "Renditions", "Cache", "Cluster", "CSystem", "Fetch", "Ledger", "Media", "Sandbox", "SharedStore", "Digests",
+                "SystemIO", "TestSupport", .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),
         // Failing and simulated disks, and kernels without Landlock.

@@ -1,6 +1,7 @@
 internal import Cache
 internal import Cluster
 internal import Fetch
+internal import SharedStore
 internal import SystemIO
 internal import Tracing
 
@@ -146,12 +147,12 @@ struct SharedRenditions: Sendable {
                 await tier.load(id, fileExtension: fileExtension, into: file, isOnlySource: isOnlySource)
             }
             switch answer {
-            case .found(let object):
-                let alias = alias(object.facts)
+            case .found(let record):
+                let alias = alias(record.facts)
                 // Without an alias, the object is as old as its upload. With one, its origin was asked now.
                 let outcome = try await cache.publish(
-                    file, as: id, fileExtension: fileExtension, facts: object.facts, alias: alias,
-                    created: object.created, epoch: alias == nil ? epoch.began(at: object.began) : epoch, storing: true)
+                    file, as: id, fileExtension: fileExtension, facts: record.facts, alias: alias,
+                    created: record.created, epoch: alias == nil ? epoch.began(at: record.began) : epoch, storing: true)
                 do throws(RenditionError) {
                     try admission.account(for: outcome.rendition, in: file)
                 } catch {

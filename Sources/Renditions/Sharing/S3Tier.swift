@@ -31,7 +31,7 @@ package struct S3Tier: SharedTier {
             let found = try await store.fetch(
                 name, into: file.descriptor, maxLength: Int(min(cache.maxBytes, Self.largestObject)),
                 within: isOnlySource ? max(Self.onlySourceLimit, store.lookupTimeout) : nil)
-            return found.map { .found(SharedObject(facts: $0.facts, created: $0.created, began: $0.began)) } ?? .absent
+            return found.map { .found($0) } ?? .absent
         } catch {
             // The store counts the failure and reports outages.
             return switch error {

@@ -1,5 +1,6 @@
 package import Cache
 package import Ledger
+package import SharedStore
 
 /// A store of finished renditions that several nodes share, behind the local cache.
 ///
@@ -39,25 +40,8 @@ package protocol SharedTier: Sendable {
 
 /// The shared tier's answer about an object.
 package enum SharedLookUp: Sendable {
-    case found(SharedObject)
+    case found(StoredRecord)
     case absent
     /// The tier cannot be reached, or cannot tell in time.
     case unavailable
-}
-
-/// The description of an object in the shared tier.
-package struct SharedObject: Sendable {
-    /// The facts that were published with it.
-    package let facts: [UInt8]
-    /// Seconds since 1970 at which its node published it.
-    package let created: Int64
-    /// The earliest time at which its upload, or the request to its origin, may have begun, in milliseconds of the cluster's clock; 0 if
-    /// that is unknown.
-    package let began: Int64
-
-    package init(facts: [UInt8], created: Int64, began: Int64) {
-        self.facts = facts
-        self.created = created
-        self.began = began
-    }
 }

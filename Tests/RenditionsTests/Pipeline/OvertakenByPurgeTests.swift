@@ -1,5 +1,6 @@
 import Cache
 import Ledger
+import SharedStore
 import SystemIO
 import TestSupport
 import Testing
@@ -18,7 +19,8 @@ struct OvertakenByPurgeTests {
         func load(_ id: ObjectID, fileExtension: String, into file: StagedFile, isOnlySource: Bool) async -> SharedLookUp {
             await gate.pass()
             guard (try? DescriptorIO.write([1, 2, 3], to: file.descriptor.number, at: 0)) != nil else { return .unavailable }
-            return .found(SharedObject(facts: [], created: 0, began: 1))
+            let record = StoredRecord(length: 1, digest: [UInt8](repeating: 0, count: 32), created: 0, facts: [], began: 1)
+            return record.map { .found($0) } ?? .absent
         }
 
         func save(_ rendition: CachedRendition) async -> Bool { false }
