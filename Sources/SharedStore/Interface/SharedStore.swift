@@ -45,9 +45,7 @@ package final class SharedStore: Sendable {
         keys = configuration.keys
         let settings = configuration.outbox
         let outbox = try ledger.map { ledger in
-            try Outbox(
-                ledger, directory: settings.directory, limits: .init(puts: settings.maxEntries, bytes: settings.maxBytes),
-                backoff: Backoff(first: settings.pause, longest: settings.longestPause), holdsPuts: holdsPuts, report: report)
+            try Outbox(ledger, settings, holdsPuts: holdsPuts, report: report)
         }
         self.outbox = outbox
         do throws(HTTPError) {

@@ -36,25 +36,3 @@ package struct SharedStoreConfiguration: Sendable {
         self.outbox = outbox
     }
 }
-
-/// The settings of the outbox.
-package struct OutboxConfiguration: Sendable, Equatable {
-    /// The directory of the renditions that wait, which belongs to one process. It should be on the file system of the cache, so that
-    /// they are linked and not copied.
-    package var directory: String
-    /// The largest number of queued renditions. Deletions do not count.
-    package var maxEntries = 10_000
-    /// The largest total length of queued renditions in bytes.
-    package var maxBytes: Int
-    /// Writes that are sent at once.
-    package var uploads = 2
-    /// The pause of a sender after a failed write, and of the write before its next attempt. Both double with each further failure.
-    package var pause: Duration = .milliseconds(250)
-    /// The longest pause of a sender after a failed write; that of the write is 30 times as long.
-    package var longestPause: Duration = .seconds(2)
-
-    package init(directory: String, maxBytes: Int) {
-        self.directory = directory
-        self.maxBytes = maxBytes
-    }
-}

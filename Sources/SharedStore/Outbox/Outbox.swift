@@ -8,13 +8,6 @@ internal import SystemIO
 ///
 /// Any thread. Blocking work runs on a thread of the outbox.
 package final class Outbox: Sendable {
-    /// The bounds of puts. The oldest ones are dropped if a new one exceeds them. Deletions are never dropped: each is a purge
-    /// that was confirmed.
-    struct Limits: Sendable, Equatable {
-        var puts: Int
-        var bytes: Int
-    }
-
     /// Runs a change in a transaction; returns false if it was not committed.
     typealias Transaction = (@escaping Ledger.Change) async -> Bool
     /// Sends an entry, and the file of a put.
@@ -22,7 +15,7 @@ package final class Outbox: Sendable {
 
     let ledger: Ledger
     private let files: OutboxFiles
-    private let limits: Limits
+    private let settings: OutboxConfiguration
     private let disk = WorkThreads(count: 1, limit: 1 << 16, name: "store-outbox")
     private let waits = OutboxWaits()
     private let meter: OutboxMeter
@@ -35,18 +28,18 @@ package final class Outbox: Sendable {
     ///
     /// - Parameters:
     ///   - ledger: Opened with ``OutboxTables/owned``.
-    ///   - backoff: The pauses of a sender after failures. Those of an entry are up to 30 times as long.
     ///   - holdsPuts: Whether puts that are found are sent only after ``releasePuts()``.
     ///   - report: Called for the first put that cannot be written to disk after one that could, and for the first one that can
     ///     never be sent.
     init(
-        _ ledger: Ledger, directory: String, limits: Limits, backoff: Backoff, holdsPuts: Bool,
+        _ ledger: Ledger, _ settings: OutboxConfiguration, holdsPuts: Bool,
         report: @escaping @Sendable (StoreEvent) -> Void
     ) throws(StoreError) {
         self.ledger = ledger
-        self.limits = limits
+        self.settings = settings
         meter = OutboxMeter(report: report)
-        files = try OutboxFiles(path: directory)
+        files = try OutboxFiles(path: settings.directory)
+        let backoff = Backoff(first: settings.pause, longest: settings.longestPause)
         sender = OutboxSender(ledger, files, disk, waits, deletions, meter, backoff)
         do {
             let (puts, latest, found) = try ledger.write(.normal) { database in
@@ -120,11 +113,11 @@ package final class Outbox: Sendable {
         return await waits.wait(for: .put(id: name.id, fileExtension: name.fileExtension), within: limit) { sender.wake() }
     }
 
-    /// Drops the oldest puts beyond the limits.
+    /// Drops the oldest puts beyond the limits. Deletions are never dropped: each is a purge that was confirmed.
     private func makeRoom(for length: Int) throws(SystemError) {
         while true {
             let totals = try? ledger.read { try OutboxTables($0).totals() }
-            guard let totals, totals.puts >= limits.puts || totals.bytes > limits.bytes - length else { return }
+            guard let totals, totals.puts >= settings.maxEntries || totals.bytes > settings.maxBytes - length else { return }
             let running = sender.running
             let oldest = try? ledger.write(.normal) { try OutboxTables($0).removeOldestPut(except: running) }
             guard let oldest else { throw SystemError("outbox", code: ENOBUFS) }
@@ -224,5 +217,27 @@ package final class Outbox: Sendable {
         _ = await waits.wait(for: .drained, within: limit) { sender.wake() }
         _ = await disk.run { [meter, ledger] in meter.countEntries(ledger) }
         return gauges.entries == 0
+    }
+}
+
+/// The settings of the outbox.
+package struct OutboxConfiguration: Sendable, Equatable {
+    /// The directory of the renditions that wait, which belongs to one process. It should be on the file system of the cache, so that
+    /// they are linked and not copied.
+    package var directory: String
+    /// The largest number of queued renditions. Deletions do not count.
+    package var maxEntries = 10_000
+    /// The largest total length of queued renditions in bytes.
+    package var maxBytes: Int
+    /// Writes that are sent at once.
+    package var uploads = 2
+    /// The pause of a sender after a failed write, and of the write before its next attempt. Both double with each further failure.
+    package var pause: Duration = .milliseconds(250)
+    /// The longest pause of a sender after a failed write; that of the write is 30 times as long.
+    package var longestPause: Duration = .seconds(2)
+
+    package init(directory: String, maxBytes: Int) {
+        self.directory = directory
+        self.maxBytes = maxBytes
     }
 }

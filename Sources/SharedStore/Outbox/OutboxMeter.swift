@@ -22,7 +22,7 @@ final class OutboxMeter: Sendable {
     private let state = Mutex(State())
     private let report: @Sendable (StoreEvent) -> Void
 
-    /// - Parameter report: See ``Outbox/init(_:directory:limits:backoff:holdsPuts:report:)``.
+    /// - Parameter report: See ``Outbox/init(_:_:holdsPuts:report:)``.
     init(report: @escaping @Sendable (StoreEvent) -> Void) {
         self.report = report
     }

@@ -17,8 +17,7 @@ final class OutboxFixture: Sendable {
     let begun = Recorder<OutboxEntry>()
     /// The number of attempts by the sequence of their entry.
     let attempts = Mutex<[Int64: Int]>([:])
-    let limits: Outbox.Limits
-    private let backoff: Backoff
+    private let settings: OutboxConfiguration
     private let opened: Mutex<(ledger: Ledger, outbox: Outbox)?>
 
     /// Longer than any test: a pause of a sender would show.
@@ -29,8 +28,10 @@ final class OutboxFixture: Sendable {
     ) throws {
         folder = FileManager.default.temporaryDirectory.appendingPathComponent("gifreel-outbox-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        limits = Outbox.Limits(puts: puts, bytes: bytes)
-        self.backoff = backoff
+        var settings = OutboxConfiguration(directory: folder.appendingPathComponent("outbox").path, maxBytes: bytes)
+        settings.maxEntries = puts
+        (settings.pause, settings.longestPause) = (backoff.first, backoff.longest)
+        self.settings = settings
         opened = Mutex(nil)
         try open()
     }
@@ -38,9 +39,7 @@ final class OutboxFixture: Sendable {
     /// Opens the outbox, as another process does after ``close()``.
     func open(holdsPuts: Bool = false) throws {
         let ledger = try Ledger(directory: folder.path, owners: [OutboxTables.owned])
-        let outbox = try Outbox(
-            ledger, directory: path, limits: limits, backoff: backoff, holdsPuts: holdsPuts,
-            report: { [events] in events.add($0) })
+        let outbox = try Outbox(ledger, settings, holdsPuts: holdsPuts, report: { [events] in events.add($0) })
         opened.withLock { $0 = (ledger, outbox) }
     }
 
@@ -55,7 +54,7 @@ final class OutboxFixture: Sendable {
         try? FileManager.default.removeItem(at: folder)
     }
 
-    var path: String { folder.appendingPathComponent("outbox").path }
+    var path: String { settings.directory }
     var outbox: Outbox { opened.withLock { $0! }.outbox }
     var ledger: Ledger { opened.withLock { $0! }.ledger }
     var gauges: OutboxMeter.Gauges { outbox.gauges }
