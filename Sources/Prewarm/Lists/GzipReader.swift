@@ -2,20 +2,7 @@ internal import CSystem
 
 /// Decompresses lists in gzip (RFC 1952), such as sitemaps. The members of a file are joined (section 2.2).
 enum GzipReader {
-    /// The error for data that cannot be decompressed. The description is a sentence for the user.
-    enum Failure: Error, Equatable, CustomStringConvertible {
-        case damaged
-        case incomplete
-        case tooLarge(limit: Int)
-
-        var description: String {
-            switch self {
-            case .damaged: "The list is damaged: its gzip data cannot be decompressed."
-            case .incomplete: "The list is incomplete: its gzip data ends early."
-            case .tooLarge(let limit): "The list has more than \(limit >> 20) MiB when it is decompressed."
-            }
-        }
-    }
+    private static let damaged = PrewarmList.Malformed("The list is damaged: its gzip data cannot be decompressed.")
 
     /// Whether the bytes begin as gzip data.
     static func isGzip(_ bytes: [UInt8]) -> Bool {
@@ -25,9 +12,10 @@ enum GzipReader {
     /// Decompresses the bytes.
     ///
     /// - Parameter limit: The most bytes of the result.
-    static func decompress(_ bytes: [UInt8], limit: Int) throws(Failure) -> [UInt8] {
+    /// - Throws: ``PrewarmList/Malformed`` for data that cannot be decompressed.
+    static func decompress(_ bytes: [UInt8], limit: Int) throws(PrewarmList.Malformed) -> [UInt8] {
         var stream = z_stream()
-        guard gifreel_inflate(&stream, 16 + MAX_WBITS) == Z_OK else { throw .damaged }
+        guard gifreel_inflate(&stream, 16 + MAX_WBITS) == Z_OK else { throw damaged }
         defer { inflateEnd(&stream) }
         var result: [UInt8] = []
         var piece = [UInt8](repeating: 0, count: 1 << 18)
@@ -35,7 +23,9 @@ enum GzipReader {
         while true {
             let (status, read, written) = inflate(&stream, bytes[offset...], into: &piece)
             offset += read
-            guard result.count + written <= limit else { throw .tooLarge(limit: limit) }
+            guard result.count + written <= limit else {
+                throw PrewarmList.Malformed("The list has more than \(limit >> 20) MiB when it is decompressed.")
+            }
             result += piece[..<written]
             switch status {
             case Z_OK: break
@@ -43,8 +33,8 @@ enum GzipReader {
             case Z_STREAM_END:
                 guard bytes[offset...].starts(with: [0x1F, 0x8B]) else { return result }
                 inflateReset(&stream)
-            case Z_BUF_ERROR: throw .incomplete
-            default: throw .damaged
+            case Z_BUF_ERROR: throw PrewarmList.Malformed("The list is incomplete: its gzip data ends early.")
+            default: throw damaged
             }
         }
     }

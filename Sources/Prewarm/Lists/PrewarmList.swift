@@ -28,7 +28,7 @@ package struct PrewarmList: Sendable, Equatable {
     }
 
     /// The error for a list that cannot be parsed. The description is a sentence for the user.
-    package struct Malformed: Error, Sendable, CustomStringConvertible {
+    package struct Malformed: Error, Sendable, Equatable, CustomStringConvertible {
         package let description: String
 
         init(_ description: String) {

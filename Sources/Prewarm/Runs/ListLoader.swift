@@ -64,24 +64,17 @@ package struct ListLoader {
 
     /// Decompresses a list, and parses it once per format.
     private func parse(_ bytes: [UInt8], name: String) throws(PrewarmRunError) -> [PrewarmList] {
-        let text: [UInt8]
-        do throws(GzipReader.Failure) {
-            text = GzipReader.isGzip(bytes) ? try GzipReader.decompress(bytes, limit: Self.decompressedLimit) : bytes
+        do throws(PrewarmList.Malformed) {
+            let text = GzipReader.isGzip(bytes) ? try GzipReader.decompress(bytes, limit: Self.decompressedLimit) : bytes
+            var lists: [PrewarmList] = []
+            for format in formats {
+                let template = PrewarmEntry(url: "", format: format, options: options)
+                lists.append(try PrewarmList(text, format: self.format, base: base, template: template))
+            }
+            return lists
         } catch {
             throw PrewarmRunError("\(name): \(error)")
         }
-        var lists: [PrewarmList] = []
-        for format in formats {
-            do throws(PrewarmList.Malformed) {
-                let list = try PrewarmList(
-                    text, format: self.format, base: base,
-                    template: PrewarmEntry(url: "", format: format, options: options))
-                lists.append(list)
-            } catch {
-                throw PrewarmRunError("\(name): \(error)")
-            }
-        }
-        return lists
     }
 
     private static func contents(of file: String) throws(PrewarmRunError) -> [UInt8] {
