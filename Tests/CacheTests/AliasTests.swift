@@ -137,7 +137,7 @@ import Testing
         #expect(cache.freshness(of: found) == .expired)
         // Its object is found on the disk only, by those who may wait.
         #expect(cache.hotObject(.test(url)) == nil)
-        #expect(await cache.object(.test(url), isFirstLook: true) != nil)
+        #expect(await cache.object(.test(url)) != nil)
         let new = try await cache.put([2], url: "https://example.com/new.gif", fetchedAt: clock.now).rendition
         // A purge that is made now does not count this node.
         #expect(cache.freshness(of: new) == .unconfirmed)

@@ -69,7 +69,7 @@ final class TestNode: Sendable {
 
     /// Whether a rendition of the source is found.
     func has(_ url: String) async -> Bool {
-        await cache.alias(AliasKey(sourceURL: url, rendition: "mp4"), isFirstLook: true) != nil
+        (try? await cache.look(for: AliasKey(sourceURL: url, rendition: "mp4"), isFirstLook: true)) ?? nil != nil
     }
 }
 

@@ -126,22 +126,15 @@ package final class Cache: Sendable {
 
     /// The rendition with that id, if it is in use and its file open. Never waits for a disk.
     ///
-    /// Nil for an object that ``holdAliases(_:)`` concerns: ``object(_:isFirstLook:)`` finds it.
+    /// Nil for an object that ``holdAliases(_:)`` concerns: ``look(for:isFirstLook:)`` finds it.
     package func hotObject(_ id: ObjectID) -> CachedRendition? {
         guard let found = hot.use(id), !context.store.doubts.isHeld(found.object.sequence) else { return nil }
         return found
     }
 
-    /// The rendition that an alias leads to, from memory, or from the database and the disk on a thread of the cache. Nil if too
-    /// many look-ups wait, too.
+    /// The rendition that an alias leads to, from memory, or from the database and the disk on a thread of the cache.
     ///
     /// - Parameter isFirstLook: False if the same request was counted as a miss before.
-    package func alias(_ key: AliasKey, isFirstLook: Bool) async -> CachedRendition? {
-        (try? await look(for: key, isFirstLook: isFirstLook)) ?? nil
-    }
-
-    /// The rendition that an alias leads to, as above.
-    ///
     /// - Throws: ``CacheError/busy`` if too many look-ups wait or the cache is closed: whether there is one is unknown.
     package func look(for key: AliasKey, isFirstLook: Bool) async throws(CacheError) -> CachedRendition? {
         if let found = hotAlias(key) { return found }
@@ -150,16 +143,9 @@ package final class Cache: Sendable {
         }
     }
 
-    /// The rendition with that id, from memory, or from the database and the disk on a thread of the cache. Nil if too many
-    /// look-ups wait, too.
+    /// The rendition with that id, from memory, or from the database and the disk on a thread of the cache.
     ///
     /// - Parameter isFirstLook: False if nothing should be counted as a miss.
-    package func object(_ id: ObjectID, isFirstLook: Bool) async -> CachedRendition? {
-        (try? await look(for: id, isFirstLook: isFirstLook)) ?? nil
-    }
-
-    /// The rendition with that id, as above.
-    ///
     /// - Throws: ``CacheError/busy`` if too many look-ups wait or the cache is closed: whether there is one is unknown.
     package func look(for id: ObjectID, isFirstLook: Bool) async throws(CacheError) -> CachedRendition? {
         if let found = hotObject(id) { return found }
@@ -460,7 +446,7 @@ package final class Cache: Sendable {
 
     /// Doubts every alias until ``confirmAliases()``: purges may have been made while this node was away, and those that are made now do
     /// not count it. This includes aliases that are stored from now on, until ``doubtAliases()``. Where purges may be complete, also has
-    /// objects that are stored found by ``object(_:isFirstLook:)`` only. Not recorded. May block.
+    /// objects that are stored found by ``look(for:isFirstLook:)`` only. Not recorded. May block.
     package func holdAliases(_ doubt: MissedPurges = .certain) {
         context.store.holdAliases(doubt)
     }

@@ -258,7 +258,7 @@ package struct RenditionPipeline: Sendable {
 
     /// Returns a rendition if it is stored and may be answered. Produces and renews nothing.
     package func stored(_ request: RenditionRequest) async -> CachedRendition? {
-        let stored = await usable(await cache.alias(request.key, isFirstLook: false), request.rendition)
+        let stored = await usable((try? await cache.look(for: request.key, isFirstLook: false)) ?? nil, request.rendition)
         guard let stored else {
             guard let lastFrame = try? await redirectPastEnd(request) else { return nil }
             return await self.stored(lastFrame)

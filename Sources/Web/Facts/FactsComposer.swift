@@ -27,7 +27,8 @@ struct FactsComposer: Sendable {
         var renditions: [String: FactsDocument.Rendition] = [:]
         for listed in Rendition.listed {
             let rendition = defaults.applied(to: listed)
-            let stored = await cache.object(ObjectID(digest, format, rendition), isFirstLook: false)
+            let id = ObjectID(digest, format, rendition)
+            let stored = (try? await cache.look(for: id, isFirstLook: false)) ?? nil
             // An upload has no address; its stored renditions have the addresses of objects.
             guard let url = addresses?.target(rendition) ?? stored.map(RenditionResponder.path) else { continue }
             renditions[listed.canonicalText] = Self.entry(url, rendition.format, stored)

@@ -137,7 +137,7 @@ import Testing
         try await PipelineFixture.run { world async throws in
             world.answer("/a.gif", .content(gif))
             let url = try await world.find("/a.gif")
-            let loaded = try #require(await world.cache.object(url.rendition.objectID, isFirstLook: true))
+            let loaded = try #require(try await world.cache.look(for: url.rendition.objectID, isFirstLook: true))
             let found = try await world.pipeline.object(loaded.objectID, fileExtension: "mp4", allowance: .unlimited)
             #expect(found?.objectID == loaded.objectID)
             let unknown = try #require(ObjectID(hex: String(repeating: "0", count: 64)))
@@ -187,7 +187,7 @@ import Testing
             world.answer("/a.gif", .failure(.gone))
             #expect(try await world.error(of: "/a.gif") == .fetchFailed(.gone))
             let key = try world.request("/a.gif").key
-            #expect(await world.cache.alias(key, isFirstLook: true) == nil)
+            #expect(try await world.cache.look(for: key, isFirstLook: true) == nil)
             withExtendedLifetime(first) {}
         }
     }
@@ -220,7 +220,7 @@ import Testing
             world.answer("/b.gif", .content(gif, etag: "\"1\"", CacheDirectives("private")))
             #expect(try await world.find("/b.gif").provenance == .unstored(.unwanted))
             let key = try world.request("/b.gif").key
-            #expect(await world.cache.alias(key, isFirstLook: true) == nil)
+            #expect(try await world.cache.look(for: key, isFirstLook: true) == nil)
         }
     }
 
@@ -324,7 +324,7 @@ import Testing
                 guard case .remembered(.fetchFailed(.notFound), _) = try await world.error(of: "/a.gif") else { return false }
                 return true
             }
-            #expect(await world.cache.alias(try world.request("/a.gif").key, isFirstLook: true) == nil)
+            #expect(try await world.cache.look(for: try world.request("/a.gif").key, isFirstLook: true) == nil)
         }
     }
 
@@ -395,7 +395,7 @@ import Testing
                 Issue.record("\(String(describing: error))")
                 return
             }
-            #expect(await world.cache.alias(request.key, isFirstLook: true) == nil)
+            #expect(try await world.cache.look(for: request.key, isFirstLook: true) == nil)
         }
     }
 }

@@ -64,17 +64,17 @@ private final class RecordingTier: SharedTier {
 
     @Test func aPurgeOfAnotherNodeLeavesWhatIsNewerAndRemovesOlderObjectsFromTheTier() async throws {
         try await run { world, id, purges, tier async throws in
-            let began = try #require(await world.cache.object(id, isFirstLook: false)).epoch.began
+            let began = try #require(try await world.cache.look(for: id, isFirstLook: false)).epoch.began
             func purge(madeAt time: Int64) async throws -> PurgeCounts {
                 try await world.cache.purge(
                     [Purge(.object(id), madeAt: time, isLocal: false, token: "\(time)", entry: "1-0")])
             }
             #expect(try await purge(madeAt: began - 100_000).purged == 0)
-            #expect(await world.cache.object(id, isFirstLook: false) != nil)
+            #expect(try await world.cache.look(for: id, isFirstLook: false) != nil)
             // What other nodes had sent before the purge is removed.
             #expect(tier.changes == [.recordRemoval, .sendRemoval] && tier.times == [began - 100_000])
             #expect(try await purge(madeAt: began + 100_000).purged == 1)
-            #expect(await world.cache.object(id, isFirstLook: false) == nil)
+            #expect(try await world.cache.look(for: id, isFirstLook: false) == nil)
         }
     }
 
@@ -83,7 +83,7 @@ private final class RecordingTier: SharedTier {
             tier.isBroken.withLock { $0 = true }
             let error = await #expect(throws: CacheError.self) { try await purges.purge(.object(id)) }
             if case .purgeNotDurable = error {} else { Issue.record("\(String(describing: error))") }
-            #expect(await world.cache.object(id, isFirstLook: false) == nil)
+            #expect(try await world.cache.look(for: id, isFirstLook: false) == nil)
             tier.isBroken.withLock { $0 = false }
             _ = try await purges.purge(.url("http://other.example/"))
             #expect(tier.changes == [.sendRemoval, .recordRemoval])
