@@ -1,5 +1,6 @@
 import Cache
 import Digests
+import Fetch
 import SystemIO
 import TestSupport
 import Testing
@@ -94,6 +95,27 @@ struct BlockedFileTests {
             case .rendition(let result): #expect(result.provenance == .stored)
             case .source(let source): #expect(source.length == gif.count)
             }
+        }
+    }
+
+    @Test func storedSourcesAreComparedInParts() async throws {
+        try await PipelineFixture.run(blocks: list(of: gif)) { world async throws in
+            for name in ["/b.gif", "/a.gif"] {
+                world.answer(name, .content(gif + Array(name.utf8)))
+                _ = try await world.find(name)
+                _ = try await world.find(name, .jpg)
+            }
+            let urls = try ["/a.gif", "/b.gif"].map { try world.request($0).source.canonical }
+            var (next, ends) = ("", [String?]())
+            for _ in 0..<3 {
+                let part = try await world.pipeline.blockedSources(after: next, within: .zero)
+                #expect(part.found.isEmpty && part.withoutFingerprints == part.compared)
+                ends.append(part.next)
+                next = part.next ?? ""
+            }
+            #expect(ends == [urls[0], urls[1], nil])
+            let all = try await world.pipeline.blockedSources(after: "")
+            #expect(all.compared == 2 && all.next == nil)
         }
     }
 }
