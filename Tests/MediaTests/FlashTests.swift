@@ -32,6 +32,14 @@ import Testing
         return try #require(Flashes(FactsOutput.parts(facts.bytes, frames: facts.result.frames).requested))
     }
 
+    /// The last picture is cut off, and with it the fifth flash.
+    @Test func thoseOfAFileThatBreaksOffAreOfItsWholePictures() throws {
+        let whole = Self.alternating(Self.black, Self.white, pictures: 10, loops: nil)
+        #expect(try flashes(whole).general == 4)
+        #expect(
+            try flashes(Array(whole.dropLast(4))) == flashes(Self.alternating(Self.black, Self.white, pictures: 9, loops: nil)))
+    }
+
     /// Half as many as pictures appear within one second.
     @Test(arguments: [(10, 5), (13, 4), (17, 3), (34, 1), (50, 1), (100, 0), (2, 25), (5, 10)])
     func theyAreTheMostWithinASecond(_ delay: Int, _ count: Int) throws {

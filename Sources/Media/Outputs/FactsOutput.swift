@@ -104,12 +104,10 @@ package enum FactsOutput: OutputMaker {
 private struct RequestedFacts {
     private let kind: TranscodeOptions.Facts?
     private let delays: [Int]
-    /// How often the animation is played; nil for endlessly.
-    private let plays: Int?
     /// The frames with fingerprints that are left, in their order.
     private var frames: ArraySlice<Int> = []
     private var fingerprints: [Fingerprint] = []
-    private var flashes: FlashCounter
+    private var flashes: FlashCounter?
     /// The number of pictures so far.
     private var pictures = 0
 
@@ -117,11 +115,14 @@ private struct RequestedFacts {
     init(_ kind: TranscodeOptions.Facts?, _ summary: AnimationSummary, _ delays: [Int]) {
         self.kind = kind
         self.delays = delays
-        plays = summary.loopCount.map { $0 == 0 ? nil : $0 + 1 } ?? 1
-        if kind == .fingerprints { frames = Fingerprint.frames(of: delays)[...] }
-        flashes = FlashCounter(
-            width: kind == .flashes ? summary.width : 1, height: kind == .flashes ? summary.height : 1,
-            timescale: summary.timescale, repeats: plays != 1)
+        let plays: Int? = summary.loopCount.map { $0 == 0 ? nil : $0 + 1 } ?? 1
+        switch kind {
+        case .fingerprints: frames = Fingerprint.frames(of: delays)[...]
+        case .flashes:
+            flashes = FlashCounter(
+                width: summary.width, height: summary.height, timescale: summary.timescale, plays: plays)
+        case nil: break
+        }
     }
 
     /// Whether no further picture is needed.
@@ -137,7 +138,7 @@ private struct RequestedFacts {
     ///
     /// - Parameter changed: What differs from the picture before; nil for everything.
     mutating func look(at canvas: borrowing Canvas, _ changed: Rectangle?) {
-        if kind == .flashes, pictures < delays.count { flashes.show(canvas, changed, for: delays[pictures]) }
+        if pictures < delays.count { flashes?.show(canvas, changed, for: delays[pictures]) }
         if frames.first == pictures {
             frames.removeFirst()
             fingerprints.append(Fingerprint(canvas))
@@ -145,14 +146,6 @@ private struct RequestedFacts {
         pictures += 1
     }
 
-    /// The form in a worker's file.
-    var bytes: [UInt8] {
-        mutating get {
-            switch kind {
-            case .fingerprints: fingerprints.flatMap(\.bytes)
-            case .flashes: flashes.flashes(plays: plays).bytes
-            case nil: []
-            }
-        }
-    }
+    /// The form in a worker's file, after the last picture.
+    var bytes: [UInt8] { flashes?.flashes.bytes ?? fingerprints.flatMap(\.bytes) }
 }

@@ -50,18 +50,20 @@ struct FlashCounter {
     private var squares: SquareColors
     private var meter: FlashMeter
     private let second: Int
-    /// Whether the animation is played more than once.
-    private let repeats: Bool
+    /// How often the animation is played; nil for endlessly.
+    private let plays: Int?
     private var time = 0
     /// The pictures of the first second. At most a hundred, because none is shown for less than 10 ms.
     private var first: [(colors: [SIMD4<Float>], delay: Int)] = []
 
-    /// - Parameter timescale: Units of delays per second.
-    init(width: Int, height: Int, timescale: Int, repeats: Bool) {
+    /// - Parameters:
+    ///   - timescale: Units of delays per second.
+    ///   - plays: How often the animation is played; nil for endlessly.
+    init(width: Int, height: Int, timescale: Int, plays: Int?) {
         squares = SquareColors(width: width, height: height)
         meter = FlashMeter(columns: squares.columns, rows: squares.rows, side: squares.side, second: timescale)
         second = timescale
-        self.repeats = repeats
+        self.plays = plays
     }
 
     /// Enters the next picture.
@@ -72,14 +74,13 @@ struct FlashCounter {
     mutating func show(_ canvas: borrowing Canvas, _ changed: Rectangle?, for delay: Int) {
         squares.update(canvas, changed)
         meter.show(squares.colors, at: time)
-        if time < second, repeats { first.append((squares.colors, delay)) }
+        if time < second, plays != 1 { first.append((squares.colors, delay)) }
         time += delay
     }
 
-    /// The flashes of all pictures, and of those of the first second once more if the animation is repeated.
-    ///
-    /// - Parameter plays: How often the animation is played; nil for endlessly.
-    mutating func flashes(plays: Int?) -> Flashes {
+    /// The flashes of all pictures so far, and of those of the first second once more if the animation is repeated.
+    var flashes: Flashes {
+        var (meter, time) = (meter, time)
         // What begins in the last second goes on after the first picture has returned.
         let (duration, end) = (time, time + second)
         var play = 1

@@ -1,5 +1,4 @@
 package import Cache
-internal import Foundation
 internal import Glibc
 package import Media
 package import SystemIO
@@ -58,19 +57,12 @@ package enum FactsFile {
     /// Returns the stored document; nil if it cannot be read. Blocks unless it is known.
     package static func read(_ rendition: CachedRendition) -> FactsDocument? {
         if let known = rendition.attachment as? Parsed { return known.document }
-        do throws(SystemError) {
-            let bytes = try rendition.descriptor.readAll()
-            guard let document = try? JSONDecoder().decode(FactsDocument.self, from: Data(bytes)),
-                document.isInRange
-            else { return nil }
-            rendition.attach(Parsed(document))
-            return document
-        } catch {
-            return nil
-        }
+        guard let document = try? document(in: rendition.descriptor) else { return nil }
+        rendition.attach(Parsed(document))
+        return document
     }
 
-    /// Reads the document in a file that is not stored yet. Blocks.
+    /// Reads the document in a file. Blocks.
     ///
     /// - Throws: ``RenditionError/factsUnusable(cause:)`` if it cannot be read.
     static func document(in file: SharedDescriptor) throws(RenditionError) -> FactsDocument {

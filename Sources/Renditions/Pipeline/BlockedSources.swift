@@ -2,7 +2,7 @@ package import Cache
 internal import Fetch
 internal import Media
 
-/// The stored sources that the block list refuses by now: a part of them, up to a URL.
+/// A part of the stored sources, compared with the block list.
 package struct BlockedSources: Sendable {
     /// The canonical URLs with the labels of their entries, in the order of the URLs.
     package var found: [(url: String, label: String)] = []
@@ -33,18 +33,14 @@ extension RenditionPipeline {
             for url in urls {
                 last = url
                 guard let source = try? SourceURL(url) else { continue }
-                var documents: [FactsDocument] = []
-                for rendition in [Rendition.facts(.fingerprints), Rendition(format: .json)] where documents.isEmpty {
-                    guard let stored = try await cache.look(for: AliasKey(source, rendition), isFirstLook: false) else {
-                        continue
-                    }
-                    documents += try await cache.onThread { () throws(CacheError) in FactsFile.read(stored).map { [$0] } ?? [] }
+                var facts = try await storedFacts(.facts(.fingerprints), of: source)
+                if facts == nil {
+                    part.withoutFingerprints += 1
+                    facts = try await storedFacts(Rendition(format: .json), of: source)
                 }
                 part.compared += 1
-                if documents.first?.fingerprints == nil { part.withoutFingerprints += 1 }
-                if let facts = documents.first {
-                    let label = try await cache.onThread { () throws(CacheError) in blocks.label(of: facts) }
-                    if let label { part.found.append((url, label)) }
+                if let facts, let label = try await cache.onThread({ () throws(CacheError) in blocks.label(of: facts) }) {
+                    part.found.append((url, label))
                 }
                 if ContinuousClock.now >= end {
                     part.next = last
@@ -52,6 +48,12 @@ extension RenditionPipeline {
                 }
             }
         }
+    }
+
+    /// A stored document with facts; nil if there is none, or if it cannot be read.
+    private func storedFacts(_ rendition: Rendition, of source: SourceURL) async throws(CacheError) -> FactsDocument? {
+        guard let stored = try await cache.look(for: AliasKey(source, rendition), isFirstLook: false) else { return nil }
+        return try await cache.onThread { () throws(CacheError) in FactsFile.read(stored) }
     }
 }
 

@@ -20,8 +20,8 @@ struct BlockCommand: ParsableCommand {
             gifreel block --apply
             """,
         discussion: """
-            URLs are fetched as the settings permit. Pictures with too little detail to be told from others are left out. With \
-            --apply, the stored sources that the list of a running server refuses by now are purged there.
+            URLs are fetched as the settings permit. Pictures with too little detail to be told from others are left out. \
+            --apply purges what a running server has stored of sources on its list.
 
             Exit status: 0 if every source has its lines, or everything is purged, else 1.
             """)

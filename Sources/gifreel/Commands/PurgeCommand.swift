@@ -82,7 +82,7 @@ struct PurgeCommand: ParsableCommand {
     /// Purges a scope and prints the result.
     ///
     /// - Parameter note: Printed after the name of the scope.
-    /// - Returns: False, after a sentence on standard error, if the server refuses; also if some node has not applied the purge.
+    /// - Returns: Whether every node has applied the purge. If the server refuses, a sentence on standard error says why.
     /// - Throws: The exit code after a sentence on standard error, if the server cannot be reached.
     static func purge(
         _ scope: Scope, with client: ServerClient, at server: String, fields: [String] = [], json: Bool = false,

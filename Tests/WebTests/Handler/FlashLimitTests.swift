@@ -40,6 +40,14 @@ struct FlashLimitTests {
         }
     }
 
+    /// Three flashes within a second are permitted, four are not.
+    @Test(arguments: [(17, 200), (13, 422)])
+    func theLimitIsThatOfTheCriterion(_ delay: Int, _ status: Int) async throws {
+        try await run(.refuse) { web async throws in
+            #expect(try await web.request("POST", "/mp4", body: Self.gif(delay: delay)).status == status)
+        }
+    }
+
     @Test func stillsAndFactsAreNotRefused() async throws {
         try await run(.refuse) { web async throws in
             #expect(try await web.request("GET", web.target("mp4", "/a.gif")).status == 422)
