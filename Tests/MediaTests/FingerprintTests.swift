@@ -105,6 +105,26 @@ struct FingerprintTests {
         }
     }
 
+    /// The summary of the file counts frames that cannot be decoded.
+    @Test(arguments: [TranscodeOptions.Facts.fingerprints, .flashes])
+    func damagedFramesAndThoseAfterThemDoNotCount(_ kind: TranscodeOptions.Facts) throws {
+        func requested(_ webp: inout WebPBuilder) throws -> [UInt8] {
+            let facts = try Converted(webp.finish(), as: .facts) { $0.facts = kind }
+            #expect(facts.result.frames == 17)
+            return Array(FactsOutput.parts(facts.bytes, frames: 17).requested)
+        }
+        var whole = WebPBuilder(width: 8, height: 8)
+        for index in 0..<17 {
+            whole.add(WebPBuilder.Frame(width: 8, height: 8, word: index % 2 == 0 ? Word.red : Word.blue))
+        }
+        var damaged = whole
+        let frame = WebPBuilder.Frame(width: 8, height: 8, word: Word.red)
+        // The header of a picture without its codes.
+        damaged.addChunks(Array("VP8L".utf8) + [6, 0, 0, 0, 0x2f, 7, 0xc0, 1, 0, 0xff], for: frame)
+        for _ in 0..<6 { damaged.add(frame) }
+        #expect(try requested(&damaged) == requested(&whole))
+    }
+
     @Test func anotherSpeedGivesTheSame() throws {
         let frames = (0..<24).map { Self.tiles(64, 48, shift: $0) }
         #expect(try Self.fingerprints(Self.gif(frames, delay: 4)) == Self.fingerprints(Self.gif(frames, delay: 20)))
