@@ -33,24 +33,35 @@ import Testing
     @Test func aFilmIsEncodedWithThePresetsReferences() throws {
         expect(
             ["ref=3", "me=hex", "subme=6", "aq=1:1.30", "qcomp=0.50", "deblock=1:0:0"],
-            in: try settings(PictureContent(isDrawing: false)))
+            in: try settings(PictureContent(isDrawing: false, changedShare: 1, frames: 1000)))
     }
 
     @Test func aDrawingIsSearchedFartherWhereLittleChanges() throws {
-        let still = PictureContent(isDrawing: true, changedShare: 0.1)
+        let still = PictureContent(isDrawing: true, changedShare: 0.1, frames: 10_000)
         expect(["ref=6", "me=umh", "me_range=64", "subme=2", "deblock=1:-1:-1"], in: try settings(still))
-        let lively = PictureContent(isDrawing: true, changedShare: 1)
+        let lively = PictureContent(isDrawing: true, changedShare: 1, frames: 1000)
         expect(
             ["ref=3", "me=hex", "subme=6", "analyse=0x1:0x131", "deblock=1:-1:-1", "aq=1:1.00", "qcomp=0.60"],
             in: try settings(lively))
-        let pixels = PictureContent(isDrawing: true, isPixelArt: true, changedShare: 1)
+        let pixels = PictureContent(isDrawing: true, isPixelArt: true, changedShare: 1, frames: 1000)
         expect(["me=umh", "me_range=64", "deblock=0:0:0"], in: try settings(pixels))
-        let scrolling = PictureContent(isDrawing: false, farShare: 0.5, changedShare: 1)
+        let scrolling = PictureContent(isDrawing: false, farShare: 0.5, changedShare: 1, frames: 1000)
         expect(["ref=6", "me=umh", "me_range=112", "deblock=1:0:0"], in: try settings(scrolling))
     }
 
     @Test func aFilmWithoutItsDitherSpendsLessOnSmoothAreas() throws {
-        let film = PictureContent(isDrawing: false, isUndithered: true)
+        let film = PictureContent(isDrawing: false, isUndithered: true, changedShare: 1, frames: 1000)
         expect(["ref=2", "me=hex", "aq=1:0.50"], in: try settings(film))
+    }
+
+    @Test func coloursOfDrawingsAndSmallPicturesAreQuantizedLess() throws {
+        expect(["chroma_qp_offset=-6"], in: try settings(PictureContent(isDrawing: true)))
+        expect(["chroma_qp_offset=-6"], in: try settings(PictureContent(isDrawing: false, isSmall: true)))
+        expect(["chroma_qp_offset=0"], in: try settings(PictureContent(isDrawing: false)))
+    }
+
+    @Test func whatIsSmallAndShortIsSearchedThoroughly() throws {
+        let emoji = PictureContent(isDrawing: true, changedShare: 1, frames: 10)
+        expect(["ref=10", "me=umh", "subme=10", "trellis=2", "analyse=0x1:0x131", "crf=18.0"], in: try settings(emoji))
     }
 }

@@ -6,11 +6,13 @@ import Testing
 @Suite("How far x264 looks for the parts of a picture") struct MotionSearchTests {
     private func search(
         _ width: Int, _ height: Int, isDrawing: Bool = true, isPixelArt: Bool = false, farShare: Double = 0,
-        changedShare: Double
+        changedShare: Double, frames: Int = 1000
     ) -> MotionSearch {
         MotionSearch(
             width: width, height: height,
-            PictureContent(isDrawing: isDrawing, isPixelArt: isPixelArt, farShare: farShare, changedShare: changedShare))
+            PictureContent(
+                isDrawing: isDrawing, isPixelArt: isPixelArt, farShare: farShare, changedShare: changedShare,
+                frames: frames))
     }
 
     @Test func aDrawingThatChangesLittleIsSearchedWideAndInMorePictures() {
@@ -28,6 +30,18 @@ import Testing
             let far = search(640, 480, isDrawing: isDrawing, farShare: 0.2, changedShare: 1)
             #expect(far.options == ":subme=2:me=umh:merange=112:ref=6")
         }
+    }
+
+    @Test func whatIsSmallAndShortIsSearchedThoroughly() {
+        #expect(search(128, 128, changedShare: 1, frames: 10).options == ":subme=10:trellis=2:me=umh:merange=16:ref=10")
+        #expect(search(128, 128, changedShare: 0.3, frames: 20).options == ":subme=10:trellis=2:me=umh:merange=64:ref=12")
+        #expect(search(128, 128, isDrawing: false, farShare: 0.2, changedShare: 1, frames: 10).range == 112)
+        // What does not change costs little.
+        #expect(search(500, 500, changedShare: 0.01, frames: 101).isThorough)
+        #expect(!search(500, 500, changedShare: 0.01, frames: 102).isThorough)
+        #expect(
+            search(500, 1000, changedShare: 1, frames: 1).isThorough
+                && !search(500, 1002, changedShare: 1, frames: 1).isThorough)
     }
 
     @Test func moreReferencesNeverTakeMoreThanLevel4() {

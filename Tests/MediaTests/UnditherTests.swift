@@ -42,10 +42,10 @@ import Testing
 
     @Test(arguments: Dither.allCases) func theEncoderKnowsAFilmWithoutItsDither(_ dither: DitheredFilm.Dither) throws {
         let film = Self.gif(dither, frames: 1)
-        let undithered = PictureContent(isDrawing: false, losesDither: true, isUndithered: true)
+        let undithered = PictureContent(isDrawing: false, losesDither: true, isUndithered: true, isSmall: true)
         #expect(try content(film) == undithered)
         #expect(try content(film, tune: .film) == undithered)
-        #expect(try content(film, tune: .screen) == PictureContent(isDrawing: true, losesDither: true))
+        #expect(try content(film, tune: .screen) == PictureContent(isDrawing: true, losesDither: true, isSmall: true))
         #expect(try !content(film, undithers: false).isUndithered)
     }
 

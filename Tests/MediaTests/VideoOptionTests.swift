@@ -157,7 +157,7 @@ struct VideoOptionTests {
     /// Whether an MP4 is too large for its GIF is decided by one round of several. At 70, the excess of one round is just what cannot be
     /// made up for, and the headers, which several rounds share, decide.
     @Test(arguments: [20, 40, 80, 100]) func loopsTakeAsManyTimesTheBytesOfOne(_ quality: Int) throws {
-        let gif = GIFBuilder.noise(frames: 6, width: 96, height: 96)
+        let gif = GIFBuilder.noise(frames: 6, width: 128, height: 128)
         let one = try Converted(gif) { $0.quality = quality }
         let three = try Converted(gif) {
             $0.quality = quality

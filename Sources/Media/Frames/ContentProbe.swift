@@ -34,8 +34,11 @@ struct ContentProbe: ~Copyable {
 
     /// The colour of transparent pixels, as a word of the pictures.
     private let background: UInt32
+    /// The frames of the part.
+    private let frames: Int
 
-    private init(width: Int, height: Int, background: RGB) throws(TranscodeError) {
+    private init(width: Int, height: Int, frames: Int, background: RGB) throws(TranscodeError) {
+        self.frames = frames
         self.background = PixelFormat.rgba.pack(background)
         previous = try Canvas(width: width, height: height, format: .rgba)
     }
@@ -70,7 +73,8 @@ struct ContentProbe: ~Copyable {
         at bytes: UnsafeRawBufferPointer, by _: Decoder.Type, _ summary: AnimationSummary, _ plan: SamplePlan,
         limits: MediaLimits, _ options: TranscodeOptions, undithers: Bool
     ) throws(TranscodeError) -> ContentProbe {
-        var probe = try ContentProbe(width: summary.width, height: summary.height, background: options.background)
+        var probe = try ContentProbe(
+            width: summary.width, height: summary.height, frames: plan.count, background: options.background)
         probe.undithers = undithers
         let schedule = Schedule(summary, plan, isSlow: undithers)
         var walk = try FrameWalk<Decoder>(bytes, limits: limits, undithers: undithers)
@@ -133,7 +137,7 @@ struct ContentProbe: ~Copyable {
             isDrawing: isDrawing, losesDither: undithers,
             isUndithered: !isDrawing && ditheredFilms > 0 && 2 * ditheredFilms >= pictures,
             isPixelArt: options.tune == .pixel || (options.tune == .automatic && isDrawing && hasFewColors),
-            farShare: motion.share, changedShare: changedShare,
+            farShare: motion.share, changedShare: changedShare, frames: frames, isSmall: isSmall,
             chroma: (isDrawing || isSmall) && options.chroma == .automatic && options.zoom == 1 && chroma.isVisible
                 ? .full : .half)
     }

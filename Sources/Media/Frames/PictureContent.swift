@@ -14,13 +14,17 @@ struct PictureContent: Equatable {
     let farShare: Double
     /// The mean share of the blocks of 16 × 16 pixels in which a picture differs from the one before: 0…1, and 0 for a single picture.
     let changedShare: Double
+    /// The number of frames of the requested part.
+    let frames: Int
+    /// Whether the source has few pixels, whose colours show whatever they are: an emoji or a sticker.
+    let isSmall: Bool
 
     /// The resolution of colours for encoders that have a choice: full where 4:2:0 shows.
     var chroma: ChromaFormat
 
     init(
         isDrawing: Bool, losesDither: Bool = false, isUndithered: Bool = false, isPixelArt: Bool = false, farShare: Double = 0,
-        changedShare: Double = 0, chroma: ChromaFormat = .half
+        changedShare: Double = 0, frames: Int = 1, isSmall: Bool = false, chroma: ChromaFormat = .half
     ) {
         self.isDrawing = isDrawing
         self.losesDither = losesDither
@@ -28,7 +32,14 @@ struct PictureContent: Equatable {
         self.isPixelArt = isPixelArt
         self.farShare = farShare
         self.changedShare = changedShare
+        self.frames = frames
+        self.isSmall = isSmall
         self.chroma = chroma
+    }
+
+    /// The pixels that change in all frames of a video of `pixels` per picture, on which encoders spend most of their time.
+    func changedPixels(ofPictures pixels: Int) -> Double {
+        Double(pixels) * (1 + Double(max(0, frames - 1)) * changedShare)
     }
 }
 

@@ -12,7 +12,7 @@ enum AVIFOutput: OutputMaker {
             of: bytes, by: Decoder.self, summary, plan, limits: transcoder.limits, options: transcoder.options)
         let transcoder = transcoder.decided(by: content)
         let options = transcoder.options
-        let tools = AV1Tools(content, AV1Tools.Work(of: plan, summary, content, options))
+        let tools = AV1Tools(content, AV1Tools.Work(of: content, summary, options))
         let quantizer = try AV1Tools.search.quantizer(
             try QualityTrial(transcoder, Decoder.self, bytes, summary, content),
             first: tools.quantizer(quality: options.quality)

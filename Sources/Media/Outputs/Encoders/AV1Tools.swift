@@ -49,13 +49,12 @@ struct AV1Tools: Equatable {
         }
 
         /// The work of the requested part in the requested size.
-        init(of plan: SamplePlan, _ summary: AnimationSummary, _ content: PictureContent, _ options: TranscodeOptions) {
+        init(of content: PictureContent, _ summary: AnimationSummary, _ options: TranscodeOptions) {
             let geometry = PictureGeometry(width: summary.width, height: summary.height, options: options)
             let picture = geometry.width * geometry.height
-            let later = max(0, plan.count - 1)
             self.init(
-                frames: plan.count, pixels: picture * plan.count,
-                changedPixels: picture + Int(Double(picture * later) * content.changedShare))
+                frames: content.frames, pixels: picture * content.frames,
+                changedPixels: Int(content.changedPixels(ofPictures: picture)))
         }
     }
 

@@ -10,6 +10,8 @@ struct MotionSearch: Equatable {
     let range: Int?
     /// Pictures that a block may be copied from. More of them raise the level of the stream and the memory of its decoder.
     let references: Int
+    /// Whether x264 tries everything. Where few pixels change in all, this takes some hundredths of a second.
+    let isThorough: Bool
 
     /// The largest part of a drawing, on average, that counts as little.
     private static let littleChange = 0.3
@@ -19,8 +21,12 @@ struct MotionSearch: Equatable {
     /// Farther searches find little more in most drawings, and a shorter one misses panels that slide in.
     private static let drawingRange = 64
     private static let manyReferences = 6
-    /// The number of references in the preset.
+    private static let allReferences = 12
+    /// The number of references, and the range, of the preset.
     private static let fewReferences = 3
+    private static let presetRange = 16
+    /// The most pixels that change in all frames of a video that is searched thoroughly.
+    private static let mostThoroughPixels = 500_000.0
     /// The macroblocks of all references that level 4.0 allows (`MaxDpbMbs` of ITU-T H.264 table A-1). Fewer devices decode higher
     /// levels.
     private static let mostReferenceMacroblocks = 32_768
@@ -34,14 +40,22 @@ struct MotionSearch: Equatable {
         let macroblocks = (width + 15) / 16 * ((height + 15) / 16)
         let looksFar = content.isDrawing && (content.isPixelArt || changesLittle)
         range = isFar ? Self.wideRange : looksFar ? Self.drawingRange : nil
-        references =
-            hasManyReferences && macroblocks * Self.manyReferences <= Self.mostReferenceMacroblocks
-            ? Self.manyReferences : Self.fewReferences
+        isThorough = content.changedPixels(ofPictures: width * height) <= Self.mostThoroughPixels
+        if isThorough {
+            // These few pixels are far from the limit of a level.
+            references = min(Self.allReferences, max(Self.fewReferences, content.frames))
+        } else {
+            let areAllowed = macroblocks * Self.manyReferences <= Self.mostReferenceMacroblocks
+            references = hasManyReferences && areAllowed ? Self.manyReferences : Self.fewReferences
+        }
     }
 
     /// In x264's syntax, with a leading colon.
-    var options: String { range.map { ":subme=2:me=umh:merange=\($0):ref=\(references)" } ?? ":subme=6" }
+    var options: String {
+        if isThorough { return ":subme=10:trellis=2:me=umh:merange=\(range ?? Self.presetRange):ref=\(references)" }
+        return range.map { ":subme=2:me=umh:merange=\($0):ref=\(references)" } ?? ":subme=6"
+    }
 
     /// Whether the search is fine enough for the smallest partitions to pay off.
-    var isFine: Bool { range == nil }
+    var isFine: Bool { isThorough || range == nil }
 }

@@ -20,7 +20,7 @@ enum MP4Output: OutputMaker {
             let settings = H264Settings(transcoder, content)
             return try attempt(transcoder, decoder, bytes, summary, settings, to: descriptor, progress)
         case .av1:
-            let tools = AV1Tools(content, AV1Tools.Work(of: plan, summary, content, transcoder.options))
+            let tools = AV1Tools(content, AV1Tools.Work(of: content, summary, transcoder.options))
             let quantizer = try AV1Tools.search.quantizer(
                 try QualityTrial(transcoder, decoder, bytes, summary, content),
                 first: tools.quantizer(quality: transcoder.options.quality)
