@@ -36,7 +36,9 @@ import Testing
         return try gif.withUnsafeBytes { bytes in
             let summary = try AnimationSummary(scanning: bytes, by: GIFReader.self, limits: transcoder.limits)
             return try body(
-                try QualityTrial(transcoder, GIFReader.self, bytes, summary, PictureContent(isDrawing: false)))
+                try QualityTrial(
+                    transcoder, GIFReader.self, bytes, summary, PictureContent(isDrawing: false, changedShare: 1, frames: 1000))
+            )
         }
     }
 

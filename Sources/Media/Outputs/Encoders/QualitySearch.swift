@@ -243,8 +243,8 @@ private final class TrialPicture {
     }
 }
 
-/// The structural similarity of pictures (SSIM; Wang et al., "Image quality assessment", 2004), computed over blocks of 8 × 8 samples. In
-/// 4:2:0, two thirds of the blocks are luma. Pictures in 4:4:4 are compared by luma alone: the same pictures in H.264 have other chroma.
+/// The structural similarity of pictures (SSIM; Wang et al., "Image quality assessment", 2004), computed over blocks of 8 × 8 samples. Luma
+/// has two thirds of the weight. The H.264 of pictures in 4:4:4 is compared by luma alone, because its chroma is that of other pictures.
 struct PictureSimilarity {
     private static let side = 8
     // (0.01 · 219)² and (0.03 · 219)²: luma has a range of 219.
@@ -252,7 +252,8 @@ struct PictureSimilarity {
     private static let varianceConstant = 43.2
 
     private var sum = 0.0
-    private var blocks = 0
+    /// The sum of the weights of the blocks.
+    private var blocks = 0.0
 
     /// Adds a picture and its decoded counterpart.
     fileprivate mutating func add(_ picture: TrialPicture, _ frame: UnsafeMutablePointer<AVFrame>) {
@@ -261,22 +262,26 @@ struct PictureSimilarity {
         let width = min(picture.width, Int(frame.pointee.width))
         let height = min(picture.height, Int(frame.pointee.height))
         add(planes.luma, planes.lumaStride, luma, Int(strides.0), width: width, height: height)
-        guard picture.chroma == .half else { return }
-        add(planes.cb, planes.cbStride, cb, Int(strides.1), width: width / 2, height: height / 2)
-        add(planes.cr, planes.crStride, cr, Int(strides.2), width: width / 2, height: height / 2)
+        guard picture.chroma == .half || frame.pointee.format == AV_PIX_FMT_YUV444P.rawValue else { return }
+        let (columns, rows) = (width >> picture.chroma.shift, height >> picture.chroma.shift)
+        let weight = picture.chroma == .half ? 1 : 0.25
+        add(planes.cb, planes.cbStride, cb, Int(strides.1), width: columns, height: rows, weight: weight)
+        add(planes.cr, planes.crStride, cr, Int(strides.2), width: columns, height: rows, weight: weight)
     }
 
     /// Adds the blocks of two planes.
     mutating func add(
         _ first: UnsafeMutablePointer<UInt8>, _ firstStride: Int, _ second: UnsafeMutablePointer<UInt8>, _ secondStride: Int,
-        width: Int, height: Int
+        width: Int, height: Int, weight: Double = 1
     ) {
         for y in stride(from: 0, to: height, by: Self.side) {
             for x in stride(from: 0, to: width, by: Self.side) {
-                sum += Self.similarity(
-                    first + y * firstStride + x, firstStride, second + y * secondStride + x, secondStride,
-                    width: min(Self.side, width - x), height: min(Self.side, height - y))
-                blocks += 1
+                sum +=
+                    weight
+                    * Self.similarity(
+                        first + y * firstStride + x, firstStride, second + y * secondStride + x, secondStride,
+                        width: min(Self.side, width - x), height: min(Self.side, height - y))
+                blocks += weight
             }
         }
     }
@@ -307,7 +312,7 @@ struct PictureSimilarity {
 
     /// The mean similarity s as -10 · log₁₀(1 - s), up to 70.
     var decibels: Double {
-        let error = blocks > 0 ? 1 - sum / Double(blocks) : 0
+        let error = blocks > 0 ? 1 - sum / blocks : 0
         return Self.decibels(error: max(1e-7, error))
     }
 
