@@ -180,8 +180,10 @@ struct MissRunner: Sendable {
     }
 
     /// Produces another rendition of a source that is loaded. A failure is that of a later request for it.
+    ///
+    /// Does nothing for the rendition of the request: its flight would wait for itself.
     private func produce(_ other: Rendition, beside request: RenditionRequest, of loaded: LoadedSource) async {
-        guard loaded.storage.isAllowed else { return }
+        guard loaded.storage.isAllowed, other != request.rendition else { return }
         let other = request.with(other)
         _ = try? await state.flights.value(
             for: FlightKey(other), urgency: other.urgency, client: other.client, outlivesCallers: true

@@ -206,6 +206,14 @@ import Testing
         }
     }
 
+    @Test func aRequestForFactsWithAnAlternativeDoesNotWaitForItself() async throws {
+        try await PipelineFixture.run { world async throws in
+            world.answer("/a.gif", .content(gif))
+            world.pipeline.produceBehindResponse(try world.request("/a.gif", .json, alternative: Rendition(format: .original)))
+            try await waitUntil("the end of the flight") { world.fetches.count == 1 && world.renditionState.flights.count == 0 }
+        }
+    }
+
     @Test func theAlternativeAnswersIfTheRenditionIsKnownToFail() async throws {
         try await PipelineFixture.run { world async throws in
             world.answer("/a.gif", .content(gif))
