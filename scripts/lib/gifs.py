@@ -53,28 +53,3 @@ def noise(width, height, frames, seed=1):
     palette = [(index * 37 & 255, index * 91 & 255, index) for index in range(256)]
     return head(width, height, palette) + b"".join(
         image(0, 0, width, height, chance.randbytes(width * height), 5, bits=8) for _ in range(frames)) + b";"
-
-
-def samples():
-    """Name → GIF. Fields of colour larger than a block of video, so that differences are due to composition and not to compression."""
-    gifs = {}
-
-    def add(name, width, height, *images):
-        gifs[name] = head(width, height) + b"".join(images) + b";"
-
-    def squares(side, disposal, transparent=None, delay=12):
-        return [image(16 * at, 8 * at, side, side, fill(side, side, 2 + at), delay + at, disposal, transparent) for at in range(4)]
-
-    ground = image(0, 0, 96, 64, fill(96, 64, 5), 10)
-    add("keep", 96, 64, ground, *squares(32, 1))
-    add("clear", 96, 64, ground, *squares(32, 2))
-    add("restore", 96, 64, ground, *squares(32, 3))
-    add("restore-by-4", 96, 64, ground, *squares(32, 4))
-    holes = [2 if (at // 16 + at // 96 // 16) % 2 else 7 for at in range(96 * 64)]
-    add("transparent", 96, 64, *(image(0, 0, 96, 64, [(c + at) % 8 if c == 2 else 7 for c in holes], 15, 2, 7) for at in range(3)))
-    add("transparent-over-ground", 96, 64, ground, *(image(0, 0, 96, 64, holes, 9, disposal, 7) for disposal in (3, 1, 2, 1)))
-    add("odd-sides", 97, 63, *(image(0, 0, 97, 63, fill(97, 63, color), 10) for color in (2, 3, 4)))
-    add("uneven-delays", 64, 64, *(image(0, 0, 64, 64, fill(64, 64, 1 + at % 6), delay) for at, delay in enumerate((0, 1, 2, 3, 50, 7, 133, 4))))
-    add("same-frames", 64, 64, *(image(0, 0, 64, 64, fill(64, 64, 2 + at // 3), 6) for at in range(9)))
-    add("outside", 64, 64, image(0, 0, 64, 64, fill(64, 64, 4)), *(image(x, y, 40, 40, fill(40, 40, 3), 11, 2) for x, y in ((40, 40), (200, 200), (0, 50))))
-    return gifs

@@ -16,12 +16,14 @@ import pathlib
 import resource
 import shutil
 import subprocess
+import tempfile
 import threading
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 TOKEN = "token-of-the-checks"
-TYPES = {".mp4": "video/mp4", ".webm": "video/webm", ".avif": "image/avif", ".awebp": "image/webp", ".webp": "image/webp"}
+TYPES = {
+    ".mp4": "video/mp4", ".webm": "video/webm", ".avif": "image/avif", ".awebp": "image/webp", ".webp": "image/webp", ".apng": "image/png"}
 
 
 class Missing(SystemExit):
@@ -43,12 +45,6 @@ def program(name, hint):
     if not found:
         raise Missing(f"{name} is missing: {hint}")
     return found
-
-
-def browser(variable, *names):
-    """The path of the browser that an environment variable or one of some names finds; None if it is not installed."""
-    chosen = os.environ.get(variable)
-    return shutil.which(chosen) if chosen else next((path for path in map(shutil.which, names) if path), None)
 
 
 def wait_for(condition, limit, what="a condition"):
@@ -95,6 +91,9 @@ class _Listener(http.server.ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 1024
 
+    def handle_error(self, *_):
+        """Says nothing of clients that disconnect."""
+
 
 def start(answer):
     """Starts an HTTP server on a free port of loopback that calls `answer` with each `Request`."""
@@ -125,6 +124,12 @@ def files_of(folder):
         request.reply(pathlib.Path(path).read_bytes() if os.path.isfile(path) else None, Content_Type=kind)
 
     return answer
+
+
+def media_page(folder):
+    """Writes a page into a folder in which the functions of media.js can be called."""
+    shutil.copy(ROOT / "scripts/lib/media.js", folder)
+    pathlib.Path(folder, "index.html").write_text("<!doctype html><title>media</title><body><script src=media.js></script>")
 
 
 class Server:
@@ -236,6 +241,19 @@ class Client:
         self.connection.close()
 
 
+@contextlib.contextmanager
+def started(gifreel, **settings):
+    """A `Server` with a temporary folder of its own, for the block."""
+    with tempfile.TemporaryDirectory(prefix="gifreel-") as folder, Server(gifreel, folder, **settings) as server:
+        yield server
+
+
 def percentile(values, share):
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(len(ordered) * share))] if ordered else float("nan")
+
+
+def report(good, text):
+    """Prints a figure and whether its bound holds, which it returns."""
+    print(("ok    " if good else "MISSED") + " " + text, flush=True)
+    return good

@@ -5,9 +5,10 @@ import json
 import random
 import tempfile
 
-import chromium
+import browsers
 import gifs
 import lab
+import pictures
 
 SIZES = {"phone": (390, 844), "desktop": (1280, 900)}
 
@@ -49,7 +50,7 @@ class Checks:
         """Runs a function of checks; a page that fails or does not get on is one that fails."""
         try:
             check(self, *arguments)
-        except (TimeoutError, chromium.Failed) as error:
+        except (TimeoutError, browsers.Failed) as error:
             self.check(f"{name}: to its end", False, error)
 
     def check(self, what, holds, detail=""):
@@ -117,22 +118,13 @@ def wait_for_video(page):
     page.wait_for("document.getElementById('mp4').currentTime > 0")
 
 
-def red(browser, page):
+def box_of(page, element):
+    """The box of an element on the page."""
+    return page.evaluate(f"(({{ x, y, width, height }}) => ({{ x, y, width, height }}))({element}.getBoundingClientRect())")
+
+
+def red(page):
     """The share of red, which only the first frame has, in the area of the video."""
-    box = page.evaluate("(({ x, y, width, height }) => ({ x, y, width, height, scale: 1 }))(video.getBoundingClientRect())")
-    picture = page.command("Page.captureScreenshot", {"format": "png", "clip": box})["data"]
-    with_picture = browser.open()
-    try:
-        return with_picture.evaluate(f"""(async () => {{
-            const image = new Image();
-            image.src = 'data:image/png;base64,{picture}';
-            await image.decode();
-            const canvas = Object.assign(document.createElement('canvas'), {{ width: image.width, height: image.height }}).getContext('2d');
-            canvas.drawImage(image, 0, 0);
-            const data = canvas.getImageData(0, 0, image.width, image.height).data;
-            let count = 0;
-            for (let at = 0; at < data.length; at += 4) count += data[at] > 180 && data[at + 1] < 80 && data[at + 2] < 80;
-            return count / (data.length / 4);
-        }})()""")
-    finally:
-        with_picture.close()
+    box = box_of(page, "video")
+    image = pictures.read(page.screenshot(box))
+    return sum(r > 180 and g < 80 and b < 80 for r, g, b in image.getdata()) / (image.width * image.height)
