@@ -1,4 +1,4 @@
-"""The parts of a cluster on loopback for scripts/check-cluster: Redis, an S3 server, nodes, nginx, and links with a delay.
+"""Programs on loopback: nginx, Redis, an S3 server, nodes of a cluster, and links with a delay.
 
 Each part has a fixed port, so that it can be stopped and started again at the same address. Standard library only; the programs
 come from scripts/setup --tests (redis-server, juicefs) and Debian's nginx-light.
@@ -13,29 +13,36 @@ import subprocess
 import time
 
 import lab
-import nginx
 
 ACCESS_KEY, SECRET_KEY, BUCKET = "gifreel-check", "gifreel-check-secret", "gifreel"
-TOKEN = lab.TOKEN
 
 
 class Part:
-    """A process that listens on a port."""
+    """A process that listens on a port. Its class has `command`. As a context manager it runs during the block."""
 
-    def __init__(self, name, folder, port=None):
-        self.name, self.folder, self.port = name, folder, port or nginx.free_port()
+    # Variables of its environment.
+    environment = {}
+
+    def __init__(self, name, folder):
+        self.name, self.folder = name, folder
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            self.port = listener.getsockname()[1]
         self.process = None
-
-    def command(self):
-        raise NotImplementedError
-
-    def environment(self):
-        return dict(os.environ)
 
     def start(self):
         with open(f"{self.folder}/{self.name}.log", "ab") as log:
-            self.process = subprocess.Popen(self.command(), env=self.environment(), stdout=log, stderr=log)
+            self.process = subprocess.Popen(self.command(), env={**os.environ, **self.environment}, stdout=log, stderr=log)
         self.wait_until(self.listens, 30)
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
+    def url(self, target=""):
+        return f"http://127.0.0.1:{self.port}{target}"
 
     def listens(self):
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
@@ -97,6 +104,8 @@ class Redis(Part):
 class ObjectStore(Part):
     """The S3 front of MinIO, as juicefs contains it, on a local folder."""
 
+    environment = {"MINIO_ROOT_USER": ACCESS_KEY, "MINIO_ROOT_PASSWORD": SECRET_KEY}
+
     def __init__(self, name, folder):
         super().__init__(name, folder)
         self.juicefs = lab.program("juicefs", "scripts/setup --tests installs it")
@@ -110,14 +119,11 @@ class ObjectStore(Part):
             self.juicefs, "gateway", "--multi-buckets", "--no-banner", "--no-usage-report", "--object-meta",
             "--cache-dir", f"{self.folder}/objects-cache", self.metadata, f"127.0.0.1:{self.port}"]
 
-    def environment(self):
-        return {**os.environ, "MINIO_ROOT_USER": ACCESS_KEY, "MINIO_ROOT_PASSWORD": SECRET_KEY}
-
     def create_bucket(self):
         subprocess.run(
             ["curl", "-sf", "--retry", "20", "--retry-connrefused", "--retry-delay", "1", "--retry-all-errors",
              "--aws-sigv4", "aws:amz:us-east-1:s3", "--user", f"{ACCESS_KEY}:{SECRET_KEY}", "-X", "PUT",
-             f"http://127.0.0.1:{self.port}/{BUCKET}"],
+             self.url(f"/{BUCKET}")],
             check=True)
 
 
@@ -130,7 +136,7 @@ class Node(Part):
         self.settings = {
             "server.port": self.port, "cache.dir": f"{folder}/{name}", "cache.min_free_bytes": "0B", "cluster.node": name,
             "server.trusted_proxies": "127.0.0.1", "sources.allow_private": "127.0.0.1", "sources.ports": "1-65535",
-            "admin.token": TOKEN, "log.level": "notice", **settings,
+            "admin.token": lab.TOKEN, "log.level": "notice", **settings,
         }
 
     def command(self):
@@ -148,7 +154,41 @@ class Node(Part):
         return False
 
 
-class Balancer(Part):
+class Nginx(Part):
+    """nginx with a configuration of its block http, whose own files are all in the folder."""
+
+    def configure(self, http, main):
+        user = "user root;" if os.getuid() == 0 else ""
+        temporary = " ".join(f"{kind}_temp_path {self.folder}/{kind};" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
+        with open(f"{self.folder}/{self.name}.conf", "w") as file:
+            file.write(
+                f"daemon off; pid {self.folder}/nginx.pid; error_log stderr warn; {user} {main} http {{ {temporary} {http} }}")
+
+    def command(self):
+        return [lab.program("nginx", "apt-get install nginx-light"), "-c", f"{self.folder}/{self.name}.conf"]
+
+
+class StaticSite(Nginx):
+    """One file, tuned for static files: two workers, sendfile, open files kept, no access log."""
+
+    def __init__(self, name, folder, body):
+        super().__init__(name, folder)
+        site = f"{folder}/{name}"
+        os.mkdir(site)
+        with open(f"{site}/file.mp4", "wb") as file:
+            file.write(body)
+        self.configure(f"""
+            types {{ video/mp4 mp4; }}
+            access_log off; sendfile on; tcp_nopush on; tcp_nodelay on; keepalive_requests 100000000;
+            open_file_cache max=1000 inactive=60s; open_file_cache_valid 60s; open_file_cache_min_uses 1;
+            server {{ listen 127.0.0.1:{self.port} reuseport; root {site}; }}
+            """, "worker_processes 2; worker_rlimit_nofile 20000; events { worker_connections 8192; }")
+
+    def url(self, target="/file.mp4"):
+        return super().url(target)
+
+
+class Balancer(Nginx):
     """nginx with config/nginx/cluster.conf, whose addresses are replaced by those of the nodes."""
 
     def __init__(self, name, folder, nodes):
@@ -157,16 +197,11 @@ class Balancer(Part):
         for number, node in enumerate(nodes, 1):
             site = site.replace(f"server node-{number}:8080", f"server 127.0.0.1:{node.port}")
         site = site.replace("listen 8080;", f"listen 127.0.0.1:{self.port};")
-        self.configuration = f"{folder}/nginx.conf"
         self.requests = f"{folder}/nginx.requests"
-        with open(self.configuration, "w") as file:
-            file.write(nginx.configuration(folder, f"""
-                log_format upstreams '$request_method $status $upstream_addr $upstream_status $request_uri';
-                access_log {self.requests} upstreams;
-                {site}""", "worker_processes 1; events { worker_connections 1024; }"))
-
-    def command(self):
-        return [nginx.program(), "-c", self.configuration]
+        self.configure(f"""
+            log_format upstreams '$request_method $status $upstream_addr $upstream_status $request_uri';
+            access_log {self.requests} upstreams;
+            {site}""", "worker_processes 1; events { worker_connections 1024; }")
 
     def retried(self):
         """Requests that nginx sent to more than one node."""
