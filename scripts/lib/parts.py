@@ -17,6 +17,11 @@ import lab
 ACCESS_KEY, SECRET_KEY, BUCKET = "gifreel-check", "gifreel-check-secret", "gifreel"
 
 
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return listener.getsockname()[1]
+
+
 class Part:
     """A process that listens on a port. Its class has `command`. As a context manager it runs during the block."""
 
@@ -24,9 +29,7 @@ class Part:
     environment = {}
 
     def __init__(self, name, folder):
-        self.name, self.folder = name, folder
-        with socket.create_server(("127.0.0.1", 0)) as listener:
-            self.port = listener.getsockname()[1]
+        self.name, self.folder, self.port = name, folder, free_port()
         self.process = None
 
     def start(self):
