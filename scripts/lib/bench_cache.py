@@ -2,6 +2,7 @@
 import hashlib
 import os
 import random
+import signal
 import sqlite3
 import struct
 import tempfile
@@ -98,7 +99,7 @@ def cache(options):
         size = fabricate(folder, count, url)
         print(f"      {count} objects of {size} bytes written in {time.monotonic() - began:.0f} s", flush=True)
 
-        server = lab.Server(options.gifreel, folder)
+        server = lab.Server(options.gifreel, folder).start()
         memory = resident(server)
         per_object = (memory - small_memory) / count
         good &= lab.report(
@@ -116,9 +117,9 @@ def cache(options):
             f"2000 first hits on random objects: median {lab.percentile(visitor.times, 0.5) * 1000:.2f} ms, {visitor.told}")
         listing = lab.percentile([visitor.during(server.statistics)[0] * 1000 for _ in range(20)], 0.5)
         good &= lab.report(listing < 20, f"GET /cache: median {listing:.1f} ms")
-        server.kill()
+        server.stop(signal.SIGKILL)
 
-        server = lab.Server(options.gifreel, folder)
+        server = lab.Server(options.gifreel, folder).start()
         visitor = Visitor(server, target(1))
         visitor.during(lambda: time.sleep(10))
         good &= lab.report(
@@ -135,7 +136,7 @@ def cache(options):
         server.stop()
 
         limit = left * size // 2
-        server = lab.Server(options.gifreel, folder, cache__max_bytes=f"{limit}B")
+        server = lab.Server(options.gifreel, folder, cache__max_bytes=f"{limit}B").start()
         visitor = Visitor(server, target(1))
         seconds, _ = visitor.during(lambda: lab.wait_for(lambda: server.statistics()["bytes"] <= limit * 0.95, options.seconds))
         evicted = left - server.statistics()["objects"]

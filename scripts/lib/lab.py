@@ -13,8 +13,9 @@ import json
 import mimetypes
 import os
 import pathlib
-import resource
 import shutil
+import signal
+import socket
 import subprocess
 import tempfile
 import threading
@@ -132,51 +133,95 @@ def media_page(folder):
     pathlib.Path(folder, "index.html").write_text("<!doctype html><title>media</title><body><script src=media.js></script>")
 
 
-class Server:
-    """A `gifreel serve` on a free port of 127.0.0.1 that may fetch from there. Its settings are named as in config/gifreel.yaml, with
-    `__` for the dot. As a context manager it ends with the block."""
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return listener.getsockname()[1]
 
-    def __init__(self, gifreel, folder, descriptors=None, output=subprocess.DEVNULL, **settings):
-        self.folder = str(folder)
-        port_file = pathlib.Path(self.folder) / "port"
-        port_file.unlink(missing_ok=True)
-        values = {
-            "server.port": 0, "server.port_file": port_file, "cache.dir": f"{folder}/cache", "cache.min_free_bytes": "0B",
-            "sources.allow_private": "127.0.0.1", "sources.ports": "1-65535", "admin.token": TOKEN, "log.level": "warning",
-            # All clients of a check have one address.
-            "server.max_connections_per_client": 1_000_000,
-        }
-        values.update({name.replace("__", "."): value for name, value in settings.items()})
-        arguments = [part for name, value in values.items() for part in ("--set", f"{name}={value}")]
 
-        def limit():
-            if descriptors:
-                resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
+class Part:
+    """A process that listens on a fixed port, so that it can be stopped and started again at the same address. Its class has `command`. As a
+    context manager it runs during the block."""
 
-        began = time.monotonic()
-        with open(f"{folder}/log", "ab") as log:
-            self.process = subprocess.Popen([gifreel, "serve", *arguments], stdout=output, stderr=log, preexec_fn=limit)
-        self.pid = self.process.pid
-        while not port_file.exists() or not port_file.read_text().strip():
-            if self.process.poll() is not None or time.monotonic() > began + 60:
-                self.process.kill()
-                raise SystemExit("The server does not start:\n" + pathlib.Path(f"{folder}/log").read_text()[-2000:])
-            time.sleep(0.001)
-        self.port = int(port_file.read_text())
-        while self.ask("/readyz").status != 200:
-            time.sleep(0.001)
-        # Seconds from the exec to the first answer of /readyz.
-        self.start_time = time.monotonic() - began
+    # Variables of its environment, and where its standard output goes: by default to its log.
+    environment, output = {}, None
 
-    def __enter__(self):
+    def __init__(self, name, folder):
+        self.name, self.folder, self.port = name, folder, free_port()
+        self.process = None
+
+    def start(self):
+        """Returns the part when it listens."""
+        with open(f"{self.folder}/{self.name}.log", "ab") as log:
+            environment = {**os.environ, **self.environment}
+            self.process = subprocess.Popen(self.command(), env=environment, stdout=self.output or log, stderr=log)
+        self.wait_until(self.listens, 60)
         return self
 
+    def __enter__(self):
+        return self.start()
+
     def __exit__(self, *_):
-        if self.process.poll() is None:
-            self.stop()
+        self.stop()
 
     def url(self, target=""):
         return f"http://127.0.0.1:{self.port}{target}"
+
+    def listens(self):
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
+            return True
+        return False
+
+    def wait_until(self, condition, limit):
+        end = time.monotonic() + limit
+        while not condition():
+            if self.process.poll() is not None or time.monotonic() > end:
+                raise SystemExit(f"{self.name} does not start:\n{self.log()[-2000:]}")
+            time.sleep(0.002)
+
+    def log(self):
+        with open(f"{self.folder}/{self.name}.log", errors="replace") as log:
+            return log.read()
+
+    def stop(self, signal_number=signal.SIGTERM, limit=60):
+        """Ends the process and returns its exit code; kills it after the limit."""
+        if self.process is None or self.process.poll() is not None:
+            return self.process.returncode if self.process else None
+        self.process.send_signal(signal_number)
+        try:
+            return self.process.wait(limit)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            return self.process.wait()
+
+
+class Server(Part):
+    """A `gifreel serve` on 127.0.0.1 that may fetch from there. Its settings are named as in config/gifreel.yaml, with `__` for the dot."""
+
+    def __init__(self, gifreel, folder, name="gifreel", output=subprocess.DEVNULL, **settings):
+        super().__init__(name, str(folder))
+        self.gifreel, self.output = gifreel, output
+        self.settings = {
+            "server.port": self.port, "cache.dir": f"{folder}/cache", "cache.min_free_bytes": "0B",
+            "sources.allow_private": "127.0.0.1", "sources.ports": "1-65535", "admin.token": TOKEN, "log.level": "warning",
+            # All clients of a check have one address.
+            "server.max_connections_per_client": 1_000_000,
+            **{name.replace("__", "."): value for name, value in settings.items()},
+        }
+
+    def command(self):
+        return [self.gifreel, "serve", *(part for name, value in self.settings.items() for part in ("--set", f"{name}={value}"))]
+
+    def start(self):
+        began = time.monotonic()
+        super().start()
+        self.wait_until(lambda: self.ask("/readyz").status == 200, 60)
+        # Seconds from the exec to the first answer of /readyz.
+        self.start_time = time.monotonic() - began
+        return self
+
+    @property
+    def pid(self):
+        return self.process.pid
 
     def ask(self, target, method="GET", headers=None, body=None, timeout=60):
         client = Client(self.port, timeout)
@@ -207,18 +252,6 @@ class Server:
                 name, value = line.rsplit(" ", 1)
                 values[name] = float(value)
         return values
-
-    def stop(self):
-        """The exit code after SIGTERM."""
-        self.process.terminate()
-        try:
-            return self.process.wait(60)
-        finally:
-            self.process.kill()
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
 
 
 class Answer:

@@ -1,7 +1,6 @@
-"""Programs on loopback: nginx, Redis, an S3 server, nodes of a cluster, and links with a delay.
+"""Programs on loopback that checks put beside a server: nginx, Redis, an S3 server, and links with a delay.
 
-Each part has a fixed port, so that it can be stopped and started again at the same address. Standard library only; the programs
-come from scripts/setup --tests (redis-server, juicefs) and Debian's nginx-light.
+Standard library only; the programs come from scripts/setup --tests (redis-server, juicefs) and Debian's nginx-light.
 """
 import asyncio
 import contextlib
@@ -10,72 +9,13 @@ import os
 import signal
 import socket
 import subprocess
-import time
 
 import lab
 
 ACCESS_KEY, SECRET_KEY, BUCKET = "gifreel-check", "gifreel-check-secret", "gifreel"
 
 
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
-
-
-class Part:
-    """A process that listens on a port. Its class has `command`. As a context manager it runs during the block."""
-
-    # Variables of its environment.
-    environment = {}
-
-    def __init__(self, name, folder):
-        self.name, self.folder, self.port = name, folder, free_port()
-        self.process = None
-
-    def start(self):
-        with open(f"{self.folder}/{self.name}.log", "ab") as log:
-            self.process = subprocess.Popen(self.command(), env={**os.environ, **self.environment}, stdout=log, stderr=log)
-        self.wait_until(self.listens, 30)
-
-    def __enter__(self):
-        self.start()
-        return self
-
-    def __exit__(self, *_):
-        self.stop()
-
-    def url(self, target=""):
-        return f"http://127.0.0.1:{self.port}{target}"
-
-    def listens(self):
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
-            return True
-        return False
-
-    def wait_until(self, condition, limit):
-        end = time.monotonic() + limit
-        while not condition():
-            if self.process.poll() is not None or time.monotonic() > end:
-                raise SystemExit(f"{self.name} does not start:\n{self.log()[-2000:]}")
-            time.sleep(0.02)
-
-    def log(self):
-        with open(f"{self.folder}/{self.name}.log", errors="replace") as log:
-            return log.read()
-
-    def stop(self, signal_number=signal.SIGTERM, limit=60):
-        """Ends the process and returns its exit code; kills it after the limit."""
-        if self.process is None or self.process.poll() is not None:
-            return self.process.returncode if self.process else None
-        self.process.send_signal(signal_number)
-        try:
-            return self.process.wait(limit)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            return self.process.wait()
-
-
-class Redis(Part):
+class Redis(lab.Part):
     def __init__(self, name, folder):
         super().__init__(name, f"{folder}/{name}")
         os.makedirs(self.folder, exist_ok=True)
@@ -104,7 +44,7 @@ class Redis(Part):
         self.ask("REPLICAOF NO ONE")
 
 
-class ObjectStore(Part):
+class ObjectStore(lab.Part):
     """The S3 front of MinIO, as juicefs contains it, on a local folder."""
 
     environment = {"MINIO_ROOT_USER": ACCESS_KEY, "MINIO_ROOT_PASSWORD": SECRET_KEY}
@@ -130,34 +70,7 @@ class ObjectStore(Part):
             check=True)
 
 
-class Node(Part):
-    """A `gifreel serve` that may fetch from loopback."""
-
-    def __init__(self, name, folder, gifreel, settings):
-        super().__init__(name, folder)
-        self.gifreel = gifreel
-        self.settings = {
-            "server.port": self.port, "cache.dir": f"{folder}/{name}", "cache.min_free_bytes": "0B", "cluster.node": name,
-            "server.trusted_proxies": "127.0.0.1", "sources.allow_private": "127.0.0.1", "sources.ports": "1-65535",
-            "admin.token": lab.TOKEN, "log.level": "notice", **settings,
-        }
-
-    def command(self):
-        flags = [word for name, value in self.settings.items() for word in ("--set", f"{name}={value}")]
-        return [self.gifreel, "serve", *flags]
-
-    def start(self):
-        super().start()
-        self.wait_until(self.is_ready, 30)
-
-    def is_ready(self):
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1) as connection:
-            connection.sendall(b"GET /readyz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
-            return connection.recv(64).startswith(b"HTTP/1.1 200")
-        return False
-
-
-class Nginx(Part):
+class Nginx(lab.Part):
     """nginx with a configuration of its block http, whose own files are all in the folder."""
 
     def configure(self, http, main):
