@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import Yams
 
-/// The resources in config/kubernetes. scripts/checks/kubernetes renders them and validates them against schemas.
+/// The resources in config/kubernetes. scripts/check-deploy renders them and validates them against schemas.
 @Suite("The resources for Kubernetes refer to one another") struct KubernetesTests {
     private typealias Resource = [String: Any]
 
