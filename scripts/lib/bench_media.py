@@ -37,8 +37,10 @@ def media(options):
                 if options.against:
                     ratios.append((seconds / max(found[1][0], 1e-3), size / found[1][1]))
                     other = f", {ratios[-1][0]:.2f} of the time and {ratios[-1][1]:.3f} of the bytes of the other"
-                print(f"      {format:5} {os.path.basename(file):40.40} {os.path.getsize(file):>10,} → {size:>10,.0f} bytes, {seconds:.2f} s{other}", flush=True)
+                print(
+                    f"      {format:5} {os.path.basename(file):40.40} {os.path.getsize(file):>10,} → {size:>10,.0f} bytes, {seconds:.2f} s{other}",
+                    flush=True)
             if ratios:
                 time, size = (statistics.geometric_mean(each) for each in zip(*ratios))
-                print(f"      {format:5} geometric mean of {len(ratios)} files: {time:.2f} of the time, {size:.3f} of the bytes", flush=True)
+                print(f"      {format:5} geometric mean of {len(ratios)} files: {time:.2f} of the time, {size:.3f} of the bytes")
     return good

@@ -122,7 +122,8 @@ def overload(options):
         (bool(waits) and lab.percentile(waits, 0.5) < 10, f"refusals: p50 {lab.percentile(waits, 0.5):.1f} ms (goal: 10), "
          f"p99 {lab.percentile(waits, 0.99):.1f} ms, longest {max(waits, default=0):.1f} ms"),
         (all(answer[3] for answer in refusals), "refusals say when to try again"),
-        (load.p99 <= 2 * busy.p99, f"hits, p99: idle {idle.p99:.2f} ms, encoders busy {busy.p99:.2f} ms, overloaded {load.p99:.2f} ms (goal: twice)"),
+        (load.p99 <= 2 * busy.p99,
+         f"hits, p99: idle {idle.p99:.2f} ms, encoders busy {busy.p99:.2f} ms, overloaded {load.p99:.2f} ms (goal: twice)"),
         (load.peak - busy.peak < 256e6,
          f"memory of all processes: peak {busy.peak / 1e6:.0f} MB, overloaded {load.peak / 1e6:.0f} MB (goal: 256 MB more)"),
     ]

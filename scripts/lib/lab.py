@@ -139,8 +139,8 @@ def free_port():
 
 
 class Part:
-    """A process that listens on a fixed port, so that it can be stopped and started again at the same address. Its class has `command`. As a
-    context manager it runs during the block."""
+    """A process that listens on a fixed port, so that it can be stopped and started again at the same address. Its class has `command`.
+    As a context manager it runs during the block."""
 
     # Variables of its environment, and where its standard output goes: by default to its log.
     environment, output = {}, None

@@ -82,7 +82,7 @@ function sheet(width, height, ground) {
     };
 }
 
-// scripts/checks/players: the numbered pictures of player_cases.py
+// scripts/checks/players: its numbered pictures
 
 const [COLUMNS, ROWS, SIDE] = [5, 3, 16];
 const paint = sheet(COLUMNS * SIDE, ROWS * SIDE, "#808080");

@@ -60,9 +60,9 @@ class Checks:
 
 
 class Tab:
-    """A page with the preferences of its visitor."""
+    """A page with the preferences of its visitor, for the block."""
 
-    def __init__(self, browser, size="desktop", scheme="light", still=False):
+    def __init__(self, browser, url=None, size="desktop", scheme="light", still=False):
         self.page = browser.open()
         self.page.set_size(*SIZES[size])
         self.page.command("Emulation.setEmulatedMedia", {"features": [
@@ -75,12 +75,21 @@ class Tab:
             window.seen = [];
             for (const name of ['play', 'playing', 'pause', 'seeking', 'ended', 'loadeddata'])
                 document.addEventListener(name, () => seen.push(name), true);"""})
+        if url:
+            self.page.goto(url)
 
     def __enter__(self):
         return self.page
 
     def __exit__(self, *_):
         self.page.close()
+
+
+def press(page, key):
+    name, code, text = {"Tab": ("Tab", 9, ""), "Space": (" ", 32, " "), "Enter": ("Enter", 13, "\r"), "Escape": ("Escape", 27, "")}[key]
+    event = {"key": name, "code": key, "windowsVirtualKeyCode": code, **({"text": text} if text else {})}
+    page.command("Input.dispatchKeyEvent", {"type": "keyDown" if text else "rawKeyDown", **event})
+    page.command("Input.dispatchKeyEvent", {"type": "keyUp", **event})
 
 
 def drop(page, data, name="dropped.gif", how="drop"):

@@ -203,7 +203,7 @@ class _Client:
         answer = self.ask(self.traffic.target(number), headers={"If-None-Match": tag})
         if answer.status == 304:
             return "a body with 304" if answer.body else None
-        # After an eviction, or a purge without the store, the source is converted again. x264 gives other bytes with one thread than with two.
+        # After an eviction, or a purge without the store, the source is converted again. The bytes follow from the number of threads.
         problem = self.fault(answer)
         return problem or ("200 for the tag of the answer" if answer.headers.get("etag") == tag else None)
 
