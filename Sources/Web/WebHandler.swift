@@ -19,7 +19,6 @@ package final class WebHandler: HTTPHandler {
         let state: RenditionState
         let purges: Purges
         let prewarm: PrewarmQueue
-        let sharedPrewarm: SharedPrewarmRunner?
         let background: BackgroundRenditions
         let registry: PrometheusRegistry
         let meter: WorkMeter
@@ -44,7 +43,7 @@ package final class WebHandler: HTTPHandler {
         ///   - sharing: Returns the state of the engines that nodes share.
         package init(
             cache: Cache, state: RenditionState, purges: Purges, prewarm: PrewarmQueue,
-            sharedPrewarm: SharedPrewarmRunner?, background: BackgroundRenditions, registry: PrometheusRegistry,
+            background: BackgroundRenditions, registry: PrometheusRegistry,
             meter: WorkMeter, limits: ClientLimits, hooks: PurgeHooks, uploads: UploadAdmission, statuses: StatusRegistry,
             sharedStatuses: (any SharedStatusBook)?, webhooks: Webhooks, factsLists: FactsLists, usage: UsageBoard,
             tracer: OTLPTracer,
@@ -55,7 +54,6 @@ package final class WebHandler: HTTPHandler {
             self.state = state
             self.purges = purges
             self.prewarm = prewarm
-            self.sharedPrewarm = sharedPrewarm
             self.background = background
             self.registry = registry
             self.meter = meter
@@ -140,7 +138,7 @@ package final class WebHandler: HTTPHandler {
         metrics = MetricsController(
             policy, registry: dependencies.registry, admin: admin, threads: dependencies.metricsThreads)
         prewarm = PrewarmController(
-            queue: dependencies.prewarm, shared: dependencies.sharedPrewarm, webhooks: dependencies.webhooks, admin: admin,
+            queue: dependencies.prewarm, webhooks: dependencies.webhooks, admin: admin,
             threads: dependencies.threads)
     }
 

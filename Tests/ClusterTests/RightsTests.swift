@@ -116,7 +116,7 @@ import Testing
         #expect(await two.cluster.joinFlight("a1", sourceURL: url).record != nil)
         _ = try await one.cluster.prewarm.add("list1", [[1]])
         let ticket = try #require(try await two.cluster.prewarm.claim(1).first)
-        #expect(try await two.cluster.prewarm.finish(ticket, .made(isHit: false, bytes: 1, saved: 1)))
+        #expect(try await two.cluster.prewarm.finish(ticket, PrewarmOutcome(kind: .new, bytes: 1, sourceBytes: 2)))
     }
 
     @Test(arguments: [
@@ -157,14 +157,18 @@ import Testing
         #expect(await follower.record?.objectID == "object1")
         let released = try #require(await one.cluster.joinFlight("a2", sourceURL: url).lease)
         await released.release()
-        _ = try await one.cluster.prewarm.add("list1", [[1], [2]])
-        try await waitUntil("the node is told") { two.prewarmSignals > 0 }
-        let failure = SharedPrewarm.Failure(url: url, code: "source_gone", detail: "It is gone.")
-        let outcomes = [.made(isHit: false, bytes: 1, saved: 1), SharedPrewarm.Outcome.failed(failure)]
-        for (ticket, outcome) in zip(try await two.cluster.prewarm.claim(2), outcomes) {
-            #expect(try await two.cluster.prewarm.finish(ticket, outcome))
+        _ = try await one.cluster.prewarm.add(PrewarmOrder(id: "list1", payloads: [[1], [2]]), limit: 2)
+        #expect(await two.cluster.prewarm.arrivals.wait(for: .seconds(30)))
+        let outcomes = [
+            PrewarmOutcome(kind: .new, bytes: 1, sourceBytes: 2),
+            PrewarmOutcome(PrewarmFailure(code: "source_gone", detail: "It is gone.")),
+        ]
+        for (number, ticket) in try await two.cluster.prewarm.claim(2).enumerated() {
+            let result = PrewarmReport.Result(number: number, outcome: outcomes[number])
+            #expect(try await two.cluster.prewarm.finish(ticket, result, url: url))
         }
-        #expect(try await one.cluster.prewarm.progress(of: "list1")?.errors == [failure])
+        let list = try await one.cluster.prewarm.report("list1", from: 0)
+        #expect(list?.errors?.map(\.code) == ["source_gone"] && list?.results?.map(\.outcome) == outcomes)
         #expect(try await !one.cluster.statuses.write("s", [1], for: .seconds(60)))
         #expect(try await two.cluster.statuses.cancel("s"))
         await one.cluster.leave()

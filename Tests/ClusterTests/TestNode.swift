@@ -38,7 +38,6 @@ final class TestNode: Sendable {
             await cache.revalidateAll(doubt)
         }
         handlers.onEvent = { record.add($0) }
-        handlers.onPrewarm = { record.signalled() }
         cluster = Cluster(configuration, cache: cache, handlers: handlers)
         cluster.start { record.addLate($0) }
     }
@@ -53,7 +52,6 @@ final class TestNode: Sendable {
     var purges: [PurgeScope] { record.purges }
     var revalidations: Int { record.gaps.count }
     var gaps: [MissedPurges] { record.gaps }
-    var prewarmSignals: Int { record.prewarmSignals }
     var latePurges: [PurgeScope] { record.latePurges }
 
     func mendDisk() { disk.mend() }
@@ -184,7 +182,6 @@ final class TestNodeRecord: Sendable {
         var events: [ClusterEvent] = []
         var purges: [PurgeScope] = []
         var gaps: [MissedPurges] = []
-        var prewarmSignals = 0
         var latePurges: [PurgeScope] = []
     }
 
@@ -193,7 +190,6 @@ final class TestNodeRecord: Sendable {
     var events: [ClusterEvent] { state.withLock { $0.events } }
     var purges: [PurgeScope] { state.withLock { $0.purges } }
     var gaps: [MissedPurges] { state.withLock { $0.gaps } }
-    var prewarmSignals: Int { state.withLock { $0.prewarmSignals } }
 
     func add(_ scope: PurgeScope) { state.withLock { $0.purges.append(scope) } }
 
@@ -202,7 +198,6 @@ final class TestNodeRecord: Sendable {
     func addLate(_ scope: PurgeScope) { state.withLock { $0.latePurges.append(scope) } }
     func add(_ event: ClusterEvent) { state.withLock { $0.events.append(event) } }
     func revalidated(_ gap: MissedPurges) { state.withLock { $0.gaps.append(gap) } }
-    func signalled() { state.withLock { $0.prewarmSignals += 1 } }
 }
 
 extension SharedRecord {

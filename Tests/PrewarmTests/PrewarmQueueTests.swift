@@ -16,158 +16,141 @@ import Testing
         directory = try ScratchDirectory()
     }
 
-    /// A queue that does not start its jobs.
+    /// A queue that is not started.
     private func queue(urls: Int = 10, jobs: Int = 200) throws -> PrewarmQueue {
         var limits = PrewarmQueue.Limits(concurrency: 2, urls: urls)
         limits.jobs = jobs
         return PrewarmQueue(
-            limits: limits, tables: try tables(), threads: WorkThreads(count: 1, limit: 8, name: "prewarm"),
+            limits: limits, ledger: try Ledger(directory: directory.path, owners: [PrewarmQueue.owned]),
+            threads: WorkThreads(count: 1, limit: 64, name: "prewarm"),
             meter: LabelledCounter(Families.prewarmed, label: "result", factory: PrometheusRegistry([])),
             logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }))
     }
 
-    private func tables() throws -> PrewarmTables {
-        PrewarmTables(try Ledger(directory: directory.path, owners: [PrewarmTables.owned]))
+    private func id(_ number: Int) -> String { String(repeating: "0", count: 31) + String(number) }
+
+    /// A list of entries that cannot be read.
+    private func order(_ number: Int, _ count: Int, callback: String? = nil, request: PrewarmRequest? = nil) -> PrewarmOrder {
+        PrewarmOrder(
+            id: id(number), payloads: Array(repeating: [UInt8(ascii: "?")], count: count), callback: callback, request: request)
     }
 
-    private func order(_ number: Int, _ count: Int) -> PrewarmJob.Order {
-        let digits = String(number)
-        return PrewarmJob.Order(
-            id: String(repeating: "0", count: 32 - digits.count) + digits,
-            entries: (0..<count).map { PrewarmEntry(url: "https://a.test/\($0).gif") }, retries: 0, concurrency: 1)
+    private func start(_ queue: PrewarmQueue, _ report: @escaping PrewarmQueue.Report = { _, _, ended in ended() }) {
+        queue.start(
+            { preconditionFailure("there is nothing to process") }, describe: { _ in .init(code: "", detail: "") },
+            report: report)
     }
 
-    @Test func aJobThatWouldExceedTheLimitOfPendingEntriesIsRefused() throws {
+    @Test func aListThatWouldExceedTheLimitOfPendingEntriesIsRefused() async throws {
         let queue = try queue(urls: 10)
-        try queue.add(order(1, 6))
-        #expect(throws: PrewarmRefusal.full(waiting: 6, limit: 10)) { try queue.add(order(2, 5)) }
-        #expect(queue.waiting == 6 && queue.job(order(2, 5).id) == nil)
-        try queue.add(order(3, 4))
+        #expect(try await queue.add(order(1, 6)) == id(1))
+        await #expect(throws: PrewarmRefusal.full(waiting: 6, limit: 10)) { try await queue.add(order(2, 5)) }
+        #expect(try await queue.report(id(2), from: nil) == nil)
+        #expect(queue.waiting == 6)
+        _ = try await queue.add(order(3, 4))
         #expect(queue.waiting == 10)
     }
 
-    @Test func aRepeatedRequestAddsNoJobEvenAfterARestart() throws {
-        func order(_ id: String, _ content: String) -> PrewarmJob.Order {
-            PrewarmJob.Order(
-                id: String(repeating: id, count: 32), entries: [PrewarmEntry(url: "https://a.test/a.gif")], retries: 0,
-                concurrency: 1, request: PrewarmRequest(key: "k", content: content), added: 5)
-        }
-        try queue().add(order("1", "c"))
+    @Test func aRepeatedRequestAddsNoListEvenAfterARestart() async throws {
+        func request(_ content: String) -> PrewarmRequest { PrewarmRequest(key: "k", content: content) }
+        _ = try await queue().add(order(1, 1, request: request("c")))
         let queue = try queue()
-        queue.restore()
-        #expect(throws: PrewarmRefusal.known(id: order("1", "c").id)) { try queue.add(order("2", "c")) }
-        #expect(throws: PrewarmRefusal.conflict) { try queue.add(order("3", "d")) }
-        #expect(queue.job(order("1", "c").id)?.order.added == 5 && queue.waiting == 1)
+        #expect(try await queue.add(order(2, 1, request: request("c"))) == id(1))
+        await #expect(throws: PrewarmRefusal.conflict) { try await queue.add(order(3, 1, request: request("d"))) }
+        #expect(queue.waiting == 1)
     }
 
-    @Test func newerJobsComeFirst() throws {
-        func summaries(_ times: [Int64]) throws -> [PrewarmReport] {
-            times.map { time in
-                let order = PrewarmJob.Order(id: "\(time)", entries: [], retries: 0, concurrency: 1, added: time)
-                return PrewarmReport(PrewarmJob(order), from: nil).summary(added: time)
-            }
-        }
-        let newest = PrewarmReport.newest(try summaries([1000, 5000]), try summaries([3000, 9000]), limit: 3)
-        #expect(newest.map(\.id) == ["9000", "5000", "3000"])
+    @Test func newerListsComeFirst() async throws {
+        let queue = try queue()
+        for number in 1...3 { _ = try await queue.add(order(number, 1)) }
+        let lists = try await queue.lists()
+        #expect(lists.map(\.id) == [3, 2, 1].map(id))
+        #expect(lists.allSatisfy { $0.errors == nil && $0.results == nil && $0.added ?? 0 > 1_700_000_000 })
     }
 
-    @Test func aCancelledJobMakesRoomForAnother() throws {
+    @Test func aCancelledListMakesRoomForAnother() async throws {
         let queue = try queue(urls: 3)
-        try queue.add(order(1, 3))
-        let job = try #require(queue.job(order(1, 3).id))
-        try queue.cancel(job)
+        _ = try await queue.add(order(1, 3))
+        #expect(try await queue.report(id(1), from: nil, isCancelling: true)?.state == "cancelled")
         #expect(queue.waiting == 0)
-        try queue.add(order(2, 3))
+        _ = try await queue.add(order(2, 3))
     }
 
-    @Test func aQueueThatStopsRefusesJobs() throws {
+    @Test func aQueueThatStopsRefusesLists() async throws {
         let queue = try queue()
         queue.stop()
-        #expect(throws: PrewarmRefusal.stopping) { try queue.add(order(1, 1)) }
+        await #expect(throws: PrewarmRefusal.stopping) { try await queue.add(order(1, 1)) }
     }
 
-    @Test func theOldestFinishedJobsAreForgottenAndUnfinishedOnesNever() throws {
+    @Test func theOldestFinishedListsAreForgottenAndUnfinishedOnesNever() async throws {
         let queue = try queue(jobs: 2)
-        for number in 1...3 { try queue.add(order(number, 1)) }
+        for number in 1...3 { _ = try await queue.add(order(number, 1)) }
         // Nothing is finished, so nothing can be forgotten.
-        #expect((1...3).allSatisfy { queue.job(order($0, 1).id) != nil })
-        for number in [2, 3] { try queue.cancel(try #require(queue.job(order(number, 1).id))) }
-        try queue.add(order(4, 1))
-        #expect([1, 4].allSatisfy { queue.job(order($0, 1).id) != nil })
-        #expect([2, 3].allSatisfy { queue.job(order($0, 1).id) == nil })
-        #expect(try tables().load().jobs.map(\.order.id) == [1, 4].map { order($0, 1).id })
+        #expect(try await queue.lists().count == 3)
+        for number in [2, 3] { _ = try await queue.report(id(number), from: nil, isCancelling: true) }
+        _ = try await queue.add(order(4, 1))
+        #expect(try await queue.lists().map(\.id) == [id(4), id(1)])
     }
 
-    @Test func aJobThatCannotBeWrittenIsRefusedAndLeavesNothingPending() throws {
-        let database = try SQLiteConnection(path: directory.path("ledger.sqlite"))
+    @Test func aListThatCannotBeWrittenIsRefusedAndLeavesNothingPending() async throws {
         let queue = try queue()
+        let database = try SQLiteConnection(path: directory.path("ledger.sqlite"))
         try database.execute("CREATE TRIGGER full BEFORE INSERT ON jobs BEGIN SELECT RAISE(ABORT, 'full'); END")
-        let refusal = #expect(throws: PrewarmRefusal.self) { try queue.add(order(1, 2)) }
+        let refusal = await #expect(throws: PrewarmRefusal.self) { try await queue.add(order(1, 2)) }
         guard case .notStored(let cause)? = refusal else {
             Issue.record("\(String(describing: refusal))")
             return
         }
-        #expect(!cause.isEmpty && queue.waiting == 0 && queue.job(order(1, 2).id) == nil)
+        #expect(try await queue.report(id(1), from: nil) == nil)
+        #expect(!cause.isEmpty && queue.waiting == 0)
     }
 
-    @Test func aReportThatWasNotSentBeforeARestartIsSentOnceAfterIt() async throws {
-        let order = PrewarmJob.Order(
-            id: String(repeating: "a", count: 32), entries: [PrewarmEntry(url: "https://a.test/0.gif")], retries: 0,
-            concurrency: 1, callback: "https://hooks.test/")
-        let tables = try tables()
-        try tables.create(order)
-        try tables.note(0, PrewarmOutcome(kind: .new), of: order.id)
-        for isReported in [false, true] {
-            let queue = try queue()
-            queue.restore()
-            let reported = Mutex<[String]>([])
-            queue.start({ preconditionFailure("there is nothing to process") }, describe: { _ in .init(code: "", detail: "") })
-            {
-                job in
-                reported.withLock { $0.append(job.order.id) }
-                queue.noteReported(job)
-            }
-            #expect(reported.withLock { $0 } == (isReported ? [] : [order.id]))
-            try await waitUntil("the note on disk") { tables.load().jobs.first?.takeReport() == false }
-        }
-    }
-
-    @Test func cancellingAJobThatHasEndedChangesNothing() throws {
-        let order = order(1, 1)
-        let tables = try tables()
-        try tables.create(order)
-        try tables.note(0, PrewarmOutcome(kind: .new), of: order.id)
-        for _ in 0..<2 {
-            let queue = try queue()
-            queue.restore()
-            let job = try #require(queue.job(order.id))
-            #expect(job.progress.state == .done)
-            try queue.cancel(job)
-        }
-    }
-
-    @Test func aCancellationThatCannotBeRecordedIsRefusedAndTriedAgain() throws {
+    @Test func aCancellationThatCannotBeRecordedIsRefusedAndTriedAgain() async throws {
         let queue = try queue()
-        try queue.add(order(1, 3))
-        let job = try #require(queue.job(order(1, 3).id))
+        _ = try await queue.add(order(1, 3))
         let database = try SQLiteConnection(path: directory.path("ledger.sqlite"))
         try database.execute("CREATE TRIGGER broken BEFORE UPDATE ON jobs BEGIN SELECT raise(ABORT, 'a test'); END")
-        for _ in 0..<2 { #expect(throws: PrewarmRefusal.self) { try queue.cancel(job) } }
+        for _ in 0..<2 {
+            await #expect(throws: PrewarmRefusal.self) { try await queue.report(id(1), from: nil, isCancelling: true) }
+        }
         try database.execute("DROP TRIGGER broken")
-        try queue.cancel(job)
-        let next = try self.queue()
-        next.restore()
-        #expect(next.waiting == 0)
+        _ = try await queue.report(id(1), from: nil, isCancelling: true)
+        #expect(try self.queue().waiting == 0)
     }
 
-    @Test func pendingEntriesAreLoadedFromDisk() throws {
-        let first = try queue()
-        try first.add(order(1, 3))
-        try first.cancel(try #require(first.job(order(1, 3).id)))
-        try first.add(order(2, 4))
-        let second = try queue()
-        second.restore()
-        #expect(second.waiting == 4)
-        #expect(second.job(order(1, 3).id)?.progress.state == .cancelled)
+    @Test func listsOfAnEarlierProcessAreProcessedAndReportedOnce() async throws {
+        _ = try await queue().add(order(1, 5, callback: "https://hooks.test/"))
+        for isReported in [false, true] {
+            let queue = try queue()
+            let reported = Mutex<[String]>([])
+            start(queue) { report, callback, ended in
+                #expect(callback == "https://hooks.test/" && report.state == "done" && report.failed == 5)
+                reported.withLock { $0.append(report.id) }
+                ended()
+            }
+            _ = try await queue.add(order(isReported ? 3 : 2, 1))
+            try await waitUntil("the lists are done") { try await queue.lists().allSatisfy { $0.state == "done" } }
+            if !isReported { try await waitUntil("the report") { reported.withLock { !$0.isEmpty } } }
+            try await waitUntil("the note on disk") {
+                try SQLiteConnection(path: directory.path("ledger.sqlite"))
+                    .first("SELECT reported FROM jobs WHERE id = ?", [id(1)]) { try $0.value(0) as Bool } == true
+            }
+            queue.stop()
+            #expect(reported.withLock { $0 } == (isReported ? [] : [id(1)]))
+            let errors = try await queue.report(id(1), from: nil)?.errors
+            #expect(errors?.map(\.code) == Array(repeating: "bad_request", count: 5))
+        }
+    }
+
+    @Test func anOutcomeThatCannotBeRecordedIsTriedAgain() async throws {
+        let queue = try queue()
+        let database = try SQLiteConnection(path: directory.path("ledger.sqlite"))
+        try database.execute("CREATE TRIGGER broken BEFORE UPDATE ON entries BEGIN SELECT raise(ABORT, 'a test'); END")
+        start(queue)
+        defer { queue.stop() }
+        _ = try await queue.add(order(1, 1))
+        try await waitUntil("the entry is in progress") { try await queue.report(id(1), from: nil)?.state == "running" }
+        try database.execute("DROP TRIGGER broken")
+        try await waitUntil("the list is done") { try await queue.report(id(1), from: nil)?.state == "done" }
     }
 }

@@ -32,8 +32,6 @@ package struct ClusterMetrics: Sendable, Equatable {
     package var purgesPending: Int64 = 0
     /// Age of the latest purge when it was applied here, by the clocks of the server and of this host.
     package var purgeLag: Duration = .zero
-    /// Prewarm entries worked on here.
-    package var prewarmed: Int64 = 0
 }
 
 package typealias ClusterMeter = Meter<ClusterMetrics>

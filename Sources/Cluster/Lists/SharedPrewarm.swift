@@ -1,50 +1,16 @@
-internal import SystemIO
+internal import Foundation
+package import SystemIO
 
 /// Prewarm lists on which all nodes work: a stream with one consumer group, and counters per list.
-///
-/// An entry belongs to the node that claimed it until that node finishes it or stops renewing the claim. It counts once, even
-/// if two nodes have worked on it.
-package final class SharedPrewarm: Sendable {
-    /// A claimed entry.
-    package struct Ticket: Sendable, Hashable {
-        /// The entry's id in the stream.
-        package let id: String
-        /// The list's id.
-        package let list: String
-        /// The entry as it was added.
-        package let payload: [UInt8]
-        /// Whether this ticket is the final report to the callback. There is no payload then.
-        package let isReport: Bool
-    }
-
-    /// The progress of a list.
-    package struct Progress: Sendable, Equatable {
-        package var total: Int64
-        /// Entries finished without an error.
-        package var done: Int64
-        package var failed: Int64
-        /// Those of ``done`` whose renditions existed before.
-        package var hits: Int64
-        package var bytes: Int64
-        /// The bytes by which the renditions are smaller than their sources.
-        package var saved: Int64
-        /// The first errors, at most ``maxErrors``.
-        package var errors: [Failure]
-        /// Where the end of the list is reported.
-        package var callback: String?
-    }
-
-    package static let maxErrors = 100
+package final class SharedPrewarm: PrewarmLists {
     /// Larger numbers are not real. Sums of them cannot overflow.
     private static let maxNumber: Int64 = 1 << 53
     private static let batchSize = 200
     private static let listTime: Duration = .seconds(7 * 86_400)
 
+    package let arrivals = AsyncSignal()
     private let context: ClusterContext
     private var keys: ClusterKeys { context.keys }
-
-    /// How long single outcomes are kept after the last one, for a client that polls.
-    private static let resultTime: Duration = .seconds(3600)
 
     /// Counts an entry once, when its first node finishes it. The last entry of a list with a callback adds an entry that has the list reported.
     /// Keys: stream, list, errors, results. Arguments: group, entry, error, largest number of errors, lifetime in ms, result, its lifetime
@@ -93,8 +59,6 @@ package final class SharedPrewarm: Sendable {
 
     /// Runs of a node that end without a farewell leave a consumer behind.
     private static let consumerTime: Duration = .seconds(86_400)
-    /// The largest number of lists that are reported.
-    private static let maxLists = 200
     /// How long a request with an idempotency key may take before another node takes over.
     private static let requestTime: Duration = .seconds(30)
 
@@ -102,34 +66,28 @@ package final class SharedPrewarm: Sendable {
         self.context = context
     }
 
-    /// Adds a list for all nodes, unless more than `limit` entries would be unfinished then. If this throws, no node processes an
-    /// entry of the list.
+    /// Adds a list for all nodes. If this throws, no node processes an entry of the list.
     ///
-    /// - Parameters:
-    ///   - id: The list's id, which no other list has.
-    ///   - payloads: Its entries, which the cluster does not interpret.
-    ///   - request: The request that adds the list, if it may be repeated.
-    ///   - callback: Where the end of the list is reported, by one node: see ``Ticket/isReport``.
+    /// - Parameter limit: The largest number of unfinished entries in the cluster.
     /// - Returns: Why the list was not added; nil if it was.
-    package func add(
-        _ id: String, _ payloads: [[UInt8]], limit: Int = .max, for request: PrewarmRequest? = nil, callback: String? = nil
-    ) async throws(RedisError) -> PrewarmRefusal? {
-        if let request, let known = try await begin(request, id) { return known }
+    package func add(_ order: PrewarmOrder, limit: Int) async throws(RedisError) -> PrewarmRefusal? {
+        let request = order.request
+        if let request, let known = try await begin(request, order.id) { return known }
         do throws(RedisError) {
             let length = RedisCommand(.integer, ["XLEN", keys.prewarm])
-            let waiting = try await context.run(length).integer(in: 0...Self.maxNumber)
-            if payloads.count > limit - Int(waiting) {
+            let waiting = Int(try await context.run(length).integer(in: 0...Self.maxNumber))
+            if order.payloads.count > limit - waiting {
                 await forget(request)
-                return .full(waiting: Int(waiting), limit: limit)
+                return .full(waiting: waiting, limit: limit)
             }
-            try await add(id, payloads, callback)
+            try await add(order)
         } catch {
             await forget(request)
             throw error
         }
         if let request {
             // A repetition within the time of the request finds the list by its id.
-            let value = "\(request.content) \(id) added"
+            let value = "\(request.content) \(order.id) added"
             _ = try? await context.run(
                 RedisCommand(.status, ["SET", keys.prewarmRequest(request.key), value, "PX", Self.listTime]))
         }
@@ -155,14 +113,15 @@ package final class SharedPrewarm: Sendable {
         _ = try? await context.run(RedisCommand(.integer, ["DEL", keys.prewarmRequest(request.key)]))
     }
 
-    private func add(_ id: String, _ payloads: [[UInt8]], _ callback: String?) async throws(RedisError) {
+    private func add(_ order: PrewarmOrder) async throws(RedisError) {
+        let (id, payloads) = (order.id, order.payloads)
         let (list, limit) = (keys.prewarmList(id), context.timings.longLimit)
         do throws(RedisError) {
             // Without an expiry until it ends, so that no policy evicts it.
             let fields = ["total", "\(payloads.count)"] + ["done", "failed", "bytes", "hits", "saved"].flatMap { [$0, "0"] }
             let replies = try await context.run(
                 [
-                    RedisCommand(.integer, ["HSET", list] + fields + (callback.map { ["callback", $0] } ?? [])),
+                    RedisCommand(.integer, ["HSET", list] + fields + (order.callback.map { ["callback", $0] } ?? [])),
                     RedisCommand(.statusOrBytes, ["XADD", keys.prewarmLists, "*", "l", id]),
                 ], within: limit)
             for reply in replies { try reply.succeeded() }
@@ -195,21 +154,22 @@ package final class SharedPrewarm: Sendable {
     /// The names of all that is stored of a list, apart from its entries.
     private func names(_ id: String) -> [String] { [keys.prewarmList(id), keys.prewarmErrors(id), keys.prewarmResults(id)] }
 
-    /// The latest lists, newest first, without their errors: with the time at which each was added, in milliseconds since 1970.
-    package func lists() async throws(RedisError) -> [(id: String, added: Int64, progress: Progress)] {
+    /// The latest lists, newest first, without their errors.
+    package func lists() async throws(RedisError) -> [PrewarmReport] {
         let reply = try await context.run(
-            RedisCommand(.array, ["XREVRANGE", keys.prewarmLists, "+", "-", "COUNT", Self.maxLists]))
+            RedisCommand(.array, ["XREVRANGE", keys.prewarmLists, "+", "-", "COUNT", PrewarmReport.listLimit]))
         let entries = try StreamEntry.entries(reply)
         if entries.isEmpty { return [] }
         let replies = try await context.run(
             entries.map { RedisCommand(.array, ["HGETALL", keys.prewarmList($0.text("l") ?? "")]) },
             within: context.timings.longLimit)
-        var lists: [(id: String, added: Int64, progress: Progress)] = []
+        var reports: [PrewarmReport] = []
         for (entry, reply) in zip(entries, replies) {
-            guard let id = entry.text("l"), let progress = try Self.progress(reply) else { continue }
-            lists.append((id, Int64(clamping: entry.id.milliseconds), progress))
+            guard let id = entry.text("l"), var report = try Self.report(id, reply) else { continue }
+            report.added = Int64(clamping: entry.id.milliseconds / 1000)
+            reports.append(report)
         }
-        return lists
+        return reports
     }
 
     /// Ends the part of this node: takes it off the list of consumers unless it has claims, and those that have not been seen for long.
@@ -220,9 +180,7 @@ package final class SharedPrewarm: Sendable {
     }
 
     /// Claims entries for this node: those of dead nodes first, then new ones.
-    ///
-    /// - Parameter count: The most entries. A node should claim only what it works on now, so that all nodes share a list.
-    package func claim(_ count: Int) async throws(RedisError) -> [Ticket] {
+    package func claim(_ count: Int) async throws(RedisError) -> [PrewarmTicket] {
         let count = max(1, min(count, 100))
         do throws(RedisError) {
             return try await claimExisting(count)
@@ -235,7 +193,7 @@ package final class SharedPrewarm: Sendable {
         }
     }
 
-    private func claimExisting(_ count: Int) async throws(RedisError) -> [Ticket] {
+    private func claimExisting(_ count: Int) async throws(RedisError) -> [PrewarmTicket] {
         let (group, node) = (keys.prewarmGroup, context.nodeName)
         let parts = try await context.run(
             RedisCommand(
@@ -253,64 +211,60 @@ package final class SharedPrewarm: Sendable {
     }
 
     /// The tickets of entries whose lists exist; removes the other entries.
-    private func tickets(_ entries: [StreamEntry]) async throws(RedisError) -> [Ticket] {
+    private func tickets(_ entries: [StreamEntry]) async throws(RedisError) -> [PrewarmTicket] {
         if entries.isEmpty { return [] }
-        let tickets = entries.map { entry in
-            Ticket(
-                id: entry.id.description, list: entry.text("l") ?? "", payload: entry.fields["e"] ?? [],
-                isReport: entry.fields["r"] != nil)
+        let lists = Array(Set(entries.map { $0.text("l") ?? "" }))
+        let replies = try await context.run(lists.map { RedisCommand(.array, ["HGETALL", keys.prewarmList($0)]) })
+        var fields: [String: [String: RedisValue]] = [:]
+        for (list, reply) in zip(lists, replies) { fields[list] = try reply.fields() }
+        var tickets: [PrewarmTicket] = []
+        for entry in entries {
+            let (list, isReport) = (entry.text("l") ?? "", entry.fields["r"] != nil)
+            let ticket = PrewarmTicket(
+                id: entry.id.description, list: list, payload: entry.fields["e"] ?? [],
+                callback: isReport ? try fields[list]?["callback"]?.text() : nil)
+            if fields[list]?.isEmpty ?? true || isReport && ticket.callback == nil {
+                _ = try await finish(ticket, nil, url: "")
+            } else {
+                tickets.append(ticket)
+            }
         }
-        let lists = Array(Set(tickets.map(\.list)))
-        let replies = try await context.run(lists.map { RedisCommand(.integer, ["EXISTS", keys.prewarmList($0)]) })
-        let existing = Set(zip(lists, replies).filter { $1 == .integer(1) }.map(\.0))
-        for ticket in tickets where !existing.contains(ticket.list) { _ = try await finish(ticket, [], error: [], result: []) }
-        return tickets.filter { existing.contains($0.list) }
+        return tickets
     }
 
-    /// Renews the claims on entries that are being worked on. To be called at least every third of ``ClusterTimings/claimTime``.
-    package func renew(_ tickets: [Ticket]) async throws(RedisError) {
+    package func renew(_ tickets: [PrewarmTicket]) async throws(RedisError) {
         if tickets.isEmpty { return }
         let command = ["XCLAIM", keys.prewarm, keys.prewarmGroup, context.nodeName, "0"] + tickets.map(\.id) + ["JUSTID"]
         try await context.run(RedisCommand(.array, command)).succeeded()
     }
 
-    /// Counts an entry as finished.
-    ///
-    /// - Parameter result: The outcome as ``results(of:from:limit:)`` returns it; nothing is kept if it is empty.
-    /// - Returns: False if another node has finished it before.
     @discardableResult
-    package func finish(_ ticket: Ticket, _ outcome: Outcome, result: [UInt8] = []) async throws(RedisError) -> Bool {
-        switch outcome {
-        case .made(let isHit, let bytes, let saved):
-            return try await finish(
-                ticket, [("done", 1), ("hits", isHit ? 1 : 0), ("bytes", max(0, bytes)), ("saved", max(0, saved))], error: [],
-                result: result)
-        case .failed(let failure):
-            return try await finish(ticket, [("failed", 1)], error: failure.bytes, result: result)
-        }
-    }
-
-    /// Ends a report, which then is not claimed again.
-    package func finishReport(_ ticket: Ticket) async throws(RedisError) {
-        _ = try await finish(ticket, [], error: [], result: [])
-    }
-
-    /// - Parameters:
-    ///   - counts: What to add to the counters of the list.
-    ///   - error: Empty for success.
-    private func finish(
-        _ ticket: Ticket, _ counts: [(name: String, number: Int64)], error: [UInt8], result: [UInt8]
+    package func finish(
+        _ ticket: PrewarmTicket, _ result: PrewarmReport.Result?, url: String
     ) async throws(RedisError) -> Bool {
+        // What to add to the counters of the list, whose `done` are those without an error.
+        var counts: [(name: String, number: Int)] = []
+        var (error, stored): ([UInt8], [UInt8]) = ([], [])
+        if let result {
+            let outcome = result.outcome
+            if outcome.kind == .failed {
+                counts = [("failed", 1)]
+                error = PrewarmReport.Failure(url: url, code: outcome.code ?? "", detail: outcome.detail ?? "").encoded
+            } else {
+                let isHit = outcome.kind == .hit
+                counts = [("done", 1), ("hits", isHit ? 1 : 0), ("bytes", outcome.bytes), ("saved", outcome.saved)]
+            }
+            if result.number >= 0, let text = try? JSONEncoder().encode(result) { stored = Array(text) }
+        }
         let arguments: [any RedisArgument] = [
-            keys.prewarmGroup, ticket.id, error, Self.maxErrors, Self.listTime, result, Self.resultTime, ticket.list,
+            keys.prewarmGroup, ticket.id, error, PrewarmReport.errorLimit, Self.listTime, stored, PrewarmReport.resultTime,
+            ticket.list,
         ]
-        let reply = try await context.run(
+        return try await context.run(
             .script(
                 Self.finish, keys: [keys.prewarm] + names(ticket.list),
-                arguments + counts.flatMap { [$0.name, "\($0.number)"] }))
-        let isFirst = try reply.integer(in: 0...1) == 1
-        if isFirst, !counts.isEmpty { context.meter.update { $0.prewarmed += 1 } }
-        return isFirst
+                arguments + counts.flatMap { [$0.name, "\($0.number)"] })
+        ).integer(in: 0...1) == 1
     }
 
     /// Cancels a list: no entry of it is claimed any more. Entries in progress are finished.
@@ -318,75 +272,78 @@ package final class SharedPrewarm: Sendable {
         try await context.run(RedisCommand(.integer, ["DEL"] + names(id))).succeeded()
     }
 
-    /// The outcomes of a list in the order of their arrival, as they were given to ``finish(_:_:result:)``.
-    package func results(of id: String, from first: Int, limit: Int) async throws(RedisError) -> [[UInt8]] {
-        let (last, isOverflow) = first.addingReportingOverflow(limit - 1)
-        let reply = try await context.run(
-            RedisCommand(.array, ["LRANGE", keys.prewarmResults(id), first, isOverflow ? .max : last]))
-        var results: [[UInt8]] = []
-        for result in try reply.elements() { results.append(try result.optionalBytes() ?? []) }
-        return results
-    }
-
-    /// How far a list is; nil if there is none.
-    package func progress(of id: String) async throws(RedisError) -> Progress? {
-        let replies = try await context.run([
+    package func report(_ id: String, from first: Int?) async throws(RedisError) -> PrewarmReport? {
+        var commands = [
             RedisCommand(.array, ["HGETALL", keys.prewarmList(id)]),
-            RedisCommand(.array, ["LRANGE", keys.prewarmErrors(id), "0", Self.maxErrors - 1]),
-        ])
-        guard var progress = try Self.progress(replies[0]) else { return nil }
-        for error in try replies[1].elements() {
-            guard let failure = Failure(try error.optionalBytes() ?? []) else { throw .nonsense("no error of a list") }
-            progress.errors.append(failure)
+            RedisCommand(.array, ["LRANGE", keys.prewarmErrors(id), "0", PrewarmReport.errorLimit - 1]),
+        ]
+        // After the counters, so that a list that is reported as done lacks no outcome.
+        if let first {
+            let last = first.addingReportingOverflow(PrewarmReport.resultLimit - 1)
+            commands.append(
+                RedisCommand(.array, ["LRANGE", keys.prewarmResults(id), first, last.overflow ? .max : last.partialValue]))
         }
-        return progress
+        let replies = try await context.run(commands)
+        guard var report = try Self.report(id, replies[0]) else { return nil }
+        var errors: [PrewarmReport.Failure] = []
+        for error in try replies[1].elements() {
+            guard let failure = PrewarmReport.Failure(encoded: try error.optionalBytes() ?? []) else {
+                throw .nonsense("no error of a list")
+            }
+            errors.append(failure)
+        }
+        report.errors = errors
+        if first != nil {
+            report.results = try replies[2].elements().compactMap { element in
+                try? JSONDecoder().decode(PrewarmReport.Result.self, from: Data(element.optionalBytes() ?? []))
+            }
+        }
+        return report
     }
 
     /// The counters of a list, without its errors; nil if it does not exist.
-    private static func progress(_ reply: RedisValue) throws(RedisError) -> Progress? {
+    private static func report(_ id: String, _ reply: RedisValue) throws(RedisError) -> PrewarmReport? {
         let fields = try reply.fields()
         if fields.isEmpty { return nil }
-        var numbers: [String: Int64] = [:]
-        var callback: String?
-        for (name, value) in fields {
-            if name == "callback" {
-                callback = try value.text()
-                continue
-            }
+        var numbers: [String: Int] = [:]
+        for (name, value) in fields where name != "callback" {
             guard let number = Int64(try value.text()), (0...maxNumber).contains(number) else {
                 throw .nonsense("no number in a list")
             }
-            numbers[name] = number
+            numbers[name] = Int(number)
         }
-        return Progress(
-            total: numbers["total"] ?? 0, done: numbers["done"] ?? 0, failed: numbers["failed"] ?? 0,
-            hits: numbers["hits"] ?? 0, bytes: numbers["bytes"] ?? 0, saved: numbers["saved"] ?? 0, errors: [],
-            callback: callback)
+        let (total, failed) = (numbers["total"] ?? 0, numbers["failed"] ?? 0)
+        let done = (numbers["done"] ?? 0) + failed
+        return PrewarmReport(
+            id: id, added: nil, state: done >= total ? "done" : "running", total: total, done: done, failed: failed,
+            hits: numbers["hits"] ?? 0, bytes: numbers["bytes"] ?? 0, saved: numbers["saved"] ?? 0)
     }
 }
 
-/// A request that its client may repeat, by digests of its idempotency key and of what it says.
-package struct PrewarmRequest: Sendable, Equatable {
-    package let key: String
-    package let content: String
+extension PrewarmReport.Failure {
+    private static let kind = UInt8(ascii: "F")
+    private static let maxTextBytes = 1024
+    /// The largest length of a source's URL.
+    private static let maxURLBytes = 8192
 
-    package init(key: String, content: String) {
-        (self.key, self.content) = (key, content)
+    /// The failure as it is stored for all nodes.
+    var encoded: [UInt8] {
+        var writer = FieldWriter(kind: Self.kind)
+        writer.append(Self.bounded(url, to: Self.maxURLBytes))
+        writer.append(Self.bounded(code, to: Self.maxTextBytes))
+        writer.append(Self.bounded(detail, to: Self.maxTextBytes))
+        return writer.bytes
     }
-}
 
-/// Why a list of entries was not accepted, by all nodes or by one that works alone.
-package enum PrewarmRefusal: Error, Sendable, Equatable {
-    /// The server is stopping.
-    case stopping
-    /// Too many entries are pending.
-    case full(waiting: Int, limit: Int)
-    /// The list could not be written to disk.
-    case notStored(cause: String)
-    /// The same request has added a list before.
-    case known(id: String)
-    /// The same request is being carried out.
-    case inProgress
-    /// The request has the idempotency key of another one.
-    case conflict
+    /// Nil for bytes that are no failure.
+    init?(encoded bytes: [UInt8]) {
+        guard var reader = FieldReader(bytes, kind: Self.kind), let url = reader.text(), let code = reader.text(),
+            let detail = reader.text()
+        else { return nil }
+        self.init(url: url, code: code, detail: detail)
+    }
+
+    private static func bounded(_ text: String, to limit: Int) -> String {
+        text.utf8.count <= limit ? text : String(decoding: text.utf8.prefix(limit), as: UTF8.self)
+    }
 }

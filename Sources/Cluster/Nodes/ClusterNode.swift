@@ -19,8 +19,6 @@ package struct ClusterHandlers: Sendable {
     package var onFollow: @Sendable () -> Void = {}
     /// Called when this node has not taken part for ``ClusterTimings/aloneLimit``, and again each time that this has passed.
     package var onAlone: @Sendable () -> Void = {}
-    /// Called when entries of a prewarm list were added; ``SharedPrewarm/claim(_:)`` then finds them.
-    package var onPrewarm: @Sendable () -> Void = {}
 
     package init(revalidate: @escaping @Sendable (MissedPurges) async -> Void) {
         self.revalidate = revalidate
@@ -131,7 +129,7 @@ final class ClusterNode: Sendable {
             guard let record = SharedRecord(bytes), follower.isTakingPart else { return }
             handlers.onFailure(sourceURL, record) { [flights] in flights.isValid(record, of: sourceURL) }
         case .acknowledged(let id): purger.received(id)
-        case .prewarm: handlers.onPrewarm()
+        case .prewarm: prewarm.arrivals.signal()
         case nil: context.meter.count(.nonsense("a message of an unknown form"))
         }
     }

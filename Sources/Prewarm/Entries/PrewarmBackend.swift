@@ -1,3 +1,4 @@
+package import Cluster
 package import Renditions
 internal import Synchronization
 

@@ -1,4 +1,5 @@
 internal import Cache
+internal import Cluster
 internal import Renditions
 internal import Sandbox
 internal import SystemIO

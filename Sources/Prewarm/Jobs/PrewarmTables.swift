@@ -1,169 +1,316 @@
-internal import Cluster
+package import Cluster
 internal import Foundation
 package import Ledger
+package import Logging
 internal import Renditions
+internal import Synchronization
+package import SystemIO
 
-/// Prewarm jobs in the ledger.
+/// The lists of this server, in its ledger. Claims are in memory, so those of an earlier process are pending.
 ///
-/// A job is durable before it is accepted, and its cancellation before it is answered. Outcomes become durable later: after a crash,
-/// the entry of a lost outcome is processed again, as a hit. All functions block. Any thread.
-package struct PrewarmTables: Sendable {
-    package static let owned = Ledger.Tables(
-        owner: "prewarm",
-        steps: [
-            """
-            CREATE TABLE jobs (
-                number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, retries INTEGER NOT NULL, concurrency INTEGER NOT NULL,
-                callback TEXT, cancelled INTEGER NOT NULL, reported INTEGER NOT NULL,
-                -- The number of outcomes.
-                finished INTEGER NOT NULL
-            );
-            CREATE TABLE entries (
-                job INTEGER NOT NULL, number INTEGER NOT NULL, entry BLOB NOT NULL,
-                -- Null without an outcome; its place in the order of arrival.
-                outcome BLOB, arrival INTEGER,
-                PRIMARY KEY (job, number)
-            ) WITHOUT ROWID;
-            CREATE TRIGGER job_removed AFTER DELETE ON jobs BEGIN DELETE FROM entries WHERE job = OLD.number; END;
-            """,
-            """
-            ALTER TABLE jobs ADD COLUMN added INTEGER NOT NULL DEFAULT 0;
-            -- The idempotency key of the request, and what it says.
-            ALTER TABLE jobs ADD COLUMN request TEXT;
-            ALTER TABLE jobs ADD COLUMN content TEXT;
-            """,
-        ],
-        // Whole jobs only: the numbers of outcomes refer to all entries of their job.
-        salvage: { damaged, new in
-            var ids: [String] = []
-            // The rows before the first damaged page count.
-            try? damaged.forEach("SELECT id FROM jobs ORDER BY number") { ids.append(try $0.value(0)) }
-            for job in ids.compactMap({ try? job($0, in: damaged) }) { try insert(job, into: new) }
-        })
-
+/// A list is durable before it is accepted, and its cancellation before it is answered. Outcomes become durable later: after a crash,
+/// the entry of a lost outcome is processed again, as a hit. Of a list that has ended, the sums and the first failures are kept, and
+/// single outcomes for ``PrewarmReport/resultTime``.
+final class PrewarmTables: PrewarmLists {
+    let arrivals = AsyncSignal()
     private let ledger: Ledger
+    /// A single thread, so that transactions wait for it and not for one another.
+    private let threads: WorkThreads
+    private let logger: Logger
+    /// The claimed entries by list, each by its number with the end of its claim. ``reportNumber`` is a report.
+    private let claims = Mutex<[String: [Int: ContinuousClock.Instant]]>([:])
 
-    /// - Parameter ledger: Opened with ``owned``.
-    package init(_ ledger: Ledger) {
+    private let claimTime: Duration
+    private static let reportNumber = -1
+    /// The single outcomes that one transaction removes.
+    private static let removalSize = 5000
+    private static let removalInterval = Duration.seconds(60)
+    private let nextRemoval = Mutex(ContinuousClock.now)
+
+    /// - Parameter ledger: Opened with ``PrewarmQueue/owned``.
+    init(
+        _ ledger: Ledger, threads: WorkThreads, logger: Logger, claimTime: Duration = ClusterTimings().claimTime
+    ) {
         self.ledger = ledger
+        self.claimTime = claimTime
+        self.threads = threads
+        self.logger = logger
     }
 
-    /// Reads the jobs in the order of their creation. Removes those that cannot be read or are out of range: a start never fails for
-    /// them.
-    ///
-    /// - Returns: The jobs, and the ids of those that were removed, with the causes.
-    func load() -> (jobs: [PrewarmJob], dropped: [(id: String, cause: String)]) {
-        var jobs: [PrewarmJob] = []
-        var dropped: [(id: String, cause: String)] = []
-        let ids = (try? ledger.read { try $0.all("SELECT id FROM jobs ORDER BY number") { try $0.value(0) as String } }) ?? []
-        for id in ids {
-            do throws(LedgerError) {
-                jobs.append(try ledger.read { try Self.job(id, in: $0) })
-            } catch {
-                dropped.append((id, error.description))
-                remove(id)
-            }
+    /// The number of unfinished entries; 0 if it cannot be read. Blocks.
+    var waiting: Int { (try? ledger.read(Self.waiting)) ?? 0 }
+
+    private static func waiting(_ database: SQLiteConnection) throws -> Int {
+        try database.first("SELECT coalesce(sum(total - finished), 0) FROM jobs WHERE ended IS NULL") { try $0.value(0) } ?? 0
+    }
+
+    /// Why a request does not add a list; nil if it is the first one with its idempotency key.
+    func refusal(of request: PrewarmRequest) async throws(LedgerError) -> PrewarmRefusal? {
+        try await read { try Self.refusal(of: request, $0) }
+    }
+
+    private static func refusal(of request: PrewarmRequest, _ database: SQLiteConnection) throws -> PrewarmRefusal? {
+        try database.first("SELECT id, content FROM jobs WHERE request = ? ORDER BY number DESC", [request.key]) { row in
+            try row.value(1) as String? == request.content ? .known(id: try row.value(0)) : .conflict
         }
-        return (jobs, dropped)
     }
 
-    /// Adds a new job durably.
-    func create(_ order: PrewarmJob.Order) throws(LedgerError) {
-        try ledger.write(.full) { try Self.insert(PrewarmJob(order), into: $0) }
-    }
-
-    /// Records the outcome of an entry.
-    func note(_ number: Int, _ outcome: PrewarmOutcome, of id: String) throws(LedgerError) {
-        try ledger.write(.normal) { database in
-            try database.run("UPDATE jobs SET finished = finished + 1 WHERE id = ?", [id])
+    /// Adds a list durably, and forgets the oldest ones that have ended.
+    ///
+    /// - Returns: Why the list was not added; nil if it was.
+    func add(_ order: PrewarmOrder, _ limits: PrewarmQueue.Limits) async throws(LedgerError) -> PrewarmRefusal? {
+        let refusal: PrewarmRefusal? = try await write(.full) { database in
+            if let request = order.request, let refusal = try Self.refusal(of: request, database) { return refusal }
+            let waiting = try Self.waiting(database)
+            guard waiting + order.payloads.count <= limits.urls else { return .full(waiting: waiting, limit: limits.urls) }
+            try Self.insert(order, added: Self.now, into: database)
             try database.run(
                 """
-                UPDATE entries SET outcome = ?, arrival = jobs.finished FROM jobs
-                WHERE jobs.id = ? AND entries.job = jobs.number AND entries.number = ?
-                """, [JSONText.encode(outcome), id, number])
+                DELETE FROM jobs WHERE number IN (SELECT number FROM jobs WHERE ended IS NOT NULL ORDER BY number
+                LIMIT (SELECT max(0, count(*) - ?) FROM jobs))
+                """, [limits.jobs])
+            return nil
         }
+        arrivals.signal()
+        return refusal
     }
 
-    /// Records durably that a job was cancelled.
-    func noteCancelled(_ id: String) throws(LedgerError) {
-        try ledger.write(.full) { try $0.run("UPDATE jobs SET cancelled = 1 WHERE id = ?", [id]) }
-    }
-
-    /// Records that the callback has got the report.
-    func noteReported(_ id: String) throws(LedgerError) {
-        try ledger.write(.normal) { try $0.run("UPDATE jobs SET reported = 1 WHERE id = ?", [id]) }
-    }
-
-    /// Removes a job. If that fails, the next start finds it again.
-    func remove(_ id: String) {
-        _ = try? ledger.write(.normal) { try $0.run("DELETE FROM jobs WHERE id = ?", [id]) }
-    }
-
-    private static func insert(_ job: PrewarmJob, into database: SQLiteConnection) throws {
-        let (order, progress) = (job.order, job.progress)
+    /// - Parameter added: When the list was added, in milliseconds since 1970.
+    static func insert(_ order: PrewarmOrder, added: Int64, into database: SQLiteConnection) throws {
         try database.run(
             """
-            INSERT INTO jobs (id, retries, concurrency, callback, cancelled, reported, finished, added, request, content)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            INSERT INTO jobs (id, concurrency, callback, cancelled, reported, finished, added, request, content, total)
+            VALUES (?, ?, ?, 0, 0, 0, ?, ?, ?, ?)
             """,
             [
-                order.id, order.retries, order.concurrency, order.callback, progress.state == .cancelled, job.isReported,
-                progress.outcomes.count, order.added, order.request?.key, order.request?.content,
+                order.id, order.concurrency, order.callback, added, order.request?.key, order.request?.content,
+                order.payloads.count,
             ])
-        for (number, entry) in order.entries.enumerated() {
-            try database.run(
-                "INSERT INTO entries (job, number, entry) SELECT number, ?, ? FROM jobs WHERE id = ?",
-                [number, JSONText.encode(entry), order.id])
-        }
-        for (arrival, known) in progress.outcomes.enumerated() {
-            try database.run(
-                """
-                UPDATE entries SET outcome = ?, arrival = ? FROM jobs
-                WHERE jobs.id = ? AND entries.job = jobs.number AND entries.number = ?
-                """, [JSONText.encode(known.outcome), arrival + 1, order.id, known.number])
+        for (number, payload) in order.payloads.enumerated() {
+            try database.run("INSERT INTO entries (job, number, entry) SELECT max(number), ?, ? FROM jobs", [number, payload])
         }
     }
 
-    private static func job(_ id: String, in database: SQLiteConnection) throws -> PrewarmJob {
-        func damage(_ cause: String) -> LedgerError { LedgerError(.damage, cause) }
-        let head = try database.first(
-            """
-            SELECT number, retries, concurrency, callback, cancelled, reported, added, request, content FROM jobs WHERE id = ?
-            """, [id]
-        ) { row in
-            (
-                number: try row.value(0) as Int64, retries: try row.value(1) as Int, concurrency: try row.value(2) as Int,
-                callback: try row.value(3) as String?, isCancelled: try row.value(4) as Bool,
-                isReported: try row.value(5) as Bool, added: try row.value(6) as Int64, key: try row.value(7) as String?,
-                content: try row.value(8) as String?
-            )
+    /// Drops the pending entries of a list durably, unless it has ended. Entries in progress finish.
+    func cancel(_ id: String) async throws(LedgerError) {
+        try await write(.full) {
+            try $0.run("UPDATE jobs SET cancelled = 1, ended = ? WHERE id = ? AND ended IS NULL", [Self.now, id])
         }
-        guard let head, head.retries >= 0, head.concurrency > 0 else { throw damage("it has a number that is out of range") }
-        let decoder = JSONDecoder()
-        var entries: [PrewarmEntry] = []
-        var outcomes: [(arrival: Int64, number: Int, outcome: PrewarmOutcome)] = []
-        try database.forEach(
-            "SELECT number, entry, outcome, arrival FROM entries WHERE job = ? ORDER BY number", [head.number]
+    }
+
+    // MARK: Work
+
+    func claim(_ count: Int) async throws(LedgerError) -> [PrewarmTicket] {
+        let (tickets, damaged) = try await read { database in
+            var (tickets, damaged): ([PrewarmTicket], [(id: String, cause: String)]) = ([], [])
+            self.claims.withLock { claims in
+                claims = claims.mapValues { $0.filter { $0.value > .now } }.filter { !$0.value.isEmpty }
+            }
+            let ids = try database.all("SELECT id FROM jobs WHERE ended IS NULL ORDER BY number", []) {
+                try $0.value(0) as String
+            }
+            for id in ids where tickets.count < count {
+                do {
+                    tickets += try self.entries(of: id, count - tickets.count, database)
+                } catch let error as LedgerError where error.kind == .damage {
+                    damaged.append((id, error.description))
+                }
+            }
+            tickets += try self.reports(database)
+            self.claim(tickets)
+            return (tickets, damaged)
+        }
+        for (id, cause) in damaged {
+            logger.warning("a damaged prewarm job was dropped", metadata: ["job": "\(id)", "cause": "\(cause)"])
+            try await write(.normal) { try $0.run("DELETE FROM jobs WHERE id = ?", [id]) }
+        }
+        let isRemovalDue = nextRemoval.withLock { next in
+            if next > .now { return false }
+            next = .now + Self.removalInterval
+            return true
+        }
+        if isRemovalDue { removeOutcomes() }
+        return tickets
+    }
+
+    /// The next pending entries of a list that nobody has claimed, up to the concurrency of the list.
+    private func entries(of id: String, _ count: Int, _ database: SQLiteConnection) throws -> [PrewarmTicket] {
+        let claimed = claims.withLock { $0[id] ?? [:] }
+        let job = try database.first("SELECT number, concurrency FROM jobs WHERE id = ?", [id]) {
+            (number: try $0.value(0) as Int64, concurrency: try $0.value(1) as Int)
+        }
+        guard let job, job.concurrency > 0 else { throw LedgerError(.damage, "its concurrency is out of range") }
+        let room = min(count, job.concurrency - claimed.count)
+        if room <= 0 { return [] }
+        let tickets = try database.all(
+            "SELECT number, entry FROM entries WHERE job = ? AND outcome IS NULL ORDER BY number LIMIT ?",
+            [job.number, room + claimed.count]
         ) { row in
             let number: Int = try row.value(0)
-            guard number == entries.count,
-                let entry = try? decoder.decode(PrewarmEntry.self, from: Data(row.value(1) as [UInt8]))
-            else { throw damage("entry \(entries.count) is missing or not an entry") }
-            entries.append(entry)
-            // The entry of an outcome that cannot be used is processed again.
-            guard let bytes = try row.value(2) as [UInt8]?, let arrival = try row.value(3) as Int64?,
-                let outcome = try? decoder.decode(PrewarmOutcome.self, from: Data(bytes))
-            else { return }
-            outcomes.append((arrival, number, outcome))
+            return claimed[number] == nil ? PrewarmTicket(id: "\(number)", list: id, payload: try row.value(1)) : nil
         }
-        guard !entries.isEmpty else { throw damage("it has no entries") }
-        outcomes.sort { $0.arrival < $1.arrival }
-        let order = PrewarmJob.Order(
-            id: id, entries: entries, retries: head.retries, concurrency: head.concurrency, callback: head.callback,
-            request: head.key.flatMap { key in head.content.map { PrewarmRequest(key: key, content: $0) } },
-            added: head.added)
-        return PrewarmJob(
-            order, outcomes: outcomes.map { ($0.number, $0.outcome) }, isCancelled: head.isCancelled,
-            isReported: head.isReported)
+        if tickets.isEmpty, claimed.isEmpty { throw LedgerError(.damage, "an entry is missing") }
+        return Array(tickets.compactMap(\.self).prefix(room))
     }
+
+    /// The reports that no callback has got yet and that nobody has claimed.
+    private func reports(_ database: SQLiteConnection) throws -> [PrewarmTicket] {
+        let claimed = claims.withLock { $0.mapValues { $0[Self.reportNumber] != nil } }
+        return try database.all(
+            """
+            SELECT id, callback FROM jobs
+            WHERE ended IS NOT NULL AND cancelled = 0 AND reported = 0 AND callback IS NOT NULL ORDER BY number
+            """
+        ) { PrewarmTicket(id: "\(Self.reportNumber)", list: try $0.value(0), payload: [], callback: try $0.value(1)) }
+        .filter { claimed[$0.list] != true }
+    }
+
+    private func claim(_ tickets: [PrewarmTicket]) {
+        claims.withLock { claims in
+            for ticket in tickets { claims[ticket.list, default: [:]][ticket.number] = .now + claimTime }
+        }
+    }
+
+    func renew(_ tickets: [PrewarmTicket]) async throws(LedgerError) {
+        // Not one that was finished meanwhile.
+        claim(claims.withLock { claims in tickets.filter { claims[$0.list]?[$0.number] != nil } })
+    }
+
+    func finish(_ ticket: PrewarmTicket, _ result: PrewarmReport.Result?, url: String) async throws(LedgerError) -> Bool {
+        let isFirst: Bool
+        let ended: Int?
+        do throws(LedgerError) {
+            (isFirst, ended) = try await write(.normal) { try Self.finish(ticket, result, url, $0) }
+        } catch {
+            logger.warning("a prewarm job cannot be written to disk", metadata: ["cause": "\(error)"])
+            throw error
+        }
+        claims.withLock { _ = $0[ticket.list]?.removeValue(forKey: ticket.number) }
+        if let ended { logger.info("prewarmed", metadata: ["job": "\(ticket.list)", "urls": .stringConvertible(ended)]) }
+        return isFirst
+    }
+
+    /// Returns whether it was not finished before, and the length of the list if this has ended it.
+    private static func finish(
+        _ ticket: PrewarmTicket, _ result: PrewarmReport.Result?, _ url: String, _ database: SQLiteConnection
+    ) throws -> (Bool, Int?) {
+        guard let outcome = result?.outcome else {
+            try database.run("UPDATE jobs SET reported = 1 WHERE id = ?", [ticket.list])
+            return (database.changedRows == 1, nil)
+        }
+        try database.run(
+            """
+            UPDATE entries SET outcome = ?, arrival = jobs.finished + 1 FROM jobs
+            WHERE jobs.id = ? AND entries.job = jobs.number AND entries.number = ? AND outcome IS NULL
+            """, [JSONText.encode(outcome), ticket.list, ticket.number])
+        guard database.changedRows == 1 else { return (false, nil) }
+        let isFailure = outcome.kind == .failed
+        try database.run(
+            """
+            UPDATE jobs SET finished = finished + 1, hits = hits + ?, failed = failed + ?, bytes = bytes + ?, saved = saved + ?,
+            ended = coalesce(ended, iif(finished + 1 < total, NULL, ?)) WHERE id = ?
+            """, [outcome.kind == .hit, isFailure, outcome.bytes, outcome.saved, now, ticket.list])
+        if isFailure {
+            try database.run(
+                "INSERT INTO failures SELECT number, failed, ?, ?, ? FROM jobs WHERE id = ? AND failed <= ?",
+                [url, outcome.code ?? "", outcome.detail ?? "", ticket.list, PrewarmReport.errorLimit])
+        }
+        return (
+            true,
+            try database.first("SELECT total FROM jobs WHERE id = ? AND finished = total", [ticket.list]) { try $0.value(0) }
+        )
+    }
+
+    /// Removes the outcomes of lists that have ended long ago, in transactions between which other work has its turn.
+    private func removeOutcomes() {
+        _ = threads.submit { [self] in
+            let removed = try? ledger.write(.normal) { database in
+                try database.run(
+                    """
+                    DELETE FROM entries WHERE (job, number) IN (SELECT old.job, old.number FROM jobs CROSS JOIN entries AS old
+                    ON old.job = jobs.number WHERE jobs.ended < ? LIMIT ?)
+                    """, [Self.now - PrewarmReport.resultTime.milliseconds, Self.removalSize])
+                return database.changedRows
+            }
+            if removed == Int64(Self.removalSize) { removeOutcomes() }
+        }
+    }
+
+    // MARK: Reports
+
+    func report(_ id: String, from first: Int?) async throws(LedgerError) -> PrewarmReport? {
+        try await read { database in
+            guard var report = try self.reports(database, "WHERE id = ?", [id]).first else { return nil }
+            report.added = nil
+            report.errors = try database.all(
+                """
+                SELECT url, code, detail FROM failures WHERE job = (SELECT number FROM jobs WHERE id = ?) ORDER BY place
+                """, [id]
+            ) { PrewarmReport.Failure(url: try $0.value(0), code: try $0.value(1), detail: try $0.value(2)) }
+            guard let first else { return report }
+            let decoder = JSONDecoder()
+            report.results = try database.all(
+                """
+                SELECT number, outcome FROM entries
+                WHERE job = (SELECT number FROM jobs WHERE id = ?) AND arrival > ? ORDER BY arrival LIMIT ?
+                """, [id, first, PrewarmReport.resultLimit]
+            ) { row in
+                let number: Int = try row.value(0)
+                let outcome = try? decoder.decode(PrewarmOutcome.self, from: Data(row.value(1) as [UInt8]))
+                return outcome.map { PrewarmReport.Result(number: number, outcome: $0) }
+            }.compactMap(\.self)
+            return report
+        }
+    }
+
+    /// The latest lists, newest first, without their errors.
+    func lists() async throws(LedgerError) -> [PrewarmReport] {
+        try await read { try self.reports($0, "ORDER BY number DESC LIMIT ?", [PrewarmReport.listLimit]) }
+    }
+
+    private func reports(
+        _ database: SQLiteConnection, _ condition: String, _ values: [any SQLiteValue]
+    ) throws -> [PrewarmReport] {
+        let claimed = claims.withLock { Set($0.filter { !$0.value.isEmpty }.keys) }
+        return try database.all(
+            "SELECT id, added, total, finished, failed, hits, bytes, saved, cancelled, ended IS NOT NULL FROM jobs \(condition)",
+            values
+        ) { row in
+            let (id, added, done): (String, Int64, Int) = (try row.value(0), try row.value(1), try row.value(3))
+            let isBegun = done > 0 || claimed.contains(id)
+            let state = try row.value(8) ? "cancelled" : try row.value(9) ? "done" : isBegun ? "running" : "waiting"
+            return PrewarmReport(
+                id: id, added: added / 1000, state: state, total: try row.value(2), done: done, failed: try row.value(4),
+                hits: try row.value(5), bytes: try row.value(6), saved: try row.value(7))
+        }
+    }
+
+    /// Milliseconds since 1970.
+    private static var now: Int64 { Int64(Date.now.timeIntervalSince1970 * 1000) }
+
+    private func read<Value: Sendable>(
+        _ body: @escaping @Sendable (SQLiteConnection) throws -> Value
+    ) async throws(LedgerError) -> Value {
+        try await run { ledger throws(LedgerError) in try ledger.read(body) }
+    }
+
+    @discardableResult
+    private func write<Value: Sendable>(
+        _ durability: Ledger.Durability, _ body: @escaping @Sendable (SQLiteConnection) throws -> Value
+    ) async throws(LedgerError) -> Value {
+        try await run { ledger throws(LedgerError) in try ledger.write(durability, body) }
+    }
+
+    private func run<Value: Sendable>(
+        _ work: @escaping @Sendable (Ledger) throws(LedgerError) -> Value
+    ) async throws(LedgerError) -> Value {
+        let result = await threads.run { [ledger] in Result { () throws(LedgerError) in try work(ledger) } }
+        guard let result else { throw LedgerError(.failure, "too many requests of this kind are waiting") }
+        return try result.get()
+    }
+}
+
+extension PrewarmTicket {
+    /// The number of the entry in its list.
+    fileprivate var number: Int { Int(id) ?? 0 }
 }

@@ -1,3 +1,4 @@
+package import Cluster
 internal import Foundation
 internal import Glibc
 internal import Renditions

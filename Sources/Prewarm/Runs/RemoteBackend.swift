@@ -1,3 +1,4 @@
+package import Cluster
 internal import Foundation
 internal import HTTPClient
 internal import Renditions

@@ -1,3 +1,4 @@
+internal import Cluster
 internal import SystemIO
 internal import Foundation
 internal import Renditions

@@ -1,3 +1,5 @@
+internal import Cluster
+
 /// The summary that a run prints at its end.
 package enum RunSummary {
     /// The most rows per table.

@@ -9,24 +9,17 @@ internal import SystemIO
 /// Handles `/prewarm` and `/prewarm/{id}` (docs/api.md).
 struct PrewarmController: Sendable {
     private let queue: PrewarmQueue
-    /// Lists that all nodes of a cluster process; nil for a node that works alone.
-    private let shared: SharedPrewarmRunner?
     private let webhooks: Webhooks
     private let admin: AdminController
     private let threads: WorkThreads
 
     /// The size limit of a list in bytes.
     private static let bodyLimit = 32 << 20
-    /// The largest number of jobs in a list of them.
-    private static let maxJobs = 200
     /// The number of retries of a request without `retries`.
     private static let defaultRetries = 2
 
-    init(
-        queue: PrewarmQueue, shared: SharedPrewarmRunner?, webhooks: Webhooks, admin: AdminController, threads: WorkThreads
-    ) {
+    init(queue: PrewarmQueue, webhooks: Webhooks, admin: AdminController, threads: WorkThreads) {
         self.queue = queue
-        self.shared = shared
         self.webhooks = webhooks
         self.admin = admin
         self.threads = threads
@@ -47,13 +40,18 @@ struct PrewarmController: Sendable {
 
     /// Handles `GET /prewarm`.
     private func listJobs() -> HTTPReply {
-        .later { [queue, shared] in
-            do throws(RedisError) {
-                let jobs = PrewarmReport.newest(queue.summaries, try await shared?.summaries() ?? [], limit: Self.maxJobs)
-                return Self.json(200, ["jobs": jobs], [:])
-            } catch {
-                return ProblemDocument.response(AdminController.unknown(error.description))
-            }
+        .later { [queue] in await Self.answer { () throws(PrewarmRefusal) in ["jobs": try await queue.lists()] } }
+    }
+
+    /// The answer with a document, or with the problem.
+    private static func answer<Document: Encodable>(
+        _ document: () async throws(PrewarmRefusal) -> Document?
+    ) async -> HTTPResponse {
+        do throws(PrewarmRefusal) {
+            if let document = try await document() { return json(200, document, [:]) }
+            return ProblemDocument.response(.notFound("There is no prewarm job with this id."))
+        } catch {
+            return ProblemDocument.response(Problem(error))
         }
     }
 
@@ -85,7 +83,7 @@ struct PrewarmController: Sendable {
         }
         let options = (retries: retries, concurrency: concurrency, callback: callback)
         return .receive(
-            CollectingSink(limit: Self.bodyLimit) { [queue, shared, threads] body in
+            CollectingSink(limit: Self.bodyLimit) { [queue, threads] body in
                 do throws(Problem) {
                     let order = try await Self.run(threads) { () throws(Problem) in
                         let content =
@@ -97,32 +95,13 @@ struct PrewarmController: Sendable {
                             body, limit: queue.limits.urls, options.retries, options.concurrency, callback: options.callback,
                             request)
                     }
-                    let id = try await Self.add(order, queue, shared, threads)
-                    return Self.json(202, Accepted(id: id, total: order.entries.count), ["Location": "/prewarm/\(id)"])
+                    let id: String
+                    do throws(PrewarmRefusal) { id = try await queue.add(order) } catch { throw Problem(error) }
+                    return Self.json(202, Accepted(id: id, total: order.payloads.count), ["Location": "/prewarm/\(id)"])
                 } catch {
                     return ProblemDocument.response(error)
                 }
             })
-    }
-
-    /// Adds a list for all nodes, or for this one if the others cannot be reached.
-    ///
-    /// - Returns: The id of the job, which an earlier request may have added.
-    private static func add(
-        _ order: PrewarmJob.Order, _ queue: PrewarmQueue, _ shared: SharedPrewarmRunner?, _ threads: WorkThreads
-    ) async throws(Problem) -> String {
-        do throws(PrewarmRefusal) {
-            // A list with this key may be on this node only.
-            if let request = order.request, let refusal = queue.refusal(of: request) { throw refusal }
-            if try await shared?.add(order, limit: queue.limits.urls) == true { return order.id }
-            let result = await threads.run { Result { () throws(PrewarmRefusal) in try queue.add(order) } }
-            guard let result else { throw .notStored(cause: "too many requests of this kind are waiting") }
-            try result.get()
-            return order.id
-        } catch {
-            if case .known(let id) = error { return id }
-            throw Problem(error)
-        }
     }
 
     /// Handles `GET` and `DELETE /prewarm/{id}`. The query's `from` is the index of the first entry whose outcome is returned.
@@ -135,27 +114,9 @@ struct PrewarmController: Sendable {
             first = number
         }
         let from = first
-        return .later { [queue, shared, threads] in
-            if let job = queue.job(id) {
-                do throws(Problem) {
-                    if method == .delete {
-                        try await Self.run(threads) { () throws(Problem) in
-                            do throws(PrewarmRefusal) { try queue.cancel(job) } catch { throw Problem(error) }
-                        }
-                    }
-                    return Self.json(200, PrewarmReport(job, from: from), [:])
-                } catch {
-                    return ProblemDocument.response(error)
-                }
-            }
-            do throws(RedisError) {
-                guard let report = try await shared?.report(id, from: from) else {
-                    return ProblemDocument.response(.notFound("There is no prewarm job with this id."))
-                }
-                if method == .delete { try await shared?.cancel(id) }
-                return Self.json(200, report, [:])
-            } catch {
-                return ProblemDocument.response(AdminController.unknown(error.description))
+        return .later { [queue] in
+            await Self.answer { () throws(PrewarmRefusal) in
+                try await queue.report(id, from: from, isCancelling: method == .delete)
             }
         }
     }
@@ -163,10 +124,12 @@ struct PrewarmController: Sendable {
     private static func order(
         _ body: [UInt8], limit: Int, _ retries: Int, _ concurrency: Int, callback: String?,
         _ request: PrewarmRequest?
-    ) throws(Problem) -> PrewarmJob.Order {
+    ) throws(Problem) -> PrewarmOrder {
         do throws(PrewarmList.Malformed) {
-            return PrewarmJob.Order(
-                id: newID(), entries: try PrewarmListReader.read(body, limit: limit), retries: retries,
+            let entries = try PrewarmListReader.read(body, limit: limit)
+            return PrewarmOrder(
+                id: Hex.encode(UInt128.random(in: .min ... .max)),
+                payloads: entries.enumerated().map { $1.queued($0, retries: retries, concurrency: concurrency) },
                 concurrency: concurrency, callback: callback, request: request)
         } catch {
             throw .badRequest(error.description)
@@ -187,10 +150,6 @@ struct PrewarmController: Sendable {
         var total: Int
     }
 
-    private static func newID() -> String {
-        Hex.encode(UInt128.random(in: .min ... .max))
-    }
-
     private static func json(_ status: Int, _ value: some Encodable, _ headers: HTTPHeaders) -> HTTPResponse {
         var headers = headers
         headers.append("Content-Type", "application/json")
@@ -208,6 +167,7 @@ extension Problem {
                 503, "overloaded", "\(waiting) URLs are pending already; the limit is \(limit).", retryAfter: 60)
         case .notStored(let cause):
             self.init(503, "overloaded", "The list cannot be stored.", retryAfter: 30, cause: cause)
+        case .unknown(let cause): self = AdminController.unknown(cause)
         // Not a problem by itself: the answer names the job.
         case .known(let id): self.init(409, "request_in_progress", "The job \(id) has this Idempotency-Key.")
         case .inProgress:

@@ -3,7 +3,7 @@ package import Fetch
 internal import Foundation
 package import HTTPClient
 package import Logging
-package import Prewarm
+package import Cluster
 internal import Renditions
 internal import Synchronization
 package import SystemIO
@@ -167,16 +167,7 @@ package final class Webhooks: Sendable {
 }
 
 extension Webhooks {
-    /// Sends the report on a finished prewarm job to its callback. Once the receiver has accepted it, or it was given up, the queue
-    /// records that; until then, the next start of the server sends it again.
-    package func report(_ job: PrewarmJob, of queue: PrewarmQueue) {
-        guard let callback = job.order.callback, let url = try? SourceURL(callback) else { return }
-        deliver(JSONText.encode(PrewarmReport(job, from: nil)), of: "/prewarm/\(job.order.id)", to: url) {
-            queue.noteReported(job)
-        }
-    }
-
-    /// Sends the report on a list that all nodes have processed.
+    /// Sends the report on a prewarm list that has ended.
     ///
     /// - Parameter ended: Called when the receiver has accepted it, or it was given up.
     package func report(_ report: PrewarmReport, to callback: String, ended: @escaping @Sendable () -> Void) {

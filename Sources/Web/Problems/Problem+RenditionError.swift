@@ -1,4 +1,5 @@
 internal import Cache
+package import Cluster
 internal import Fetch
 internal import Media
 package import Prewarm

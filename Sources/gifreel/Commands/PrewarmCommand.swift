@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import Cache
+internal import Cluster
 internal import Fetch
 internal import Foundation
 internal import Glibc

@@ -20,7 +20,6 @@ package final class GifreelService: Sendable {
     private let core: RenditionCore
     private let web: WebHandler.Dependencies
     private let prewarm: PrewarmQueue
-    private let sharedPrewarm: SharedPrewarmRunner?
     private let background: BackgroundRenditions
     private let uploads: UploadAdmission
     private let statuses: StatusRegistry
@@ -58,20 +57,13 @@ package final class GifreelService: Sendable {
         let outdatedPackages = packages.outdated()
         self.outdatedPackages = outdatedPackages
         let registry = PrometheusRegistry(Families.instruments)
-        let sharedPrewarm = configuration.cluster.map { _ in
-            SharedPrewarmRunner(concurrency: configuration.prewarm.concurrency)
-        }
-        self.sharedPrewarm = sharedPrewarm
         let core = try RenditionCore(
             configuration, zygote: zygote, clock: clock, registry: registry, holdsPuts: configuration.cluster != nil,
-            logger: logger
-        ) {
-            sharedPrewarm?.wake()
-        }
+            logger: logger)
         do {
             threads = WorkThreads(count: 1, limit: 64, name: "gifreel-admin")
             prewarm = PrewarmQueue(
-                limits: configuration.prewarm, tables: PrewarmTables(core.cache.ledger), threads: threads,
+                limits: configuration.prewarm, ledger: core.cache.ledger, threads: threads, cluster: core.cluster?.prewarm,
                 meter: LabelledCounter(
                     Families.prewarmed, label: "result", values: ["hit", "new", "failed"], factory: registry),
                 logger: logger)
@@ -107,7 +99,7 @@ package final class GifreelService: Sendable {
             self.usage = usage
             web = WebHandler.Dependencies(
                 cache: core.cache, state: core.state, purges: core.purges, prewarm: prewarm,
-                sharedPrewarm: sharedPrewarm, background: background, registry: registry, meter: core.meter, limits: limits,
+                background: background, registry: registry, meter: core.meter, limits: limits,
                 hooks: hooks, uploads: uploads, statuses: statuses,
                 sharedStatuses: core.cluster.map { ClusterStatuses(statuses: $0.statuses) }, webhooks: webhooks,
                 factsLists: factsLists, usage: usage, tracer: traces.tracer, clock: clock, threads: threads,
@@ -148,7 +140,6 @@ package final class GifreelService: Sendable {
 
     /// Starts to listen and to answer requests.
     package func start() throws {
-        prewarm.restore()
         do throws(HTTPServerError) {
             try server.start()
         } catch {
@@ -177,12 +168,9 @@ package final class GifreelService: Sendable {
                 core.state.catchUp.open()
                 current.value.handler.becomeReady()
             }
-            sharedPrewarm?.start(
-                cluster.prewarm, { [current] in current.value.pipeline }, describe: PrewarmFailure.init
-            ) { [webhooks] report, callback, ended in webhooks.report(report, to: callback, ended: ended) }
         }
-        prewarm.start({ [current] in current.value.pipeline }, describe: PrewarmFailure.init) { [webhooks, prewarm] job in
-            webhooks.report(job, of: prewarm)
+        prewarm.start({ [current] in current.value.pipeline }, describe: PrewarmFailure.init) { [webhooks] in
+            webhooks.report($0, to: $1, ended: $2)
         }
         background.start { [current] in current.value.pipeline }
         for package in outdatedPackages { revision.logger.warning("\(package)") }
@@ -247,7 +235,6 @@ package final class GifreelService: Sendable {
         revision.logger.info("draining")
         prewarm.stop()
         background.stop()
-        sharedPrewarm?.stop()
         // Event streams would last until the drain timeout.
         statuses.close()
         await server.drain()

@@ -35,15 +35,14 @@ final class RenditionCore: Sendable {
     ///   - zygote: Forked before the process had a second thread.
     ///   - holdsPuts: Whether renditions that a former process queued wait for the purges that this node missed.
     ///   - logger: Receives lines about the cache, the shared store and the cluster, from any thread.
-    ///   - onPrewarm: Called on any thread when a list was added for all nodes.
     /// - Throws: Errors whose description says what to change.
     init(
         _ configuration: ServiceConfiguration, zygote: Zygote, clock: TimeSource = .system, registry: PrometheusRegistry,
-        holdsPuts: Bool, logger: Logger, onPrewarm: @escaping @Sendable () -> Void = {}
+        holdsPuts: Bool, logger: Logger
     ) throws {
         self.clock = clock
         cache = try Cache(
-            configuration: configuration.cache, owners: [PrewarmTables.owned, OutboxTables.owned, PurgeTables.owned],
+            configuration: configuration.cache, owners: [PrewarmQueue.owned, OutboxTables.owned, PurgeTables.owned],
             clock: clock
         ) {
             logger.warning("\($0)")
@@ -94,7 +93,6 @@ final class RenditionCore: Sendable {
                 state.catchUp.open()
             }
             handlers.onAlone = { Task { await cache.doubtAliases() } }
-            handlers.onPrewarm = onPrewarm
             return Cluster(settings, cache: cache, time: clock, handlers: handlers)
         }
         coordinator = cluster.map { ClusterCoordinator($0, freshFor: configuration.cache.freshFor, clock: clock) }

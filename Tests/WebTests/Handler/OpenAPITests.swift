@@ -1,3 +1,4 @@
+import Cluster
 import Fetch
 import Foundation
 import HTTP

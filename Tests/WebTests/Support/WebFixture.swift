@@ -128,7 +128,7 @@ final class WebFixture: Sendable {
         cacheConfiguration.directory = directory.path
         cacheConfiguration.minFreeBytes = settings.minFreeBytes
         cacheConfiguration.housekeepingInterval = 20
-        cache = try Cache(configuration: cacheConfiguration, owners: [PrewarmTables.owned], clock: settings.cacheClock)
+        cache = try Cache(configuration: cacheConfiguration, owners: [PrewarmQueue.owned], clock: settings.cacheClock)
         var fetch = FetchConfiguration()
         fetch.allowPrivate = [try #require(AddressException("127.0.0.1"))]
         fetch.ports = PortSet([1...65_535])
@@ -161,7 +161,7 @@ final class WebFixture: Sendable {
             tier: settings.tier, onObjection: { meter.objected($0) }, logger: logger)
         let prewarm = PrewarmQueue(
             limits: PrewarmQueue.Limits(concurrency: 2, urls: settings.prewarmURLs),
-            tables: PrewarmTables(cache.ledger), threads: admin,
+            ledger: cache.ledger, threads: admin,
             meter: LabelledCounter(
                 Families.prewarmed, label: "result", values: ["hit", "new", "failed"], factory: registry),
             logger: logger)
@@ -198,7 +198,7 @@ final class WebFixture: Sendable {
             policy, pipeline: pipeline,
             WebHandler.Dependencies(
                 cache: cache, state: state,
-                purges: purges, prewarm: prewarm, sharedPrewarm: nil,
+                purges: purges, prewarm: prewarm,
                 background: background, registry: registry, meter: meter,
                 limits: limits, hooks: hooks, uploads: UploadAdmission(settings.uploads), statuses: statuses,
                 sharedStatuses: settings.sharedStatuses, webhooks: webhooks,

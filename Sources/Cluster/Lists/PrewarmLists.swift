@@ -1,0 +1,181 @@
+package import SystemIO
+
+/// Lists of entries to bring into the cache: those of one server, or those on which all nodes of a cluster work.
+///
+/// An entry belongs to the runner that claimed it until that finishes the entry or stops renewing the claim. It counts once, even if two
+/// runners have worked on it. Any thread; the functions suspend while they wait for the disk or the server.
+package protocol PrewarmLists: Sendable {
+    /// Why the disk or the server has failed.
+    associatedtype Fault: Error
+
+    /// Signalled when entries were added, for the one runner on this node.
+    var arrivals: AsyncSignal { get }
+
+    /// Claims entries, and reports on lists that have ended.
+    ///
+    /// - Parameter count: The most entries. A runner should claim only what it works on now, so that all nodes share a list.
+    func claim(_ count: Int) async throws(Fault) -> [PrewarmTicket]
+
+    /// Renews claims. To be called at least every third of ``ClusterTimings/claimTime``.
+    func renew(_ tickets: [PrewarmTicket]) async throws(Fault)
+
+    /// Counts an entry as finished, or ends a report, which then is not claimed again.
+    ///
+    /// - Parameters:
+    ///   - result: Nil for a report.
+    ///   - url: The URL of the entry's source, for the report on a failure.
+    /// - Returns: False if it was finished before.
+    func finish(_ ticket: PrewarmTicket, _ result: PrewarmReport.Result?, url: String) async throws(Fault) -> Bool
+
+    /// The report on a list; nil if it is unknown.
+    ///
+    /// - Parameter first: The index of the first requested outcome; nil for none.
+    func report(_ id: String, from first: Int?) async throws(Fault) -> PrewarmReport?
+}
+
+/// A claimed entry of a list, or the claimed report on one.
+package struct PrewarmTicket: Sendable, Hashable {
+    /// The entry's id, which is unique in its list.
+    package let id: String
+    /// The list's id.
+    package let list: String
+    /// The entry as it was added.
+    package let payload: [UInt8]
+    /// Where the end of the list is to be reported; nil for an entry. A report has no payload.
+    package let callback: String?
+
+    package init(id: String, list: String, payload: [UInt8], callback: String? = nil) {
+        self.id = id
+        self.list = list
+        self.payload = payload
+        self.callback = callback
+    }
+}
+
+/// A list to add.
+package struct PrewarmOrder: Sendable {
+    /// The list's id, which no other list has.
+    package let id: String
+    /// Its entries, which the lists do not interpret.
+    package let payloads: [[UInt8]]
+    /// The number of entries that a node works on at the same time.
+    package let concurrency: Int
+    /// The URL that gets the report when all entries are finished; nil for none.
+    package let callback: String?
+    /// The request that adds the list, if it may be repeated.
+    package let request: PrewarmRequest?
+
+    package init(
+        id: String, payloads: [[UInt8]], concurrency: Int = 1, callback: String? = nil, request: PrewarmRequest? = nil
+    ) {
+        self.id = id
+        self.payloads = payloads
+        self.concurrency = concurrency
+        self.callback = callback
+        self.request = request
+    }
+}
+
+/// A request that its client may repeat, by digests of its idempotency key and of what it says.
+package struct PrewarmRequest: Sendable, Equatable {
+    package let key: String
+    package let content: String
+
+    package init(key: String, content: String) {
+        (self.key, self.content) = (key, content)
+    }
+}
+
+/// Why a list of entries was not accepted or cannot be found.
+package enum PrewarmRefusal: Error, Sendable, Equatable {
+    /// The server is stopping.
+    case stopping
+    /// Too many entries are pending.
+    case full(waiting: Int, limit: Int)
+    /// The list could not be written to disk.
+    case notStored(cause: String)
+    /// The lists on disk, or those of the cluster, could not be read.
+    case unknown(cause: String)
+    /// The same request has added a list before.
+    case known(id: String)
+    /// The same request is being carried out.
+    case inProgress
+    /// The request has the idempotency key of another one.
+    case conflict
+}
+
+/// The body of `GET /prewarm/{id}` (docs/api.md).
+package struct PrewarmReport: Codable, Sendable, Equatable {
+    /// An outcome with the number of its entry.
+    package struct Result: Codable, Sendable, Equatable {
+        /// The index of the entry in its list; negative for an entry that cannot be read.
+        package let number: Int
+        package let outcome: PrewarmOutcome
+
+        package init(number: Int, outcome: PrewarmOutcome) {
+            (self.number, self.outcome) = (number, outcome)
+        }
+    }
+
+    /// Why an entry has no rendition.
+    package struct Failure: Codable, Sendable, Equatable {
+        /// The source's URL as the entry spells it; empty if it is unknown.
+        package let url: String
+        /// A stable word for programs (docs/api.md, errors).
+        package let code: String
+        /// A sentence.
+        package let detail: String
+
+        package init(url: String, code: String, detail: String) {
+            self.url = url
+            self.code = code
+            self.detail = detail
+        }
+    }
+
+    package var id: String
+    /// When the list was added, in seconds since 1970; in lists of jobs only.
+    package var added: Int64?
+    package var state: String
+    package var total: Int
+    /// Finished entries, failures included.
+    package var done: Int
+    package var failed: Int
+    package var hits: Int
+    package var new: Int
+    /// Bytes of the renditions that are in the cache.
+    package var bytes: Int
+    /// The bytes by which they are smaller than their sources.
+    package var saved: Int
+    /// The first failures; nil in lists of jobs.
+    package var errors: [Failure]?
+    /// Outcomes in the order of their arrival, starting at the requested one; nil if none was requested.
+    package var results: [Result]?
+
+    /// The most failures in ``errors``.
+    package static let errorLimit = 100
+    /// The most outcomes in ``results``.
+    package static let resultLimit = 1000
+    /// The most reports in a list of them.
+    package static let listLimit = 200
+    /// How long single outcomes are kept, for a client that polls: after the end of a list, or in a cluster after the last outcome.
+    package static let resultTime: Duration = .seconds(3600)
+
+    /// - Parameters:
+    ///   - state: `waiting`, `running`, `done` or `cancelled`.
+    ///   - done: Finished entries, failures included.
+    package init(
+        id: String, added: Int64?, state: String, total: Int, done: Int, failed: Int, hits: Int, bytes: Int, saved: Int
+    ) {
+        self.id = id
+        self.added = added
+        self.state = state
+        self.total = total
+        self.done = done
+        self.failed = failed
+        self.hits = hits
+        self.bytes = bytes
+        self.saved = saved
+        new = max(0, done - failed - hits)
+    }
+}

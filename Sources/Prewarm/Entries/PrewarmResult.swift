@@ -1,0 +1,63 @@
+package import Cluster
+package import Renditions
+
+extension PrewarmFailure {
+    /// Gives the code and the sentence of an error.
+    package typealias Describe = @Sendable (RenditionError) -> PrewarmFailure
+}
+
+/// An entry with its outcome.
+package struct PrewarmResult: Sendable, Hashable, Codable {
+    package var entry: PrewarmEntry
+    package var outcome: PrewarmOutcome
+
+    package init(_ entry: PrewarmEntry, _ outcome: PrewarmOutcome) {
+        self.entry = entry
+        self.outcome = outcome
+    }
+
+    package init(from decoder: any Decoder) throws {
+        let fields = try decoder.container(keyedBy: CodingKeys.self)
+        entry = try fields.decode(PrewarmEntry.self, forKey: .entry)
+        outcome = try PrewarmOutcome(from: decoder)
+    }
+
+    package func encode(to encoder: any Encoder) throws {
+        var fields = encoder.container(keyedBy: CodingKeys.self)
+        try fields.encode(entry, forKey: .entry)
+        try outcome.encode(to: encoder)
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case entry
+    }
+}
+
+/// Sums over outcomes.
+package struct PrewarmTotals: Sendable, Hashable {
+    package private(set) var hits = 0
+    package private(set) var new = 0
+    package private(set) var failed = 0
+    /// Bytes of the renditions that are in the cache.
+    package private(set) var bytes = 0
+    /// Bytes of their sources.
+    package private(set) var sourceBytes = 0
+    /// The bytes by which the renditions are smaller than their sources.
+    package private(set) var saved = 0
+
+    package init() {}
+
+    /// The number of finished entries, failures included.
+    package var done: Int { hits + new + failed }
+
+    package mutating func add(_ outcome: PrewarmOutcome) {
+        switch outcome.kind {
+        case .hit: hits += 1
+        case .new: new += 1
+        case .failed: failed += 1
+        }
+        bytes += outcome.bytes
+        sourceBytes += outcome.sourceBytes
+        saved += outcome.saved
+    }
+}

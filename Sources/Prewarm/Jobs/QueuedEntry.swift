@@ -1,0 +1,30 @@
+internal import Renditions
+
+/// The form of an entry in a list that is processed later, by any node.
+struct QueuedEntry: Codable {
+    let url: String
+    let format: String
+    let options: [String: String]
+    /// The index of the entry in its list.
+    let number: Int
+    /// Attempts after the first.
+    let retries: Int
+    /// The number of entries of the list that a node works on at the same time.
+    let concurrency: Int
+
+    var entry: PrewarmEntry { PrewarmEntry(url: url, format: format, options: options) }
+}
+
+extension PrewarmEntry {
+    /// The entry as lists keep it.
+    ///
+    /// - Parameters:
+    ///   - number: The index of the entry in its list.
+    ///   - retries: Attempts after the first.
+    ///   - concurrency: The number of entries of the list that a node works on at the same time.
+    package func queued(_ number: Int, retries: Int, concurrency: Int) -> [UInt8] {
+        JSONText.encode(
+            QueuedEntry(
+                url: url, format: format, options: options, number: number, retries: retries, concurrency: concurrency))
+    }
+}
