@@ -17,8 +17,6 @@ package struct ClusterHandlers: Sendable {
     }
     /// Called each time this node joins or rejoins the cluster, after it has applied the purges that it missed.
     package var onFollow: @Sendable () -> Void = {}
-    /// Called when this node has not taken part for ``ClusterTimings/aloneLimit``, and again each time that this has passed.
-    package var onAlone: @Sendable () -> Void = {}
 
     package init(revalidate: @escaping @Sendable (MissedPurges) async -> Void) {
         self.revalidate = revalidate
@@ -38,7 +36,7 @@ final class ClusterNode: Sendable {
     let statuses: SharedStatuses
     private let context: ClusterContext
     private let stream: any RedisCommands
-    private let clock: SharedClock
+    private let cache: Cache
     private let reporter: StateReporter
     private let handlers: ClusterHandlers
     private let executor: (any TaskExecutor)?
@@ -71,7 +69,7 @@ final class ClusterNode: Sendable {
         flights = FlightTable(context, cache.purges, leases: leases) { follower.isTakingPart }
         prewarm = SharedPrewarm(context)
         statuses = SharedStatuses(context)
-        clock = cache.sharedClock
+        self.cache = cache
         self.context = context
         self.stream = stream
         self.reporter = reporter
@@ -147,6 +145,7 @@ final class ClusterNode: Sendable {
             do throws(RedisError) {
                 try await follower.follow {
                     self.reporter.set(.stream, nil)
+                    self.cache.confirmAliases()
                     self.handlers.onFollow()
                 }
             } catch {
@@ -171,13 +170,13 @@ final class ClusterNode: Sendable {
             } else if time.now >= lastPart + timings.aloneLimit, !Task.isCancelled {
                 lastPart = time.now
                 reporter.report(.doubting(after: timings.aloneLimit))
-                handlers.onAlone()
+                await cache.doubtAliases()
             }
             guard registry.isRegistered else { continue }
             if let isListed = try? await registry.beat(context.commands, at: follower.position), !isListed {
                 follower.fallBehind()
             }
-            try? await ClusterTime.ask(context, clock)
+            try? await ClusterTime.ask(context, cache.sharedClock)
             if follower.isTakingPart { await follower.saveClock() }
             beats += 1
             // For reports only: a purge looks for itself.

@@ -89,10 +89,8 @@ final class RenditionCore: Sendable {
             handlers.onFollow = {
                 // An object that was purged while this node was away is not uploaded again.
                 store?.outbox?.releasePuts()
-                cache.confirmAliases()
                 state.catchUp.open()
             }
-            handlers.onAlone = { Task { await cache.doubtAliases() } }
             return Cluster(settings, cache: cache, time: clock, handlers: handlers)
         }
         coordinator = cluster.map { ClusterCoordinator($0, freshFor: configuration.cache.freshFor, clock: clock) }

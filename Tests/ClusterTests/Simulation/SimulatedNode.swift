@@ -91,10 +91,7 @@ final class SimulatedNode: @unchecked Sendable {
             else { return }
             disk.failures[url] = version
         }
-        handlers.onFollow = {
-            life.hasCaughtUp = true
-            cache.confirmAliases()
-        }
+        handlers.onFollow = { life.hasCaughtUp = true }
         let context = ClusterContext(
             commands: BrokenCommands(base: links[0], missing: missing), keys: ClusterKeys(name: "sim"), nodeName: name,
             timings: ClusterTimings(), time: time, meter: ClusterMeter())
