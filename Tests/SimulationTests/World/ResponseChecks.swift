@@ -37,7 +37,7 @@ struct ResponseChecks: Sendable {
     }
 
     /// - Parameter url: Nil for an upload.
-    /// - Returns: What the rendition was made from; nil if it is wrong.
+    /// - Returns: What the rendition was made from; nil if it is wrong, or was taken from its readers.
     @discardableResult
     func check(
         _ stored: CachedRendition, of rendition: Rendition, _ group: UInt8, _ url: Int?, _ floor: Ledger.Floor,
@@ -47,6 +47,8 @@ struct ResponseChecks: Sendable {
             report("a response cannot be read")
             return nil
         }
+        // A rendition in memory is emptied where a job needs its memory. Its length was announced, so the client notices.
+        if bytes.isEmpty, stored.length > 0, stored.object.sequence == 0 { return nil }
         let contents: SourceContents
         if rendition.format == .original {
             guard let source = SourceContents(bytes), source.group == group else {
