@@ -90,7 +90,7 @@ struct Measurements {
         let directory = try TemporaryDirectory()
         var configuration = CacheConfiguration.test(directory)
         configuration.scrubBytesPerSecond = 0
-        try fill(directory)
+        try fill(directory, objects: objectCount, aliases: 1)
         var cache = try await measure("start after a crash (returns)") { try Cache(configuration: configuration) }
         #expect(cache.statistics().objects == Int64(objectCount))
         try await measure("compared after a crash") {
@@ -125,15 +125,53 @@ struct Measurements {
         cache.close()
     }
 
+    /// The longest waits while an object with many aliases is evicted.
+    @Test func oneObjectWithManyAliases() async throws {
+        let directory = try TemporaryDirectory()
+        try fill(directory, objects: 1000, aliases: objectCount)
+        let cache = try Cache(configuration: .test(directory))
+        defer { cache.close() }
+        try await waitUntil("the comparison of files and rows") { cache.store.changes.withLock { $0.scanNumber } == nil }
+        _ = await cache.alias(.test("https://a/999"))
+        let hit = longestWait { try #require(cache.hotAlias(.test("https://a/999")) != nil) }
+        let lookUp = longestWait { _ = await cache.alias(.test("https://nowhere/")) }
+        try await measure("eviction of an object with \(objectCount) aliases") {
+            try await waitUntil("its end", within: .seconds(300)) {
+                _ = cache.evictor.evictBatch(atLeast: 1, from: cache.store)
+                return cache.statistics().evictions > 0
+            }
+        }
+        hit.cancel()
+        lookUp.cancel()
+        try await print("longest wait of a hit in memory \(hit.value), of a look-up on disk \(lookUp.value)")
+    }
+
+    /// The longest run of `body`, which is repeated until the task is cancelled.
+    private func longestWait(_ body: @escaping @Sendable () async throws -> Void) -> Task<Duration, any Error> {
+        Task {
+            var longest = Duration.zero
+            while !Task.isCancelled {
+                let start = ContinuousClock.now
+                try await body()
+                longest = max(longest, ContinuousClock.now - start)
+                await Task.yield()
+            }
+            return longest
+        }
+    }
+
     /// Creates the files and the rows of a full cache without syncs.
-    private func fill(_ directory: TemporaryDirectory) throws {
+    ///
+    /// - Parameters:
+    ///   - aliases: Those of the first object. Others have one.
+    private func fill(_ directory: TemporaryDirectory, objects: Int, aliases: Int) throws {
         let store = try Store(path: directory.path)
         let bytes = noise(1000, seed: 3)
         let content = ContentDigest(digest: SourceDigest(of: bytes).digest)
-        for start in stride(from: 0, to: objectCount, by: 10_000) {
+        for start in stride(from: 0, to: objects, by: 10_000) {
             try store.ledger.write(.normal) { database in
                 let tables = CacheTables(database, PurgeIndex())
-                for number in start..<min(start + 10_000, objectCount) {
+                for number in start..<min(start + 10_000, objects) {
                     let url = "https://a/\(number)"
                     let staged = try store.directory.objects.createStaged()
                     try #require(bytes.withUnsafeBytes { write(staged.number, $0.baseAddress, $0.count) } == bytes.count)
@@ -145,6 +183,16 @@ struct Measurements {
                     try tables.insert(record, sequence, uploadBegan: nil)
                     try tables.insert(.test(url), leadingTo: sequence, sequence + 1, began: 0)
                     try tables.setSequence(sequence + 1)
+                }
+            }
+        }
+        for start in stride(from: 1, to: aliases, by: 10_000) {
+            try store.ledger.write(.normal) { database in
+                let tables = CacheTables(database, PurgeIndex())
+                for number in start..<min(start + 10_000, aliases) {
+                    let sequence = Int64(2 * objects + number)
+                    try tables.insert(.test("https://b/\(number)"), leadingTo: 1, sequence, began: 0)
+                    try tables.setSequence(sequence)
                 }
             }
         }

@@ -14,6 +14,12 @@ package import SystemIO
 /// was in flight. A rendition whose file is open stays readable after eviction or purge. If the disk fails, a look-up is a miss
 /// and a rendition is not stored, never an error.
 ///
+/// ```
+/// let cache = try Cache(configuration: configuration)
+/// if let rendition = cache.hotAlias(key) { return rendition }  // on an I/O thread
+/// if let rendition = try await cache.look(for: key, isFirstLook: true) { return rendition }
+/// ```
+///
 /// The owner must call ``close()``; until then the cache's threads keep it alive.
 package final class Cache: Sendable {
     private let context: CacheContext

@@ -3,6 +3,12 @@
 /// All questions about a source are answered here: `sources.allow`, `sources.ports`, `sources.allow_private` for hosts that are
 /// addresses, and the mounts with their paths, signatures and fields. The rules compare paths as ``PathPrefix`` does.
 ///
+/// ```
+/// let rights = rules.rights(to: source)
+/// if let refusal = rights.refusal { return forbidden(refusal) }
+/// if rights.needsSignature, !isSigned { return forbidden(.signature) }
+/// ```
+///
 /// The answers neither block nor look anything up, so they also apply to sources whose renditions are cached: a source that a reload
 /// forbids is refused at once. The addresses behind a *name* are known only when a connection is opened. The caller therefore
 /// has every origin asked again after `sources.allow_private` was narrowed.

@@ -1,6 +1,13 @@
 /// The parameters of a conversion: output format, options and limits.
 ///
 /// It has no state. The conversion runs on the calling thread. With more than one encoder thread, it starts others.
+///
+/// ```
+/// var options = TranscodeOptions()
+/// options.quality = 80
+/// let result = try Transcoder(output: .webm, options: options).convert(gif, to: descriptor)
+/// print(result.width, result.height, result.samples)
+/// ```
 package struct Transcoder: Sendable, Equatable {
     package var output: OutputFormat
     package var options: TranscodeOptions

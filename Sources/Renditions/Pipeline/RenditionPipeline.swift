@@ -10,6 +10,11 @@ package import SystemIO
 /// A hit is answered from the cache. A miss is the work of one flight, which all concurrent requests for the rendition share; see
 /// ``MissRunner``.
 ///
+/// ```
+/// let result = try await pipeline.find(request)  // a hit, or the end of the flight
+/// send(result.rendition.descriptor, count: result.rendition.length)
+/// ```
+///
 /// A value of policy: it is created anew at each reload and works on the ``RenditionState`` of the process. Any thread; calls
 /// suspend and never block.
 package struct RenditionPipeline: Sendable {
