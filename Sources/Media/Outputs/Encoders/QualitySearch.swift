@@ -251,18 +251,25 @@ struct PictureSimilarity {
     private static let meanConstant = 4.8
     private static let varianceConstant = 43.2
 
+    /// The most decibels by which chroma in 4:4:4 counts beyond luma: the colours of some drawings cost twice the bytes of their H.264.
+    private static let mostOfColors = 4.0
+
     private var sum = 0.0
     /// The sum of the weights of the blocks.
     private var blocks = 0.0
+    /// The same of luma alone; 0 but in 4:4:4.
+    private var luma = (sum: 0.0, blocks: 0.0)
 
     /// Adds a picture and its decoded counterpart.
     fileprivate mutating func add(_ picture: TrialPicture, _ frame: UnsafeMutablePointer<AVFrame>) {
         let (planes, data, strides) = (picture.planes, frame.pointee.data, frame.pointee.linesize)
-        guard let luma = data.0, let cb = data.1, let cr = data.2 else { return }
+        guard let samples = data.0, let cb = data.1, let cr = data.2 else { return }
         let width = min(picture.width, Int(frame.pointee.width))
         let height = min(picture.height, Int(frame.pointee.height))
-        add(planes.luma, planes.lumaStride, luma, Int(strides.0), width: width, height: height)
+        let before = (sum: sum, blocks: blocks)
+        add(planes.luma, planes.lumaStride, samples, Int(strides.0), width: width, height: height)
         guard picture.chroma == .half || frame.pointee.format == AV_PIX_FMT_YUV444P.rawValue else { return }
+        if picture.chroma == .full { luma = (sum - before.sum + luma.sum, blocks - before.blocks + luma.blocks) }
         let (columns, rows) = (width >> picture.chroma.shift, height >> picture.chroma.shift)
         let weight = picture.chroma == .half ? 1 : 0.25
         add(planes.cb, planes.cbStride, cb, Int(strides.1), width: columns, height: rows, weight: weight)
@@ -312,8 +319,11 @@ struct PictureSimilarity {
 
     /// The mean similarity s as -10 · log₁₀(1 - s), up to 70.
     var decibels: Double {
-        let error = blocks > 0 ? 1 - sum / blocks : 0
-        return Self.decibels(error: max(1e-7, error))
+        func decibels(_ sum: Double, _ blocks: Double) -> Double {
+            Self.decibels(error: max(1e-7, blocks > 0 ? 1 - sum / blocks : 0))
+        }
+        let all = decibels(sum, blocks)
+        return luma.blocks > 0 ? max(all, decibels(luma.sum, luma.blocks) - Self.mostOfColors) : all
     }
 
     /// -10 · log₁₀ of a positive number, by operations that IEEE 754 rounds in the same way everywhere; the C library's logarithm differs
