@@ -99,10 +99,16 @@ package enum FFmpeg {
         let file = FileManager.default.temporaryDirectory.appendingPathComponent("clip-\(UUID().uuidString).\(fileExtension)")
         defer { try? FileManager.default.removeItem(at: file) }
         try Data(clip).write(to: file)
+        // FFmpeg 7 lists the still picture of an AVIF before its sequence.
+        let count = try run([
+            "ffprobe", "-v", "error", "-select_streams", "v", "-show_entries", "stream=index", "-of", "csv=p=0", file.path,
+        ])
+        .count { $0 == UInt8(ascii: "\n") }
+        let video = fileExtension == "avif" ? count - 1 : 0
         let filter = "zscale=m=gbr:r=full:f=bilinear:cin=\(siting)" + (matrix.map { ":min=\($0)" } ?? "")
         let output = try run(
             ["ffmpeg", "-nostdin", "-v", "error", "-noautorotate"] + (decoder.map { ["-c:v", $0] } ?? [])
-                + ["-i", file.path, "-map", "0:v:0", "-vf", filter + ",format=gbrap,format=rgba", "-vsync", "0"]
+                + ["-i", file.path, "-map", "0:v:\(video)", "-vf", filter + ",format=gbrap,format=rgba", "-vsync", "0"]
                 + ["-f", "rawvideo", "-pix_fmt", "rgba", "-"])
         let size = try stream(of: file)
         let pixels = (Int(size["width"] ?? "") ?? 0) * (Int(size["height"] ?? "") ?? 0)

@@ -30,6 +30,8 @@ final class ClipContainer {
         self.format = format
         if format == .webm {
             let file = MatroskaFile(bytes)
+            // libavformat 61 refuses it, too.
+            if let video = file.video, video.isCutAway { throw .corrupt(format, .header) }
             (self.bytes, matroska, isCutOff, tracks) = (bytes, file.video, file.isCutOff, [])
         } else {
             // libavformat refuses a file whose last fragment is cut off in its head.

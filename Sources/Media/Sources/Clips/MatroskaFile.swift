@@ -13,6 +13,12 @@ struct MatroskaFile {
         fileprivate var size = (width: 0, height: 0)
         fileprivate var display = (width: 0, height: 0, unit: 0)
 
+        /// Whether the margins leave nothing of the pictures.
+        var isCutAway: Bool {
+            size.width > 0 && size.height > 0
+                && (crop.left + crop.right >= size.width || crop.top + crop.bottom >= size.height)
+        }
+
         /// The width and the height of a shown pixel, in proportion; nil if they are not stated.
         var aspect: (Int, Int)? {
             let width = size.width - crop.left - crop.right
