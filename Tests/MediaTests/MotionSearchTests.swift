@@ -33,15 +33,14 @@ import Testing
     }
 
     @Test func whatIsSmallAndShortIsSearchedThoroughly() {
-        #expect(search(128, 128, changedShare: 1, frames: 10).options == ":subme=10:trellis=2:me=umh:merange=16:ref=10")
-        #expect(search(128, 128, changedShare: 0.3, frames: 20).options == ":subme=10:trellis=2:me=umh:merange=64:ref=12")
-        #expect(search(128, 128, isDrawing: false, farShare: 0.2, changedShare: 1, frames: 10).range == 112)
+        #expect(search(64, 64, changedShare: 1, frames: 10).options == ":subme=10:trellis=2:me=umh:merange=16:ref=10")
+        #expect(search(64, 64, changedShare: 0.3, frames: 20).options == ":subme=10:trellis=2:me=umh:merange=64:ref=12")
+        #expect(search(64, 64, isDrawing: false, farShare: 0.2, changedShare: 1, frames: 10).range == 112)
         // What does not change costs little.
-        #expect(search(500, 500, changedShare: 0.01, frames: 101).isThorough)
-        #expect(!search(500, 500, changedShare: 0.01, frames: 102).isThorough)
-        #expect(
-            search(500, 1000, changedShare: 1, frames: 1).isThorough
-                && !search(500, 1002, changedShare: 1, frames: 1).isThorough)
+        #expect(search(200, 200, changedShare: 0.01, frames: 150).isThorough)
+        #expect(!search(200, 200, changedShare: 0.01, frames: 153).isThorough)
+        #expect(search(250, 400, changedShare: 1, frames: 1).isThorough)
+        #expect(!search(250, 402, changedShare: 1, frames: 1).isThorough)
     }
 
     @Test func moreReferencesNeverTakeMoreThanLevel4() {

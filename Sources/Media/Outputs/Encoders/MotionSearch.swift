@@ -26,7 +26,7 @@ struct MotionSearch: Equatable {
     private static let fewReferences = 3
     private static let presetRange = 16
     /// The most pixels that change in all frames of a video that is searched thoroughly.
-    private static let mostThoroughPixels = 500_000.0
+    private static let mostThoroughPixels = 100_000.0
     /// The macroblocks of all references that level 4.0 allows (`MaxDpbMbs` of ITU-T H.264 table A-1). Fewer devices decode higher
     /// levels.
     private static let mostReferenceMacroblocks = 32_768
