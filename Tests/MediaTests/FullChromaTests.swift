@@ -56,6 +56,26 @@ import Testing
         }
     }
 
+    /// The lines have the luma of their ground, so that luma alone would show no loss.
+    @Test(.enabled(if: LinkedLibraries.has(.av1))) func theSearchForTheQuantizerSeesLostColours() throws {
+        var builder = GIFBuilder(width: 64, height: 48, palette: [(200, 80, 80), (70, 116, 116)])
+        for frame in 0..<4 {
+            let pixels = (0..<64 * 48).map { index -> UInt8 in index / 64 > 8 + frame && index % 64 % 6 == 1 ? 1 : 0 }
+            builder.add(GIFBuilder.Frame(width: 64, height: 48, pixels: pixels))
+        }
+        let content = PictureContent(isDrawing: true, chroma: .full)
+        let tools = AV1Tools(content, AV1Tools.Work(frames: 4, pixels: 64 * 48 * 4, changedPixels: 1000)).forTrial
+        try builder.finish().withUnsafeBytes { gif in
+            let transcoder = Transcoder()
+            let summary = try AnimationSummary(scanning: gif, by: GIFReader.self, limits: transcoder.limits)
+            let trial = try QualityTrial(transcoder, GIFReader.self, gif, summary, content)
+            let (fine, coarse) = try (
+                trial.quality(AV1Settings(tools, quantizer: 15)), trial.quality(AV1Settings(tools, quantizer: 63))
+            )
+            #expect(fine - coarse > 2, "\(fine) \(coarse)")
+        }
+    }
+
     @Test(arguments: outputs) func aRequestMayExcludeThem(_ output: OutputFormat, _ codec: VideoCodec) throws {
         let (_, format, codecs) = try made(Self.lines(), output, codec) { $0.chroma = .subsampled }
         #expect(format == "yuv420p")

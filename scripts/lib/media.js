@@ -4,8 +4,8 @@
 const after = (milliseconds, value) => new Promise((done) => setTimeout(done, milliseconds, value));
 
 /**
- * An image as the browser's decoder for scripts gives it: its decoder, size, plays (0: endless), and of each frame its start, its duration,
- * and what `read` makes of it.
+ * Decodes an image with ImageDecoder. Returns the decoder, the size, the number of plays (0: endless), and for each frame its start, its
+ * duration and the result of `read`.
  */
 async function openImage(url, how, read = () => null) {
     const response = await fetch(url);
@@ -30,7 +30,7 @@ async function openImage(url, how, read = () => null) {
     return { ...found, end: now / 1e6 };
 }
 
-/** What `use` makes of a frame of an image. */
+/** Decodes a frame of an image, and returns the result of `use`. */
 async function withFrame(decoder, frameIndex, use) {
     const { image } = await decoder.decode({ frameIndex });
     try {

@@ -141,7 +141,7 @@ class _Client:
         return answer
 
     def status(self, answer, *wanted):
-        """What is wrong with the status of an answer; None also if it was refused and may be."""
+        """An unexpected status as a sentence; None for a wanted one, and for a refusal where refusals are allowed."""
         if answer.status in wanted:
             return None
         if self.traffic.may_refuse and answer.status in (429, 503):

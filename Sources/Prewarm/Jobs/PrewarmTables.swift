@@ -133,7 +133,7 @@ final class PrewarmTables: PrewarmLists {
         return tickets
     }
 
-    /// The next pending entries of a list that nobody has claimed, up to the concurrency of the list.
+    /// Unclaimed pending entries of a list, as many as its concurrency still allows.
     private func entries(of id: String, _ count: Int, _ database: SQLiteConnection) throws -> [PrewarmTicket] {
         let claimed = claims.withLock { $0[id] ?? [:] }
         let job = try database.first("SELECT number, concurrency FROM jobs WHERE id = ?", [id]) {
@@ -153,7 +153,7 @@ final class PrewarmTables: PrewarmLists {
         return Array(tickets.compactMap(\.self).prefix(room))
     }
 
-    /// The reports that no callback has got yet and that nobody has claimed.
+    /// Reports that are neither delivered nor claimed.
     private func reports(_ database: SQLiteConnection) throws -> [PrewarmTicket] {
         let claimed = claims.withLock { $0.mapValues { $0[Self.reportNumber] != nil } }
         return try database.all(

@@ -176,7 +176,7 @@ final class QualityTrial<Decoder: AnimationDecoder & ~Copyable> {
     private static var worthOfColors: Double { 1 }
 
     /// The quality above which no difference is visible: an SSIM of 0.997 at the default, and more for a higher `quality`.
-    private static func clear(quality: Int) -> Double { 25.6 + 0.4 * Double(max(0, quality - 60)) }
+    private static func clear(quality: Int) -> Double { PictureSimilarity.clear + 0.4 * Double(max(0, quality - 60)) }
 
     /// The quality of the pictures with the settings.
     func quality<Settings: EncoderSettings>(_ settings: Settings) throws(TranscodeError) -> Double {
@@ -251,6 +251,8 @@ struct PictureSimilarity {
     private static let meanConstant = 4.8
     private static let varianceConstant = 43.2
 
+    /// The decibels above which no difference is visible at the default quality.
+    static let clear = 25.6
     /// The most decibels by which chroma in 4:4:4 counts beyond luma: the colours of some drawings cost twice the bytes of their H.264.
     private static let mostOfColors = 4.0
 
@@ -323,7 +325,7 @@ struct PictureSimilarity {
             Self.decibels(error: max(1e-7, blocks > 0 ? 1 - sum / blocks : 0))
         }
         let all = decibels(sum, blocks)
-        return luma.blocks > 0 ? max(all, decibels(luma.sum, luma.blocks) - Self.mostOfColors) : all
+        return luma.blocks > 0 ? max(all, min(decibels(luma.sum, luma.blocks), Self.clear) - Self.mostOfColors) : all
     }
 
     /// -10 · log₁₀ of a positive number, by operations that IEEE 754 rounds in the same way everywhere; the C library's logarithm differs
