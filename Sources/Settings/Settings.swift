@@ -121,7 +121,7 @@ package struct Settings: Sendable {
     package struct Renditions: Sendable {
         package var av1 = AV1.onRequest
         package var av1After = 20
-        package var undither = Undither.never
+        package var undither = Undither.auto
 
         /// When a rendition in AV1 is produced.
         package enum AV1: String, SettingChoice {

@@ -51,7 +51,7 @@ import Testing
 
     @Test func aFilmWithoutItsDitherSpendsLessOnSmoothAreas() throws {
         let film = PictureContent(isDrawing: false, isUndithered: true, changedShare: 1, frames: 1000)
-        expect(["ref=2", "me=hex", "aq=1:0.50"], in: try settings(film))
+        expect(["ref=2", "me=hex", "aq=1:0.60"], in: try settings(film))
     }
 
     @Test func coloursOfDrawingsAndSmallPicturesAreQuantizedLess() throws {

@@ -61,7 +61,7 @@ struct ContentProbe: ~Copyable {
             return content
         }
         let withoutDither = try look(undithers: true)
-        guard withoutDither.dither.isCertain else { return content }
+        guard withoutDither.dither.isCertain(paletteColors: probe.paletteColors) else { return content }
         let undithered = withoutDither.content(options)
         return undithered.isDrawing ? content : undithered
     }

@@ -71,7 +71,7 @@ package struct TranscodeOptions: Sendable, Hashable {
 
     package init(
         quality: Int? = nil, background: RGB = .white, size: SizeOptions = SizeOptions(), time: TimeOptions = TimeOptions(),
-        frame: PosterFrame = .number(0), codec: VideoCodec = .h264, preset: Preset? = nil, undither: Undithering = .never,
+        frame: PosterFrame = .number(0), codec: VideoCodec = .h264, preset: Preset? = nil, undither: Undithering = .automatic,
         zoom: Int = 1, tune: Tune = .automatic, maxBytes: Int? = nil, chroma: Chroma = .automatic
     ) {
         chosenQuality = quality

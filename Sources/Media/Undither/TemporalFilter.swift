@@ -23,8 +23,9 @@ final class TemporalFilter {
     private let after: HeapBuffer<UInt8>
 
     private static let block = MotionField.block
-    /// The mean difference of a block's samples, in 256ths, from which on its neighbour counts nothing.
-    private static let largestDifference: Int32 = 15 * 256
+    /// The mean difference of a block's samples, in 256ths, from which on its neighbour counts nothing. With more, texture that moves is
+    /// blurred.
+    private static let largestDifference: Int32 = 6 * 256
     /// The mean difference, in 256ths, from which on two dithers count as independent.
     private static let independent: Int32 = 2 * 256
     /// The weight of the picture itself, and of a neighbour without any difference.

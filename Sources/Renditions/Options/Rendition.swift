@@ -80,10 +80,10 @@ package struct Rendition: Sendable, Hashable {
         }
     }
 
-    /// Takes out the dither of films, unless the format has no loss.
-    mutating func takeDitherOutOfFilms() {
+    /// Keeps the dither of films. What has no loss keeps it by default.
+    mutating func keepDither() {
         guard RenditionOption.undither.applies(to: format), !format.isLosslessByDefault else { return }
-        options.undither = .automatic
+        options.undither = .never
     }
 
     /// Returns the rendition with another video codec; nil if the program has no encoder for it.

@@ -10,7 +10,7 @@ package struct RenditionDefaults: Sendable, Equatable {
     /// Options that requests name together.
     package var presets: RenditionPresets
 
-    package init(undithers: Bool = false, presets: RenditionPresets = RenditionPresets()) {
+    package init(undithers: Bool = true, presets: RenditionPresets = RenditionPresets()) {
         self.undithers = undithers
         self.presets = presets
     }
@@ -22,9 +22,9 @@ package struct RenditionDefaults: Sendable, Equatable {
 
     /// The rendition with these defaults.
     package func applied(to rendition: Rendition) -> Rendition {
-        guard undithers else { return rendition }
+        if undithers { return rendition }
         var rendition = rendition
-        rendition.takeDitherOutOfFilms()
+        rendition.keepDither()
         return rendition
     }
 

@@ -103,7 +103,7 @@ extension Rendition {
         func omitDefaults(_ options: inout TranscodeOptions) {
             if isLosslessByDefault {
                 // Only a request that names it takes the dither out of pictures without loss.
-                if options.undither == .automatic { options.undither = .never }
+                if options.undither == .never { options.undither = .automatic }
             } else if options.chosenQuality == TranscodeOptions.defaultQuality {
                 options.chosenQuality = nil
             }

@@ -58,7 +58,7 @@ struct RenditionOptions: ParsableArguments {
 
     @Option(
         help:
-            "Takes out the dither of a palette: 0 (default), nowhere; auto, where it very likely lies on a film; 1, wherever there is some.",
+            "Takes out the dither of a palette: auto (default), where it certainly lies on a film; 1, wherever there is some; 0, nowhere.",
         completion: .list(["auto", "0", "1"]))
     var undither: String?
 

@@ -82,15 +82,15 @@ import Testing
         let home = try await page()
         #expect(
             home.text.contains(
-                #"<option value="auto">take out of films</option><option value="1">take out wherever it is</option><option value="" selected>"#
+                #"<select id="undither" name="undither"><option value="" selected>take out of films</option><option value="1">"#
             ))
         // Addresses name what differs from the service's settings.
         try await WebFixture.run([:]) {
-            $0.undithers = true
+            $0.undithers = false
         } _: { web async throws in
             #expect(
                 try await web.request("GET", "/").text.contains(
-                    #"<select id="undither" name="undither"><option value="" selected>take out of films</option><option value="1">"#
+                    #"<option value="auto">take out of films</option><option value="1">take out wherever it is</option><option value="" selected>"#
                 ))
         }
     }

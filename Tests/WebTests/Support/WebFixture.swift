@@ -36,7 +36,7 @@ final class WebFixture: Sendable {
         var prewarmURLs = 10
         var hooks: [PurgeHook] = []
         /// Whether dither is taken out unless a request says otherwise.
-        var undithers = false
+        var undithers = true
         var background = BackgroundRenditions.Limits(concurrency: 1)
         /// Statuses of requests that do not wait.
         var statuses = 64

@@ -24,7 +24,7 @@ package struct H264Settings: MP4EncoderSettings, Equatable {
     }
 
     /// The version that becomes part of an object's name. Change it with anything that changes the output bytes.
-    package static let version = "x264-25"
+    package static let version = "x264-26"
 
     /// The frames of rate control last 4/100 s each, whatever their delays are: x264 spends more on a frame the longer it is shown,
     /// and takes this duration as neutral (`BASE_FRAME_DURATION`). So the bytes depend on the pictures alone.
@@ -53,7 +53,7 @@ package struct H264Settings: MP4EncoderSettings, Equatable {
 
     /// Options for films without the dither that they had. What is left of it lies in smooth areas, on which adaptive quantization
     /// would spend most of the bytes.
-    private static let unditheredOptions = ":aq-strength=0.5:ref=2"
+    private static let unditheredOptions = ":aq-strength=0.6:ref=2"
 
     /// Options for drawings and small pictures. Errors of flat colours show more than those of luma, and cost fewer bytes.
     private static let colorOptions = ":chroma-qp-offset=-6"
@@ -78,11 +78,11 @@ package struct H264Settings: MP4EncoderSettings, Equatable {
     }
 
     /// The rate factor for `quality` 1…100: two straight lines that meet at the default, 60 ↦ 18.3. Drawings have 20, because the options
-    /// give a better picture at the same factor. Films without their dither have 17.7: part of the bytes
+    /// give a better picture at the same factor. Films without their dither have 18.1: part of the bytes
     /// that the dither took is spent on what it hid. 100 ↦ 7.1 (no loss to be seen), 1 ↦
     /// 42.7.
     static func rateFactor(quality: Int, _ content: PictureContent) -> Double {
-        let middle = content.isDrawing ? 20 : content.isUndithered ? 17.7 : 18.3
+        let middle = content.isDrawing ? 20 : content.isUndithered ? 18.1 : 18.3
         let distance = Double(quality - 60)
         return distance >= 0 ? middle - distance * (middle - 7.1) / 40 : middle - distance * (42.7 - middle) / 59
     }

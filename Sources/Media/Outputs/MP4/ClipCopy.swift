@@ -36,7 +36,7 @@ struct ClipCopy {
         var others = options
         others.maxBytes = nil
         // A clip has no palette, so it has no dither of one.
-        others.undither = .never
+        others.undither = TranscodeOptions().undither
         return others == TranscodeOptions()
     }
 

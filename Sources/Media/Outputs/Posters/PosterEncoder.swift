@@ -4,7 +4,7 @@ internal import Glibc
 /// Encodes one picture as JPEG by libjpeg, as PNG by libpng or as WebP by libwebp.
 enum PosterEncoder {
     /// The version that becomes part of an object's name. Change it with anything that changes the output bytes.
-    static let version = "poster-6"
+    static let version = "poster-7"
 
     /// From this quality on, chroma has the full resolution in a JPEG.
     private static let fullChromaQuality = 90

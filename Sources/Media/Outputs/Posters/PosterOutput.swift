@@ -16,8 +16,9 @@ extension PosterMaker {
             frame = try RepresentativeFrame.index(
                 in: bytes, by: Decoder.self, limits: transcoder.limits, background: options.background)
         }
-        let undithers = try undithers(transcoder, Decoder.self, bytes)
-        var walk = try FrameWalk<Decoder>(bytes, limits: transcoder.limits, undithers: undithers)
+        // Palettes of GIFs have dither; the frame itself shows whether it has some.
+        let mayLoseDither = options.undither == .automatic && Decoder.format == .gif
+        var walk = try FrameWalk<Decoder>(bytes, limits: transcoder.limits, undithers: options.undithers || mayLoseDither)
         while walk.frames <= frame, try walk.next() {}
         guard walk.frames > 0 else { throw .incomplete(Decoder.format) }
         // The scan throws if no later frame has a pixel either.
@@ -25,8 +26,14 @@ extension PosterMaker {
         let (width, height) = (walk.canvas.width, walk.canvas.height)
         let geometry = PictureGeometry(width: width, height: height, options: options)
         try geometry.check(transcoder.limits, frames: 1)
-        let picture = try walk.withPicture { canvas throws(TranscodeError) in
-            try StillPicture(canvas, geometry, background: codec.hasAlpha ? nil : options.background)
+        let background = codec.hasAlpha ? nil : options.background
+        var picture = try walk.withPicture { canvas throws(TranscodeError) in
+            try StillPicture(canvas, geometry, background: background)
+        }
+        var isUndithered = walk.hasRemovedDither
+        if isUndithered, mayLoseDither, !(try videoLosesDither(transcoder, Decoder.self, bytes)) {
+            picture = try StillPicture(walk.canvas, geometry, background: background)
+            isUndithered = false
         }
         var length = 0
         try PosterEncoder.encode(picture, by: codec, quality: options.quality) {
@@ -37,15 +44,14 @@ extension PosterMaker {
         return TranscodeResult(
             sourceWidth: width, sourceHeight: height, width: picture.width, height: picture.height,
             frames: walk.frames, samples: 1, duration: 0, loopCount: walk.loopCount, sourceFormat: Decoder.format,
-            isTransparent: picture.hasTransparency, isBrokenOff: walk.breaksOff(), isUndithered: walk.hasRemovedDither,
+            isTransparent: picture.hasTransparency, isBrokenOff: walk.breaksOff(), isUndithered: isUndithered,
             bytes: length)
     }
 
-    /// Whether the poster has no dither: as in a video of the whole animation.
-    private static func undithers<Decoder: AnimationDecoder & ~Copyable>(
+    /// Whether a video of the whole animation, which shows the poster too, has no dither.
+    private static func videoLosesDither<Decoder: AnimationDecoder & ~Copyable>(
         _ transcoder: Transcoder, _: Decoder.Type, _ bytes: UnsafeRawBufferPointer
     ) throws(TranscodeError) -> Bool {
-        guard transcoder.options.undither == .automatic, Decoder.format == .gif else { return transcoder.options.undithers }
         let summary: AnimationSummary
         do throws(TranscodeError) {
             summary = try AnimationSummary(scanning: bytes, by: Decoder.self, limits: transcoder.limits)
