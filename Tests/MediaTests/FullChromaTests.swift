@@ -6,13 +6,14 @@ import Testing
 
 @Suite("Colours have the resolution of pixels where 4:2:0 shows") struct FullChromaTests {
     /// Red and blue lines of one pixel on white; the palette is the builder's.
-    private static func lines(width: Int = 63, height: Int = 47, colors: [UInt8] = [2, 4], transparent: Bool = false) -> [UInt8]
-    {
+    private static func lines(
+        width: Int = 63, height: Int = 47, colors: [UInt8] = [2, 4], every distance: Int = 6, transparent: Bool = false
+    ) -> [UInt8] {
         var builder = GIFBuilder(width: width, height: height)
         for frame in 0..<4 {
             let pixels = (0..<width * height).map { index -> UInt8 in
                 let (x, y) = (index % width, index / width)
-                if y > 8 + frame && x % 6 == 1 { return colors[x / 6 % colors.count] }
+                if y > 8 + frame && x % distance == 1 { return colors[x / distance % colors.count] }
                 return transparent && y < 8 ? 7 : 1
             }
             builder.add(GIFBuilder.Frame(width: width, height: height, pixels: pixels)) { frame in
@@ -88,6 +89,15 @@ import Testing
 
     @Test(arguments: outputs) func greyLinesNeedNone(_ output: OutputFormat, _ codec: VideoCodec) throws {
         #expect(try made(Self.lines(colors: [0, 6]), output, codec).format == "yuv420p")
+    }
+
+    /// What is no drawing has them where most pixels have few colours, unless its colours are as uneven as noise, which would cost a multiple.
+    @Test(arguments: [(160, "yuv444p"), (6, "yuv420p")])
+    func aLargePictureThatIsNoDrawingHasThemIfTheyAreCheap(_ distance: Int, _ expected: String) throws {
+        for (output, codec) in Self.outputs {
+            let lines = Self.lines(width: 160, height: 120, colors: [2], every: distance)
+            #expect(try made(lines, output, codec) { $0.tune = .film }.format == expected, "\(output)")
+        }
     }
 
     @Test(arguments: outputs) func enlargedPixelsNeedNone(_ output: OutputFormat, _ codec: VideoCodec) throws {

@@ -9,8 +9,15 @@ struct ChromaProbe {
     /// The mean squared distance from which on the loss is visible.
     private static let visible = 5.0
 
+    /// The mean squared distance beyond which colours differ from pixel to pixel, as noise does: at full resolution, files have two to three
+    /// times the bytes.
+    private static let noise = 65.0
+
     /// Whether the loss is visible.
     var isVisible: Bool { pixels > 0 && loss > Self.visible * Double(pixels) }
+
+    /// Whether the loss is that of noise.
+    var isNoise: Bool { loss > Self.noise * Double(pixels) }
 
     /// Examines a block of a canvas of the format ``PixelFormat/rgba``.
     ///

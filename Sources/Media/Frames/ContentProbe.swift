@@ -138,9 +138,15 @@ struct ContentProbe: ~Copyable {
             isUndithered: !isDrawing && ditheredFilms > 0 && 2 * ditheredFilms >= pictures,
             isPixelArt: options.tune == .pixel || (options.tune == .automatic && isDrawing && hasFewColors),
             farShare: motion.share, changedShare: changedShare, frames: frames, isSmall: isSmall,
-            chroma: (isDrawing || isSmall) && options.chroma == .automatic && options.zoom == 1 && chroma.isVisible
-                ? .full : .half)
+            chroma: options.chroma == .automatic && options.zoom == 1 && chroma.isVisible
+                && (isDrawing || isSmall || hasFlatColors) ? .full : .half)
     }
+
+    /// Whether most pixels of the last picture have few colours although it is no drawing: text and lines over a picture, or a drawing with
+    /// gradients.
+    private var hasFlatColors: Bool { !chroma.isNoise && ColorConcentration.share(of: previous) > Self.flatConcentration }
+
+    private static let flatConcentration: Float = 0.7
 
     /// The share of the blocks that change, on average over the part. If only its beginning was composed, the bytes of the other frames
     /// show whether more or less changes there.
