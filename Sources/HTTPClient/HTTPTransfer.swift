@@ -23,6 +23,8 @@ final class HTTPTransfer {
     private(set) var receivedBytes = 0
     private(set) var openedSockets = 0
     private(set) var refusedSockets = 0
+    /// The socket of a reused connection until the head of the response arrives. On a new one, the kernel acknowledges at once.
+    private var reusedSocket: Int32?
 
     /// Prepares a request; it begins when the handle is run or added to a multi handle.
     ///
@@ -122,9 +124,11 @@ final class HTTPTransfer {
         guard call.checksAddresses else { return true }
         let ip = address.flatMap { IPAddress(String(cString: $0)) }
         guard allows(ip, port: port), let ip else { return false }
+        guard isOnUsedConnection else { return true }
+        reusedSocket = sockets.number(localPort: localPort, remote: ip, remotePort: port)
         // The surplus of an origin that sent more than it declared would be read as the response to this request. libcurl before
         // 8.0 does not check for it. Over TLS there are always unread bytes of the protocol itself, so the check is impossible.
-        if isOnUsedConnection, !isEncrypted, sockets.hasUnreadInput(localPort: localPort, remote: ip, remotePort: port) {
+        if !isEncrypted, let reusedSocket, SocketTable.hasUnreadInput(reusedSocket) {
             hasUnreadInput = true
             return false
         }
@@ -143,6 +147,7 @@ final class HTTPTransfer {
     /// Receives a line of the head. Returning false ends the transfer.
     fileprivate func receiveHead(_ line: UnsafeRawBufferPointer) -> Bool {
         stall.receive(line.count)
+        if let socket = reusedSocket.take() { SocketTable.acknowledge(socket) }
         // The head after a redirect that libcurl has followed.
         if head.isComplete, request.maxRedirects > 0, line.starts(with: "HTTP/".utf8) { head = HTTPHead() }
         let wasComplete = head.isComplete

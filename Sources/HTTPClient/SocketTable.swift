@@ -12,8 +12,8 @@ final class SocketTable {
         numbers.insert(number)
     }
 
-    /// Whether unread bytes have arrived on the connection between `localPort` and `remote`.
-    func hasUnreadInput(localPort: Int, remote: IPAddress, remotePort: Int) -> Bool {
+    /// The socket of the connection between `localPort` and `remote`.
+    func number(localPort: Int, remote: IPAddress, remotePort: Int) -> Int32? {
         for number in numbers {
             guard let local = Self.endpoint(of: number, getsockname) else {
                 numbers.remove(number)
@@ -23,10 +23,22 @@ final class SocketTable {
             else {
                 continue
             }
-            var byte: UInt8 = 0
-            return recv(number, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) > 0
+            return number
         }
-        return false
+        return nil
+    }
+
+    /// Whether unread bytes have arrived on a socket.
+    static func hasUnreadInput(_ number: Int32) -> Bool {
+        var byte: UInt8 = 0
+        return recv(number, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) > 0
+    }
+
+    /// Acknowledges now what has arrived on a socket. A server that writes head and body of a response apart otherwise waits for the
+    /// delayed acknowledgement of the head, 40 ms, before its kernel sends the body (Nagle's algorithm, RFC 896 and RFC 1122 §4.2.3.2).
+    static func acknowledge(_ number: Int32) {
+        var on: Int32 = 1
+        setsockopt(number, Int32(IPPROTO_TCP), TCP_QUICKACK, &on, socklen_t(MemoryLayout<Int32>.size))
     }
 
     private typealias Query = (Int32, UnsafeMutablePointer<sockaddr>?, UnsafeMutablePointer<socklen_t>?) -> Int32

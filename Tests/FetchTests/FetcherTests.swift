@@ -100,6 +100,21 @@ import Testing
         }
     }
 
+    /// The origin's kernel holds the body back until the head is acknowledged, which it is at once on a new connection only.
+    @Test func aBodyThatIsWrittenAfterItsHeadDoesNotWaitForADelayedAcknowledgement() async throws {
+        try await withOrigin { origin, fetcher in
+            let head = "HTTP/1.1 200 OK\r\nContent-Type: image/gif\r\nContent-Length: \(TestGIF.dot.count)\r\n\r\n"
+            origin.on("/a.gif", LoopbackAnswer(steps: [.send(Array(head.utf8)), .send(TestGIF.dot)], keepsAlive: true))
+            var times: [Duration] = []
+            for _ in 0..<8 {
+                times.append(try await ContinuousClock().measure { _ = try await fetcher.source(origin.url("/a.gif")) })
+            }
+            #expect(origin.connections == 1)
+            // A delayed acknowledgement takes 40 ms, each time; a busy machine is slow some times.
+            #expect(times.dropFirst().min() ?? .zero < .milliseconds(35), "\(times)")
+        }
+    }
+
     @Test func surplusOfAResponseIsNotReadAsTheNextResponse() async throws {
         try await withOrigin { origin, fetcher in
             let (isRead, isSent) = (try LoopbackGate(), try LoopbackGate())
