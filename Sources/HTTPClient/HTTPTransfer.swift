@@ -121,11 +121,12 @@ final class HTTPTransfer {
     /// ``openSocket(_:)`` for this request.
     fileprivate func allowsRequest(to address: UnsafePointer<CChar>?, port: Int, localPort: Int) -> Bool {
         defer { didSendRequest = true }
-        guard call.checksAddresses else { return true }
         let ip = address.flatMap { IPAddress(String(cString: $0)) }
-        guard allows(ip, port: port), let ip else { return false }
-        guard isOnUsedConnection else { return true }
-        reusedSocket = sockets.number(localPort: localPort, remote: ip, remotePort: port)
+        if isOnUsedConnection, let ip {
+            reusedSocket = sockets.number(localPort: localPort, remote: ip, remotePort: port)
+        }
+        guard call.checksAddresses else { return true }
+        guard allows(ip, port: port), ip != nil else { return false }
         // The surplus of an origin that sent more than it declared would be read as the response to this request. libcurl before
         // 8.0 does not check for it. Over TLS there are always unread bytes of the protocol itself, so the check is impossible.
         if !isEncrypted, let reusedSocket, SocketTable.hasUnreadInput(reusedSocket) {

@@ -105,13 +105,14 @@ import Testing
         try await withOrigin { origin, fetcher in
             let head = "HTTP/1.1 200 OK\r\nContent-Type: image/gif\r\nContent-Length: \(TestGIF.dot.count)\r\n\r\n"
             origin.on("/a.gif", LoopbackAnswer(steps: [.send(Array(head.utf8)), .send(TestGIF.dot)], keepsAlive: true))
-            var times: [Duration] = []
-            for _ in 0..<8 {
-                times.append(try await ContinuousClock().measure { _ = try await fetcher.source(origin.url("/a.gif")) })
+            _ = try await fetcher.source(origin.url("/a.gif"))
+            // A delayed acknowledgement takes 40 ms each time. A busy machine is slow now and then.
+            var shortest = Duration.seconds(1)
+            for _ in 0..<40 where shortest >= .milliseconds(35) {
+                let time = try await ContinuousClock().measure { _ = try await fetcher.source(origin.url("/a.gif")) }
+                shortest = min(shortest, time)
             }
-            #expect(origin.connections == 1)
-            // A delayed acknowledgement takes 40 ms, each time; a busy machine is slow some times.
-            #expect(times.dropFirst().min() ?? .zero < .milliseconds(35), "\(times)")
+            #expect(origin.connections == 1 && shortest < .milliseconds(35), "\(shortest)")
         }
     }
 
