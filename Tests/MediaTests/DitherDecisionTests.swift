@@ -81,7 +81,7 @@ import Testing
     }
 
     /// Part of a picture has diffused errors, as a photograph in a page has.
-    @Test func aPhotographInAPageStays() throws {
+    @Test(arguments: [OutputFormat.mp4, .png]) func aPhotographInAPageStays(_ output: OutputFormat) throws {
         let gif = Self.gif { frame in
             let film = DitheredFilm.reduced(Self.film(0), .diffused)
             return film.enumerated().map { index, color in
@@ -89,7 +89,14 @@ import Testing
                 return x < 32 && y < 24 ? color : y % 8 < 5 && (x + 2 * frame) % 7 < 3 ? 2 : 20
             }
         }
-        try expect(gif, isLike: .never)
+        try expect(gif, as: output, isLike: .never)
+    }
+
+    /// A page that was dithered with its recording has the dither of a film, and large areas of few colours.
+    @Test(arguments: [(256, Float(0.55), true), (256, 0.6, false), (64, 0.6, true), (64, 0.7, false)])
+    func largeAreasOfFewColoursAreNoFilm(_ colors: Int, _ concentration: Float, _ isFilm: Bool) {
+        let evidence = DitherEvidence(pictures: 2, dithered: 2, share: 0.4, concentration: 2 * concentration)
+        #expect(evidence.isCertain(paletteColors: colors) == isFilm)
     }
 
     @Test func withoutTheOptionTheDecisionIsTaken() throws {

@@ -110,6 +110,22 @@ import Testing
         }
     }
 
+    /// A mean of pictures that differ by more than their dither blurs what moves.
+    @Test func aPictureBetweenSimilarOnesThatAreLighterStaysAlone() throws {
+        let pictures = (0..<4).map { frame in
+            let lightness = frame % 2 == 0 ? 101.0 : 113.0
+            let film = (0..<Self.width * Self.height).map { index -> Double in
+                lightness + Double(index % Self.width + index / Self.width) / 50
+            }
+            return DitheredFilm.reduced(film, .diffused)
+        }
+        let result = try undithered(Self.gif(pictures))
+        for frame in 0..<4 {
+            #expect(result.video[frame] == result.single[frame] && result.gains[frame] == 0)
+            #expect(result.single[frame] != result.original[frame])
+        }
+    }
+
     @Test func aPictureBetweenOthersThatHaveNothingInCommonStaysAlone() throws {
         let dark = Self.picture(0, speed: 0).map { $0 / 3 }
         let light = dark.map { 21 - $0 }

@@ -142,8 +142,8 @@ struct ContentProbe: ~Copyable {
                 && (isDrawing || isSmall || hasFlatColors) ? .full : .half)
     }
 
-    /// Whether most pixels of the last picture have few colours although it is no drawing: text and lines over a picture, or a drawing with
-    /// gradients.
+    /// Whether few colours make up most of the last picture, as in text over a picture or a drawing with gradients, and the loss is not
+    /// that of noise.
     private var hasFlatColors: Bool { !chroma.isNoise && ColorConcentration.share(of: previous) > Self.flatConcentration }
 
     private static let flatConcentration: Float = 0.7

@@ -17,16 +17,16 @@ struct DitherEvidence {
 
     /// The least mean share of the blocks that show the dither.
     private static let leastShare: Float = 0.05
-    /// The largest mean concentration of a film, and that of one whose palette has at most ``smallPalette`` colours, each of which is more
-    /// frequent. Drawings and pages that were dithered with their recording have large areas of few colours.
-    private static let mostConcentration: (usual: Float, ofSmallPalette: Float) = (0.57, 0.68)
+    /// The largest mean concentration of a film. Drawings and pages that were dithered with their recording have large areas of few colours.
+    private static let mostConcentration: Float = 0.57
+    /// The same for a palette of at most ``smallPalette`` colours. The fewer colours there are, the more frequent each is.
+    private static let mostConcentrationOfSmallPalette: Float = 0.68
     private static let smallPalette = 64
 
     /// Whether a film certainly has dither: every picture has it, and none of them is a drawing.
     func isCertain(paletteColors: Int) -> Bool {
         let count = Float(pictures)
-        let bound = Self.mostConcentration
-        let most = paletteColors <= Self.smallPalette ? bound.ofSmallPalette : bound.usual
+        let most = paletteColors <= Self.smallPalette ? Self.mostConcentrationOfSmallPalette : Self.mostConcentration
         return pictures > 0 && dithered == pictures && share >= Self.leastShare * count && concentration <= most * count
     }
 }

@@ -79,8 +79,7 @@ package struct H264Settings: MP4EncoderSettings, Equatable {
 
     /// The rate factor for `quality` 1…100: two straight lines that meet at the default, 60 ↦ 18.3. Drawings have 20, because the options
     /// give a better picture at the same factor. Films without their dither have 18.1: part of the bytes
-    /// that the dither took is spent on what it hid. 100 ↦ 7.1 (no loss to be seen), 1 ↦
-    /// 42.7.
+    /// that the dither took is spent on what it hid. 100 ↦ 7.1 (no visible loss), 1 ↦ 42.7.
     static func rateFactor(quality: Int, _ content: PictureContent) -> Double {
         let middle = content.isDrawing ? 20 : content.isUndithered ? 18.1 : 18.3
         let distance = Double(quality - 60)

@@ -16,7 +16,7 @@ extension PosterMaker {
             frame = try RepresentativeFrame.index(
                 in: bytes, by: Decoder.self, limits: transcoder.limits, background: options.background)
         }
-        // Palettes of GIFs have dither; the frame itself shows whether it has some.
+        // The animation is examined only if the frame has dither.
         let mayLoseDither = options.undither == .automatic && Decoder.format == .gif
         var walk = try FrameWalk<Decoder>(bytes, limits: transcoder.limits, undithers: options.undithers || mayLoseDither)
         while walk.frames <= frame, try walk.next() {}
