@@ -59,9 +59,6 @@ let package = Package(
             ],
             swiftSettings: strict),
 
-        // The database of a server, by the system's SQLite.
-        .target(name: "Ledger", dependencies: ["CSystem", "SystemIO"], swiftSettings: strict),
-
         // The leaves, which do not import one another.
         .target(
             name: "Media", dependencies: ["CMedia", "SystemIO"],
@@ -69,19 +66,16 @@ let package = Package(
         .target(
             name: "Fetch", dependencies: ["HTTPClient", "CSystem", "Digests", "CLinux", "SystemIO"],
             swiftSettings: strict),
+        // Renditions on disk and in an S3-compatible bucket, their rows in SQLite, purges.
         .target(
-            name: "Cache",
-            dependencies: ["Ledger", "Digests", "CLinux", "SystemIO"], swiftSettings: strict),
-        .target(
-            name: "SharedStore", dependencies: ["Ledger", "HTTPClient", "Digests", "CLinux", "SystemIO"],
-            swiftSettings: strict),
+            name: "Store", dependencies: ["HTTPClient", "CSystem", "Digests", "CLinux", "SystemIO"], swiftSettings: strict),
         .target(name: "HTTP", dependencies: ["CLinux", "SystemIO"], swiftSettings: strict),
 
         // What nodes share through Redis or Valkey: leases, records, purges, prewarm lists.
         .target(
-            name: "Cluster",
+            name: "Fleet",
             dependencies: [
-                "Cache", "Ledger", "CSystem", "CLinux", "SystemIO",
+                "Store", "CSystem", "CLinux", "SystemIO",
                 .product(name: "DequeModule", package: "swift-collections"),
             ],
             swiftSettings: strict),
@@ -102,7 +96,7 @@ let package = Package(
         .target(
             name: "Settings",
             dependencies: [
-                "HTTP", "Cache", "Cluster", "Fetch", "Media", "Sandbox", "Renditions", "SystemIO",
+                "HTTP", "Store", "Fleet", "Fetch", "Media", "Sandbox", "Renditions", "SystemIO",
                 .product(name: "Yams", package: "Yams"),
             ],
             swiftSettings: strict),
@@ -117,7 +111,7 @@ let package = Package(
         .target(
             name: "Renditions",
             dependencies: [
-                "Media", "Sandbox", "Fetch", "Cache", "Ledger", "SharedStore", "Cluster", "Telemetry", "SystemIO",
+                "Media", "Sandbox", "Fetch", "Store", "Fleet", "Telemetry", "SystemIO",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "CoreMetrics", package: "swift-metrics"),
@@ -129,7 +123,7 @@ let package = Package(
         .target(
             name: "Prewarm",
             dependencies: [
-                "Renditions", "Sandbox", "Fetch", "Cache", "Cluster", "Ledger", "Markup", "HTTPClient", "CSystem",
+                "Renditions", "Sandbox", "Fetch", "Store", "Fleet", "Markup", "HTTPClient", "CSystem",
                 "Telemetry", "Digests", "SystemIO",
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -139,8 +133,8 @@ let package = Package(
         .target(
             name: "Web",
             dependencies: [
-                "Renditions", "Prewarm", "HTTP", "HTTPClient", "Telemetry", "Media", "Sandbox", "Fetch", "Cache", "Cluster",
-                "Ledger", "Digests", "SystemIO",
+                "Renditions", "Prewarm", "HTTP", "HTTPClient", "Telemetry", "Media", "Sandbox", "Fetch", "Store", "Fleet",
+                "Digests", "SystemIO",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "CoreMetrics", package: "swift-metrics"),
@@ -154,9 +148,8 @@ let package = Package(
         .executableTarget(
             name: "gifreel",
             dependencies: [
-                "Renditions", "Web", "Prewarm", "HTTP", "HTTPClient", "Media", "Sandbox", "Fetch", "Cache", "Ledger",
-                "SharedStore",
-                "Cluster", "Telemetry", "Markup", "Settings", "SystemIO", "CLinux",
+                "Renditions", "Web", "Prewarm", "HTTP", "HTTPClient", "Media", "Sandbox", "Fetch", "Store",
+                "Fleet", "Telemetry", "Markup", "Settings", "SystemIO", "CLinux",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -178,15 +171,11 @@ let package = Package(
         .testTarget(
             name: "FetchTests", dependencies: ["Fetch", "HTTPClient", "SystemIO", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "HTTPClientTests", dependencies: ["HTTPClient", "SystemIO", "TestSupport"], swiftSettings: strict),
-        .testTarget(name: "LedgerTests", dependencies: ["Ledger", "TestSupport"], swiftSettings: strict),
         .testTarget(
-            name: "CacheTests", dependencies: ["CSystemCalls", "Cache", "Ledger", "TestSupport"], swiftSettings: strict),
+            name: "StoreTests",
+            dependencies: ["CSystemCalls", "Store", "HTTPClient", "Digests", "SystemIO", "TestSupport"], swiftSettings: strict),
         .testTarget(
-            name: "ClusterTests", dependencies: ["Cluster", "Cache", "Ledger", "SystemIO", "TestSupport"], swiftSettings: strict
-        ),
-        .testTarget(
-            name: "SharedStoreTests",
-            dependencies: ["SharedStore", "Ledger", "HTTPClient", "Digests", "SystemIO", "TestSupport"], swiftSettings: strict),
+            name: "FleetTests", dependencies: ["Fleet", "Store", "SystemIO", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "DigestsTests", dependencies: ["Digests", "SystemIO"], swiftSettings: strict),
         .testTarget(name: "HTTPTests", dependencies: ["CLinux", "HTTP", "TestSupport"], swiftSettings: strict),
         .testTarget(
@@ -200,11 +189,11 @@ let package = Package(
             name: "DocumentationTests", dependencies: ["TestSupport", .product(name: "Yams", package: "Yams")],
             swiftSettings: strict),
         .testTarget(
-            name: "SettingsTests", dependencies: ["Settings", "HTTP", "Cache", "Fetch", "TestSupport"], swiftSettings: strict),
+            name: "SettingsTests", dependencies: ["Settings", "HTTP", "Store", "Fetch", "TestSupport"], swiftSettings: strict),
         .testTarget(
             name: "RenditionsTests",
             dependencies: [
-                "Renditions", "Cache", "Cluster", "CSystem", "Fetch", "Ledger", "Media", "Sandbox", "SharedStore", "Digests",
+                "Renditions", "Store", "Fleet", "CSystem", "Fetch", "Media", "Sandbox", "Digests",
                 "SystemIO", "TestSupport", .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),
@@ -214,7 +203,7 @@ let package = Package(
         .testTarget(
             name: "SimulationTests",
             dependencies: [
-                "CSystemCalls", "Renditions", "Cache", "Fetch", "Media", "Sandbox", "Ledger", "Digests", "SystemIO",
+                "CSystemCalls", "Renditions", "Store", "Fetch", "Media", "Sandbox", "Digests", "SystemIO",
                 "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -222,7 +211,7 @@ let package = Package(
         .testTarget(
             name: "WebTests",
             dependencies: [
-                "Web", "Renditions", "Prewarm", "Cache", "Cluster", "Fetch", "HTTP", "HTTPClient", "Ledger", "Media",
+                "Web", "Renditions", "Prewarm", "Store", "Fleet", "Fetch", "HTTP", "HTTPClient", "Media",
                 "Telemetry",
                 "Sandbox", "Digests", "SystemIO", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
@@ -231,7 +220,7 @@ let package = Package(
         .testTarget(
             name: "PrewarmTests",
             dependencies: [
-                "Prewarm", "Cluster", "Fetch", "HTTPClient", "Ledger", "Telemetry", "SystemIO", "TestSupport",
+                "Prewarm", "Fleet", "Fetch", "HTTPClient", "Store", "Telemetry", "SystemIO", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),
@@ -239,7 +228,7 @@ let package = Package(
         .testTarget(
             name: "ApplicationTests",
             dependencies: [
-                "gifreel", "Renditions", "Web", "Prewarm", "Cache", "Fetch", "HTTP", "Media", "Telemetry", "Sandbox",
+                "gifreel", "Renditions", "Web", "Prewarm", "Store", "Fetch", "HTTP", "Media", "Telemetry", "Sandbox",
                 "HTTPClient", "CSystemCalls",
                 "Digests", "SystemIO", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),

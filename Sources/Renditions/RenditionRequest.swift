@@ -1,7 +1,7 @@
-package import Cache
 package import Fetch
 package import Media
 package import Sandbox
+package import Store
 package import SystemIO
 
 /// A request for one rendition of one source, as the pipeline processes it.

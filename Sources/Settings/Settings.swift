@@ -1,10 +1,10 @@
-package import Cache
-package import Cluster
 package import Fetch
+package import Fleet
 package import HTTP
 package import Media
 package import Renditions
 package import Sandbox
+package import Store
 
 /// The value of every setting. `Settings()` holds the defaults.
 ///

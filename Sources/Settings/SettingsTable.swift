@@ -1,9 +1,9 @@
-internal import Cache
-internal import Cluster
 internal import Fetch
+internal import Fleet
 internal import HTTP
 internal import Media
 internal import Sandbox
+internal import Store
 
 extension Setting {
     /// Every setting. The reader, `config/gifreel.yaml`, `docs/configuration.md`, the manual page and the reload plan derive

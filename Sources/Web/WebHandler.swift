@@ -1,9 +1,8 @@
-package import Cache
 package import HTTP
-package import Ledger
 package import Logging
 package import Prewarm
 package import Renditions
+package import Store
 internal import Synchronization
 package import SystemIO
 package import Telemetry

@@ -1,11 +1,11 @@
 import HTTP
 import Fetch
-import Cache
 import Foundation
 import Glibc
 import Logging
 import Sandbox
 import Settings
+import Store
 import TestSupport
 import Testing
 

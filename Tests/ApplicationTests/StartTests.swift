@@ -1,9 +1,9 @@
-import Cache
 import Foundation
 import Logging
 import Media
 import Sandbox
 import Settings
+import Store
 import TestSupport
 import Testing
 

@@ -1,6 +1,6 @@
-import Cluster
-import Ledger
+import Fleet
 import Logging
+import Store
 import Synchronization
 import SystemIO
 import Telemetry

@@ -1,4 +1,4 @@
-import Cluster
+import Fleet
 import TestSupport
 import Testing
 

@@ -1,7 +1,7 @@
-import Cluster
+import Fleet
 import Foundation
-import Ledger
 import Logging
+import Store
 import SystemIO
 import TestSupport
 import Testing

@@ -1,4 +1,4 @@
-import Cluster
+import Fleet
 import Testing
 
 @testable import Prewarm

@@ -1,4 +1,4 @@
-import Cluster
+import Fleet
 import HTTPClient
 import Synchronization
 import SystemIO

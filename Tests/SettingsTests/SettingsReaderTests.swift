@@ -1,7 +1,7 @@
-import Cache
 import Fetch
 import Foundation
 import HTTP
+import Store
 import Testing
 
 @testable import Settings

@@ -1,10 +1,9 @@
 import Foundation
 import Glibc
-import Ledger
 import SystemIO
 import Testing
 
-@testable import Cache
+@testable import Store
 
 extension OneAtATime {
     @Suite("The cache keeps its promises when a call of the disk fails") struct FailingDiskTests {

@@ -8,11 +8,11 @@ import Testing
         sources = try SourceTree(below: "Sources")
     }
 
-    @Test(arguments: ["Media", "Fetch", "Cache", "SharedStore", "HTTP"]) func theLeavesDoNotImportOneAnother(
+    @Test(arguments: ["Media", "Fetch", "Store", "HTTP"]) func theLeavesDoNotImportOneAnother(
         _ target: String
     ) {
         let own: Set = [
-            "SystemIO", "HTTPClient", "Ledger", "Digests", "CLinux", "CMedia", "CSystem", target,
+            "SystemIO", "HTTPClient", "Digests", "CLinux", "CMedia", "CSystem", target,
         ]
         #expect(sources.targets.contains(target))
         #expect(sources.imports(of: target).intersection(sources.targets).subtracting(own).isEmpty)

@@ -7,7 +7,7 @@ import Testing
     /// Files that may sleep, how often, and why.
     private static let allowed: [String: (count: Int, reason: String)] = [
         "Tests/TestSupport/Waiting.swift": (2, "the helper itself: it polls with a bound"),
-        "Tests/CacheTests/CrashTests.swift": (1, "it kills a process at a random moment"),
+        "Tests/StoreTests/Files/CrashTests.swift": (1, "it kills a process at a random moment"),
     ]
 
     @Test func noTestSleepsOutsideOfTheHelperThatWaits() throws {

@@ -1,4 +1,4 @@
-package import Cluster
+package import Fleet
 package import Renditions
 internal import Synchronization
 

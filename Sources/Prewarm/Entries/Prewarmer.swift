@@ -1,7 +1,7 @@
-internal import Cache
-internal import Cluster
+internal import Fleet
 internal import Renditions
 internal import Sandbox
+internal import Store
 internal import SystemIO
 
 /// Brings one entry into the cache at a lower priority than visitors' requests, and retries transient errors.

@@ -1,7 +1,7 @@
-package import Cluster
-package import Ledger
+package import Fleet
 package import Logging
 package import Renditions
+package import Store
 internal import Synchronization
 package import SystemIO
 package import Telemetry

@@ -1,4 +1,4 @@
-internal import Cluster
+internal import Fleet
 internal import Foundation
 internal import Renditions
 internal import Synchronization

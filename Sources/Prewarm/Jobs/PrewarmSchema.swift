@@ -1,5 +1,5 @@
-internal import Cluster
-package import Ledger
+internal import Fleet
+package import Store
 
 extension PrewarmQueue {
     /// The tables of ``PrewarmQueue`` in the ledger.

@@ -1,8 +1,8 @@
-package import Cluster
+package import Fleet
 internal import Foundation
-package import Ledger
 package import Logging
 internal import Renditions
+package import Store
 internal import Synchronization
 package import SystemIO
 

@@ -1,4 +1,4 @@
-package import Cluster
+package import Fleet
 internal import Foundation
 internal import HTTPClient
 internal import Renditions

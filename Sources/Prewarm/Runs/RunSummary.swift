@@ -1,4 +1,4 @@
-internal import Cluster
+internal import Fleet
 
 /// The summary that a run prints at its end.
 package enum RunSummary {

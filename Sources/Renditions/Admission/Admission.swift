@@ -1,7 +1,7 @@
-internal import Cache
 internal import Fetch
 internal import Glibc
 internal import Sandbox
+internal import Store
 internal import Synchronization
 internal import SystemIO
 

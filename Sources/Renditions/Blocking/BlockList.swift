@@ -1,5 +1,5 @@
-package import Cache
 package import Media
+package import Store
 
 /// The sources that an operator does not want to be converted: hashes of pictures and of whole files, each with a label.
 ///

@@ -1,6 +1,6 @@
-package import Cache
 internal import Glibc
 package import Media
+package import Store
 package import SystemIO
 
 /// The file with a GIF's facts: a ``FactsDocument`` without renditions, because those change.

@@ -1,6 +1,6 @@
-package import Cache
 internal import Foundation
 internal import Media
+package import Store
 internal import SystemIO
 
 /// The facts that are stored with a rendition.

@@ -1,6 +1,6 @@
-internal import Cache
 internal import Foundation
 internal import Media
+internal import Store
 
 /// The facts of an animation in `json` (docs/api.md).
 package struct SourceFacts: Codable, Equatable, Sendable {

@@ -1,6 +1,5 @@
-package import Cache
 internal import Fetch
-internal import Ledger
+package import Store
 internal import SystemIO
 
 /// A failure that is not tried again for a while.

@@ -1,6 +1,5 @@
-internal import Cache
 internal import Fetch
-internal import Ledger
+internal import Store
 internal import Synchronization
 internal import SystemIO
 

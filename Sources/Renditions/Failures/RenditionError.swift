@@ -1,7 +1,7 @@
-package import Cache
 package import Fetch
 internal import Media
 package import Sandbox
+package import Store
 
 /// Why there is no rendition.
 ///

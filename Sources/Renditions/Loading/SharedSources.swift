@@ -1,5 +1,5 @@
-internal import Cache
 internal import Fetch
+internal import Store
 internal import Synchronization
 
 /// The sources that are being fetched or in memory: for requests that follow their bytes, and for renditions that need them whole.

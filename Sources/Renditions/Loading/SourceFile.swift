@@ -1,6 +1,6 @@
-package import Cache
 internal import Fetch
 package import Media
+package import Store
 package import SystemIO
 
 /// An animation in memory from which renditions are produced.

@@ -1,7 +1,6 @@
-internal import Cache
 package import Fetch
-internal import Ledger
 internal import Sandbox
+internal import Store
 internal import SystemIO
 internal import Tracing
 

@@ -1,5 +1,5 @@
-internal import Cache
 internal import Fetch
+internal import Store
 
 /// Whether renditions of a source may be stored, and for how long they are fresh.
 struct StoragePermission: Sendable, Equatable {

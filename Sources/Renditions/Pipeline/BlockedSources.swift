@@ -1,6 +1,6 @@
-package import Cache
 internal import Fetch
 internal import Media
+package import Store
 
 /// A part of the stored sources, compared with the block list.
 package struct BlockedSources: Sendable {

@@ -1,6 +1,6 @@
-package import Cache
 package import Media
 package import Sandbox
+package import Store
 internal import SystemIO
 
 /// Converts a source into a rendition in a worker process. The output is a file of the cache or, if the disk is full, a file in

@@ -1,6 +1,6 @@
-internal import Cache
 internal import Fetch
 internal import Sandbox
+internal import Store
 internal import SystemIO
 
 /// The result of a request's look-up before its miss.

@@ -1,8 +1,8 @@
-internal import Cache
 internal import Fetch
 internal import Logging
 internal import Media
 internal import Sandbox
+internal import Store
 
 /// A rendition on its way from the source's bytes into the cache.
 struct Production: Sendable {

@@ -1,6 +1,5 @@
-package import Cache
 internal import Fetch
-package import Ledger
+package import Store
 
 /// Everything that a purge does: on this node, in the shared tier and on the other nodes.
 ///

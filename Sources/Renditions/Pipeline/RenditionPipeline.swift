@@ -1,8 +1,8 @@
-package import Cache
 internal import Fetch
 package import Logging
 internal import Media
 internal import Sandbox
+package import Store
 package import SystemIO
 
 /// The core: from a request for a rendition to its finished file.

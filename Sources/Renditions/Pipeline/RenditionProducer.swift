@@ -1,6 +1,6 @@
-internal import Cache
 internal import Media
 internal import Sandbox
+internal import Store
 internal import Tracing
 
 /// The last steps of a miss, once the source is in memory: reuse (from the local cache or the shared tier), convert, publish.

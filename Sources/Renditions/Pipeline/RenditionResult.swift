@@ -1,4 +1,4 @@
-package import Cache
+package import Store
 
 /// A rendition and how the pipeline came by it.
 package struct RenditionResult: Sendable {

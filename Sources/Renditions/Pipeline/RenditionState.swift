@@ -1,7 +1,6 @@
-package import Cache
-package import Cluster
 internal import Fetch
-internal import Ledger
+package import Fleet
+package import Store
 internal import Synchronization
 package import SystemIO
 

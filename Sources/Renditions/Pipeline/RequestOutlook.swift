@@ -1,7 +1,7 @@
-internal import Cache
 internal import Fetch
 package import Media
 internal import Sandbox
+internal import Store
 internal import SystemIO
 
 /// What a request for a rendition would meet now, for operators.

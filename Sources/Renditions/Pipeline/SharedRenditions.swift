@@ -1,7 +1,6 @@
-internal import Cache
-internal import Cluster
 internal import Fetch
-internal import SharedStore
+internal import Fleet
+internal import Store
 internal import SystemIO
 internal import Tracing
 

@@ -1,6 +1,6 @@
-internal import Cache
 internal import Media
 internal import Sandbox
+internal import Store
 internal import SystemIO
 
 extension RenditionProducer {

@@ -1,7 +1,6 @@
-package import Cache
-package import Cluster
 package import Fetch
-package import Ledger
+package import Fleet
+package import Store
 package import SystemIO
 
 /// The cooperation of nodes through ``Cluster``: leases, records and purges in Redis or Valkey.

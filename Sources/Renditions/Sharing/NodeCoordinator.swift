@@ -1,7 +1,6 @@
-package import Cache
-package import Cluster
 package import Fetch
-package import Ledger
+package import Fleet
+package import Store
 
 /// The cooperation of several nodes: one of them runs a miss, and purges reach all.
 ///

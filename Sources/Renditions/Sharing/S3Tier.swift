@@ -1,6 +1,4 @@
-package import Cache
-package import Ledger
-package import SharedStore
+package import Store
 internal import SystemIO
 
 /// The shared tier in an S3-compatible object store.

@@ -1,6 +1,4 @@
-package import Cache
-package import Ledger
-package import SharedStore
+package import Store
 
 /// A store of finished renditions that several nodes share, behind the local cache.
 ///

@@ -1,7 +1,7 @@
-package import Cache
 package import Fetch
 package import HTTP
 package import Renditions
+package import Store
 
 /// The settings of the HTTP interface. A reload replaces the value as a whole.
 package struct WebPolicy: Sendable {

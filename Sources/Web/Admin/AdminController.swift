@@ -1,9 +1,8 @@
-internal import Cache
 internal import Digests
 internal import Fetch
 internal import HTTP
-internal import Ledger
 internal import Renditions
+internal import Store
 
 /// Handles purges and `/cache`, which need the admin token.
 struct AdminController: Sendable {

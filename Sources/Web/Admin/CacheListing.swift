@@ -1,5 +1,5 @@
-internal import Cache
 internal import Renditions
+internal import Store
 
 /// The body of `GET /cache?url=` (docs/api.md).
 package struct CacheListing: Codable, Sendable {

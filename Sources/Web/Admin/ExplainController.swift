@@ -1,7 +1,7 @@
-internal import Cache
 internal import Fetch
 internal import HTTP
 internal import Renditions
+internal import Store
 internal import SystemIO
 
 /// Handles `GET /explain`: why a source is or is not converted.

@@ -1,7 +1,7 @@
-internal import Cache
 internal import Fetch
 internal import Media
 internal import Renditions
+internal import Store
 
 /// The body of `GET /explain?url=` (docs/api.md).
 package struct Explanation: Codable, Sendable {

@@ -1,6 +1,6 @@
-internal import Cluster
 internal import Digests
 internal import Fetch
+internal import Fleet
 internal import HTTP
 internal import Prewarm
 internal import Renditions

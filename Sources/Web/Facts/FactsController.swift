@@ -1,8 +1,8 @@
-internal import Cache
 internal import Fetch
 internal import Foundation
 internal import HTTP
 internal import Renditions
+internal import Store
 internal import SystemIO
 
 /// Handles `POST /facts`: what is stored of the images of a page, and what the page does with them (docs/api.md).

@@ -1,7 +1,6 @@
-internal import Cache
 internal import Fetch
-internal import Ledger
 internal import Renditions
+internal import Store
 internal import SystemIO
 
 extension PurgeNotice {

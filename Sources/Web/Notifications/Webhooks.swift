@@ -1,9 +1,9 @@
 internal import Digests
 package import Fetch
+package import Fleet
 internal import Foundation
 package import HTTPClient
 package import Logging
-package import Cluster
 internal import Renditions
 internal import Synchronization
 package import SystemIO

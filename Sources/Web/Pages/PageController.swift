@@ -1,9 +1,9 @@
-internal import Cache
 internal import Fetch
 internal import HTTP
 internal import Media
 internal import Renditions
 internal import Sandbox
+internal import Store
 internal import SystemIO
 internal import Telemetry
 

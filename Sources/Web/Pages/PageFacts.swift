@@ -1,6 +1,6 @@
-internal import Cache
 internal import Media
 package import Renditions
+internal import Store
 
 /// The facts of a GIF that its page depends on.
 package struct PageFacts {

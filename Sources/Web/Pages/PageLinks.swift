@@ -1,8 +1,8 @@
-internal import Cache
 internal import Fetch
 internal import HTTP
 internal import Media
 internal import Renditions
+internal import Store
 internal import SystemIO
 
 /// One encoding of a page's video.

@@ -1,7 +1,7 @@
-internal import Cache
 internal import Fetch
 internal import Media
 internal import Renditions
+internal import Store
 internal import SystemIO
 
 /// A player page that a request names.

@@ -1,10 +1,10 @@
-internal import Cache
-package import Cluster
 internal import Fetch
+package import Fleet
 internal import Media
 package import Prewarm
 package import Renditions
 internal import Sandbox
+internal import Store
 
 // The only translation of the core's errors into statuses, codes and sentences (docs/api.md, errors).
 

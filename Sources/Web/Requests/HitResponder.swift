@@ -1,6 +1,6 @@
-internal import Cache
 internal import HTTP
 internal import Renditions
+internal import Store
 
 /// Responds to hits: from the bytes of a target to the head and file that are sent.
 ///

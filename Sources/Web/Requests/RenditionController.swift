@@ -1,8 +1,8 @@
-internal import Cache
 internal import Fetch
 internal import HTTP
 internal import Media
 internal import Renditions
+internal import Store
 internal import Telemetry
 
 /// Answers requests for renditions of sources, for their facts, and for stored objects.

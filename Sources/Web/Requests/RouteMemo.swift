@@ -1,7 +1,7 @@
-internal import Cache
 internal import Fetch
 internal import Glibc
 internal import Renditions
+internal import Store
 internal import Synchronization
 
 /// The keys of the renditions of a source from which `Accept` selects.

@@ -1,5 +1,5 @@
-internal import Cache
 internal import Renditions
+internal import Store
 
 /// Values of `Cache-Status` (RFC 9211).
 enum CacheStatusField {

@@ -1,6 +1,6 @@
-internal import Cache
 internal import HTTP
 internal import Renditions
+internal import Store
 
 /// `Cache-Control` and its like: how long caches may store a response.
 struct CachingFields: Sendable {

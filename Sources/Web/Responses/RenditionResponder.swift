@@ -1,7 +1,7 @@
-internal import Cache
 internal import HTTP
 internal import Media
 internal import Renditions
+internal import Store
 internal import Synchronization
 
 /// Builds the responses of renditions.

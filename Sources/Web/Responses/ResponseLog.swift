@@ -1,6 +1,6 @@
-internal import Cache
 internal import Logging
 internal import Renditions
+internal import Store
 internal import Tracing
 
 /// Log lines about requests that the pipeline has processed.

@@ -1,7 +1,7 @@
-package import Cache
 package import Fetch
 internal import HTTP
 package import Renditions
+package import Store
 
 /// The resource that a request's target names.
 package enum Route: Sendable, Equatable {

@@ -1,7 +1,7 @@
-internal import Cache
 internal import Fetch
 internal import Media
 package import Renditions
+internal import Store
 internal import SystemIO
 
 /// Parses request targets. A pure function of the target and the mounts.

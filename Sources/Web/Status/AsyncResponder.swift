@@ -1,7 +1,7 @@
-internal import Cache
 internal import Fetch
 internal import HTTP
 internal import Renditions
+internal import Store
 
 /// Answers requests that do not wait for their rendition (`Prefer: respond-async`, RFC 7240 section 4.1): 202 with the address
 /// of a status.

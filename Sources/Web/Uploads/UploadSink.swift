@@ -1,8 +1,8 @@
-internal import Cache
 internal import Digests
 internal import Fetch
 internal import HTTP
 internal import Renditions
+internal import Store
 internal import SystemIO
 
 /// Receives an animation that is the body of a request.

@@ -1,7 +1,7 @@
-internal import Cluster
 internal import Fetch
+internal import Fleet
 internal import HTTPClient
-internal import SharedStore
+internal import Store
 internal import SystemIO
 internal import Web
 

@@ -1,10 +1,10 @@
 internal import CLinux
-internal import Cache
 internal import Foundation
 internal import Glibc
 internal import Media
 internal import Renditions
 internal import Sandbox
+internal import Store
 internal import SystemIO
 internal import Web
 

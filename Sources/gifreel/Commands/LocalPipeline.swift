@@ -1,9 +1,9 @@
-internal import Cache
 internal import Logging
 internal import Prewarm
 internal import Renditions
 internal import Sandbox
 internal import Settings
+internal import Store
 internal import Telemetry
 
 /// A pipeline in this process, on a cache directory that no server uses.

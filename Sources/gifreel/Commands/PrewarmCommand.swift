@@ -1,13 +1,13 @@
 internal import ArgumentParser
-internal import Cache
-internal import Cluster
 internal import Fetch
+internal import Fleet
 internal import Foundation
 internal import Glibc
 internal import Prewarm
 internal import Renditions
 internal import Sandbox
 internal import Settings
+internal import Store
 internal import SystemIO
 internal import Web
 

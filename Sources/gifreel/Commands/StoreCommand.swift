@@ -2,7 +2,7 @@ internal import ArgumentParser
 internal import Foundation
 internal import Glibc
 internal import Settings
-internal import SharedStore
+internal import Store
 internal import Synchronization
 internal import SystemIO
 

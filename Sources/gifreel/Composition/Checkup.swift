@@ -1,8 +1,8 @@
-internal import Cache
 internal import Fetch
 internal import HTTP
 internal import Sandbox
 internal import Settings
+internal import Store
 internal import SystemIO
 internal import Web
 

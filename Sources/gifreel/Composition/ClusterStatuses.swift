@@ -1,4 +1,4 @@
-internal import Cluster
+internal import Fleet
 internal import SystemIO
 internal import Web
 

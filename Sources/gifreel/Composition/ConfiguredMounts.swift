@@ -1,7 +1,7 @@
 internal import Fetch
 internal import Media
 internal import Settings
-internal import SharedStore
+internal import Store
 internal import SystemIO
 internal import Web
 

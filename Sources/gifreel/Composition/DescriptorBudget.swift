@@ -1,6 +1,6 @@
-internal import Cache
 internal import HTTP
 internal import Sandbox
+internal import Store
 
 /// The division of the process's file descriptors among connections, open renditions and conversions. A pure value.
 struct DescriptorBudget: Equatable {

@@ -1,6 +1,5 @@
-internal import Cache
-internal import Cluster
 internal import Fetch
+internal import Fleet
 internal import Foundation
 package import HTTP
 internal import HTTPClient
@@ -10,6 +9,7 @@ internal import Prewarm
 internal import Renditions
 package import Sandbox
 internal import Settings
+internal import Store
 package import SystemIO
 internal import Telemetry
 internal import Web

@@ -1,12 +1,10 @@
-internal import Cache
-internal import Cluster
 internal import Fetch
-internal import Ledger
+internal import Fleet
 internal import Logging
 internal import Prewarm
 internal import Renditions
 internal import Sandbox
-internal import SharedStore
+internal import Store
 internal import SystemIO
 internal import Telemetry
 internal import Web

@@ -1,6 +1,6 @@
 internal import Foundation
 internal import Settings
-internal import SharedStore
+internal import Store
 
 extension S3Bucket {
     /// The bucket of the shared store.

@@ -1,6 +1,5 @@
-internal import Cache
-internal import Cluster
 internal import Fetch
+internal import Fleet
 internal import Glibc
 internal import HTTP
 internal import Logging
@@ -9,7 +8,7 @@ internal import Prewarm
 internal import Renditions
 internal import Sandbox
 package import Settings
-internal import SharedStore
+internal import Store
 internal import SystemIO
 internal import Web
 

@@ -1,6 +1,5 @@
-package import Cache
-package import Cluster
 package import Fetch
+package import Fleet
 package import HTTP
 package import Logging
 package import Media
@@ -8,7 +7,7 @@ package import Prewarm
 package import Renditions
 package import Sandbox
 package import Settings
-package import SharedStore
+package import Store
 package import Web
 
 /// The configuration of each target, composed from the settings.

@@ -1,7 +1,7 @@
-internal import Cache
 internal import HTTP
 internal import Sandbox
 internal import Settings
+internal import Store
 internal import SystemIO
 
 /// Checks for causes that would make a start fail, without starting anything.

@@ -1,7 +1,7 @@
-import Cache
 import Foundation
 import Glibc
 import Media
+import Store
 import SystemIO
 import TestSupport
 import Testing

@@ -1,6 +1,6 @@
-import Cache
 import Digests
 import Media
+import Store
 import TestSupport
 import Testing
 

@@ -1,6 +1,6 @@
-import Cache
 import Digests
 import Fetch
+import Store
 import SystemIO
 import TestSupport
 import Testing

@@ -1,9 +1,8 @@
-import Cache
 import Fetch
 import Glibc
-import Ledger
 import Media
 import Sandbox
+import Store
 import SystemIO
 import TestSupport
 import Testing

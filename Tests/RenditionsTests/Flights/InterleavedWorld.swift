@@ -1,9 +1,8 @@
-import Cache
 import Digests
 import Glibc
-import Ledger
 import Logging
 import Media
+import Store
 import Synchronization
 import SystemIO
 import TestSupport

@@ -1,6 +1,6 @@
-import Cache
 import Foundation
 import Logging
+import Store
 import Synchronization
 import Testing
 

@@ -1,5 +1,5 @@
-import Cache
 import Sandbox
+import Store
 import Synchronization
 import TestSupport
 import Testing

@@ -1,7 +1,6 @@
-import Cache
 import Fetch
-import Ledger
 import Sandbox
+import Store
 import Synchronization
 import TestSupport
 import Testing

@@ -1,6 +1,6 @@
-import Cache
 import Fetch
 import Media
+import Store
 import Testing
 
 @testable import Renditions

@@ -1,13 +1,12 @@
-import Ledger
 import Media
 import Synchronization
 import SystemIO
 import TestSupport
 import Testing
 
-@testable import Cache
 @testable import Fetch
 @testable import Renditions
+@testable import Store
 
 @Suite("A miss looks up as little as it can, and never takes a full queue for a miss", .timeLimit(.minutes(10)))
 struct LookUpTests {

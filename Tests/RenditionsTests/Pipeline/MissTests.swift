@@ -1,6 +1,5 @@
-import Cache
-import Ledger
 import Sandbox
+import Store
 import Synchronization
 import SystemIO
 import TestSupport

@@ -1,6 +1,4 @@
-import Cache
-import Ledger
-import SharedStore
+import Store
 import SystemIO
 import TestSupport
 import Testing

@@ -1,6 +1,5 @@
-import Cache
-import Cluster
-import Ledger
+import Fleet
+import Store
 import Synchronization
 import TestSupport
 import Testing

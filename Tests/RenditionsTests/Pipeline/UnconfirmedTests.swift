@@ -1,6 +1,5 @@
-import Cache
 import Fetch
-import Ledger
+import Store
 import Synchronization
 import TestSupport
 import Testing

@@ -1,5 +1,5 @@
-import Cache
 import Fetch
+import Store
 import SystemIO
 import Testing
 

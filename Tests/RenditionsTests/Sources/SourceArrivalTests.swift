@@ -1,7 +1,6 @@
-import Cache
 import Fetch
 import Foundation
-import Ledger
+import Store
 import SystemIO
 import Testing
 

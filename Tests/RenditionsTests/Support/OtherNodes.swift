@@ -1,7 +1,6 @@
-import Cache
-import Cluster
 import Fetch
-import Ledger
+import Fleet
+import Store
 import TestSupport
 
 @testable import Renditions

@@ -1,6 +1,5 @@
 import Digests
 import Foundation
-import Ledger
 import Logging
 import Media
 import Synchronization
@@ -8,10 +7,10 @@ import SystemIO
 import Testing
 import TestSupport
 
-@testable import Cache
 @testable import Fetch
 @testable import Renditions
 @testable import Sandbox
+@testable import Store
 
 /// A pipeline over a real cache. Its origin and its worker follow a script, and its clock moves by hand.
 final class PipelineFixture: Sendable {

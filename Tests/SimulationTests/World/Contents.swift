@@ -1,7 +1,7 @@
 import Glibc
 
-@testable import Cache
 @testable import Renditions
+@testable import Store
 
 /// The contents of a source: which one it is, and its version.
 struct SourceContents: Sendable, Equatable {

@@ -1,5 +1,4 @@
-import Cache
-import Ledger
+import Store
 import Synchronization
 
 @testable import Fetch

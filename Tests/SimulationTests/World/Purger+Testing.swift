@@ -1,6 +1,4 @@
-import Ledger
-
-@testable import Cache
+@testable import Store
 
 extension Purger {
     /// Carries out a purge of this node.

@@ -1,8 +1,8 @@
 import SystemIO
 
-@testable import Cache
 @testable import Fetch
 @testable import Renditions
+@testable import Store
 
 /// Checks responses against the rules of the ``Ledger``.
 struct ResponseChecks: Sendable {

@@ -1,11 +1,10 @@
 import Digests
-import Ledger
 import Synchronization
 import SystemIO
 
-@testable import Cache
 @testable import Fetch
 @testable import Renditions
+@testable import Store
 
 /// The clients and the operator of a node. They cause requests of all kinds, purges and reloads, and check every response.
 final class SimulatedClients: Sendable {

@@ -1,11 +1,10 @@
-import Ledger
 import Logging
 import Synchronization
 import SystemIO
 
-@testable import Cache
 @testable import Fetch
 @testable import Renditions
+@testable import Store
 
 /// The limits of the simulated service.
 enum Limits {

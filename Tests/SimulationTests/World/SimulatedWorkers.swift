@@ -4,9 +4,9 @@ import Media
 import Synchronization
 import SystemIO
 
-@testable import Cache
 @testable import Renditions
 @testable import Sandbox
+@testable import Store
 
 /// The workers of one process. Each writes a rendition in two parts into the staged file, and may die, hang or refuse the source.
 final class SimulatedWorkers: Sendable {

@@ -1,7 +1,7 @@
 import SystemIO
 import TestSupport
 
-@testable import Cache
+@testable import Store
 
 /// Several lives of one node on one disk, as a seed decides. Not `Sendable`: the thread that runs it waits for all others.
 final class Simulation {

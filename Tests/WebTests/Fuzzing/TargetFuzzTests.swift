@@ -1,6 +1,6 @@
-import Cache
 import Fetch
 import Renditions
+import Store
 import TestSupport
 import Testing
 

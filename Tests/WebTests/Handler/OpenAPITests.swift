@@ -1,5 +1,5 @@
-import Cluster
 import Fetch
+import Fleet
 import Foundation
 import HTTP
 import Media

@@ -1,11 +1,10 @@
-import Cache
 import Fetch
 import Foundation
 import HTTP
 import HTTPClient
-import Ledger
 import Logging
 import Renditions
+import Store
 import Synchronization
 import SystemIO
 import Telemetry

@@ -1,8 +1,7 @@
-import Cache
-import Cluster
 import Fetch
+import Fleet
 import Foundation
-import Ledger
+import Store
 import Synchronization
 import TestSupport
 import Testing

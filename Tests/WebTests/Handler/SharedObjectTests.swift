@@ -1,6 +1,5 @@
-import Cache
-import Ledger
 import Renditions
+import Store
 import Synchronization
 import TestSupport
 import Testing

@@ -1,5 +1,5 @@
-import Cache
 import Renditions
+import Store
 import SystemIO
 import Testing
 

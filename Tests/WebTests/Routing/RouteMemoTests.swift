@@ -2,7 +2,7 @@ import Fetch
 import Renditions
 import Testing
 
-@testable import Cache
+@testable import Store
 @testable import Web
 
 @Suite("The memo of parsed targets") struct RouteMemoTests {

@@ -1,4 +1,3 @@
-import Cache
 import Fetch
 import Foundation
 import HTTP
@@ -6,6 +5,7 @@ import HTTPClient
 import Logging
 import Media
 import Prewarm
+import Store
 @testable import Sandbox
 import Synchronization
 import SystemIO

@@ -1,0 +1,188 @@
+internal import Store
+internal import Synchronization
+internal import SystemIO
+
+/// How a caller's part in a flight begins.
+package enum FlightStart: Sendable {
+    /// The caller does the work, and then ends the lease.
+    case lead(Lease)
+    /// A node has done it. `isFollowed` if the caller waited for its flight.
+    case found(SharedRecord, isFollowed: Bool)
+    /// The caller does the work for this node only: the cluster cannot be used, or the caller's task was cancelled.
+    case alone(RedisError)
+}
+
+/// Flights that the nodes of a cluster share: one node leads, and the others wait for its record.
+///
+/// Any thread. Callers suspend and can be cancelled.
+final class FlightTable: Sendable {
+    private struct Waiter {
+        let wakeup: AsyncSignal
+        var value: [UInt8]?
+    }
+
+    private struct State {
+        /// Callers that wait, by key and number.
+        var waiters: [String: [Int: Waiter]] = [:]
+        var lastNumber = 0
+    }
+
+    /// How often a caller looks again at once after the value has changed between two commands.
+    private static let maxRaces = 4
+
+    private let context: ClusterContext
+    private let purges: PurgeIndex
+    private let leases: LeaseTable
+    private let isTakingPart: @Sendable () -> Bool
+    private let state = Mutex(State())
+
+    init(
+        _ context: ClusterContext, _ purges: PurgeIndex, leases: LeaseTable, isTakingPart: @escaping @Sendable () -> Bool
+    ) {
+        self.context = context
+        self.purges = purges
+        self.leases = leases
+        self.isTakingPart = isTakingPart
+    }
+
+    // MARK: Joining
+
+    /// Finds the record of a source's rendition, waits for a flight on another node, or takes the lease.
+    ///
+    /// - Parameters:
+    ///   - alias: The rendition's name before anything is fetched: a digest in hexadecimal.
+    ///   - sourceURL: The source's canonical URL.
+    ///   - outdated: A record that the caller has got before and does not want again, such as a stale one.
+    func findOrLead(_ alias: String, sourceURL: String, outdated: SharedRecord?) async -> FlightStart {
+        guard isTakingPart() else { return alone(.unavailable("this node does not take part in the cluster")) }
+        // Before the lease: purges that are accepted from now on overtake the work.
+        let began = purges.epoch.began
+        let key = context.keys.flight(alias, cover: purges.cover(of: sourceURL))
+        let value = Array("L:\(context.nodeName)/\(Hex.encode(UInt128.random(in: .min ... .max))):".utf8)
+        // Callers subscribe before they look, so that no message is missed.
+        let (number, wakeup) = addWaiter(key)
+        defer { removeWaiter(number, key) }
+        var isFollowed = false
+        var races = 0
+        while true {
+            let step: Step
+            do throws(RedisError) {
+                step = try await look(key, value, sourceURL, began, outdated)
+            } catch {
+                // The server may have given the lease to this node.
+                if error == .timedOut || error == .cancelled { leases.abandon(key: key, value: value) }
+                return alone(error)
+            }
+            switch step {
+            case .lead(let lease): return .lead(lease)
+            case .found(let record): return found(record, isFollowed)
+            case .again where races < Self.maxRaces:
+                races += 1
+                continue
+            case .again, .wait: break
+            }
+            races = 0
+            isFollowed = true
+            await wakeup.wait(for: context.timings.pollInterval, context.time)
+            if Task.isCancelled { return alone(.cancelled) }
+            if let bytes = takeMessage(number, key), let record = SharedRecord(bytes), isValid(record, of: sourceURL) {
+                return found(record, true)
+            }
+        }
+    }
+
+    private enum Step {
+        case lead(Lease)
+        case found(SharedRecord)
+        /// Another node's flight goes on.
+        case wait
+        /// The value has changed between two commands.
+        case again
+    }
+
+    /// Looks for a record, takes the lease, or asks to be told of the flight's end; all within one command limit.
+    private func look(
+        _ key: String, _ value: [UInt8], _ sourceURL: String, _ began: Int64, _ outdated: SharedRecord?
+    ) async throws(RedisError) -> Step {
+        let (time, leaseTime) = (context.time, context.timings.leaseTime)
+        let end = time.now + context.timings.commandLimit
+        // A lease counts from before the command, so that it never outlasts the server's key.
+        var start = time.now
+        var known = try await context.run(
+            RedisCommand(.statusOrBytes, ["SET", key, value, "NX", "GET", "PX", leaseTime]), within: end - time.now
+        ).optionalBytes()
+        func lease() -> Step {
+            .lead(leases.take(key, value, began, sourceURL, since: start))
+        }
+        guard known != nil else { return lease() }
+        if let bytes = known, FlightValue(bytes) == .lease(isAwaited: false) {
+            known = try await context.run(.script(FlightScripts.await, keys: [key], []), within: end - time.now).optionalBytes()
+        }
+        guard let bytes = known else { return .again }
+        switch FlightValue(bytes) {
+        case .lease: return .wait
+        case .record(let record) where record != outdated && isValid(record, of: sourceURL): return .found(record)
+        case .record, nil:
+            start = time.now
+            let reply = try await context.run(
+                .script(FlightScripts.replace, keys: [key], [bytes, value, leaseTime]), within: end - time.now
+            ).integer(in: 0...1)
+            return reply == 1 ? lease() : .again
+        }
+    }
+
+    /// Whether a record is valid: no purge that this node knows overtook it.
+    func isValid(_ record: SharedRecord, of sourceURL: String) -> Bool {
+        record.isCurrent(sourceURL, purges)
+    }
+
+    private func alone(_ reason: RedisError) -> FlightStart {
+        context.meter.update { $0.flightsAlone += 1 }
+        return .alone(reason)
+    }
+
+    private func found(_ record: SharedRecord, _ isFollowed: Bool) -> FlightStart {
+        context.meter.update { metrics in
+            if isFollowed { metrics.flightsFollowed += 1 } else { metrics.recordsFound += 1 }
+        }
+        return .found(record, isFollowed: isFollowed)
+    }
+
+    // MARK: Waiting
+
+    /// Delivers the end of a flight.
+    func received(key: String, value: [UInt8]) {
+        let wakeups = state.withLock { state in
+            for number in state.waiters[key]?.keys.sorted() ?? [] { state.waiters[key]?[number]?.value = value }
+            return state.waiters[key]?.values.map(\.wakeup) ?? []
+        }
+        for wakeup in wakeups { wakeup.signal() }
+    }
+
+    private func addWaiter(_ key: String) -> (Int, AsyncSignal) {
+        let wakeup = AsyncSignal()
+        return state.withLock { state in
+            state.lastNumber += 1
+            state.waiters[key, default: [:]][state.lastNumber] = Waiter(wakeup: wakeup)
+            return (state.lastNumber, wakeup)
+        }
+    }
+
+    private func removeWaiter(_ number: Int, _ key: String) {
+        state.withLock { state in
+            state.waiters[key]?[number] = nil
+            if state.waiters[key]?.isEmpty == true { state.waiters[key] = nil }
+        }
+    }
+
+    private func takeMessage(_ number: Int, _ key: String) -> [UInt8]? {
+        state.withLock { $0.waiters[key]?[number]?.value.take() }
+    }
+}
+
+extension SharedRecord {
+    /// Whether no known purge may have been accepted after the work began.
+    func isCurrent(_ sourceURL: String, _ purges: PurgeIndex) -> Bool {
+        purges.isCurrent(began, sourceURL: sourceURL, object: objectID.flatMap { ObjectID(hex: $0) })
+    }
+}

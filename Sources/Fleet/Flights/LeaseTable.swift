@@ -1,0 +1,119 @@
+internal import Store
+internal import Synchronization
+internal import SystemIO
+
+/// The leases that this node holds. It renews them, and ends their flights on the server.
+///
+/// Any thread.
+final class LeaseTable: Sendable {
+    private struct Held {
+        let key: String
+        var renewed: Duration
+    }
+
+    private static let maxLifetime: Duration = .seconds(30 * 86_400)
+
+    private let context: ClusterContext
+    private let purges: PurgeIndex
+    private let executor: (any TaskExecutor)?
+    /// By the values of the leases.
+    private let held = Mutex<[[UInt8]: Held]>([:])
+
+    init(_ context: ClusterContext, _ purges: PurgeIndex, executor: (any TaskExecutor)?) {
+        self.context = context
+        self.purges = purges
+        self.executor = executor
+    }
+
+    /// Lists a lease that the server has just given to this node.
+    ///
+    /// - Parameter start: A time before the command, so that the lease never outlasts the server's key.
+    func take(_ key: String, _ value: [UInt8], _ began: Int64, _ sourceURL: String, since start: Duration) -> Lease {
+        held.withLock { $0[value] = Held(key: key, renewed: start) }
+        context.meter.update { $0.leasesTaken += 1 }
+        return Lease(began: began, key: key, value: value, sourceURL: sourceURL, table: self)
+    }
+
+    /// Whether no other node can have the lease yet, as far as this node knows.
+    func holds(value: [UInt8]) -> Bool {
+        held.withLock { $0[value].map { context.time.now < $0.renewed + context.timings.leaseTime } ?? false }
+    }
+
+    /// The number of leases.
+    var count: Int { held.withLock(\.count) }
+
+    /// Extends this node's leases that are due, in one pipeline. Counts those that are lost.
+    ///
+    /// Called once per renew interval. A lease younger than that is not due: most flights end before their first renewal.
+    func renew() async {
+        let (start, timings) = (context.time.now, context.timings)
+        let due = held.withLock { $0.filter { start >= $0.value.renewed + timings.renewInterval } }
+        if due.isEmpty { return }
+        let values = Array(due.keys)
+        let commands = values.map { value in
+            RedisCommand.script(FlightScripts.renew, keys: [due[value]?.key ?? ""], [value, timings.leaseTime])
+        }
+        let replies = (try? await context.run(commands)) ?? []
+        let now = context.time.now
+        let lost = held.withLock { held in
+            var lost = 0
+            for (value, reply) in zip(values, replies) {
+                if reply == .integer(1) {
+                    held[value]?.renewed = start
+                } else if reply == .integer(0), held.removeValue(forKey: value) != nil {
+                    lost += 1
+                }
+            }
+            for (value, lease) in held where now >= lease.renewed + timings.leaseTime {
+                held[value] = nil
+                lost += 1
+            }
+            return lost
+        }
+        if lost > 0 { context.meter.update { $0.leasesLost += Int64(lost) } }
+    }
+
+    /// Ends a flight with its record, or without one.
+    func finish(_ lease: Lease, _ record: SharedRecord?, lifetime: Duration) async -> Lease.Completion {
+        let isKnown = held.withLock { $0.removeValue(forKey: lease.value) != nil }
+        var record = record
+        // Nodes that have applied the purge look under another key; the others must not see the record for long.
+        let isOvertaken = record.map { !$0.isCurrent(lease.sourceURL, purges) } ?? false
+        if isOvertaken { record = nil }
+        do throws(RedisError) {
+            let isEnded = try await complete(lease.key, lease.value, record, lifetime)
+            if !isEnded, isKnown { context.meter.update { $0.leasesLost += 1 } }
+            return isEnded && !isOvertaken ? .published : .lost
+        } catch {
+            return .unknown(error)
+        }
+    }
+
+    /// Tells all nodes that a source fails.
+    func announce(_ record: SharedRecord, of sourceURL: String) async {
+        let message = ClusterMessage.failure(sourceURL: sourceURL, record: record.bytes)
+        // A node that does not get the message finds the failure by itself.
+        _ = try? await context.run(RedisCommand(.integer, ["PUBLISH", context.keys.channel, message.bytes]))
+    }
+
+    /// Ends a lease in the background.
+    func abandon(key: String, value: [UInt8]) {
+        held.withLock { $0[value] = nil }
+        Task(executorPreference: executor) {
+            // A lease that cannot be released expires.
+            _ = try? await self.complete(key, value, nil, .zero)
+        }
+    }
+
+    /// Ends a flight on the server; false if the lease is lost.
+    private func complete(
+        _ key: String, _ value: [UInt8], _ record: SharedRecord?, _ lifetime: Duration
+    ) async throws(RedisError) -> Bool {
+        let bytes = record?.bytes ?? []
+        let milliseconds = record == nil ? 0 : max(.zero, min(lifetime, Self.maxLifetime)).milliseconds
+        let message = ClusterMessage.flight(key: key, value: bytes).bytes
+        return try await context.run(
+            .script(FlightScripts.complete, keys: [key], [value, bytes, milliseconds, context.keys.channel, message])
+        ).integer(in: 0...1) == 1
+    }
+}

@@ -1,0 +1,183 @@
+package import Store
+internal import Synchronization
+package import SystemIO
+
+/// This node's part in a cluster of nodes that share a Redis or Valkey server (7.0 or later).
+///
+/// Every operation works without the server too: the caller then learns within 250 ms that it has to work alone. Three connections,
+/// each with a thread of its own, carry commands, messages, and the purge stream.
+///
+/// Any thread, except that ``close()`` blocks.
+package final class Cluster: Sendable {
+    /// Prewarm lists on which all nodes work.
+    package var prewarm: SharedPrewarm { node.prewarm }
+
+    /// Statuses of requests in progress, for all nodes.
+    package var statuses: SharedStatuses { node.statuses }
+
+    private let node: ClusterNode
+    private let configuration: ClusterConfiguration
+    private let commandLink: RedisLink
+    private let messageLink: RedisLink
+    private let streamLink: RedisLink
+    private let breaker: ClusterBreaker
+    private let meter: ClusterMeter
+    private let reporter: StateReporter
+    private let disk = WorkThreads(count: 1, limit: 64, name: "cluster-disk")
+
+    /// - Parameters:
+    ///   - cache: Opened with ``PurgeTables/owned``. Purges of other nodes are applied to it.
+    package init(
+        _ configuration: ClusterConfiguration, cache: Cache, time: TimeSource = .system, handlers: ClusterHandlers
+    ) {
+        let meter = ClusterMeter()
+        let keys = ClusterKeys(name: configuration.name)
+        let reporter = StateReporter(server: configuration.address.description, onChange: handlers.onEvent)
+        let breaker = ClusterBreaker(time: time) { reporter.set(.breaker, $0) }
+        let nodeReference = WeakNodeReference()
+        func counting(_ handle: @escaping @Sendable (RedisLink.Event) -> Void) -> @Sendable (RedisLink.Event) -> Void {
+            { event in
+                switch event {
+                case .connected: meter.update { $0.connections += 1 }
+                case .lost(let error): meter.count(error)
+                case .failed: break
+                }
+                handle(event)
+            }
+        }
+        commandLink = RedisLink(
+            configuration.address, name: "cluster-cmd", rights: keys.rights, time: time,
+            onEvent: counting { event in
+                if case .lost(let error) = event { breaker.trip(error) }
+                reporter.set(.commands, event.error)
+                if event == .connected { breaker.retry() }
+            })
+        messageLink = RedisLink(
+            configuration.address, name: "cluster-sub", channel: keys.channel, time: time,
+            onEvent: counting { event in
+                // Callers poll, so that a lost subscription costs time only.
+                if case .lost = event { return }
+                reporter.setSubscription(event.error)
+            }, onMessage: { nodeReference.node?.received($0) })
+        streamLink = RedisLink(
+            configuration.address, name: "cluster-purge", time: time,
+            onEvent: counting { event in
+                if let error = event.error { reporter.set(.stream, error) } else { nodeReference.node?.streamConnected() }
+            })
+        let context = ClusterContext(
+            commands: GuardedCommands(commandLink, breaker, meter, time), keys: keys,
+            nodeName: "\(configuration.node)-\(Hex.encode(UInt128.random(in: .min ... .max)).prefix(12))",
+            timings: configuration.timings, time: time, meter: meter)
+        node = ClusterNode(
+            context, stream: streamLink, cache: cache, disk: disk, reporter: reporter, handlers: handlers)
+        nodeReference.set(node)
+        self.configuration = configuration
+        self.breaker = breaker
+        self.meter = meter
+        self.reporter = reporter
+    }
+
+    /// Whether a former process on this cache took part in the cluster so recently that no purge can have been completed without it: the
+    /// others still counted it. Blocks.
+    package static func tookPartRecently(_ cache: Cache, _ configuration: ClusterConfiguration) -> Bool {
+        let clock = try? cache.ledger.read { try PurgeTables($0).clock(ofBoot: ClusterTime.boot) }
+        guard let clock = clock ?? nil else { return false }
+        let away = cache.sharedClock.monotonic - clock.part
+        return (0..<configuration.timings.nodeLifetime.milliseconds).contains(away)
+    }
+
+    /// Connects in the background, and begins to take part as soon as the purges that were missed are applied.
+    ///
+    /// - Parameter onLatePurge: Called for each purge that this node applies later than the others, on any thread, which it must not
+    ///   block: caches in front of the nodes may have got old bytes from it meanwhile.
+    package func start(onLatePurge: @escaping @Sendable (PurgeScope) -> Void = { _ in }) {
+        for link in [commandLink, messageLink, streamLink] { link.start() }
+        node.start(onLatePurge: onLatePurge)
+    }
+
+    /// Finishes the purge that is being applied, and leaves the cluster, so that later purges do not wait for this node. To be called
+    /// after the last flight has ended: leases are no longer renewed.
+    package func leave() async {
+        await node.leave()
+    }
+
+    /// Ends connections and threads. Blocks for a few seconds at most.
+    package func close() {
+        node.stop()
+        for link in [commandLink, messageLink, streamLink] { link.close() }
+        disk.close()
+    }
+
+    /// Finds the record of a source's rendition, waits for another node's flight, or takes the lease for one.
+    ///
+    /// Suspends while another node leads; a cancelled caller leaves at once. While the server is slow or gone the caller waits
+    /// 250 ms at most.
+    ///
+    /// - Parameters:
+    ///   - alias: The rendition's name before anything is fetched, as hexadecimal digits.
+    ///   - sourceURL: The source's canonical URL, as purges compare it.
+    ///   - outdated: A record that this function returned before and that the caller does not want again, such as a stale one.
+    package func joinFlight(_ alias: String, sourceURL: String, outdated: SharedRecord? = nil) async -> FlightStart {
+        await node.flights.findOrLead(alias, sourceURL: sourceURL, outdated: outdated)
+    }
+
+    /// Purges all nodes. Returns when every live node has applied the purge, or after a time; without the server as soon as this node
+    /// has, and the others follow when the server is back.
+    ///
+    /// - Parameter limit: The longest wait; nil for two seconds.
+    package func broadcastPurge(_ scope: PurgeScope, within limit: Duration? = nil) async -> PurgeReport {
+        await node.purger.broadcast(scope, within: limit)
+    }
+
+    /// How far a purge of any node is. Nil if it is not known, or not any more: after an hour.
+    ///
+    /// - Parameter id: ``PurgeReport/id``.
+    package func purgeProgress(of id: String) async throws(RedisError) -> PurgeReport? {
+        try await node.purger.progress(of: id)
+    }
+
+    /// The live nodes now, this one included; those at the latest look if the server cannot be reached. And the latest position in the
+    /// purge stream that any of them knows.
+    package func liveNodes() async -> (nodes: [LiveNode], latest: StreamID) {
+        let nodes = await node.look()
+        return (nodes, nodes.map(\.position).max() ?? .zero)
+    }
+
+    /// Connects to the server as nodes do, and checks its version and the rights of the user. Blocks, for a few seconds at most.
+    ///
+    /// - Returns: The name and version of the server.
+    package static func check(_ configuration: ClusterConfiguration) throws(RedisError) -> String {
+        let (keys, time) = (ClusterKeys(name: configuration.name), TimeSource.system)
+        _ = try Session(configuration.address, channel: keys.channel, within: .seconds(3), time)
+        return try Session(configuration.address, channel: nil, rights: keys.rights, within: .seconds(3), time).server
+    }
+
+    /// Whether the node shares its work now.
+    package var isSharing: Bool { node.follower.isTakingPart && breaker.phase == .closed }
+
+    /// The node's membership state.
+    package var state: ClusterState {
+        ClusterState(
+            sharing: reporter.sharing, node: node.registry.name, server: configuration.address.description,
+            breaker: breaker.phase, nodes: node.registry.knownNodes.count, leases: node.leases.count,
+            pendingPurges: meter.snapshot.purgesPending, position: node.follower.position)
+    }
+
+    /// Counters since the start.
+    package var metrics: ClusterMetrics { meter.snapshot }
+}
+
+/// A weak reference from the connections to the node, which is created after them.
+private final class WeakNodeReference: Sendable {
+    private struct Reference {
+        weak var node: ClusterNode?
+    }
+
+    private let reference = Mutex(Reference())
+
+    var node: ClusterNode? { reference.withLock { $0.node } }
+
+    func set(_ node: ClusterNode) {
+        reference.withLock { $0.node = node }
+    }
+}

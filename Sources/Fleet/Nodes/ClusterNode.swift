@@ -1,0 +1,195 @@
+package import Store
+internal import Synchronization
+internal import SystemIO
+
+/// What the owner of a node does about changes in the cluster. Each is called on any thread, which it must not block.
+package struct ClusterHandlers: Sendable {
+    /// Has the origin of every alias asked before the alias is used again, and drops what a former process has not sent to other nodes:
+    /// purges were missed, or may have been. May suspend.
+    package var revalidate: @Sendable (MissedPurges) async -> Void
+    /// Called once for each change that an operator should know.
+    package var onEvent: @Sendable (ClusterEvent) -> Void = { _ in }
+    /// Called when a node has found that a source fails. The last argument says whether no known purge overtook the record: it must be
+    /// called after the receiver has noted its own epoch.
+    package var onFailure: @Sendable (_ sourceURL: String, _ record: SharedRecord, _ isCurrent: () -> Bool) -> Void = {
+        _, _, _ in
+    }
+    /// Called each time this node joins or rejoins the cluster, after it has applied the purges that it missed.
+    package var onFollow: @Sendable () -> Void = {}
+
+    package init(revalidate: @escaping @Sendable (MissedPurges) async -> Void) {
+        self.revalidate = revalidate
+    }
+}
+
+/// One node's part in the protocols of a cluster, apart from connections: registration, purges, flights and prewarm lists.
+///
+/// It is created with whatever sends commands, so that tests can run several nodes against a model of a server. Any thread.
+final class ClusterNode: Sendable {
+    let registry: NodeRegistry
+    let follower: PurgeFollower
+    let purger: ClusterPurger
+    let flights: FlightTable
+    let leases: LeaseTable
+    let prewarm: SharedPrewarm
+    let statuses: SharedStatuses
+    private let context: ClusterContext
+    private let stream: any RedisCommands
+    private let cache: Cache
+    private let reporter: StateReporter
+    private let handlers: ClusterHandlers
+    private let executor: (any TaskExecutor)?
+    private var timings: ClusterTimings { context.timings }
+    private var time: TimeSource { context.time }
+    private let tasks = Mutex<[Task<Void, Never>]>([])
+    private let reconnected = AsyncSignal()
+
+    /// Blocks.
+    ///
+    /// - Parameters:
+    ///   - context: With the connection for callers.
+    ///   - stream: For reads that wait; no other commands may wait behind them.
+    ///   - cache: Opened with ``PurgeTables/owned``.
+    init(
+        _ context: ClusterContext, stream: any RedisCommands, cache: Cache, disk: any BlockingWork, reporter: StateReporter,
+        handlers: ClusterHandlers, executor: (any TaskExecutor)? = nil
+    ) {
+        registry = NodeRegistry(context)
+        var followed = context
+        followed.commands = stream
+        let follower = PurgeFollower(
+            PurgeStream(context: followed), registry, cache, disk, revalidate: handlers.revalidate,
+            onGap: { reporter.report(.revalidating) })
+        // Before the first purge and the first fetch.
+        follower.restoreClock()
+        self.follower = follower
+        purger = ClusterPurger(follower, PurgeStream(context: context), registry)
+        leases = LeaseTable(context, cache.purges, executor: executor)
+        flights = FlightTable(context, cache.purges, leases: leases) { follower.isTakingPart }
+        prewarm = SharedPrewarm(context)
+        statuses = SharedStatuses(context)
+        self.cache = cache
+        self.context = context
+        self.stream = stream
+        self.reporter = reporter
+        self.handlers = handlers
+        self.executor = executor
+    }
+
+    /// Starts to follow purges, to send heartbeats and to renew leases.
+    ///
+    /// - Parameter onLatePurge: Called for each purge that this node applies later than the others.
+    func start(onLatePurge: @escaping @Sendable (PurgeScope) -> Void = { _ in }) {
+        follower.reportLatePurges(to: onLatePurge)
+        let loops: [@Sendable () async -> Void] = [followPurges, sendHeartbeats, renewLeases]
+        tasks.withLock { tasks in
+            guard tasks.isEmpty else { return }
+            tasks = loops.map { loop in Task(executorPreference: executor) { await loop() } }
+        }
+    }
+
+    /// Ends the loops.
+    func stop() {
+        for task in tasks.withLock({ $0 }) { task.cancel() }
+    }
+
+    /// Waits until the stream has the purges that this node has made alone, for up to ``ClusterTimings/leaveLimit``. Then ends the loops,
+    /// waits until the position in the purge stream is saved, and takes this node off the list of live nodes. Leases that it holds
+    /// expire.
+    func leave() async {
+        let (end, pause) = (time.now + timings.leaveLimit, AsyncSignal())
+        while context.meter.snapshot.purgesPending > 0, time.now < end, !Task.isCancelled {
+            await pause.wait(for: .milliseconds(50), time)
+        }
+        let wasTakingPart = follower.isTakingPart
+        stop()
+        follower.fallBehind()
+        for task in tasks.withLock({ $0 }) { await task.value }
+        if wasTakingPart { await follower.saveClock() }
+        await prewarm.leave()
+        await registry.leave(context.commands)
+    }
+
+    /// The live nodes now, with this node's own position; those at the latest look if the server cannot be reached.
+    func look() async -> [LiveNode] {
+        _ = try? await registry.liveNodes(context.commands, within: timings.commandLimit)
+        let position = follower.position
+        return registry.liveNodes.map { node in node.name == registry.name ? LiveNode(node, at: position) : node }
+    }
+
+    /// Handles a message of the cluster's channel.
+    func received(_ bytes: [UInt8]) {
+        context.meter.update { $0.messages += 1 }
+        switch ClusterMessage(bytes) {
+        case .flight(let key, let value): flights.received(key: key, value: value)
+        case .failure(let sourceURL, let bytes):
+            guard let record = SharedRecord(bytes), follower.isTakingPart else { return }
+            handlers.onFailure(sourceURL, record) { [flights] in flights.isValid(record, of: sourceURL) }
+        case .acknowledged(let id): purger.received(id)
+        case .prewarm: prewarm.arrivals.signal()
+        case nil: context.meter.count(.nonsense("a message of an unknown form"))
+        }
+    }
+
+    /// Tells that the connection for the purge stream is back.
+    func streamConnected() {
+        follower.connected()
+        reconnected.signal()
+    }
+
+    private func followPurges() async {
+        // The first attempt would only tell that no connection is up yet.
+        await reconnected.wait(for: timings.blockTime, time)
+        while !Task.isCancelled {
+            do throws(RedisError) {
+                try await follower.follow {
+                    self.reporter.set(.stream, nil)
+                    self.cache.confirmAliases()
+                    self.handlers.onFollow()
+                }
+            } catch {
+                if Task.isCancelled { return }
+                context.meter.count(error)
+                reporter.set(.stream, error)
+                if case .refused(let refusal) = error, refusal.isWorthReconnecting { stream.drop(error) }
+                // A reconnection ends the pause.
+                await reconnected.wait(for: timings.pollInterval, time)
+            }
+        }
+    }
+
+    private func sendHeartbeats() async {
+        let pause = AsyncSignal()
+        var beats = 0
+        var lastPart = time.now
+        while !Task.isCancelled {
+            await pause.wait(for: timings.beatInterval, time)
+            if follower.isTakingPart {
+                lastPart = time.now
+            } else if time.now >= lastPart + timings.aloneLimit, !Task.isCancelled {
+                lastPart = time.now
+                reporter.report(.doubting(after: timings.aloneLimit))
+                await cache.doubtAliases()
+            }
+            guard registry.isRegistered else { continue }
+            if let isListed = try? await registry.beat(context.commands, at: follower.position), !isListed {
+                follower.fallBehind()
+            }
+            try? await ClusterTime.ask(context, cache.sharedClock)
+            if follower.isTakingPart { await follower.saveClock() }
+            beats += 1
+            // For reports only: a purge looks for itself.
+            if beats.isMultiple(of: timings.beatsPerLook) {
+                _ = try? await registry.liveNodes(context.commands, within: timings.commandLimit)
+            }
+        }
+    }
+
+    private func renewLeases() async {
+        let pause = AsyncSignal()
+        while !Task.isCancelled {
+            await pause.wait(for: timings.renewInterval, time)
+            await leases.renew()
+        }
+    }
+}

@@ -1,0 +1,107 @@
+internal import Store
+internal import Synchronization
+internal import SystemIO
+
+/// Purges the whole cluster: adds an entry to the stream, and waits until every live node has acknowledged it.
+final class ClusterPurger: Sendable {
+    private static let lookInterval: Duration = .milliseconds(100)
+
+    private let follower: PurgeFollower
+    private let stream: PurgeStream
+    private let registry: NodeRegistry
+    private let waiters = Mutex<[StreamID: AsyncSignal]>([:])
+    private var context: ClusterContext { stream.context }
+    private var timings: ClusterTimings { context.timings }
+    private var time: TimeSource { context.time }
+
+    init(_ follower: PurgeFollower, _ stream: PurgeStream, _ registry: NodeRegistry) {
+        self.follower = follower
+        self.stream = stream
+        self.registry = registry
+    }
+
+    /// Tells a purge that a node has acknowledged it.
+    func received(_ id: StreamID) {
+        waiters.withLock { $0[id] }?.signal()
+    }
+
+    /// Purges all nodes, and waits for them. Without the server it purges this node, and the others later.
+    ///
+    /// - Parameter limit: The longest wait; nil for ``ClusterTimings/purgeLimit``.
+    func broadcast(_ scope: PurgeScope, within limit: Duration? = nil) async -> PurgeReport {
+        let end = time.now + (limit ?? timings.purgeLimit)
+        let (purge, own) = await follower.accept(scope)
+        let added = follower.isTakingPart ? await add(purge) : nil
+        follower.endSending(purge)
+        guard let id = added else {
+            await follower.countPending()
+            // The entry does not exist yet, and nodes may have come since the latest look.
+            return PurgeReport(
+                counts: own ?? PurgeCounts(), nodes: registry.knownNodes.count, acknowledged: 0, id: purge.token)
+        }
+        let wakeup = AsyncSignal()
+        waiters.withLock { $0[id] = wakeup }
+        defer { waiters.withLock { $0[id] = nil } }
+        var nodes: Set<String>?
+        var counts: [String: PurgeCounts] = [:]
+        while true {
+            do throws(RedisError) {
+                // Only nodes that are listed after the entry was added may be left out: they find it when they catch up.
+                nodes = Set(try await registry.liveNodes(context.commands, within: timings.commandLimit)).union([registry.name])
+                counts = try await stream.acknowledgements(of: id)
+            } catch {
+                // The other nodes find the entry when the server is back.
+                if error != .timedOut { break }
+            }
+            if nodes?.isSubset(of: counts.keys) == true || time.now >= end { break }
+            await wakeup.wait(for: min(Self.lookInterval, end - time.now), time)
+            // A caller that leaves does not end a purge, but must not spin either.
+            if Task.isCancelled { break }
+        }
+        if counts[registry.name] == nil { counts[registry.name] = own }
+        // Without a look at the nodes, this one may be the only one that has applied the purge.
+        let isCertain = nodes != nil
+        let live = nodes ?? Set(registry.knownNodes).union(counts.keys).union([registry.name])
+        return PurgeReport(
+            counts: Self.sum(counts), nodes: live.count, acknowledged: isCertain ? live.intersection(counts.keys).count : 0,
+            id: id.description)
+    }
+
+    /// How far a purge is; nil if it is not known, or not any more.
+    ///
+    /// - Parameter name: ``PurgeReport/id``.
+    func progress(of name: String) async throws(RedisError) -> PurgeReport? {
+        let entry: StreamEntry?
+        do throws(RedisError) {
+            entry = try await stream.entry(name)
+        } catch {
+            guard await follower.isPending(name) else { throw error }
+            entry = nil
+        }
+        guard let entry else {
+            guard await follower.isPending(name) else { return nil }
+            return PurgeReport(counts: PurgeCounts(), nodes: registry.knownNodes.count, acknowledged: 0, id: name)
+        }
+        let oldest = UInt64(max(0, time.unixMilliseconds - PurgeStream.acknowledgementTime.milliseconds))
+        guard entry.id.milliseconds >= oldest else { return nil }
+        let live = try await registry.liveNodes(context.commands, within: timings.commandLimit)
+        let nodes = registry.liveNodes
+        let counts = try await stream.acknowledgements(of: entry.id)
+        // A node that began to take part later has not acknowledged it.
+        let acknowledged = nodes.count { counts[$0.name] != nil || $0.joined >= entry.id }
+        return PurgeReport(counts: Self.sum(counts), nodes: live.count, acknowledged: acknowledged, id: name)
+    }
+
+    private static func sum(_ counts: [String: PurgeCounts]) -> PurgeCounts {
+        counts.values.reduce(into: PurgeCounts()) { $0.add($1) }
+    }
+
+    /// Adds the purge to the stream; nil if the server cannot be reached or has lost the stream. The purge is then pending.
+    private func add(_ purge: Purge) async -> StreamID? {
+        guard
+            let id = try? await stream.add([purge], to: follower.streamIdentity ?? "", isLate: false).ids.first
+        else { return nil }
+        await follower.noteEntry(id, purge)
+        return id
+    }
+}

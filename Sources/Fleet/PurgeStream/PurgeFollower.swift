@@ -1,0 +1,352 @@
+internal import Store
+internal import Synchronization
+internal import SystemIO
+
+/// Follows the purge stream: applies every purge, acknowledges it, and remembers the position.
+///
+/// Every entry is applied in one way, whether it is new, late or delivered again: by its token, and by the time at which its purge was
+/// accepted. It removes what may have been requested from an origin, or uploaded, up to then, and nothing else.
+///
+/// A node takes part in the cluster only after it was listed as live and then applied everything in the stream. In that order,
+/// because a purge counts the nodes that are listed after its entry was added: a node that is listed later finds the entry.
+final class PurgeFollower: Sendable {
+    private struct State {
+        /// What the ledger has, once it has recorded everything; nil before it was read.
+        var saved: PurgePosition?
+        /// All purges up to here are applied.
+        var position = StreamID.zero
+        /// The number of connections of the stream so far.
+        var connections = 0
+        /// The number of times that ``saved`` could not be read.
+        var failedLoads = 0
+        /// The name of the process that used this disk before, which may still be listed as live.
+        var formerName: String?
+        /// The identity of the stream that is followed; nil before the first catch-up.
+        var followed: String?
+        var isReady = false
+        /// Purges of this node that their caller adds to the stream.
+        var sending: Set<String> = []
+        /// Purges that could not be recorded yet and that the stream has.
+        var sentUnrecorded: Set<String> = []
+        /// What the latest purges of this node removed, until their entries are passed; nil for one that is not durable.
+        var own: [String: PurgeCounts?] = [:]
+        var onLatePurge: @Sendable (PurgeScope) -> Void = { _ in }
+    }
+
+    /// The number of pending purges that are added to the stream at once.
+    private static let batchSize = 200
+    private static let ownLimit = 4096
+    /// The latest purges that are added again if the stream has lost them.
+    private static let repeatedLimit = 256
+    /// The number of attempts to read the position, after which it counts as lost.
+    private static let maxLoads = 10
+
+    private let state = Mutex(State())
+    private let stream: PurgeStream
+    private let registry: NodeRegistry
+    private let cache: Cache
+    private let disk: any BlockingWork
+    private let revalidate: @Sendable (MissedPurges) async -> Void
+    private let onGap: @Sendable () -> Void
+    private var meter: ClusterMeter { stream.context.meter }
+
+    /// - Parameters:
+    ///   - stream: By a connection of its own, because reads wait for entries.
+    ///   - cache: Opened with ``PurgeTables/owned``.
+    ///   - disk: Runs what blocks.
+    ///   - revalidate: Has the origin of every alias asked before the alias is used again, and drops what a former process has not sent to
+    ///     other nodes: purges were missed, or may have been.
+    ///   - onGap: Called if the stream does not reach back to the purges that this node has applied.
+    init(
+        _ stream: PurgeStream, _ registry: NodeRegistry, _ cache: Cache, _ disk: any BlockingWork,
+        revalidate: @escaping @Sendable (MissedPurges) async -> Void, onGap: @escaping @Sendable () -> Void
+    ) {
+        self.stream = stream
+        self.registry = registry
+        self.cache = cache
+        self.disk = disk
+        self.revalidate = revalidate
+        self.onGap = onGap
+    }
+
+    /// Takes over what a former process knew of the cluster's clock. Blocks.
+    func restoreClock() {
+        let clock = try? cache.ledger.read { try PurgeTables($0).clock(ofBoot: ClusterTime.boot) }
+        guard let clock = clock ?? nil else { return }
+        cache.sharedClock.restore(clock.sample)
+        state.withLock { $0.formerName = clock.name }
+    }
+
+    /// Whether this node is listed as live and has applied all purges from before that.
+    var isTakingPart: Bool { state.withLock { $0.isReady } && registry.isLive }
+
+    /// The identity of the stream that is followed; nil before it is known.
+    var streamIdentity: String? { state.withLock { $0.followed } }
+
+    /// All purges of the stream up to here are applied.
+    var position: StreamID { state.withLock(\.position) }
+
+    /// Makes the node catch up before it takes part again, because it was not listed as live for a while.
+    func fallBehind() {
+        state.withLock { $0.isReady = false }
+    }
+
+    /// Has the node catch up on a new connection of the stream: the server may be another one, or may have lost entries.
+    func connected() {
+        state.withLock { $0.connections += 1 }
+        registry.reconnected()
+    }
+
+    /// Has a function called for each purge that this node applies later than the others: it was away, or another node had made the
+    /// purge alone.
+    func reportLatePurges(to onLatePurge: @escaping @Sendable (PurgeScope) -> Void) {
+        state.withLock { $0.onLatePurge = onLatePurge }
+    }
+
+    // MARK: Purges of this node
+
+    /// Applies a purge on this node. It stays pending until the stream has it. Call ``endSending(_:)`` afterwards.
+    func accept(_ scope: PurgeScope) async -> (purge: Purge, counts: PurgeCounts?) {
+        let purge = cache.newPurge(scope, isShared: true)
+        // Before its row is: the follower must not add it, too.
+        state.withLock { _ = $0.sending.insert(purge.token) }
+        var counts: PurgeCounts?
+        do throws(CacheError) {
+            let token = Hex.encode(UInt128.random(in: .min ... .max))
+            counts = try await cache.purge([purge]) { try PurgeTable($0).boundPending(token: token) }
+        } catch {
+            // It holds in memory, and is not acknowledged.
+        }
+        state.withLock { state in
+            if state.own.count >= Self.ownLimit { state.own = [:] }
+            state.own[purge.token] = .some(counts)
+        }
+        return (purge, counts)
+    }
+
+    /// Notes the entry of a purge that this node has added to the stream. If that is lost, it is added again, which does no harm.
+    func noteEntry(_ id: StreamID, _ purge: Purge) async {
+        meter.update { $0.purgesAdded += 1 }
+        await setEntries([(id, purge)])
+    }
+
+    /// Lets the follower add a purge that was accepted, if its caller has not.
+    func endSending(_ purge: Purge) {
+        state.withLock { _ = $0.sending.remove(purge.token) }
+    }
+
+    /// Whether this node has made the purge with a token, and the stream does not have it yet.
+    func isPending(_ token: String) async -> Bool {
+        guard let purge = await read({ try PurgeTable($0).purge(withToken: token) }) ?? nil else {
+            return cache.purges.isKnown(token)
+        }
+        return purge.isLocal && purge.entry == nil
+    }
+
+    // MARK: Following
+
+    /// Catches up, then follows the stream until an error or until the node falls behind.
+    ///
+    /// - Parameter onReady: Called when the node begins to take part in the cluster.
+    func follow(_ onReady: @Sendable () -> Void = {}) async throws(RedisError) {
+        let connection = state.withLock { state in
+            state.isReady = false
+            return state.connections
+        }
+        let (saved, commands) = (try await load(), stream.context.commands)
+        // First: what is stored from now on is compared with purges by this time.
+        try await ClusterTime.ask(stream.context, cache.sharedClock)
+        try await registry.register(commands)
+        try await catchUp(saved)
+        try await addPending()
+        guard try await registry.join(commands, at: position) else { return }
+        state.withLock { $0.isReady = true }
+        // This node has applied what that one has not.
+        if let name = state.withLock({ $0.formerName.take() }) { await registry.takeOver(name, commands) }
+        await saveClock()
+        onReady()
+        defer { fallBehind() }
+        while !Task.isCancelled, isTakingPart, state.withLock({ $0.connections == connection }) {
+            let (entries, isTrimmed) = try await stream.newEntries(after: position)
+            if isTrimmed { await missed(.certain, isReported: true, isTrimmed: true) }
+            try await apply(entries, areMissed: false)
+            try await addPending()
+        }
+    }
+
+    /// Applies what is in the stream and is not known here, and has purges added again that the stream has lost.
+    private func catchUp(_ saved: PurgePosition) async throws(RedisError) {
+        let first = try await stream.oldest()
+        let identity = first.text("s") ?? ""
+        let isSame = saved.stream == identity
+        let reaches = isSame && (first.isGenesis || first.id <= saved.id)
+        state.withLock { $0.followed = identity }
+        if !reaches {
+            await missed(isSame ? .certain : .possible, isReported: !saved.stream.isEmpty, isTrimmed: !first.isGenesis)
+        }
+        // Before the pages: what is added meanwhile is not lost.
+        let sent = await latestSent()
+        var tokens: Set<String> = []
+        var last = first.id
+        var isPage = true
+        while isPage {
+            let page = try await stream.page(after: tokens.isEmpty && last == first.id ? nil : last)
+            tokens.formUnion(page.compactMap { $0.purge?.token })
+            // Until everything is applied, a restart must find the gap again.
+            try await apply(
+                page, areMissed: !saved.stream.isEmpty, knownAfter: isSame ? saved.id : .zero, savingPosition: false)
+            last = page.last?.id ?? last
+            isPage = page.count == PurgeStream.pageSize
+        }
+        let lost = sent.filter { purge in
+            guard !tokens.contains(purge.token) else { return false }
+            // One that was trimmed is not lost.
+            let isTrimmed = isSame && !first.isGenesis && purge.entry.flatMap { StreamID($0) }.map { $0 < first.id } ?? false
+            return !isTrimmed
+        }
+        let reached = PurgePosition(stream: identity, id: last)
+        await cache.record { database in
+            try PurgeTables(database).setPosition(reached)
+            for purge in lost { try PurgeTable(database).setEntry(nil, ofToken: purge.token) }
+        }
+        // Another stream, or one that has lost its end, may be at an earlier position.
+        state.withLock { ($0.saved, $0.position) = (reached, last) }
+    }
+
+    /// - Parameter isTrimmed: Whether the stream had purges that it has no more.
+    private func missed(_ gap: MissedPurges, isReported: Bool, isTrimmed: Bool) async {
+        if isReported {
+            meter.update { $0.revalidations += 1 }
+            onGap()
+        }
+        // Records of other nodes from before the gap may be older than a purge that this node does not know.
+        if isTrimmed {
+            let time = cache.sharedClock.latest
+            cache.purges.distrust(until: time)
+            await cache.record { try PurgeTable($0).raiseFloor(toTime: time) }
+        }
+        await revalidate(gap)
+    }
+
+    private func latestSent() async -> [Purge] {
+        let rows = await read { try PurgeTable($0).latestSent(limit: Self.repeatedLimit) } ?? []
+        return rows.map(\.purge).reversed()
+    }
+
+    /// Applies entries, with the position in the same transaction, and acknowledges them if they are durable.
+    ///
+    /// - Parameters:
+    ///   - areMissed: Whether they were added while this node did not follow the stream. Those that are known are no news.
+    ///   - acknowledged: Known entries up to this one were acknowledged before.
+    ///   - savingPosition: Whether the position is recorded.
+    private func apply(
+        _ entries: [StreamEntry], areMissed: Bool, knownAfter acknowledged: StreamID = .zero, savingPosition: Bool = true
+    ) async throws(RedisError) {
+        guard let last = entries.last else { return }
+        let found = entries.filter { !$0.isGenesis }
+        if found.contains(where: { $0.purge == nil }) {
+            // A purge that cannot be read may cover anything.
+            await revalidate(.certain)
+        }
+        let purges = found.compactMap { entry in entry.purge.map { (entry: entry, purge: $0) } }
+        let new = purges.filter { !cache.purges.isKnown($0.purge.token) }
+        let known = purges.filter { cache.purges.isKnown($0.purge.token) }
+        let position = PurgePosition(stream: streamIdentity ?? "", id: last.id)
+        let passed = known.map { ($0.entry.id.description, $0.purge.token) }
+        var counts: [String: PurgeCounts] = [:]
+        var isDurable = true
+        do throws(CacheError) {
+            let result = try await cache.purge(new.map(\.purge)) { database in
+                for (entry, token) in passed { try PurgeTable(database).setEntry(entry, ofToken: token) }
+                if savingPosition { try PurgeTables(database).setPosition(position) }
+            }
+            if let first = new.first { counts[first.purge.token] = result }
+        } catch {
+            isDurable = false
+        }
+        let onLatePurge = state.withLock { state in
+            for (_, purge) in known {
+                if let own = state.own.removeValue(forKey: purge.token) { counts[purge.token] = own ?? counts[purge.token] }
+            }
+            if savingPosition { (state.saved, state.position) = (position, last.id) }
+            return state.onLatePurge
+        }
+        let now = cache.sharedClock.latest
+        for (entry, purge) in new {
+            if areMissed || entry.isLate { onLatePurge(purge.scope) }
+            meter.update { metrics in
+                metrics.purgesApplied += 1
+                metrics.purgeLag = .milliseconds(max(0, now - purge.madeAt))
+            }
+        }
+        guard isDurable else { return }
+        let due = new + known.filter { $0.entry.id > acknowledged }
+        try await stream.acknowledge(due.map { ($0.entry.id, counts[$0.purge.token] ?? PurgeCounts()) })
+    }
+
+    /// Adds the purges that the stream does not have, so that the other nodes apply them.
+    private func addPending() async throws(RedisError) {
+        while true {
+            let rows = await read { try PurgeTable($0).pending(after: 0, limit: Self.batchSize) } ?? []
+            let (sent, sending) = state.withLock { ($0.sentUnrecorded, $0.sending) }
+            let unrecorded = cache.unrecordedPurges.filter { $0.entry == nil && !sent.contains($0.token) }
+            let pending = rows.map(\.purge) + unrecorded.prefix(Self.batchSize)
+            let batch = pending.filter { !sending.contains($0.token) }
+            if batch.isEmpty { break }
+            let (ids, failure) = try await stream.add(batch, to: streamIdentity ?? "", isLate: true)
+            meter.update { $0.purgesAdded += Int64(ids.count) }
+            let added = Array(zip(ids, batch))
+            state.withLock { $0.sentUnrecorded.formUnion(added.map(\.1.token).filter(Set(unrecorded.map(\.token)).contains)) }
+            await setEntries(added)
+            if let failure { throw failure }
+            // A ledger that cannot be changed would have the same ones sent again.
+            if cache.isStoringStopped { break }
+        }
+        await countPending()
+    }
+
+    // MARK: The ledger
+
+    /// Reads from the ledger; nil if that fails.
+    private func read<Result: Sendable>(_ body: @escaping @Sendable (SQLiteConnection) throws -> Result) async -> Result? {
+        await disk.run { [cache] in try? cache.ledger.read(body) } ?? nil
+    }
+
+    private func setEntries(_ entries: [(StreamID, Purge)]) async {
+        await cache.record { database in
+            for (id, purge) in entries { try PurgeTable(database).setEntry(id.description, ofToken: purge.token) }
+        }
+        await countPending()
+    }
+
+    /// The position that was saved. One that cannot be read counts as lost after ``maxLoads`` attempts.
+    private func load() async throws(RedisError) -> PurgePosition {
+        await countPending()
+        if let saved = state.withLock(\.saved) { return saved }
+        let found = await read { try PurgeTables($0).position() }
+        return try state.withLock { state throws(RedisError) in
+            if found == nil { state.failedLoads += 1 }
+            guard let saved = found ?? (state.failedLoads >= Self.maxLoads ? PurgePosition() : nil) else {
+                throw .unavailable("the position in the purge stream cannot be read")
+            }
+            state.saved = saved
+            return saved
+        }
+    }
+
+    /// Keeps what is known of the cluster's clock for the next process, and that this node takes part now.
+    func saveClock() async {
+        guard let sample = cache.sharedClock.saved else { return }
+        let (now, name) = (cache.sharedClock.monotonic, registry.name)
+        _ = await disk.run { [cache] in
+            try? cache.ledger.write(.normal) {
+                try PurgeTables($0).setClock(sample, ofBoot: ClusterTime.boot, part: now, as: name)
+            }
+        }
+    }
+
+    /// Counts the purges that the stream does not have.
+    func countPending() async {
+        if let count = await read({ try PurgeTable($0).pendingCount() }) { meter.update { $0.purgesPending = count } }
+    }
+}

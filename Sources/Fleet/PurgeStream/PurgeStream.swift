@@ -1,0 +1,172 @@
+internal import Store
+internal import SystemIO
+
+/// The purge stream in Redis, by one connection: its commands, and what their replies mean. Any thread.
+struct PurgeStream: Sendable {
+    /// The number of entries in a page that is not the last.
+    static let pageSize = 500
+    /// The bound of the stream, in entries.
+    private static let maxEntries = 10_000
+    /// How long acknowledgements of a purge are kept, so that its progress is known.
+    static let acknowledgementTime: Duration = .seconds(3600)
+
+    let context: ClusterContext
+    private var keys: ClusterKeys { context.keys }
+    private var longLimit: Duration { context.timings.longLimit }
+
+    // MARK: Reading
+
+    /// The oldest entry. Begins the stream if it does not exist.
+    func oldest() async throws(RedisError) -> StreamEntry {
+        for id in ["0-1", "*"] {
+            if let first = try await range("XRANGE", "-", "+", count: 1).first { return first }
+            // Fails if another node was faster, or if a stream was emptied, which then continues with later ids.
+            let identity = Hex.encode(UInt128.random(in: .min ... .max))
+            _ = try await context.run(
+                RedisCommand(.statusOrBytes, ["XADD", keys.purges, id, "k", StreamEntry.genesis, "s", identity]))
+        }
+        guard let first = try await range("XRANGE", "-", "+", count: 1).first else {
+            throw .nonsense("a stream without entries after one was added")
+        }
+        return first
+    }
+
+    /// At most ``pageSize`` entries in order.
+    ///
+    /// - Parameter position: Nil for the beginning.
+    func page(after position: StreamID?) async throws(RedisError) -> [StreamEntry] {
+        try await range("XRANGE", position.map { "(\($0)" } ?? "-", "+", count: Self.pageSize)
+    }
+
+    /// Waits for entries after this position.
+    ///
+    /// - Returns: Some of them in order, none if none came within ``ClusterTimings/blockTime``, and whether the stream may have been
+    ///   trimmed beyond the position, so that others are lost.
+    func newEntries(after position: StreamID) async throws(RedisError) -> (entries: [StreamEntry], isTrimmed: Bool) {
+        let time = context.timings.blockTime
+        let command = RedisCommand(
+            .arrayOrNone, ["XREAD", "COUNT", "100", "BLOCK", time, "STREAMS", keys.purges, position.description])
+        let entries = try StreamEntry.read(try await context.run(command, within: time + longLimit))
+        guard !entries.isEmpty else { return ([], false) }
+        // After the read: if the oldest entry is not later than the position now, it was not then.
+        guard let first = try await range("XRANGE", "-", "+", count: 1).first else {
+            throw .nonsense("the purge stream is gone")
+        }
+        return (entries, !first.isGenesis && first.id > position)
+    }
+
+    /// The entry of a purge by its id, or by the token of a purge that its node had made alone; nil if the stream does not have it.
+    func entry(_ name: String) async throws(RedisError) -> StreamEntry? {
+        if let id = StreamID(name) {
+            let entry = try await range("XRANGE", id.description, id.description, count: 1).first
+            return entry?.isGenesis == true ? nil : entry
+        }
+        var end = "+"
+        while true {
+            let page = try await range("XREVRANGE", end, "-", count: Self.pageSize)
+            if let entry = page.first(where: { $0.text("i") == name }) { return entry }
+            guard page.count == Self.pageSize, let last = page.last else { return nil }
+            end = "(\(last.id)"
+        }
+    }
+
+    private func range(
+        _ name: String, _ from: String, _ to: String, count: Int
+    ) async throws(RedisError) -> [StreamEntry] {
+        let command = RedisCommand(.array, [name, keys.purges, from, to, "COUNT", count])
+        return try StreamEntry.entries(try await context.run(command, within: longLimit))
+    }
+
+    // MARK: Adding
+
+    /// Adds purges in order, unless the stream does not exist.
+    ///
+    /// - Parameters:
+    ///   - identity: That of the stream which the node follows.
+    ///   - isLate: Whether they were accepted a while ago.
+    /// - Returns: The entries of the first purges, and why the one after them was not added. Later ones may have been added.
+    func add(
+        _ purges: [Purge], to identity: String, isLate: Bool
+    ) async throws(RedisError) -> (ids: [StreamID], failure: RedisError?) {
+        let additions = purges.map { purge in
+            let fields: [any RedisArgument] = [
+                "k", purge.scope.kind, "v", purge.scope.argument, "s", identity, "n", context.nodeName, "t", purge.madeAt,
+                "i", purge.token,
+            ]
+            return RedisCommand(
+                .statusOrBytes,
+                ["XADD", keys.purges, "NOMKSTREAM", "MAXLEN", "~", Self.maxEntries, "*"] + fields + (isLate ? ["a", "1"] : []))
+        }
+        var ids: [StreamID] = []
+        for reply in try await context.run(additions, within: purges.count == 1 ? nil : longLimit) {
+            do throws(RedisError) {
+                ids.append(try Self.addedID(reply))
+            } catch {
+                return (ids, error)
+            }
+        }
+        return (ids, nil)
+    }
+
+    private static func addedID(_ reply: RedisValue) throws(RedisError) -> StreamID {
+        guard let id = try reply.optionalBytes().flatMap({ StreamID(String(decoding: $0, as: UTF8.self)) }) else {
+            throw .nonsense("the purge stream is gone")
+        }
+        return id
+    }
+
+    // MARK: Acknowledging
+
+    /// Tells the nodes that wait for them that this node has applied these entries.
+    func acknowledge(_ applied: some Sequence<(id: StreamID, counts: PurgeCounts)>) async throws(RedisError) {
+        let oldest = UInt64(max(0, context.time.unixMilliseconds - Self.acknowledgementTime.milliseconds))
+        let acknowledgements = applied.filter { $0.id.milliseconds >= oldest }.flatMap { id, counts in
+            let key = keys.acknowledgements(id)
+            return [
+                RedisCommand(.integer, ["HSET", key, context.nodeName, "\(counts.purged) \(counts.bytes)"]),
+                RedisCommand(.integer, ["PEXPIRE", key, Self.acknowledgementTime]),
+                RedisCommand(.integer, ["PUBLISH", keys.channel, ClusterMessage.acknowledged(id).bytes]),
+            ]
+        }
+        if !acknowledgements.isEmpty { _ = try await context.run(acknowledgements, within: longLimit) }
+    }
+
+    /// What each node that has applied an entry has removed, by its name.
+    func acknowledgements(of id: StreamID) async throws(RedisError) -> [String: PurgeCounts] {
+        let hash = try await context.run(RedisCommand(.array, ["HGETALL", keys.acknowledgements(id)])).fields()
+        var counts: [String: PurgeCounts] = [:]
+        for (node, value) in hash {
+            let numbers = try value.text().split(separator: " ").map { Int64($0) }
+            guard numbers.count == 2, let purged = numbers[0], let bytes = numbers[1], purged >= 0, bytes >= 0 else {
+                throw .nonsense("an acknowledgement without two numbers")
+            }
+            counts[node] = PurgeCounts(purged: purged, bytes: bytes)
+        }
+        return counts
+    }
+}
+
+extension StreamEntry {
+    /// The kind of the entry that begins a stream.
+    fileprivate static let genesis = "genesis"
+
+    /// Whether it is the entry that begins a stream, and no purge.
+    var isGenesis: Bool { text("k") == Self.genesis }
+
+    /// The purge; nil if it cannot be read.
+    ///
+    /// One without a token is of a node of an older version, which has added it when it was accepted.
+    var purge: Purge? {
+        guard let scope = text("k").flatMap({ PurgeScope(kind: $0, argument: text("v") ?? "") }) else { return nil }
+        let time = text("t").flatMap { Int64($0) }.flatMap { (0...Self.maxTime).contains($0) ? $0 : nil }
+        return Purge(
+            scope, madeAt: time ?? Int64(clamping: id.milliseconds), isLocal: false, token: text("i") ?? "entry \(id)",
+            entry: id.description)
+    }
+
+    /// Whether its node had accepted it a while before it was added.
+    var isLate: Bool { text("a") != nil }
+
+    /// Milliseconds since 1970 beyond which a time is not real.
+    private static let maxTime: Int64 = 1 << 53
+}

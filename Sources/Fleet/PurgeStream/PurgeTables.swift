@@ -1,0 +1,83 @@
+package import Store
+internal import SystemIO
+
+/// How far a node has applied the stream of purges.
+struct PurgePosition: Sendable, Equatable {
+    /// The identity of the stream; empty before the first one.
+    var stream = ""
+    /// All purges up to here are applied.
+    var id = StreamID.zero
+}
+
+/// What a node remembers of the cluster over restarts, and the statements on it, for use within one transaction. ``PurgeTable`` has the
+/// purges.
+package struct PurgeTables {
+    package static let owned = Ledger.Tables(
+        owner: "cluster",
+        steps: [
+            """
+            CREATE TABLE position (only INTEGER PRIMARY KEY CHECK (only = 1), stream TEXT NOT NULL, id TEXT NOT NULL);
+            -- Purges made without the server, to be added to the stream in their order.
+            CREATE TABLE pending (number INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT NOT NULL, argument TEXT NOT NULL);
+            """,
+            """
+            ALTER TABLE pending ADD COLUMN time INTEGER;
+            -- A row with a token stays after it was added, until this node has passed its entry.
+            ALTER TABLE pending ADD COLUMN token TEXT;
+            ALTER TABLE pending ADD COLUMN entry TEXT;
+            CREATE INDEX pending_by_token ON pending (token);
+            """,
+            """
+            INSERT INTO purges
+            SELECT number + (SELECT sequence FROM cache_state), kind, argument, ifnull(time, 0), 0,
+                ifnull(token, lower(hex(randomblob(16)))), NULL, 1 FROM pending WHERE entry IS NULL;
+            UPDATE cache_state SET sequence = max(sequence, (SELECT ifnull(max(sequence), 0) FROM purges));
+            DROP TABLE pending;
+            -- The cluster's clock at a time of this machine's monotonic clock, and when the node last took part in the cluster, in
+            -- milliseconds of that clock, and under which name.
+            CREATE TABLE clock (
+                only INTEGER PRIMARY KEY CHECK (only = 1), boot TEXT NOT NULL, earliest INTEGER NOT NULL, latest INTEGER NOT NULL,
+                monotonic INTEGER NOT NULL, part INTEGER NOT NULL, node TEXT NOT NULL);
+            """,
+        ])
+
+    private let database: SQLiteConnection
+
+    init(_ database: SQLiteConnection) {
+        self.database = database
+    }
+
+    func position() throws -> PurgePosition {
+        try database.first("SELECT stream, id FROM position") { row in
+            guard let id = StreamID(try row.value(1)) else { throw LedgerError(.damage, "the position is no id") }
+            return PurgePosition(stream: try row.value(0), id: id)
+        } ?? PurgePosition()
+    }
+
+    func setPosition(_ position: PurgePosition) throws {
+        try database.run("INSERT OR REPLACE INTO position VALUES (1, ?, ?)", [position.stream, position.id.description])
+    }
+
+    /// What a process of this machine has known of the cluster's clock since the machine started, when it last took part in the cluster,
+    /// and under which name.
+    ///
+    /// - Parameter boot: Identifies the start of the machine.
+    func clock(ofBoot boot: String) throws -> (sample: SharedClock.Sample, part: Int64, name: String)? {
+        try database.first("SELECT earliest, latest, monotonic, part, node FROM clock WHERE boot = ?", [boot]) { row in
+            let sample = SharedClock.Sample(
+                earliest: try row.value(0), latest: try row.value(1), monotonic: try row.value(2))
+            let numbers = [sample.earliest, sample.latest, sample.monotonic]
+            guard numbers.allSatisfy({ (0...(1 << 53)).contains($0) }) else { return nil }
+            return (sample, try row.value(3), try row.value(4))
+        } ?? nil
+    }
+
+    /// - Parameters:
+    ///   - part: When the node last took part in the cluster, by the monotonic clock.
+    ///   - name: The name under which it did.
+    func setClock(_ sample: SharedClock.Sample, ofBoot boot: String, part: Int64, as name: String) throws {
+        try database.run(
+            "INSERT OR REPLACE INTO clock VALUES (1, ?, ?, ?, ?, ?, ?)",
+            [boot, sample.earliest, sample.latest, sample.monotonic, part, name])
+    }
+}

@@ -1,0 +1,66 @@
+internal import Synchronization
+internal import SystemIO
+
+/// Makes files and rows agree after a server that ended without closing the cache: removes files without a row, and rows whose
+/// files are missing.
+///
+/// It proceeds in parts, between which housekeeping does other work. Not synchronised.
+struct OrphanScan: Sendable {
+    /// The next of the 256 directories.
+    private var next = 0
+    /// See ``IndexChanges/scanNumber``.
+    private var begun = 0
+    /// Whether every file was compared so far, and every file without a row removed.
+    private var isComplete = true
+
+    /// The names after which a part ends.
+    private static var namesPerPart: Int { 10_000 }
+
+    /// Compares the next directories.
+    ///
+    /// - Returns: The number of removed files, and whether there are more directories.
+    mutating func continueScan(of store: CacheIndex, unless isEnding: () -> Bool) -> (removed: Int64, continues: Bool) {
+        var removed: Int64 = 0
+        guard let number = store.changes.withLock({ $0.scanNumber }) else {
+            next = 0
+            return (removed, false)
+        }
+        if next == 0 { (begun, isComplete) = (number, true) }
+        var names = 0
+        while next < 256, names < Self.namesPerPart {
+            // A directory that cannot be read is compared again later.
+            guard !isEnding(), let count = compare(UInt8(next), in: store, &removed) else { return (removed, false) }
+            names += count
+            next += 1
+        }
+        guard next == 256 else { return (removed, true) }
+        next = 0
+        store.changes.withLock { $0.finishScan(begun, isComplete: isComplete) }
+        return (removed, false)
+    }
+
+    /// Returns the number of names; nil if they cannot be read.
+    private mutating func compare(_ first: UInt8, in store: CacheIndex, _ removed: inout Int64) -> Int? {
+        let files = store.directory.objects
+        // The rows first: the file of a later row is missing in them and is looked up again.
+        guard let known = store.extensions(ofObjectsIn: first), let (renditions, others) = try? files.list(first)
+        else { return nil }
+        for path in others {
+            if (try? files.removeOther(path)) != nil { removed += 1 } else { isComplete = false }
+        }
+        var present: Set<ObjectID> = []
+        for (id, fileExtension) in renditions {
+            if known[id] == fileExtension {
+                present.insert(id)
+            } else {
+                switch store.changes.withLock({ $0.removeOrphan(FileName(id: id, fileExtension: fileExtension)) }) {
+                case true?: removed += 1
+                case false?: break
+                case nil: isComplete = false
+                }
+            }
+        }
+        for id in known.keys where !present.contains(id) { store.forgetIfMissing(id) }
+        return renditions.count + others.count
+    }
+}

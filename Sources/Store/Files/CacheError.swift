@@ -1,0 +1,86 @@
+package import SystemIO
+
+/// An error of the cache.
+package enum CacheError: Error, Sendable, CustomStringConvertible {
+    /// Another server uses the directory.
+    case directoryInUse(path: String, holder: String)
+    /// The directory cannot be created, opened or used.
+    case directoryUnusable(path: String, cause: SystemError)
+    /// Not even an empty ledger can be opened.
+    case ledgerUnusable(path: String, cause: String)
+    /// Neither the disk nor the memory has space for a new rendition.
+    case stagingFailed(SystemError)
+    /// The staged file cannot be read, is empty, was published before, or has metadata out of range.
+    case stagedFileUnusable(reason: String)
+    /// The purge took effect, but a restart may undo it.
+    case purgeNotDurable(cause: String)
+    /// The machine has no thread for the cache.
+    case noThread
+    /// The cache is closed.
+    case closed
+    /// Too many look-ups wait.
+    case busy
+
+    package var description: String {
+        switch self {
+        case .directoryInUse(let path, let holder):
+            "the cache directory \(path) is in use by another server (\(holder)); give each server a directory of its own"
+        case .directoryUnusable(let path, let cause):
+            "the cache directory \(path) cannot be used: \(cause)"
+        case .ledgerUnusable(let path, let cause):
+            "the database \(path) cannot be used: \(cause)"
+        case .stagingFailed(let cause):
+            "no space for a new rendition: \(cause)"
+        case .stagedFileUnusable(let reason):
+            "the staged rendition cannot be published: \(reason)"
+        case .purgeNotDurable(let cause):
+            "the purge took effect but could not be written to disk, so a restart may undo it: \(cause)"
+        case .noThread:
+            "the cache cannot start a thread; the process or the user has too many"
+        case .closed:
+            "the cache is closed"
+        case .busy:
+            "too many look-ups wait for the disk"
+        }
+    }
+}
+
+/// An event of the cache that an operator should know; its description is a line for the log.
+package enum CacheEvent: Sendable, Equatable, CustomStringConvertible {
+    /// The database was damaged and was put aside. The cache begins empty.
+    case ledgerReplaced(cause: String)
+    /// The directory was in the format of version 0.1, and was emptied.
+    case formerFormatRemoved(path: String)
+    /// The database cannot be changed, so nothing is stored until that is possible again.
+    case storingStopped(cause: String)
+    /// The database can be changed again.
+    case storingResumed
+    /// At the start, less of the disk is free than ``CacheConfiguration/minFreeBytes``. Both in bytes.
+    case freeSpaceBelowMinimum(free: Int64, minimum: Int64)
+    /// The process has no descriptors left, so half of the renditions in use were closed.
+    case descriptorsExhausted(limit: Int)
+    /// The directory was removed or replaced while it was in use. Nothing is stored until a restart.
+    case directoryLost(path: String)
+
+    package var description: String {
+        switch self {
+        case .ledgerReplaced(let cause):
+            "the cache's database is damaged, was put aside as \(Ledger.damagedFileName), and the cache begins empty: \(cause)"
+        case .formerFormatRemoved(let path):
+            "the cache directory \(path) was in the format of version 0.1 and was emptied"
+        case .storingStopped(let cause):
+            "the cache's database cannot be changed, so nothing is stored for now: \(cause)"
+        case .storingResumed:
+            "the cache's database can be changed again, and renditions are stored"
+        case .freeSpaceBelowMinimum(let free, let minimum):
+            """
+            cache.min_free_bytes requires \(minimum) free bytes, but only \(free) are free: until then renditions are evicted \
+            and new ones are not stored
+            """
+        case .descriptorsExhausted(let limit):
+            "file descriptors are exhausted (limit \(limit)): open renditions are closed; raise LimitNOFILE or ulimit -n"
+        case .directoryLost(let path):
+            "the cache directory \(path) was removed or replaced; nothing is stored until the server is restarted"
+        }
+    }
+}

@@ -1,0 +1,118 @@
+internal import Synchronization
+internal import SystemIO
+
+/// What the parts of a ``Cache`` share. Any thread.
+final class CacheContext: Sendable {
+    /// As of the start; ``maxBytes`` and ``minFreeBytes`` may change later.
+    let configuration: CacheConfiguration
+    private let limits: Mutex<(maxBytes: Int64, minFreeBytes: Int64)>
+    let clock: TimeSource
+    let hot: HotRenditions
+    let purges: PurgeIndex
+    /// The cluster's clock, as far as this node knows it.
+    let sharedClock: SharedClock
+    let verified = VerifiedObjects()
+    /// The counters of work; what is stored, and the hits of the hot tables, are counted elsewhere.
+    let counters = Meter(CacheStatistics())
+    /// Runs housekeeping; woken when there is work for it.
+    let housekeeping: RepeatingThread
+    let store: CacheIndex
+    /// Whether the disk has refused a file for which statvfs(3) showed space since the last round of housekeeping.
+    let isOverQuota = Atomic(false)
+    /// What else has to forget what a purge covers: work in progress, failures in memory. They may refer to the cache.
+    let purgeObservers = Mutex<[@Sendable (PurgeScope) -> Void]>([])
+    let report: @Sendable (CacheEvent) -> Void
+    /// Called at each ``Step``; only tests set it.
+    private let onStep: (@Sendable (Step) -> Void)?
+
+    /// Opens the store.
+    init(
+        configuration: CacheConfiguration, owners: [Ledger.Tables], clock: TimeSource,
+        report: @escaping @Sendable (CacheEvent) -> Void,
+        onStep: (@Sendable (Step) -> Void)?
+    ) throws(CacheError) {
+        let housekeeping = RepeatingThread(interval: configuration.housekeepingInterval)
+        let sharedClock = SharedClock(clock)
+        let purges = PurgeIndex(now: { sharedClock.earliest })
+        (self.sharedClock, self.purges) = (sharedClock, purges)
+        store = try CacheIndex(
+            path: configuration.directory, owners: owners, purges: purges, clock: clock, report: report,
+            onFailure: { housekeeping.wake() })
+        self.housekeeping = housekeeping
+        self.configuration = configuration
+        limits = Mutex((configuration.maxBytes, configuration.minFreeBytes))
+        self.clock = clock
+        self.report = report
+        self.onStep = onStep
+        hot = HotRenditions(limit: configuration.hotEntries, purges: purges, onStep: onStep)
+        if let free = try? store.directory.space().freeBytes, free < configuration.minFreeBytes {
+            report(.freeSpaceBelowMinimum(free: free, minimum: configuration.minFreeBytes))
+        }
+    }
+
+    /// See ``CacheConfiguration/maxBytes``.
+    var maxBytes: Int64 { limits.withLock(\.maxBytes) }
+
+    /// See ``CacheConfiguration/minFreeBytes``.
+    var minFreeBytes: Int64 { limits.withLock(\.minFreeBytes) }
+
+    /// Changes the limits. Housekeeping evicts what exceeds them.
+    func setLimits(maxBytes: Int64, minFreeBytes: Int64) {
+        limits.withLock { $0 = (maxBytes, minFreeBytes) }
+        housekeeping.wake()
+    }
+
+    /// Ends a failure of the ledger, if that is possible now. If the ledger was replaced, the cache is empty.
+    func repairStore() {
+        guard store.repair() else { return }
+        hot.removeAll()
+        verified.removeAll()
+    }
+
+    @inline(__always)
+    func reached(_ step: Step) {
+        onStep?(step)
+    }
+}
+
+/// The objects whose bytes were compared with their SHA-256 since the start, so that they are hashed only once.
+///
+/// Bounded: when it is full, it is emptied, and objects are hashed again. Any thread.
+final class VerifiedObjects: Sendable {
+    private let sequences = Mutex<Set<Int64>>([])
+    private let limit: Int
+
+    init(limit: Int = 1 << 18) {
+        self.limit = limit
+    }
+
+    func contains(_ sequence: Int64) -> Bool {
+        sequences.withLock { $0.contains(sequence) }
+    }
+
+    func insert(_ sequence: Int64) {
+        sequences.withLock { sequences in
+            if sequences.count >= limit { sequences.removeAll() }
+            sequences.insert(sequence)
+        }
+    }
+
+    func removeAll() {
+        sequences.withLock { $0 = [] }
+    }
+}
+
+/// Where a ``Cache`` does its blocking work.
+struct CacheThreads: Sendable {
+    /// Creates the executor of one kind of work.
+    ///
+    /// - Parameters: The number of closures that run at the same time, the maximum number that wait, and a name of at most 15
+    ///   bytes.
+    let create: @Sendable (_ count: Int, _ limit: Int, _ name: String) -> any BlockingWork
+    /// Whether housekeeping has a thread of its own. Otherwise the owner of the cache runs ``Housekeeper/runRound()``.
+    let includeHousekeeping: Bool
+
+    /// Threads of the operating system.
+    static let system = CacheThreads(
+        create: { WorkThreads(count: $0, limit: $1, name: $2) }, includeHousekeeping: true)
+}

@@ -1,0 +1,107 @@
+internal import Glibc
+internal import Synchronization
+internal import SystemIO
+
+/// Finds renditions on disk. Every call may block.
+struct RenditionFinder: Sendable {
+    /// The SHA-256 of a large file was not compared since the start, and this finder does not do that.
+    struct Unverified: Error {}
+
+    private let context: CacheContext
+    private let hashesLargeFiles: Bool
+
+    init(_ context: CacheContext, hashesLargeFiles: Bool = true) {
+        self.context = context
+        self.hashesLargeFiles = hashesLargeFiles
+    }
+
+    /// The rendition that an alias leads to.
+    func rendition(under key: AliasKey) throws(Unverified) -> CachedRendition? {
+        // A purge during the look-up means another attempt; after several in a row it is a miss.
+        for _ in 0..<Self.attempts {
+            // The epoch first: a later purge is noticed below, and an earlier one has removed the row.
+            let epoch = context.purges.epoch
+            context.reached(.lookupNotedEpoch)
+            let store = context.store
+            guard let row = store.aliasRow(key), let object = try open(row.object, in: store, epoch: epoch) else { return nil }
+            let rendition = CachedRendition(object: object, alias: row.record, aliasSequence: row.sequence, epoch: epoch)
+            if context.hot.insert(rendition) {
+                context.hot.visited.note(object)
+                return rendition
+            }
+        }
+        return nil
+    }
+
+    /// The rendition with that id.
+    func rendition(with id: ObjectID) throws(Unverified) -> CachedRendition? {
+        let epoch = context.purges.epoch
+        guard let object = try storedObject(id, in: context.store) else { return nil }
+        context.hot.visited.note(object)
+        return CachedRendition(object: object, alias: nil, epoch: epoch)
+    }
+
+    /// The open object with that id.
+    func storedObject(_ id: ObjectID, in store: CacheIndex) throws(Unverified) -> StoredObject? {
+        let epoch = context.purges.epoch
+        guard let row = store.objectRow(id) else { return nil }
+        return try open(row, in: store, epoch: epoch)
+    }
+
+    /// Opens an object's file, or returns the one that is open already. Nil if the file is missing or does not match its record.
+    func open(_ row: ObjectRow, in store: CacheIndex, epoch: Epoch) throws(Unverified) -> StoredObject? {
+        let record = row.record
+        context.reached(.lookupReadIndex)
+        if let hot = context.hot.peek(record.id), hot.sequence == row.sequence {
+            if row.isUploaded { hot.markUploaded() }
+            return hot
+        }
+        guard hashesLargeFiles || record.length <= Self.largeFile || context.verified.contains(row.sequence) else {
+            throw Unverified()
+        }
+        let descriptor: SharedDescriptor
+        do throws(SystemError) {
+            descriptor = try store.directory.objects.open(record.id, record.fileExtension)
+            guard try isIntact(descriptor, row) else {
+                removeCorrupt(row, in: store)
+                return nil
+            }
+            // The next reader of the start of the file does not wait for the disk then.
+            _ = try descriptor.read(Self.startLength, at: 0)
+        } catch {
+            // Housekeeping closes renditions in use.
+            if error.code == EMFILE { context.housekeeping.wake() }
+            // Other errors, such as a lack of descriptors, are a miss now and may be a hit later. A missing file stays missing.
+            if error.code == ENOENT, store.directory.isInPlace { _ = store.changes.withLock { $0.forget(row) } }
+            return nil
+        }
+        context.reached(.lookupOpenedFile)
+        let object = StoredObject(record: record, descriptor: descriptor, sequence: row.sequence)
+        if row.isUploaded { object.markUploaded() }
+        context.hot.insert(object, epoch: epoch)
+        return object
+    }
+
+    /// Removes an object whose file does not match its record.
+    func removeCorrupt(_ row: ObjectRow, in store: CacheIndex) {
+        guard store.changes.withLock({ $0.forget(row) }) else { return }
+        context.counters.update { $0.corrupt += 1 }
+        context.hot.remove([row.record.id])
+    }
+
+    /// Compares a file with its record: the length always, the SHA-256 once per start.
+    private func isIntact(_ descriptor: SharedDescriptor, _ row: ObjectRow) throws(SystemError) -> Bool {
+        guard try descriptor.size() == Int(row.record.length) else { return false }
+        if context.verified.contains(row.sequence) { return true }
+        let (digest, length) = try ContentDigest.measure(descriptor)
+        guard digest == row.record.content, Int64(length) == row.record.length else { return false }
+        context.verified.insert(row.sequence)
+        return true
+    }
+
+    private static let attempts = 3
+    /// Bytes from which on hashing takes longer than the rest of a look-up.
+    private static let largeFile = 256 << 10
+    /// Bytes at the start of a file that are read when it is opened.
+    private static let startLength = 32 << 10
+}

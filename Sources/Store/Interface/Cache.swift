@@ -1,0 +1,520 @@
+internal import Synchronization
+package import SystemIO
+
+/// The local store of finished renditions: content-addressed files, their rows in a database, a table of renditions in use,
+/// eviction and purges.
+///
+/// **Threads.** ``hotAlias(_:)``, ``hotObject(_:)``, ``epoch(for:)``, ``freshness(of:)`` and ``statistics()`` never wait for
+/// a disk and may be called on an I/O thread. The `async` methods work on threads of the cache and block neither the caller's
+/// thread nor Swift's cooperative pool. ``init(configuration:owners:clock:report:)`` and ``close()`` block.
+///
+/// **Guarantees.** A returned rendition is complete and as it was published: its length is compared whenever it is opened, its
+/// SHA-256 when it is first opened after a start. After a purge has returned, nothing older that it covers is returned, whatever
+/// was in flight. A rendition whose file is open stays readable after eviction or purge. If the disk fails, a look-up is a miss
+/// and a rendition is not stored, never an error.
+///
+/// ```
+/// let cache = try Cache(configuration: configuration)
+/// if let rendition = cache.hotAlias(key) { return rendition }  // on an I/O thread
+/// if let rendition = try await cache.look(for: key, isFirstLook: true) { return rendition }
+/// ```
+///
+/// The owner must call ``close()``; until then the cache's threads keep it alive.
+package final class Cache: Sendable {
+    private let context: CacheContext
+    private let hot: HotRenditions
+    private let lookups: any BlockingWork
+    private let verifiers: any BlockingWork
+    private let publishers: any BlockingWork
+    private let purgers: any BlockingWork
+    private let isClosed = Atomic(false)
+    // The synchronous operations behind the `async` methods; tests call them on threads of their own.
+    let finder: RenditionFinder
+    private let quickFinder: RenditionFinder
+    let publisher: RenditionPublisher
+    let purger: Purger
+    let evictor: Evictor
+    let housekeeper: Housekeeper
+
+    /// Opens and locks the directory, creating it if needed.
+    ///
+    /// - Parameters:
+    ///   - owners: The other owners of tables in its database.
+    ///   - report: Receives events that an operator should know, on any thread; it must not block.
+    /// - Throws: ``CacheError/directoryInUse(path:holder:)``,
+    ///   ``CacheError/directoryUnusable(path:cause:)``, ``CacheError/ledgerUnusable(path:cause:)``, ``CacheError/noThread``.
+    package convenience init(
+        configuration: CacheConfiguration, owners: [Ledger.Tables] = [], clock: TimeSource = .system,
+        report: @escaping @Sendable (CacheEvent) -> Void = { _ in }
+    ) throws(CacheError) {
+        try self.init(configuration: configuration, owners: owners, clock: clock, report: report, onStep: nil)
+    }
+
+    init(
+        configuration: CacheConfiguration, owners: [Ledger.Tables] = [], clock: TimeSource,
+        report: @escaping @Sendable (CacheEvent) -> Void = { _ in }, threads: CacheThreads = .system,
+        onStep: (@Sendable (Step) -> Void)?
+    ) throws(CacheError) {
+        let context = try CacheContext(
+            configuration: configuration, owners: owners, clock: clock, report: report, onStep: onStep)
+        self.context = context
+        hot = context.hot
+        let limit = configuration.queueLimit
+        lookups = threads.create(configuration.lookupThreads, limit, "cache-lookup")
+        verifiers = threads.create(1, limit, "cache-verify")
+        publishers = threads.create(configuration.publishThreads, limit, "cache-publish")
+        // A purge is never refused.
+        purgers = threads.create(1, .max, "cache-purge")
+        finder = RenditionFinder(context)
+        quickFinder = RenditionFinder(context, hashesLargeFiles: false)
+        evictor = Evictor(context)
+        publisher = RenditionPublisher(context, finder: finder, evictor: evictor)
+        purger = Purger(context)
+        let housekeeper = Housekeeper(context, finder: finder, evictor: evictor)
+        self.housekeeper = housekeeper
+        guard threads.includeHousekeeping else { return }
+        if !context.housekeeping.start(name: "cache-keeper", { housekeeper.runRound() }) {
+            close()
+            throw .noThread
+        }
+    }
+
+    /// Ends the threads after the work they have begun, marks the store as closed in order, and unlocks the directory. From then
+    /// on look-ups are misses and publishes are not stored. Blocks; must not be called on a thread of the cache. A second call
+    /// does nothing.
+    package func close() {
+        guard !isClosed.exchange(true, ordering: .relaxed) else { return }
+        context.housekeeping.close()
+        lookups.close()
+        verifiers.close()
+        purgers.close()
+        publishers.close()
+        context.purgeObservers.withLock { $0 = [] }
+        forgetHot()
+        store.close()
+    }
+
+    /// Removes every rendition from memory, together with the value attached to it. The next look-ups use the disk. Any thread.
+    package func forgetHot() {
+        hot.removeAll()
+    }
+
+    /// The configuration of the start, without later changes by ``setLimits(maxBytes:minFreeBytes:)``.
+    package var configuration: CacheConfiguration { context.configuration }
+
+    /// The largest number of bytes of stored renditions.
+    package var maxBytes: Int64 { context.maxBytes }
+
+    /// Changes ``CacheConfiguration/maxBytes`` and ``CacheConfiguration/minFreeBytes``. What exceeds a smaller limit is evicted by
+    /// the next rounds of housekeeping.
+    package func setLimits(maxBytes: Int64, minFreeBytes: Int64) {
+        context.setLimits(maxBytes: maxBytes, minFreeBytes: minFreeBytes)
+    }
+
+    /// The database, in which other parts of the server have tables, too; see ``init(configuration:owners:clock:report:)``.
+    package var ledger: Ledger { context.store.ledger }
+
+    var store: CacheIndex { context.store }
+
+    // MARK: Looking up
+
+    /// The present version. What a look-up has found is valid while the version is still the one noted before it. Never waits for
+    /// a disk.
+    package var version: CacheVersion {
+        CacheVersion(epoch: context.purges.epoch, commits: context.store.commitCount)
+    }
+
+    /// The rendition that an alias leads to, if it is in use and its file open. Never waits for a disk.
+    package func hotAlias(_ key: AliasKey) -> CachedRendition? {
+        hot.use(key)
+    }
+
+    /// The rendition with that id, if it is in use and its file open. Never waits for a disk.
+    ///
+    /// Nil for an object that ``holdAliases(_:)`` concerns: ``look(for:isFirstLook:)`` finds it.
+    package func hotObject(_ id: ObjectID) -> CachedRendition? {
+        guard let found = hot.use(id), !context.store.doubts.isHeld(found.object.sequence) else { return nil }
+        return found
+    }
+
+    /// The rendition that an alias leads to, from memory, or from the database and the disk on a thread of the cache.
+    ///
+    /// - Parameter isFirstLook: False if the same request was counted as a miss before.
+    /// - Throws: ``CacheError/busy`` if too many look-ups wait or the cache is closed: whether there is one is unknown.
+    package func look(for key: AliasKey, isFirstLook: Bool) async throws(CacheError) -> CachedRendition? {
+        if let found = hotAlias(key) { return found }
+        return try await lookUp(isFirstLook: isFirstLook) { finder throws(RenditionFinder.Unverified) in
+            try finder.rendition(under: key)
+        }
+    }
+
+    /// The rendition with that id, from memory, or from the database and the disk on a thread of the cache.
+    ///
+    /// - Parameter isFirstLook: False if nothing should be counted as a miss.
+    /// - Throws: ``CacheError/busy`` if too many look-ups wait or the cache is closed: whether there is one is unknown.
+    package func look(for id: ObjectID, isFirstLook: Bool) async throws(CacheError) -> CachedRendition? {
+        if let found = hotObject(id) { return found }
+        return try await lookUp(isFirstLook: isFirstLook) { finder throws(RenditionFinder.Unverified) in
+            try finder.rendition(with: id)
+        }
+    }
+
+    /// The rendition with that id, for the client that uploaded its source. Records the upload, so that a purge of a URL with the
+    /// same bytes leaves the object. If the record cannot be written, the rendition is still returned.
+    ///
+    /// - Throws: ``CacheError/busy`` if too much work waits or the cache is closed: whether there is one is unknown.
+    package func uploadedObject(_ id: ObjectID) async throws(CacheError) -> CachedRendition? {
+        if let found = hotObject(id), found.object.isUploaded { return found }
+        return try count(await publishers.run { [publisher] in publisher.recordUpload(of: id) }, isFirstLook: true)
+    }
+
+    /// Looks up on a thread for look-ups, or, if a large file has to be hashed, on one for that, so that no miss waits for it.
+    private func lookUp(
+        isFirstLook: Bool,
+        _ find: @escaping @Sendable (RenditionFinder) throws(RenditionFinder.Unverified) -> CachedRendition?
+    ) async throws(CacheError) -> CachedRendition? {
+        let found = await lookups.run { [quickFinder] in
+            Result { () throws(RenditionFinder.Unverified) in try find(quickFinder) }
+        }
+        return switch found {
+        case nil: try count(nil, isFirstLook: isFirstLook)
+        case .success(let rendition)?: try count(.some(rendition), isFirstLook: isFirstLook)
+        case .failure?: try count(await verifiers.run { [finder] in try? find(finder) }, isFirstLook: isFirstLook)
+        }
+    }
+
+    /// - Parameter found: What was found; nil if no thread took the work.
+    private func count(_ found: CachedRendition??, isFirstLook: Bool) throws(CacheError) -> CachedRendition? {
+        guard let found else {
+            context.counters.update { $0.refused += 1 }
+            throw .busy
+        }
+        context.counters.update { counters in
+            if found != nil { counters.diskHits += 1 } else if isFirstLook { counters.misses += 1 }
+        }
+        return found
+    }
+
+    /// Returns the freshness of the rendition's alias. A rendition found by its id is always fresh: the id stands for the
+    /// content.
+    package func freshness(of rendition: CachedRendition) -> Freshness {
+        let configuration = context.configuration
+        guard let times = rendition.aliasTimes else { return .fresh(remaining: configuration.freshFor) }
+        return freshness(times, sequence: rendition.aliasSequence)
+    }
+
+    private func freshness(
+        _ times: (fetchedAt: Int64, freshFor: Int64?, mustRevalidate: Bool), sequence: Int64
+    ) -> Freshness {
+        let configuration = context.configuration
+        let doubt = context.store.doubts.doubt(ofAlias: sequence)
+        if doubt == .certain { return .expired }
+        let freshness = Freshness(
+            fetchedAt: times.fetchedAt, freshFor: times.freshFor ?? configuration.freshFor,
+            staleFor: times.mustRevalidate ? 0 : configuration.staleFor, now: context.clock.steadySeconds)
+        return doubt == nil || freshness == .expired ? freshness : .unconfirmed
+    }
+
+    /// The renditions of a source that are stored, the newest first, at most ``mostListed``. Does not count as use.
+    ///
+    /// - Throws: ``CacheError/busy`` if too many look-ups wait, ``CacheError/closed`` if the database fails or the cache is
+    ///   closed.
+    package func list(of sourceURL: String) async throws(CacheError) -> [ListedRendition] {
+        let rows = await lookups.run { [context] in context.store.aliases(of: sourceURL, limit: Self.mostListed) }
+        guard let found = rows else { throw .busy }
+        guard let rows = found else { throw .closed }
+        let now = context.clock.steadySeconds
+        return rows.map { row in
+            let (alias, object) = (row.record, row.object.record)
+            return ListedRendition(
+                rendition: alias.rendition, object: object, age: max(0, now - alias.fetchedAt),
+                freshness: freshness((alias.fetchedAt, alias.freshFor, alias.mustRevalidate), sequence: row.sequence),
+                uses: hot.uses(of: object.id))
+        }
+    }
+
+    /// Up to ``mostListed`` canonical URLs of sources with stored renditions, in the order of their bytes.
+    ///
+    /// - Parameter url: The last URL of the previous call; empty for the first.
+    /// - Throws: As ``list(of:)``.
+    package func sources(after url: String) async throws(CacheError) -> [String] {
+        let rows = await lookups.run { [context] in context.store.sources(after: url, limit: Self.mostListed) }
+        guard let found = rows else { throw .busy }
+        guard let urls = found else { throw .closed }
+        return urls
+    }
+
+    private static let mostListed = 1000
+
+    /// Returns the freshness of a source.
+    ///
+    /// - Parameters:
+    ///   - fetchedAt: The time of the fetch by ``TimeSource/steadySeconds``.
+    ///   - freshFor: Seconds, if the origin limits them.
+    package func freshness(fetchedAt: Int64, freshFor: Int64?) -> Freshness {
+        Freshness(
+            fetchedAt: fetchedAt, freshFor: freshFor ?? configuration.freshFor, staleFor: configuration.staleFor,
+            now: context.clock.steadySeconds)
+    }
+
+    /// Drops a rendition whose contents its reader cannot use. Returns once no look-up finds it any more.
+    ///
+    /// If the cache is closing or its threads are busy, the rendition stays; the next reader drops it.
+    package func discardCorrupt(_ rendition: CachedRendition) async {
+        let row = ObjectRow(sequence: rendition.object.sequence, record: rendition.object.record)
+        _ = await lookups.run { [finder, context] in finder.removeCorrupt(row, in: context.store) }
+    }
+
+    // MARK: Linking
+
+    /// Records an alias to a stored object: another URL brought the same GIF.
+    ///
+    /// - Returns: The rendition, «existing» if the alias leads to it now; nil if there is no such object.
+    package func link(_ alias: AliasRecord, to object: ObjectID, epoch: Epoch) async -> PublishOutcome? {
+        let outcome = await publishers.run { [publisher] in publisher.addAlias(alias, to: object, epoch: epoch) }
+        return outcome ?? nil
+    }
+
+    /// Records that the origin has confirmed the bytes (304): the alias is fresh from `fetchedAt` on.
+    ///
+    /// - Parameters:
+    ///   - validators: From the origin's response; a missing one keeps its value (RFC 9111 section 4.3.4).
+    ///   - freshFor: Seconds, if the origin said so.
+    ///   - mustRevalidate: Whether the origin forbids to use the response once it is stale.
+    ///   - epoch: As noted before the origin was asked.
+    /// - Returns: The renewed rendition; nil if the alias is gone or was purged meanwhile.
+    package func renew(
+        _ key: AliasKey, validators: Validators, fetchedAt: Int64, freshFor: Int64?, mustRevalidate: Bool = false, epoch: Epoch
+    ) async -> CachedRendition? {
+        let renewed = await publishers.run { [publisher] in
+            publisher.renewAlias(
+                key, validators: validators, fetchedAt: fetchedAt, freshFor: freshFor, mustRevalidate: mustRevalidate,
+                epoch: epoch)
+        }
+        return renewed ?? nil
+    }
+
+    // MARK: Publishing
+
+    /// The epoch to note before work on a source begins, and to pass to
+    /// ``publish(_:as:fileExtension:facts:alias:created:epoch:storing:)``. `sourceURL` is nil for an upload.
+    package func epoch(for sourceURL: String?) -> Epoch {
+        context.purges.epoch
+    }
+
+    /// A file to write a rendition into: on the cache's file system, or in memory if the disk has no space.
+    ///
+    /// - Parameter expected: The size in bytes that the rendition may reach.
+    /// - Throws: ``CacheError/stagingFailed(_:)`` if there is no memory either, ``CacheError/closed`` if no thread is left.
+    package func stage(expecting expected: Int64) async throws(CacheError) -> StagedFile {
+        try await onThread { [publisher] () throws(CacheError) in try publisher.createFile(expecting: expected) }
+    }
+
+    /// Runs work with the file of a rendition on a thread of the cache.
+    ///
+    /// - Throws: ``CacheError/closed`` if no thread is left, or the error of the work.
+    package func onThread<Value: Sendable>(
+        _ work: @escaping @Sendable () throws(CacheError) -> Value
+    ) async throws(CacheError) -> Value {
+        guard let result = await publishers.run({ Result { () throws(CacheError) in try work() } }) else { throw .closed }
+        return try result.get()
+    }
+
+    /// A file in memory to write a rendition into, for when the disk filled up during the write. Its rendition is not stored.
+    package func stageInMemory(because reason: UnstoredReason) throws(CacheError) -> StagedFile {
+        try publisher.createFileInMemory(because: reason)
+    }
+
+    /// A staged file with a copy of another file's bytes, copied on a thread of the cache.
+    ///
+    /// - Parameters:
+    ///   - file: Must not change.
+    ///   - count: Its bytes.
+    /// - Throws: ``CacheError/stagingFailed(_:)`` if neither disk nor memory has space, ``CacheError/closed`` if no thread is
+    ///   left.
+    package func stage(copyOf file: SharedDescriptor, count: Int) async throws(CacheError) -> StagedFile {
+        try await onThread { [publisher] () throws(CacheError) in try publisher.createCopy(of: file, count: count) }
+    }
+
+    /// Stores a finished rendition and the alias to it. Returns once the file is durable and both can be found.
+    ///
+    /// The rows of both are durable after the next round of housekeeping; see
+    /// ``CacheConfiguration/housekeepingInterval``. A power loss before that loses the rendition.
+    ///
+    /// - Parameters:
+    ///   - staged: Contains exactly the rendition's bytes; no process may write to it any more.
+    ///   - object: Its id. If it is stored already, the stored one is used.
+    ///   - fileExtension: One to eight of `a…z 0…9`.
+    ///   - facts: Up to ``ObjectRecord/maxFactsCount`` bytes to store with it.
+    ///   - alias: Its source; nil for an uploaded GIF. An uploaded rendition outlives purges of URLs with the same bytes.
+    ///   - created: Seconds since 1970 at which another node published it; nil if it is new.
+    ///   - epoch: As noted before its source was fetched.
+    ///   - storing: False if its origin forbids it (`Cache-Control: no-store`): then it is only measured.
+    /// - Returns: The rendition, and whether it is stored. Disk errors are not thrown: the rendition is usable in any case.
+    /// - Throws: ``CacheError/stagedFileUnusable(reason:)``.
+    package func publish(
+        _ staged: StagedFile, as object: ObjectID, fileExtension: String, facts: [UInt8], alias: AliasRecord?,
+        created: Int64? = nil, epoch: Epoch, storing: Bool
+    ) async throws(CacheError) -> PublishOutcome {
+        guard ObjectRecord.isExtension(fileExtension) else { throw .stagedFileUnusable(reason: "its extension is not allowed") }
+        guard facts.count <= ObjectRecord.maxFactsCount else { throw .stagedFileUnusable(reason: "its facts are too long") }
+        guard staged.take() else { throw .stagedFileUnusable(reason: "it was published before") }
+        let job = PublishJob(
+            staged: staged, id: object, fileExtension: fileExtension, facts: facts, alias: alias, created: created,
+            epoch: epoch, storing: storing)
+        let result = await publishers.run { [publisher] in publisher.process(job) }
+        // If no thread took the job, the rendition is measured here and used from its own file.
+        return try (result ?? publisher.measureOnly(job, because: .unavailable)).get()
+    }
+
+    // MARK: Purging
+
+    /// The purges that are known.
+    package var purges: PurgeIndex { context.purges }
+
+    /// The cluster's clock, by which purges of other nodes are compared with what is stored.
+    package var sharedClock: SharedClock { context.sharedClock }
+
+    /// The purges that hold in memory only, because they could not be written.
+    package var unrecordedPurges: [Purge] { context.store.changes.withLock { $0.unrecordedPurges } }
+
+    /// Whether the database cannot be changed at the moment.
+    package var isStoringStopped: Bool { context.store.refusal != nil }
+
+    /// Has a function called for each purge that takes effect, before the call that made it returns. On a thread of the cache, which it
+    /// must not block for long.
+    package func observePurges(_ observer: @escaping @Sendable (PurgeScope) -> Void) {
+        context.purgeObservers.withLock { $0.append(observer) }
+    }
+
+    /// A purge that this node accepts now.
+    ///
+    /// - Parameter isShared: Whether the other nodes of a cluster have to get it.
+    package func newPurge(_ scope: PurgeScope, isShared: Bool = false) -> Purge {
+        Purge(
+            scope, madeAt: sharedClock.latest, isLocal: true, token: StagedFile.uniqueName(), entry: isShared ? nil : "")
+    }
+
+    /// Has a change of other owners' tables made in the transaction of each purge.
+    package func recordWithPurges(_ change: @escaping @Sendable (Purge, SQLiteConnection) throws -> Void) {
+        context.store.changes.withLock { $0.changesWithPurges.append(change) }
+    }
+
+    /// Forgets what `scope` covers, on this node.
+    package func purge(_ scope: PurgeScope) async throws(CacheError) -> PurgeCounts {
+        try await purge([newPurge(scope)])
+    }
+
+    /// Forgets what purges cover: aliases, and objects that no other alias leads to and that were not uploaded. Only purges of an object
+    /// and of everything forget an uploaded object.
+    ///
+    /// One row per purge is written, whatever it covers. Rows and files that it covers are removed later; no look-up finds them after
+    /// this. A purge whose token is known has no effect.
+    ///
+    /// Once it returns or throws ``CacheError/purgeNotDurable(cause:)``, no look-up returns anything older that they cover, and work that
+    /// was begun before and is published later is not stored. When it returns, that also holds after a power loss. The counts include what
+    /// an earlier purge covers and is not removed yet.
+    ///
+    /// - Parameter change: A change of other owners' tables, which belongs to the same transaction. If that fails, it is tried again with
+    ///   later ones.
+    /// - Throws: ``CacheError/purgeNotDurable(cause:)`` if they hold only until the next start, ``CacheError/closed``.
+    package func purge(
+        _ purges: [Purge], with change: @escaping Ledger.Change = { _ in }
+    ) async throws(CacheError) -> PurgeCounts {
+        let result = await purgers.run { [purger] in purger.run(purges, with: change) }
+        guard let result else { throw .closed }
+        return try result.get()
+    }
+
+    /// Forgets the renditions of a source that its origin has removed. Refused while too much is published; the next look at the origin
+    /// repeats it.
+    package func forget(_ sourceURL: String) async throws(CacheError) {
+        let purge = newPurge(.url(sourceURL))
+        guard let result = await publishers.run({ [purger] in purger.run([purge], isObserved: false) }) else { throw .busy }
+        _ = try result.get()
+    }
+
+    /// Has the origin of every alias asked again before the alias is used: purges may have been missed. Work that was begun
+    /// before and is published later is not stored.
+    ///
+    /// This holds when the call returns. It survives a restart, unless the directory cannot be written to before the restart.
+    ///
+    /// - Parameter change: See ``purge(_:with:)``.
+    package func revalidateAll(_ doubt: MissedPurges = .certain, with change: @escaping Ledger.Change = { _ in }) async {
+        _ = await purgers.run { [context] in context.store.revalidateAll(doubt, with: change) }
+    }
+
+    /// Expires every alias as ``revalidateAll(_:with:)`` does. Blocks.
+    package func expireAliases() {
+        context.store.revalidateAll(.certain) { _ in }
+    }
+
+    /// Doubts every alias until ``confirmAliases()``: purges may have been made while this node was away, and those that are made now do
+    /// not count it. This includes aliases that are stored from now on, until ``doubtAliases()``. Where purges may be complete, also has
+    /// objects that are stored found by ``look(for:isFirstLook:)`` only. Not recorded. May block.
+    package func holdAliases(_ doubt: MissedPurges = .certain) {
+        context.store.holdAliases(doubt)
+    }
+
+    /// Leaves every alias that is stored now unconfirmed until ``confirmAliases()``: this node would not hear of purges by others. Not
+    /// recorded.
+    package func doubtAliases() async {
+        _ = await purgers.run { [context] in context.store.doubtAliases() }
+    }
+
+    /// Ends ``holdAliases(_:)`` and ``doubtAliases()``: all purges of other nodes were applied. Never waits for a disk.
+    package func confirmAliases() {
+        context.store.doubts.confirm()
+    }
+
+    /// Changes other owners' tables durably, after all purges so far. If that fails, it is tried again with later ones.
+    package func record(_ change: @escaping Ledger.Change) async {
+        _ = await purgers.run { [context] in context.store.changes.withLock { $0.recordOrRemember(.init(change: change)) } }
+    }
+
+    /// Changes other owners' tables for a rendition, unless its object itself was purged after `epoch`. No purge comes between
+    /// the two.
+    ///
+    /// - Returns: Whether the change was committed.
+    package func record(of object: ObjectID, since epoch: Epoch, _ change: @escaping Ledger.Change) async -> Bool {
+        let isCommitted = await publishers.run { [context] in
+            context.store.changes.withLock { changes in
+                changes.record(change) { !context.purges.containsPurge(of: object, since: epoch) }
+            }
+        }
+        return isCommitted ?? false
+    }
+
+    /// Whether a purge that covers the source came after `epoch`. Never waits for a disk.
+    package func isPurged(_ sourceURL: String, since epoch: Epoch) -> Bool {
+        context.purges.overtook(epoch, sourceURL: sourceURL)
+    }
+
+    /// Whether the object itself was purged after `epoch`. Purges of URLs, prefixes and everything do not count. Never waits for
+    /// a disk.
+    package func isPurged(_ object: ObjectID, since epoch: Epoch) -> Bool {
+        context.purges.containsPurge(of: object, since: epoch)
+    }
+
+    // MARK: Statistics
+
+    /// What the file system of the directory can still take; nil if it does not answer. May wait for a network file system.
+    package func space() -> CacheSpace? {
+        guard let space = try? context.store.directory.space() else { return nil }
+        return CacheSpace(
+            freeBytes: space.freeBytes, minFreeBytes: context.minFreeBytes,
+            files: space.freeFiles.map { CacheSpace.Files(free: $0, all: space.allFiles) })
+    }
+
+    /// A snapshot of the contents and the counters.
+    package func statistics() -> CacheStatistics {
+        let totals = context.store.totals
+        var statistics = context.counters.snapshot
+        (statistics.objects, statistics.bytes) = (totals.objects, totals.bytes)
+        (statistics.aliases, statistics.aliasBytes) = (totals.aliases, totals.aliasSpace)
+        (statistics.diskBytes, statistics.limitBytes) = (totals.space, context.maxBytes)
+        statistics.hotHits = hot.hits
+        statistics.refusal = context.store.refusal ?? statistics.refusal
+        return statistics
+    }
+}

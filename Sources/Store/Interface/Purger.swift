@@ -1,0 +1,42 @@
+internal import Synchronization
+internal import SystemIO
+
+/// Carries out purges. Every call may block.
+struct Purger: Sendable {
+    private let context: CacheContext
+
+    init(_ context: CacheContext) {
+        self.context = context
+    }
+
+    /// See ``Cache/purge(_:with:)``.
+    ///
+    /// - Parameter isObserved: False for what the origin has removed: work in progress has found that, and is not overtaken.
+    func run(
+        _ new: [Purge], with change: @escaping Ledger.Change = { _ in }, isObserved: Bool = true
+    ) -> Result<PurgeCounts, CacheError> {
+        let store = context.store
+        // In the index under the lock that publishes take: one is either before the purge, and covered, or after it, and refused.
+        let (purges, failure) = store.changes.withLock { $0.purge(new, with: change) }
+        context.reached(.purgeInForce)
+        var counts = PurgeCounts()
+        for (purge, sequence) in purges {
+            context.hot.remove(purge.scope, removed: store.objects(of: purge.scope))
+            context.reached(.purgeCooled)
+            if isObserved { for observer in context.purgeObservers.withLock({ $0 }) { observer(purge.scope) } }
+            counts.add(store.count(purge, sequence))
+        }
+        // The rest follows in the background. No look-up finds these rows.
+        var sweeps = 0
+        while sweeps < Self.sweepsAtOnce, store.changes.withLock({ $0.sweep() }) { sweeps += 1 }
+        if sweeps == Self.sweepsAtOnce { context.housekeeping.wake() }
+        context.counters.update { counters in
+            counters.purges += Int64(purges.count)
+            counters.purged += counts.purged
+        }
+        if let failure { return .failure(.purgeNotDurable(cause: failure.description)) }
+        return .success(counts)
+    }
+
+    private static let sweepsAtOnce = 8
+}

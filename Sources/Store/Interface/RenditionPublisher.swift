@@ -1,0 +1,285 @@
+internal import CLinux
+internal import Glibc
+internal import Synchronization
+internal import SystemIO
+
+/// Stores renditions and the aliases to them. Every call may block.
+struct RenditionPublisher: Sendable {
+    private let context: CacheContext
+    private let finder: RenditionFinder
+    private let evictor: Evictor
+
+    init(_ context: CacheContext, finder: RenditionFinder, evictor: Evictor) {
+        self.context = context
+        self.finder = finder
+        self.evictor = evictor
+    }
+
+    // MARK: Staging
+
+    /// See ``Cache/stage(expecting:)``.
+    func createFile(expecting expected: Int64) throws(CacheError) -> StagedFile {
+        let reason: UnstoredReason
+        do throws(SystemError) {
+            let directory = context.store.directory
+            let free = try directory.space().freeBytes
+            if let refusal = context.store.refusal {
+                reason = refusal
+            } else if free - expected >= context.minFreeBytes {
+                return try directory.objects.createStaged()
+            } else {
+                reason = free > expected ? .lowSpace : .diskFull
+            }
+        } catch {
+            return try createFileInMemory(because: UnstoredReason(error))
+        }
+        // Housekeeping evicts.
+        context.housekeeping.wake()
+        return try createMemory(because: reason)
+    }
+
+    /// A file in memory after the disk has failed to take one; see ``Cache/stageInMemory(because:)``.
+    func createFileInMemory(because reason: UnstoredReason) throws(CacheError) -> StagedFile {
+        // Measured now: what becomes free later says nothing about the failure.
+        if reason == .diskFull, let free = try? context.store.directory.space().freeBytes,
+            free > context.minFreeBytes
+        {
+            context.isOverQuota.store(true, ordering: .relaxed)
+        }
+        context.housekeeping.wake()
+        return try createMemory(because: reason)
+    }
+
+    private func createMemory(because reason: UnstoredReason) throws(CacheError) -> StagedFile {
+        let number = clinux_memfd_create("gifreel-rendition")
+        guard number >= 0 else {
+            let error = SystemError.last("memfd_create")
+            // Housekeeping closes renditions in use.
+            if error.code == EMFILE { context.housekeeping.wake() }
+            throw .stagingFailed(error)
+        }
+        return StagedFile(inMemory: SharedDescriptor(OwnedDescriptor(taking: number)), because: reason)
+    }
+
+    /// A staged file with a copy of `count` bytes of `file`.
+    func createCopy(of file: SharedDescriptor, count: Int) throws(CacheError) -> StagedFile {
+        let staged = try createFile(expecting: Int64(count))
+        do throws(SystemError) {
+            try Self.copy(file, count, to: staged.descriptor)
+            return staged
+        } catch {
+            // If the disk filled up meanwhile, memory may still have space.
+            guard [ENOSPC, EDQUOT].contains(error.code), !staged.isInMemory else { throw .stagingFailed(error) }
+        }
+        let memory = try createFileInMemory(because: .diskFull)
+        do throws(SystemError) {
+            try Self.copy(file, count, to: memory.descriptor)
+        } catch {
+            throw .stagingFailed(error)
+        }
+        return memory
+    }
+
+    private static func copy(_ file: SharedDescriptor, _ count: Int, to target: SharedDescriptor) throws(SystemError) {
+        var offset: Int64 = 0
+        while offset < count {
+            let sent = try retryingOnInterrupt("sendfile") {
+                clinux_sendfile(target.number, file.number, &offset, count - Int(offset))
+            }
+            guard sent > 0 else { throw SystemError("sendfile", code: EIO) }
+        }
+    }
+
+    // MARK: Publishing
+
+    /// Stores a rendition, or returns the stored one with the same id.
+    func process(_ job: PublishJob) -> Result<PublishOutcome, CacheError> {
+        let store = context.store
+        let record: ObjectRecord
+        do throws(CacheError) {
+            record = try job.measure(now: context.clock.unixSeconds)
+        } catch {
+            return .failure(error)
+        }
+        context.reached(.publishMeasured)
+        if !job.storing { return .success(unstored(job, record, because: .unwanted)) }
+        if let reason = job.staged.reason { return .success(unstored(job, record, because: reason)) }
+        do throws(UnstoredReason) {
+            guard job.staged.files === store.directory.objects else { throw .directoryLost }
+            guard record.length <= context.maxBytes else { throw .tooLarge }
+            evictor.makeSpace(for: record.space, in: store)
+        } catch {
+            return .success(unstored(job, record, because: error))
+        }
+        do throws(UnstoredReason) {
+            try job.sync()
+        } catch {
+            return unsynced(job, record, because: error)
+        }
+        context.reached(.publishSynced)
+        do throws(UnstoredReason) {
+            return .success(try addNew(job, record, to: store))
+        } catch {
+            return .success(unstored(job, record, because: error))
+        }
+    }
+
+    /// The outcome after a failed sync: the page cache may lose what the disk lacks, so the file is not served. Its bytes are
+    /// copied to memory, if they are right.
+    private func unsynced(
+        _ job: PublishJob, _ record: ObjectRecord, because reason: UnstoredReason
+    ) -> Result<PublishOutcome, CacheError> {
+        do throws(CacheError) {
+            let memory = try createFileInMemory(because: reason)
+            do throws(SystemError) {
+                try Self.copy(job.staged.descriptor, Int(record.length), to: memory.descriptor)
+                guard try ContentDigest(of: memory.descriptor) == record.content else {
+                    throw SystemError("fdatasync", code: EIO)
+                }
+            } catch {
+                throw .stagingFailed(error)
+            }
+            var job = job
+            job.staged = memory
+            return .success(unstored(job, record, because: reason))
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    /// The outcome for a rendition that no thread could publish.
+    func measureOnly(_ job: PublishJob, because reason: UnstoredReason) -> Result<PublishOutcome, CacheError> {
+        do throws(CacheError) {
+            let record = try job.measure(now: context.clock.unixSeconds)
+            return .success(unstored(job, record, because: reason))
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    private func addNew(_ job: PublishJob, _ record: ObjectRecord, to store: CacheIndex) throws(UnstoredReason)
+        -> PublishOutcome
+    {
+        var epoch = job.epoch
+        var committed = try commit(job, record, to: store, &epoch)
+        var present: StoredObject?
+        if !committed.isNew {
+            present = try? finder.open(committed.row, in: store, epoch: epoch)
+            // Its file was missing or damaged, so it was removed.
+            if present == nil { committed = try commit(job, record, to: store, &epoch) }
+        }
+        context.reached(.publishCommitted)
+        context.counters.update { counters in
+            counters.refusal = nil
+            guard committed.isNew else { return }
+            counters.published += 1
+            counters.publishedBytes += record.length
+        }
+        if evictor.isNeeded(in: store) { context.housekeeping.wake() }
+
+        let object: StoredObject
+        if committed.isNew {
+            context.verified.insert(committed.row.sequence)
+            object = StoredObject(record: record, descriptor: job.readOnly(), sequence: committed.row.sequence)
+            if job.alias == nil { object.markUploaded() }
+            context.hot.insert(object, epoch: epoch)
+        } else if let present {
+            object = present
+            if job.alias == nil { object.markUploaded() }
+        } else {
+            throw .unavailable
+        }
+        let rendition = CachedRendition(
+            object: object, alias: job.alias, aliasSequence: committed.aliasSequence, epoch: epoch)
+        guard context.hot.insert(rendition) else { throw .purged }
+        return committed.isNew ? .stored(rendition) : .existing(rendition)
+    }
+
+    private func commit(
+        _ job: PublishJob, _ record: ObjectRecord, to store: CacheIndex, _ epoch: inout Epoch
+    ) throws(UnstoredReason) -> CommittedObject {
+        try store.changes.withLock { changes throws(UnstoredReason) in
+            try changes.commit(job, record) { isWanted(job.alias, job.id, &epoch) }
+        }
+    }
+
+    private func unstored(_ job: PublishJob, _ record: ObjectRecord, because reason: UnstoredReason) -> PublishOutcome {
+        let isOfDisk = ![.purged, .tooLarge, .unwanted].contains(reason)
+        context.counters.update { counters in
+            counters.unstored += 1
+            if isOfDisk { counters.refusal = reason }
+        }
+        if isOfDisk { context.housekeeping.wake() }
+        let object = StoredObject(record: record, descriptor: job.readOnly(), sequence: 0)
+        return .unstored(CachedRendition(object: object, alias: job.alias, epoch: job.epoch), reason)
+    }
+
+    /// Whether no purge after `epoch` covers the rendition. If none does, updates `epoch` to the current one. The caller holds
+    /// the store's lock, so that no purge can come in between.
+    private func isWanted(_ alias: AliasRecord?, _ object: ObjectID, _ epoch: inout Epoch) -> Bool {
+        guard !context.purges.overtook(epoch, sourceURL: alias?.sourceURL, object: object) else { return false }
+        epoch = context.purges.epoch.began(at: epoch.began)
+        return true
+    }
+
+    // MARK: Linking
+
+    /// Records an alias to a stored object.
+    ///
+    /// - Returns: Nil if there is no such object.
+    func addAlias(_ alias: AliasRecord, to id: ObjectID, epoch: Epoch) -> PublishOutcome? {
+        let store = context.store
+        guard let object = try? finder.storedObject(id, in: store) else { return nil }
+        return recordReference(alias, to: object, epoch: epoch, in: store)
+    }
+
+    /// Looks up an object for the client that uploaded its source, and records the upload.
+    func recordUpload(of id: ObjectID) -> CachedRendition? {
+        let epoch = context.purges.epoch
+        let store = context.store
+        guard let object = try? finder.storedObject(id, in: store) else { return nil }
+        context.hot.visited.note(object)
+        if object.isUploaded { return CachedRendition(object: object, alias: nil, epoch: epoch) }
+        return recordReference(nil, to: object, epoch: epoch, in: store)?.rendition
+    }
+
+    /// Renews an alias after the origin confirmed it; nil if it is gone or was purged meanwhile.
+    func renewAlias(
+        _ key: AliasKey, validators: Validators, fetchedAt: Int64, freshFor: Int64?, mustRevalidate: Bool = false, epoch: Epoch
+    ) -> CachedRendition? {
+        guard let current = try? finder.rendition(under: key), var alias = current.alias else { return nil }
+        alias.validators = Validators(
+            etag: validators.etag ?? alias.validators.etag,
+            lastModified: validators.lastModified ?? alias.validators.lastModified)
+        alias.fetchedAt = fetchedAt
+        alias.freshFor = freshFor
+        alias.mustRevalidate = mustRevalidate
+        let outcome = recordReference(alias, to: current.object, epoch: epoch, in: context.store)
+        guard case .existing(let rendition)? = outcome else { return nil }
+        return rendition
+    }
+
+    /// Records an alias to an open object, or, for nil, that it was uploaded. Nil if the object is no longer stored.
+    private func recordReference(
+        _ alias: AliasRecord?, to object: StoredObject, epoch: Epoch, in store: CacheIndex
+    ) -> PublishOutcome? {
+        var reason = UnstoredReason.purged
+        var current = epoch
+        do throws(UnstoredReason) {
+            let sequence = try store.changes.withLock { changes throws(UnstoredReason) in
+                try changes.commitReference(alias, to: object, began: epoch.began) {
+                    isWanted(alias, object.record.id, &current)
+                }
+            }
+            guard let sequence else { return nil }
+            if alias == nil { object.markUploaded() }
+            let rendition = CachedRendition(
+                object: object, alias: alias, aliasSequence: sequence, epoch: current)
+            if context.hot.insert(rendition) { return .existing(rendition) }
+        } catch {
+            reason = error
+        }
+        context.counters.update { $0.unstored += 1 }
+        return .unstored(CachedRendition(object: object, alias: alias, epoch: epoch), reason)
+    }
+}

@@ -1,0 +1,368 @@
+internal import Digests
+internal import HTTPClient
+internal import Synchronization
+package import SystemIO
+
+/// The second tier of the cache, shared by all nodes: finished renditions in a bucket of an S3-compatible service.
+///
+/// Objects are immutable and named by content id. Nothing depends on the service: a lookup ends within its deadline, a circuit
+/// breaker lets calls fail at once during an outage, and writes wait in the ledger.
+///
+/// Any thread. Asynchronous functions suspend and never block; requests run on a thread of the store.
+package final class SharedStore: Sendable {
+    private let configuration: SharedStoreConfiguration
+    private let keys: KeySpace
+    private let http: HTTPClient
+    private let client: S3Client
+    private let objects: RecordedObjects
+    private let meter = StoreMeter()
+    private let calls: GuardedCalls
+    /// The writes that wait; nil for a store that is only read and pruned.
+    package let outbox: Outbox?
+    private let removal: @Sendable (String) -> Int64?
+
+    /// Opens the outbox and starts to send what is in it. Asks for keys of a role, and sends nothing else: an unreachable service is no
+    /// error. Blocks.
+    ///
+    /// Create it after worker processes were forked, so that they contain no state of libcurl.
+    ///
+    /// - Parameters:
+    ///   - ledger: Opened with ``OutboxTables/owned``; nil for a store that is only read and pruned.
+    ///   - time: The circuit breaker uses its monotonic clock.
+    ///   - removal: The latest time of the known purges of an id, in milliseconds of the cluster's clock. What began until then is not given
+    ///     back, even if an upload of another node has ended after the removal.
+    ///   - holdsPuts: Whether renditions that a former process queued are sent only after ``Outbox/releasePuts()``.
+    ///   - report: Called for each change of state that deserves a line in the log, on any thread. Must not block.
+    /// - Throws: ``StoreError`` if the outbox cannot be used or the machine lacks a resource.
+    package init(
+        _ configuration: SharedStoreConfiguration, ledger: Ledger? = nil, time: TimeSource = .system,
+        holdsPuts: Bool = false, removal: @escaping @Sendable (_ id: String) -> Int64? = { _ in nil },
+        report: @escaping @Sendable (StoreEvent) -> Void
+    ) throws {
+        self.configuration = configuration
+        self.removal = removal
+        keys = configuration.keys
+        let settings = configuration.outbox
+        let outbox = try ledger.map { ledger in
+            try Outbox(ledger, settings, holdsPuts: holdsPuts, report: report)
+        }
+        self.outbox = outbox
+        do throws(HTTPError) {
+            http = try HTTPClient(name: "store", limits: HTTPClient.Limits(running: configuration.connections))
+        } catch {
+            outbox?.close()
+            throw StoreError(error)
+        }
+        client = S3Client(http, bucket: configuration.bucket)
+        let (client, probeKey) = (client, keys.prefix + "gifreel-probe")
+        calls = GuardedCalls(
+            limits: CircuitBreaker.Limits(
+                failures: configuration.outagesBeforeSuspension, pause: configuration.suspension,
+                maxPause: configuration.longestSuspension),
+            backoff: Backoff(first: .milliseconds(25), longest: .seconds(1)), meter: meter,
+            now: { time.now },
+            // There need be no such object.
+            probe: { limit throws(StoreError) in _ = try await client.head(probeKey, timeout: limit) }
+        ) { event in
+            if event == .resumed { outbox?.endPauses() }
+            report(event)
+        }
+        objects = RecordedObjects(client, keys)
+        outbox?.startSending(concurrency: settings.uploads, Self.sender(configuration, calls, objects, meter))
+        Self.reportKeys(configuration, report)
+    }
+
+    /// Obtains the keys before the first request, and reports once where they are from. Each request reports failures.
+    private static func reportKeys(
+        _ configuration: SharedStoreConfiguration, _ report: @escaping @Sendable (StoreEvent) -> Void
+    ) {
+        let bucket = configuration.bucket
+        switch bucket.keys {
+        case .none: report(.unsigned)
+        case .fixed: break
+        case .role(let role):
+            Task {
+                do throws(StoreError) {
+                    let signature = try await role.signature(for: bucket.endpoint.region, within: .seconds(60))
+                    if signature == nil { report(.unsigned) }
+                    if let source = role.source { report(.signed(source: source)) }
+                } catch {}
+            }
+        }
+    }
+
+    private static func sender(
+        _ configuration: SharedStoreConfiguration, _ calls: GuardedCalls, _ objects: RecordedObjects, _ meter: StoreMeter
+    ) -> Outbox.Send {
+        { entry, file throws(StoreError) in
+            switch entry.change {
+            case .put(let name, let record, let mediaType):
+                guard let file else { return }
+                let limit = configuration.timeout + .milliseconds(1000 * (record.length / configuration.uploadRate))
+                try await calls.perform(.put, within: limit) { timeLeft throws(StoreError) in
+                    try await objects.put(name, file, record, mediaType: mediaType, timeout: timeLeft)
+                }
+                meter.update { statistics in
+                    statistics.stored += 1
+                    statistics.bytesSent += record.length
+                }
+            case .delete(let time):
+                try await calls.perform(.delete, within: configuration.timeout) { timeLeft throws(StoreError) in
+                    try await objects.delete(
+                        entry.id, configuration.fileExtensions, until: time, timeout: timeLeft)
+                }
+                meter.update { $0.deleted += 1 }
+            }
+        }
+    }
+
+    /// Ends all calls with ``StoreError/closed``. Queued writes wait for the next start. Blocks.
+    package func close() {
+        outbox?.endSending()
+        http.stop()
+        outbox?.close()
+    }
+
+    // MARK: Reading
+
+    /// See ``SharedStoreConfiguration/lookupTimeout``.
+    package var lookupTimeout: Duration { configuration.lookupTimeout }
+
+    /// Looks a rendition up, and receives it into a file of the caller.
+    ///
+    /// Length and SHA-256 are verified before this returns. A rendition that a queued delete is about to remove, or that a known
+    /// purge covers, is not found.
+    ///
+    /// - Parameters:
+    ///   - file: Open for reading and writing; it is emptied first, and its content is undefined after an error or a miss.
+    ///   - maxLength: The largest rendition to accept, in bytes.
+    ///   - limit: The time until the deadline, including retries; nil for ``SharedStoreConfiguration/lookupTimeout``.
+    /// - Returns: What is known of the rendition; nil if the store does not have it.
+    package func fetch(
+        _ name: RenditionName, into file: SharedDescriptor, maxLength: Int, within limit: Duration? = nil
+    ) async throws(StoreError) -> StoredRecord? {
+        let deletion = outbox?.deletion(of: name.id)
+        let record: StoredRecord?
+        do throws(StoreError) {
+            record = try await calls.perform(.get, within: limit ?? configuration.lookupTimeout) {
+                timeLeft throws(StoreError) in
+                try await self.objects.get(name, into: file, maxLength: maxLength, timeout: timeLeft)
+            }
+        } catch {
+            guard deletion != nil, error != .cancelled, error != .closed else { throw error }
+            // Nothing newer is known than the purge, which the store does not know yet.
+            record = nil
+        }
+        // A deletion may have been added meanwhile.
+        guard let record, outbox?.deletion(of: name.id).map(record.began(until:)) != true, !isRemoved(name, record) else {
+            meter.update { $0.misses += 1 }
+            return nil
+        }
+        meter.update { statistics in
+            statistics.hits += 1
+            statistics.bytesReceived += record.length
+        }
+        return record
+    }
+
+    /// Whether the rendition was purged after it began: an upload of another node has ended after the removal. The rendition is removed
+    /// again, because that node may be gone before it sends its own deletion.
+    private func isRemoved(_ name: RenditionName, _ record: StoredRecord) -> Bool {
+        guard let time = removal(name.id), record.began(until: time) else { return false }
+        Task { [outbox] in await outbox?.delete(name.id, until: time) }
+        return true
+    }
+
+    // MARK: Writing
+
+    /// Queues a rendition to be stored, and suspends until it has been sent, an attempt has failed, or `limit` has passed. Does not wait
+    /// while the circuit breaker is not closed.
+    ///
+    /// - Parameters:
+    ///   - file: The rendition's file, which must not change any more. It may be unlinked afterwards.
+    ///   - mediaType: For other readers of the bucket.
+    ///   - transaction: Runs the change that queues the rendition in a transaction of the ledger, unless the rendition was purged. Returns
+    ///     whether it was committed.
+    /// - Returns: Whether other nodes can read the rendition now. If not, it stays queued unless it could not be.
+    package func store(
+        _ name: RenditionName, _ file: SharedDescriptor, _ record: StoredRecord, mediaType: String, within limit: Duration,
+        in transaction: (@escaping Ledger.Change) async -> Bool
+    ) async -> Bool {
+        let limit = calls.phase == .closed ? limit : .zero
+        return await outbox?.put(name, file, record, mediaType: mediaType, within: limit, in: transaction) ?? false
+    }
+
+    // MARK: State
+
+    package var statistics: StoreStatistics {
+        var statistics = meter.snapshot
+        let gauges = outbox?.gauges ?? OutboxMeter.Gauges()
+        statistics.breaker = calls.phase
+        (statistics.queuedWrites, statistics.queuedBytes) = (gauges.entries, gauges.bytes)
+        statistics.droppedWrites = gauges.dropped
+        return statistics
+    }
+
+    // MARK: Checking
+
+    /// Stores, lists, reads and deletes a small object, to find out what the credentials permit.
+    ///
+    /// - Throws: The error of the first request that fails.
+    package func check() async throws(StoreError) {
+        let key = "\(keys.prefix)gifreel-check-\(Hex.encode(UInt64.random(in: .min ... .max)))"
+        let (bytes, timeout) = (Array("gifreel\n".utf8), configuration.timeout)
+        try await client.put(
+            key, S3Client.Upload(body: .bytes(bytes), digest: SHA256.hash(bytes), mediaType: "text/plain"), timeout: timeout)
+        var failure: StoreError?
+        do throws(StoreError) {
+            guard try await client.head(key, timeout: timeout)?.length == bytes.count,
+                try await client.get(key, to: .memory(limit: 1024), timeout: timeout)?.bytes == bytes,
+                try await client.list(prefix: key, token: nil, timeout: timeout).entries.count == 1
+            else { throw .invalidResponse(cause: "it does not return what was stored") }
+        } catch {
+            failure = error
+        }
+        try await client.delete(key, timeout: timeout)
+        if let failure { throw failure }
+    }
+
+    // MARK: Pruning
+
+    /// Deletes renditions that were stored before a time, and leaves other objects in the bucket alone.
+    ///
+    /// - Parameters:
+    ///   - time: Seconds since 1970, compared with the time at which the service stored the object.
+    ///   - start: Only objects with keys after this one are listed; see ``PruneProgress/completeThrough``.
+    ///   - rate: The largest number of deletions per second.
+    ///   - concurrency: The largest number of requests for deletions at once. Each is for as many objects as may be deleted in a tenth
+    ///     of a second.
+    ///   - isDryRun: Whether renditions are counted and not deleted.
+    ///   - progress: Called after each page of the list and each request for deletions, on one task.
+    /// - Returns: The totals.
+    /// - Throws: ``StoreError`` for a request that failed after its retries; what was deleted stays deleted.
+    package func prune(
+        storedBefore time: Int64, after start: String? = nil, deletionsPerSecond rate: Double = 100, concurrency: Int = 16,
+        isDryRun: Bool = false, progress: @Sendable (PruneProgress) -> Void = { _ in }
+    ) async throws(StoreError) -> PruneProgress {
+        var totals = PruneProgress()
+        totals.completeThrough = start
+        var pace = Pace(rate: rate)
+        let batch = min(max(Int(min(rate, 1_000_000) / 10), 1), S3Client.maxDeletions)
+        var token: String?
+        repeat {
+            let page = try await calls.perform(.list, within: configuration.timeout) { [token] timeLeft throws(StoreError) in
+                try await self.client.list(
+                    prefix: self.keys.prefix, token: token, after: token == nil ? start : nil, timeout: timeLeft)
+            }
+            token = page.nextToken
+            totals.listed += page.entries.count
+            progress(totals)
+            let old = page.entries.filter { $0.modified < time && keys.contains($0.key) }
+            if isDryRun {
+                for entry in old { totals.count(entry) }
+                progress(totals)
+            } else {
+                let failure: StoreError?
+                (totals, pace, failure) = await delete(old, batch, pace, max(1, concurrency), totals, progress)
+                if let failure { throw failure }
+            }
+            if let last = page.entries.last {
+                totals.completeThrough = last.key
+                progress(totals)
+            }
+        } while token != nil
+        return totals
+    }
+
+    /// Deletes objects, several at once. Begins no further requests after one has failed, and returns its error.
+    private func delete(
+        _ entries: [S3ListPage.Entry], _ batch: Int, _ pace: Pace, _ concurrency: Int, _ totals: PruneProgress,
+        _ progress: @Sendable (PruneProgress) -> Void
+    ) async -> (PruneProgress, Pace, StoreError?) {
+        await withTaskGroup(of: (deleted: [S3ListPage.Entry], failure: StoreError?).self) { group in
+            var (totals, pace) = (totals, pace)
+            var failure: StoreError?
+            var rest = entries[...]
+            var running = 0
+            while running > 0 || (failure == nil && !rest.isEmpty) {
+                if running >= concurrency || failure != nil || rest.isEmpty {
+                    running -= 1
+                    guard let end = await group.next() else { continue }
+                    for entry in end.deleted {
+                        meter.update { $0.deleted += 1 }
+                        totals.count(entry)
+                    }
+                    failure = failure ?? end.failure
+                    progress(totals)
+                    continue
+                }
+                let next = Array(rest.prefix(batch))
+                guard await pace.wait(for: next.count) else {
+                    failure = .cancelled
+                    continue
+                }
+                rest = rest.dropFirst(next.count)
+                running += 1
+                group.addTask { await self.delete(next) }
+            }
+            return (totals, pace, failure)
+        }
+    }
+
+    /// Deletes objects by one request, or one after the other if the server requires that.
+    private func delete(_ entries: [S3ListPage.Entry]) async -> (deleted: [S3ListPage.Entry], failure: StoreError?) {
+        var deleted: [S3ListPage.Entry] = []
+        do throws(StoreError) {
+            if entries.count > 1 {
+                let failures = try await calls.perform(.delete, within: configuration.timeout) { timeLeft throws(StoreError) in
+                    try await client.delete(entries.map(\.key), timeout: timeLeft)
+                }
+                if let failures { return (entries.filter { failures[$0.key] == nil }, failures.values.first) }
+            }
+            for entry in entries {
+                try await calls.perform(.delete, within: configuration.timeout) { timeLeft throws(StoreError) in
+                    try await client.delete(entry.key, timeout: timeLeft)
+                }
+                deleted.append(entry)
+            }
+            return (deleted, nil)
+        } catch {
+            return (deleted, error)
+        }
+    }
+}
+
+/// How far pruning has come.
+package struct PruneProgress: Sendable, Equatable {
+    /// Objects seen.
+    package fileprivate(set) var listed = 0
+    /// Objects deleted, or counted by a dry run.
+    package fileprivate(set) var deleted = 0
+    /// Bytes of the deleted objects.
+    package fileprivate(set) var bytes = 0
+    /// All objects up to this key have been dealt with; nil at the start.
+    package fileprivate(set) var completeThrough: String?
+
+    fileprivate mutating func count(_ entry: S3ListPage.Entry) {
+        deleted += 1
+        bytes += entry.length
+    }
+}
+
+/// Spaces events evenly.
+private struct Pace {
+    private let interval: Duration
+    private var next = ContinuousClock.now
+
+    /// - Parameter rate: Events per second.
+    init(rate: Double) {
+        interval = .seconds(1 / min(max(rate, 0.001), 1_000_000))
+    }
+
+    /// Waits until the next event is due, and takes the time of `count` events. Returns false if the task was cancelled.
+    mutating func wait(for count: Int) async -> Bool {
+        let isOnTime = (try? await Task.sleep(until: next)) != nil
+        next = max(next, .now) + interval * count
+        return isOnTime
+    }
+}

@@ -1,0 +1,276 @@
+/// A write that waits in the outbox.
+struct OutboxEntry: Sendable, Equatable {
+    enum Change: Sendable, Equatable {
+        case put(RenditionName, StoredRecord, mediaType: String)
+        /// Of the rendition under each extension, if it began until a time, in milliseconds of the cluster's clock.
+        case delete(until: Int64)
+    }
+
+    /// The order of entries.
+    let sequence: Int64
+    /// The rendition's content id.
+    let id: String
+    let change: Change
+    /// Attempts that failed.
+    let failures: Int
+    /// Whether the entry may be the reason of such a failure.
+    let isRefused: Bool
+
+    var isDeletion: Bool {
+        if case .delete = change { true } else { false }
+    }
+}
+
+/// The table of writes that wait to be sent, and the statements on it, for use within one transaction.
+///
+/// A deletion withdraws all entries of its id before it, and blocks the puts after it until it is sent. So an id has one deletion
+/// at most, and a name one put.
+package struct OutboxTables {
+    package static let owned = Ledger.Tables(
+        owner: "store",
+        steps: [
+            """
+            CREATE TABLE outbox (
+                sequence INTEGER PRIMARY KEY, id TEXT NOT NULL,
+                -- The name, the media type and the record of a put; null for a deletion.
+                extension TEXT, media TEXT, record BLOB, length INTEGER NOT NULL,
+                -- When the entry may be sent, by a clock of the process; see OutboxTables.Turn.
+                due INTEGER NOT NULL, failures INTEGER NOT NULL, refused INTEGER NOT NULL
+            );
+            CREATE INDEX outbox_by_id ON outbox (id);
+            CREATE INDEX outbox_by_turn ON outbox (refused, sequence);
+            CREATE TABLE outbox_totals (
+                only INTEGER PRIMARY KEY CHECK (only = 1), sequence INTEGER NOT NULL, puts INTEGER NOT NULL,
+                deletions INTEGER NOT NULL, bytes INTEGER NOT NULL
+            );
+            INSERT INTO outbox_totals VALUES (1, 0, 0, 0, 0);
+            CREATE TRIGGER outbox_added AFTER INSERT ON outbox BEGIN
+                UPDATE outbox_totals SET
+                    sequence = max(sequence, NEW.sequence), bytes = bytes + NEW.length,
+                    puts = puts + (NEW.extension IS NOT NULL), deletions = deletions + (NEW.extension IS NULL);
+            END;
+            CREATE TRIGGER outbox_removed AFTER DELETE ON outbox BEGIN
+                UPDATE outbox_totals SET
+                    bytes = bytes - OLD.length, puts = puts - (OLD.extension IS NOT NULL),
+                    deletions = deletions - (OLD.extension IS NULL);
+            END;
+            """,
+            // Seconds since 1970, for the deletion of what was created until then only.
+            "ALTER TABLE outbox ADD COLUMN until INTEGER;",
+            // Version 0.3: in milliseconds. One without a bound is of a purge that was made before now.
+            """
+            UPDATE outbox SET until = ifnull(until * 1000 + 999, unixepoch() * 1000) WHERE extension IS NULL;
+            CREATE INDEX outbox_by_due ON outbox (due, refused, sequence);
+            """,
+        ],
+        // Only deletions: each is a purge that was confirmed. The renditions of puts are made again.
+        salvage: { damaged, new in
+            try damaged.forEach(
+                "SELECT sequence, id, ifnull(until, unixepoch() * 1000) FROM outbox WHERE extension IS NULL"
+            ) { row in
+                let (sequence, id, until) = (try row.value(0) as Int64, try row.value(1) as String, try row.value(2) as Int64)
+                guard RenditionName.isID(id) else { return }
+                try new.run(
+                    "INSERT OR IGNORE INTO outbox VALUES (?, ?, NULL, NULL, NULL, 0, 0, 0, 0, ?)", [sequence, id, until])
+            }
+        })
+
+    /// Values of the column `due` that are no time.
+    enum Turn {
+        static let now: Int64 = 0
+        /// A drain has given up the entry.
+        static let never = Int64.max
+        /// A put of a former process: a purge that this node has missed may still withdraw it.
+        static let held = Int64.max - 1
+        /// A put after a deletion of its id.
+        static let blocked = Int64.max - 2
+    }
+
+    struct Totals: Sendable, Equatable {
+        var puts = 0
+        var deletions = 0
+        var bytes = 0
+    }
+
+    private let database: SQLiteConnection
+
+    init(_ database: SQLiteConnection) {
+        self.database = database
+    }
+
+    func totals() throws -> Totals {
+        try database.first("SELECT puts, deletions, bytes FROM outbox_totals") { row in
+            Totals(puts: try row.value(0), deletions: try row.value(1), bytes: try row.value(2))
+        } ?? Totals()
+    }
+
+    /// Ends the pauses that a former process has noted.
+    ///
+    /// - Returns: The sequences of all puts, and the latest one of all.
+    func begin(holdingPuts: Bool) throws -> (puts: Set<Int64>, latest: Int64) {
+        try database.run("UPDATE outbox SET due = ?, failures = 0, refused = 0 WHERE due <> ?", [Turn.now, Turn.blocked])
+        if holdingPuts { try database.run("UPDATE outbox SET due = ? WHERE extension IS NOT NULL", [Turn.held]) }
+        let puts = try database.all("SELECT sequence FROM outbox WHERE extension IS NOT NULL") { try $0.value(0) as Int64 }
+        return (Set(puts), try database.first("SELECT sequence FROM outbox_totals") { try $0.value(0) } ?? 0)
+    }
+
+    // MARK: Adding
+
+    /// Adds a put, unless one of the same name waits.
+    func add(_ name: RenditionName, _ record: StoredRecord, mediaType: String, _ sequence: Int64) throws {
+        try database.run(
+            """
+            INSERT INTO outbox
+            SELECT ?1, ?2, ?3, ?4, ?5, ?6, CASE WHEN EXISTS (\(Self.deletion)) THEN \(Turn.blocked) ELSE 0 END, 0, 0, NULL
+            WHERE NOT EXISTS (SELECT 1 FROM outbox WHERE id = ?2 AND extension = ?3)
+            """,
+            [sequence, name.id, name.fileExtension, mediaType, FieldLines.encode(record.fields), record.length])
+    }
+
+    private static let deletion = "SELECT 1 FROM outbox AS other WHERE other.id = ?2 AND other.extension IS NULL"
+
+    /// Adds a deletion, and withdraws the entries of the id that it covers.
+    ///
+    /// - Parameter time: Only what began until then is deleted, in milliseconds of the cluster's clock.
+    /// - Returns: The sequences of the puts among them.
+    func addDeletion(of id: String, until time: Int64, _ sequence: Int64) throws -> [Int64] {
+        let puts = try database.all("SELECT \(Self.columns) FROM outbox WHERE id = ? AND extension IS NOT NULL", [id]) {
+            try entry($0)
+        }
+        let withdrawn = puts.filter { put in
+            if case .put(_, let record, _) = put.change { record.began(until: time) } else { true }
+        }.map(\.sequence)
+        for put in withdrawn { try database.run("DELETE FROM outbox WHERE sequence = ?", [put]) }
+        let until = max(time, try deletion(of: id) ?? time)
+        try database.run("DELETE FROM outbox WHERE id = ? AND extension IS NULL", [id])
+        try database.run("INSERT INTO outbox VALUES (?, ?, NULL, NULL, NULL, 0, 0, 0, 0, ?)", [sequence, id, until])
+        return withdrawn
+    }
+
+    func contains(_ sequence: Int64) throws -> Bool {
+        try database.first("SELECT 1 FROM outbox WHERE sequence = ?", [sequence]) { _ in true } ?? false
+    }
+
+    /// The time of the deletion of an id that waits or is being sent; nil if there is none.
+    func deletion(of id: String) throws -> Int64? {
+        try database.first("SELECT until FROM outbox WHERE id = ? AND extension IS NULL", [id]) { try $0.value(0) }
+    }
+
+    /// The times of all deletions that wait or are being sent, by id.
+    func deletions() throws -> [String: Int64] {
+        let rows = try database.all("SELECT id, until FROM outbox WHERE extension IS NULL") { row in
+            (try row.value(0) as String, try row.value(1) as Int64)
+        }
+        return Dictionary(rows) { $1 }
+    }
+
+    // MARK: Removing
+
+    /// Removes the oldest put that is not among some entries.
+    func removeOldestPut(except sequences: Set<Int64>) throws -> OutboxEntry? {
+        let oldest = try database.all(
+            "SELECT \(Self.columns) FROM outbox WHERE extension IS NOT NULL ORDER BY sequence LIMIT ?", [sequences.count + 1]
+        ) { try entry($0) }
+        guard let entry = oldest.first(where: { !sequences.contains($0.sequence) }) else { return nil }
+        _ = try remove(entry.sequence)
+        return entry
+    }
+
+    /// Removes an entry.
+    ///
+    /// - Returns: False if it was withdrawn.
+    func remove(_ sequence: Int64) throws -> Bool {
+        try database.run("DELETE FROM outbox WHERE sequence = ?", [sequence])
+        return database.changedRows > 0
+    }
+
+    /// Removes an entry that was sent, and lets the puts be sent that it has blocked.
+    ///
+    /// - Returns: False if it was withdrawn.
+    func finish(_ entry: OutboxEntry) throws -> Bool {
+        let wasThere = try remove(entry.sequence)
+        if wasThere, entry.isDeletion {
+            try database.run("UPDATE outbox SET due = 0 WHERE id = ? AND due = ?", [entry.id, Turn.blocked])
+        }
+        return wasThere
+    }
+
+    /// Removes the puts that are held.
+    ///
+    /// - Returns: Their sequences.
+    func removeHeld() throws -> [Int64] {
+        let held = try database.all("SELECT sequence FROM outbox WHERE due = ?", [Turn.held]) { try $0.value(0) as Int64 }
+        try database.run("DELETE FROM outbox WHERE due = ?", [Turn.held])
+        return held
+    }
+
+    // MARK: Sending
+
+    /// The entries that may be sent, in their order: those that were not refused come first, then the oldest.
+    func next(at now: Int64, limit: Int) throws -> [OutboxEntry] {
+        // Those without a pause, and those whose pause is over: each a range of an index.
+        let ready = try database.all(
+            "SELECT \(Self.columns) FROM outbox WHERE due = 0 ORDER BY refused, sequence LIMIT ?", [limit]
+        ) { try entry($0) }
+        let rested = try database.all(
+            "SELECT \(Self.columns) FROM outbox WHERE due > 0 AND due <= ? ORDER BY refused, sequence LIMIT ?", [now, limit]
+        ) { try entry($0) }
+        if rested.isEmpty { return ready }
+        let all = (ready + rested).sorted { ($0.isRefused ? 1 : 0, $0.sequence) < ($1.isRefused ? 1 : 0, $1.sequence) }
+        return Array(all.prefix(limit))
+    }
+
+    /// When the next entry may be sent after `now`; nil if none waits for that.
+    func nextTurn(after now: Int64) throws -> Int64? {
+        try database.first("SELECT min(due) FROM outbox WHERE due > ? AND due < ?", [now, Turn.blocked]) {
+            try $0.value(0) as Int64?
+        } ?? nil
+    }
+
+    /// Notes a failed attempt.
+    ///
+    /// - Returns: False if the entry was withdrawn.
+    func delay(_ entry: OutboxEntry, until due: Int64, isRefused: Bool, isAttempt: Bool) throws -> Bool {
+        try database.run(
+            "UPDATE outbox SET due = ?, failures = failures + ?, refused = max(refused, ?) WHERE sequence = ?",
+            [due, isAttempt, isRefused, entry.sequence])
+        return database.changedRows > 0
+    }
+
+    /// Lets entries that failed be sent at once.
+    ///
+    /// - Parameter includesRefused: Whether those are sent, too, that a drain has given up.
+    func endPauses(includesRefused: Bool = false) throws {
+        try database.run(
+            "UPDATE outbox SET due = 0 WHERE due > 0 AND due < ? OR due = ?",
+            [Turn.blocked, includesRefused ? Turn.never : Turn.now])
+    }
+
+    /// Lets puts that are held be sent.
+    func releaseHeld() throws {
+        try database.run(
+            """
+            UPDATE outbox SET due =
+                CASE WHEN EXISTS (SELECT 1 FROM outbox AS other WHERE other.id = outbox.id AND other.extension IS NULL)
+                THEN ?1 ELSE 0 END
+            WHERE due = ?2
+            """, [Turn.blocked, Turn.held])
+    }
+
+    private static let columns = "sequence, id, extension, media, record, failures, refused, until"
+
+    private func entry(_ row: SQLiteRow) throws -> OutboxEntry {
+        let id: String = try row.value(1)
+        let change: OutboxEntry.Change
+        if let fileExtension = try row.value(2) as String? {
+            guard let name = RenditionName(id: id, fileExtension: fileExtension), let media = try row.value(3) as String?,
+                let record = StoredRecord(fields: FieldLines.decode(try row.value(4)))
+            else { throw LedgerError(.damage, "an entry of the outbox cannot be read") }
+            change = .put(name, record, mediaType: media)
+        } else {
+            change = .delete(until: try row.value(7))
+        }
+        return OutboxEntry(
+            sequence: try row.value(0), id: id, change: change, failures: try row.value(5), isRefused: try row.value(6))
+    }
+}

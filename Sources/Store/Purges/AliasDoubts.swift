@@ -1,0 +1,83 @@
+internal import Synchronization
+
+/// The sequences up to which aliases have to be confirmed by their origins, because purges were or may have been missed.
+///
+/// Any thread; the lock is held for a few operations. The changes are made under the lock of the ``CacheIndex``.
+final class AliasDoubts: Sendable {
+    private struct Sequences {
+        /// Recorded.
+        var certain: Int64
+        var possible: Int64
+        /// Not recorded; see ``Cache/holdAliases(_:)`` and ``Cache/doubtAliases()``.
+        var held: Int64 = 0
+        var alone: Int64 = 0
+
+        func doubt(of sequence: Int64) -> MissedPurges? {
+            if sequence <= max(certain, held) { return .certain }
+            return sequence <= max(possible, alone) ? .possible : nil
+        }
+
+        var latest: Int64 { max(certain, possible, held, alone) }
+    }
+
+    private let sequences: Mutex<Sequences>
+    /// Aliases up to this sequence are doubted.
+    private let doubted: Atomic<Int64>
+    /// Objects up to this sequence are held.
+    private let held = Atomic<Int64>(0)
+
+    /// - Parameters: The recorded sequences.
+    init(certain: Int64, possible: Int64) {
+        let recorded = Sequences(certain: certain, possible: possible)
+        sequences = Mutex(recorded)
+        doubted = Atomic(recorded.latest)
+    }
+
+    /// Why an alias has to be confirmed by its origin; nil if it need not.
+    @inline(__always)
+    func doubt(ofAlias sequence: Int64) -> MissedPurges? {
+        guard sequence <= doubted.load(ordering: .relaxed) else { return nil }
+        return sequences.withLock { $0.doubt(of: sequence) }
+    }
+
+    /// Whether ``hold(through:)`` concerns an object.
+    @inline(__always)
+    func isHeld(_ object: Int64) -> Bool {
+        object <= held.load(ordering: .relaxed) && object > 0
+    }
+
+    func doubt(_ doubt: MissedPurges, through sequence: Int64) {
+        change { sequences in
+            switch doubt {
+            case .certain: sequences.certain = sequence
+            case .possible: sequences.possible = sequence
+            }
+        }
+    }
+
+    /// See ``Cache/holdAliases(_:)``. What is stored from now on is doubted, too.
+    func hold(_ doubt: MissedPurges, through sequence: Int64) {
+        change { sequences in
+            if doubt == .certain { sequences.held = sequence }
+            sequences.alone = .max
+        }
+    }
+
+    /// See ``Cache/doubtAliases()``.
+    func doubtAlone(through sequence: Int64) {
+        change { $0.alone = sequence }
+    }
+
+    /// See ``Cache/confirmAliases()``.
+    func confirm() {
+        change { ($0.held, $0.alone) = (0, 0) }
+    }
+
+    private func change(_ body: (inout Sequences) -> Void) {
+        sequences.withLock { sequences in
+            body(&sequences)
+            doubted.store(sequences.latest, ordering: .relaxed)
+            held.store(sequences.held, ordering: .relaxed)
+        }
+    }
+}

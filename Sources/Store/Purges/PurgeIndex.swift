@@ -1,0 +1,286 @@
+internal import Synchronization
+internal import SystemIO
+
+extension PurgeScope {
+    /// The rendition with that id and every alias to it.
+    package static func object(_ id: ObjectID) -> PurgeScope { .object(id.description) }
+}
+
+/// A moment in the order of purges, and in the cluster's time.
+///
+/// Work that will be published notes it before the origin is asked; if a later purge covers its source, the result is not stored.
+package struct Epoch: Sendable, Hashable, Comparable {
+    /// The sequence of the latest purge.
+    let number: Int64
+    /// The earliest time that it may be, in milliseconds of the cluster's clock.
+    package let began: Int64
+
+    /// The same moment in the order of purges for work that began at another time, on another node.
+    package func began(at time: Int64) -> Epoch { Epoch(number: number, began: min(began, time)) }
+
+    package static func == (left: Epoch, right: Epoch) -> Bool { left.number == right.number }
+    package static func < (left: Epoch, right: Epoch) -> Bool { left.number < right.number }
+    package func hash(into hasher: inout Hasher) { hasher.combine(number) }
+}
+
+/// A state of the cache: it changes with each rendition that is stored and with each purge, but not with evictions. Valid within
+/// one run of the server.
+package struct CacheVersion: Sendable, Equatable {
+    package let epoch: Epoch
+    let commits: Int64
+}
+
+/// The mirror of the table of purges in memory, by what they cover. It decides whether a row is live and whether a purge overtook a piece
+/// of work.
+///
+/// A row is covered by a purge with a greater sequence; one that another node accepted leaves what began after it. Publishes compare under
+/// the lock that puts purges and rows in one order, so a row is never older than a purge with a smaller sequence.
+///
+/// Bounded: the oldest purges without rows left are dropped, and work begun before them counts as overtaken whatever its source. Its
+/// result is then used but not stored, which is always safe. Any thread; the lock is held for a few dictionary accesses.
+package final class PurgeIndex: Sendable {
+    /// A purge of one key.
+    private struct Mark {
+        let sequence: Int64
+        let madeAt: Int64
+        let isLocal: Bool
+
+        func covers(_ sequence: Int64, _ began: Int64) -> Bool {
+            self.sequence > sequence && (isLocal || began <= madeAt)
+        }
+    }
+
+    private struct State {
+        /// The latest sequence of a purge, or of another event that overtakes all work.
+        var latest: Int64 = 0
+        /// The latest event that overtook everything.
+        var overtaken: Int64 = 0
+        /// The latest purge that was dropped.
+        var floor: Int64 = 0
+        /// The latest time of a purge that was dropped.
+        var floorTime: Int64 = 0
+        var all: [Mark] = []
+        /// By their bytes. Texts that are equal as strings may be two sources.
+        var urls: [[UInt8]: [Mark]] = [:]
+        var hosts: [String: [Mark]] = [:]
+        var objects: [ObjectID: [Mark]] = [:]
+        /// By their numbers of bytes.
+        var prefixes: [Int: [[UInt8]: [Mark]]] = [:]
+        /// All purges, the oldest first.
+        var entries: [(sequence: Int64, purge: Purge)] = []
+        var tokens: [String: Int64] = [:]
+        /// The purges with rows left.
+        var unswept: Set<Int64> = []
+    }
+
+    private let state = Mutex(State())
+    private let unsweptCount = Atomic(0)
+    private let limit: Int
+    private let now: @Sendable () -> Int64
+
+    /// - Parameters:
+    ///   - limit: The purges without rows left that are kept.
+    ///   - now: The earliest time that it may be by the cluster's clock.
+    init(limit: Int = 20_000, now: @escaping @Sendable () -> Int64 = { 0 }) {
+        self.limit = limit
+        self.now = now
+    }
+
+    /// The present moment.
+    package var epoch: Epoch {
+        let began = now()
+        return Epoch(number: state.withLock(\.latest), began: began)
+    }
+
+    // MARK: Changing
+
+    /// Takes over the table at the start.
+    func load(_ rows: [PurgeTable.Row], floor: (sequence: Int64, madeAt: Int64), latest: Int64) {
+        for row in rows { insert(row.purge, row.sequence, isSwept: row.isSwept) }
+        state.withLock { state in
+            // Work of a former process is over, and rows are not compared with the floor.
+            (state.latest, state.floorTime) = (max(state.latest, latest), max(state.floorTime, floor.madeAt))
+        }
+    }
+
+    /// Records a purge, which from now on covers rows and overtakes work.
+    func insert(_ purge: Purge, _ sequence: Int64, isSwept: Bool = false) {
+        state.withLock { state in
+            state.latest = max(state.latest, sequence)
+            state.entries.append((sequence, purge))
+            state.tokens[purge.token] = sequence
+            if !isSwept { state.unswept.insert(sequence) }
+            Self.change(purge.scope, &state) { marks in
+                // A later purge that covers as much replaces earlier ones.
+                marks.removeAll { purge.isLocal && $0.madeAt <= purge.madeAt || !$0.isLocal && $0.madeAt <= purge.madeAt }
+                marks.append(Mark(sequence: sequence, madeAt: purge.madeAt, isLocal: purge.isLocal))
+            }
+            if state.entries.count - state.unswept.count > limit { drop(limit / 2, &state) }
+            unsweptCount.store(state.unswept.count, ordering: .releasing)
+        }
+    }
+
+    /// Notes that no row is left that a purge covers.
+    func markSwept(_ sequence: Int64) {
+        state.withLock { state in
+            state.unswept.remove(sequence)
+            unsweptCount.store(state.unswept.count, ordering: .releasing)
+        }
+    }
+
+    /// Has all work that has begun count as overtaken.
+    func overtakeAll(_ sequence: Int64) {
+        state.withLock { state in
+            state.latest = max(state.latest, sequence)
+            state.overtaken = max(state.overtaken, sequence)
+        }
+    }
+
+    /// Has no work that another node began until a time be used: purges of it may have been missed.
+    package func distrust(until time: Int64) {
+        state.withLock { $0.floorTime = max($0.floorTime, time) }
+    }
+
+    /// Has no rows be covered: the database is empty.
+    func forgetRows() {
+        state.withLock { state in
+            state.unswept = []
+            unsweptCount.store(0, ordering: .releasing)
+        }
+    }
+
+    /// Drops the oldest purges without rows left.
+    private func drop(_ count: Int, _ state: inout State) {
+        var left = count
+        var kept: [(sequence: Int64, purge: Purge)] = []
+        for entry in state.entries {
+            guard left > 0, !state.unswept.contains(entry.sequence), entry.purge.entry != nil else {
+                kept.append(entry)
+                continue
+            }
+            left -= 1
+            state.tokens[entry.purge.token] = nil
+            state.floor = max(state.floor, entry.sequence)
+            state.floorTime = max(state.floorTime, entry.purge.madeAt)
+            Self.change(entry.purge.scope, &state) { $0.removeAll { $0.sequence == entry.sequence } }
+        }
+        state.entries = kept
+    }
+
+    private static func change(_ scope: PurgeScope, _ state: inout State, _ body: (inout [Mark]) -> Void) {
+        func change<Key>(_ key: Key, _ marks: inout [Key: [Mark]]) {
+            body(&marks[key, default: []])
+            if marks[key]?.isEmpty == true { marks[key] = nil }
+        }
+        switch scope {
+        case .all: body(&state.all)
+        case .url(let url): change(Array(url.utf8), &state.urls)
+        case .host(let host): change(host, &state.hosts)
+        case .object(let id): if let id = ObjectID(hex: id) { change(id, &state.objects) }
+        case .prefix(let prefix):
+            let length = prefix.utf8.count
+            change(Array(prefix.utf8), &state.prefixes[length, default: [:]])
+            if state.prefixes[length]?.isEmpty == true { state.prefixes[length] = nil }
+        }
+    }
+
+    // MARK: Questions
+
+    /// Whether any row may be covered.
+    var hasUnswept: Bool { unsweptCount.load(ordering: .acquiring) > 0 }
+
+    /// The purges with rows left.
+    func unsweptRows() -> [PurgeTable.Row] {
+        state.withLock { state in
+            state.entries.filter { state.unswept.contains($0.sequence) }.map {
+                PurgeTable.Row(sequence: $0.sequence, purge: $0.purge, isSwept: false)
+            }
+        }
+    }
+
+    /// Whether a row is covered by a purge that came after it.
+    ///
+    /// - Parameters:
+    ///   - sourceURL: Nil for an upload.
+    ///   - sequence: Of the row.
+    ///   - began: When its work began, in milliseconds of the cluster's clock.
+    func covers(_ sourceURL: String?, _ object: ObjectID?, _ sequence: Int64, began: Int64) -> Bool {
+        guard hasUnswept else { return false }
+        return state.withLock { Self.contains($0, sourceURL, object) { $0.covers(sequence, began) } }
+    }
+
+    /// Whether a purge that covers the rendition came after `epoch`.
+    func overtook(_ epoch: Epoch, sourceURL: String?, object: ObjectID? = nil) -> Bool {
+        state.withLock { state in
+            guard state.latest > epoch.number else { return false }
+            return epoch.number < max(state.floor, state.overtaken)
+                || Self.contains(state, sourceURL, object) { $0.covers(epoch.number, epoch.began) }
+        }
+    }
+
+    /// Whether the object itself was purged after `epoch`. Purges of URLs, prefixes and everything do not count.
+    func containsPurge(of object: ObjectID, since epoch: Epoch) -> Bool {
+        state.withLock { state in
+            guard state.latest > epoch.number else { return false }
+            return epoch.number < state.floor
+                || state.objects[object]?.contains { $0.covers(epoch.number, epoch.began) } ?? false
+        }
+    }
+
+    /// Whether work that another node began at a time may be used: no known purge that covers it may have been accepted later.
+    package func isCurrent(_ began: Int64, sourceURL: String, object: ObjectID?) -> Bool {
+        state.withLock { state in
+            began > state.floorTime && !Self.contains(state, sourceURL, object) { began <= $0.madeAt }
+        }
+    }
+
+    /// Identifies the latest known purge that covers all renditions of a source, equally on all nodes that know the same ones.
+    package func cover(of sourceURL: String) -> Int64 {
+        state.withLock { state in
+            var latest: Int64 = 0
+            _ = Self.contains(state, sourceURL, nil) { mark in
+                latest = max(latest, mark.madeAt)
+                return false
+            }
+            return latest
+        }
+    }
+
+    /// The latest time of the known purges of an object itself; nil if there are none.
+    package func latestRemoval(of object: ObjectID) -> Int64? {
+        state.withLock { $0.objects[object]?.map(\.madeAt).max() }
+    }
+
+    /// Whether a purge with this token is known.
+    package func isKnown(_ token: String) -> Bool {
+        state.withLock { $0.tokens[token] != nil }
+    }
+
+    private static func contains(
+        _ state: State, _ sourceURL: String?, _ object: ObjectID?, _ matches: (Mark) -> Bool
+    ) -> Bool {
+        if state.all.contains(where: matches) { return true }
+        if let object, let marks = state.objects[object], marks.contains(where: matches) { return true }
+        guard let sourceURL else { return false }
+        let bytes = Array(sourceURL.utf8)
+        if let marks = state.urls[bytes], marks.contains(where: matches) { return true }
+        if !state.hosts.isEmpty, let host = PurgeScope.host(of: sourceURL), let marks = state.hosts[host],
+            marks.contains(where: matches)
+        {
+            return true
+        }
+        for (length, prefixes) in state.prefixes where length <= bytes.count {
+            if let marks = prefixes[Array(bytes.prefix(length))], marks.contains(where: matches) { return true }
+        }
+        return false
+    }
+}
+
+/// Points between the steps of an operation, outside any lock, at which a purge by another thread may come in between. A test
+/// switches threads at them and so tests many orders.
+enum Step: Sendable, CaseIterable {
+    case lookupNotedEpoch, lookupReadIndex, lookupOpenedFile
+    case publishMeasured, publishSynced, publishCommitted
+    case purgeInForce, purgeCooled
+    case evictedFromDisk
+}

@@ -1,0 +1,224 @@
+internal import Synchronization
+internal import SystemIO
+
+/// One opened directory with its files and its ledger, and the lock that puts all changes of them in one order.
+///
+/// **Order of a publish**: the name of the file, the row, the table in memory. **Order of a purge**: the rows, the table in
+/// memory, the files. **Order of an eviction**: the files, the rows. A crash between two steps leaves a file without a row, which
+/// is removed later, or a row without a file, which is a miss.
+///
+/// Look-ups take no lock. Every call may block: not for I/O threads.
+final class CacheIndex: Sendable {
+    let directory: CacheDirectory
+    let ledger: Ledger
+    private let report: @Sendable (CacheEvent) -> Void
+    /// What changes the files and the rows, one change at a time. May be held while a disk syncs.
+    let changes: Mutex<IndexChanges>
+    private let status: IndexStatus
+    let doubts: AliasDoubts
+    private let purges: PurgeIndex
+
+    /// Opens and locks the directory. Begins with an empty cache if the ledger is missing or damaged.
+    ///
+    /// - Parameters:
+    ///   - purges: Empty; gets the recorded ones.
+    ///   - report: Receives events that an operator should know.
+    ///   - onFailure: Called when a repair is due; it must not block.
+    init(
+        path: String, owners: [Ledger.Tables] = [], purges: PurgeIndex = PurgeIndex(), clock: TimeSource = .system,
+        report: @escaping @Sendable (CacheEvent) -> Void = { _ in }, onFailure: @escaping @Sendable () -> Void = {}
+    ) throws(CacheError) {
+        let directory = try CacheDirectory(path: path)
+        if directory.removeFormerFormat() { report(.formerFormatRemoved(path: path)) }
+        let state: CacheState
+        var failure: LedgerError?
+        do throws(LedgerError) {
+            ledger = try Ledger(directory: path, owners: [CacheTables.owned, PurgeTable.owned] + owners)
+            if let cause = ledger.replacedBecause { report(.ledgerReplaced(cause: cause)) }
+            do throws(LedgerError) {
+                state = try Self.begin(ledger, purges)
+            } catch {
+                if error.kind == .damage {
+                    try ledger.replaceDamaged()
+                    report(.ledgerReplaced(cause: error.description))
+                    state = try Self.begin(ledger, purges)
+                } else {
+                    // A full or read-only disk: stored renditions can still be served.
+                    failure = error
+                    report(.storingStopped(cause: error.description))
+                    state = try Self.readState(ledger, purges)
+                }
+            }
+        } catch {
+            throw .ledgerUnusable(path: directory.path(of: Ledger.fileName), cause: error.description)
+        }
+        // The name of a new ledger.
+        try? directory.syncNames()
+        self.directory = directory
+        self.report = report
+        self.purges = purges
+        let status = IndexStatus(state.totals, refusal: failure.map { UnstoredReason($0) })
+        self.status = status
+        doubts = AliasDoubts(certain: state.revalidated, possible: state.unconfirmed)
+        changes = Mutex(
+            IndexChanges(
+                state, in: directory, ledger, status, purges, failure: failure, clock: clock, report: report,
+                onFailure: onFailure))
+    }
+
+    /// Records that the cache is in use.
+    private static func begin(_ ledger: Ledger, _ purges: PurgeIndex) throws(LedgerError) -> CacheState {
+        let state = try readState(ledger, purges)
+        // Durably: after a power loss it must not look as if the cache had been closed.
+        try ledger.write(.full) { try CacheTables($0, purges).setClean(false, hand: state.hand) }
+        return state
+    }
+
+    /// Reads the state, and the purges into the index.
+    private static func readState(_ ledger: Ledger, _ purges: PurgeIndex) throws(LedgerError) -> CacheState {
+        var (state, rows, floor) = try ledger.read { database in
+            let table = PurgeTable(database)
+            return (try CacheTables(database, purges).state(), try table.all(), try table.floor())
+        }
+        state.sequence = max(state.sequence, rows.last?.sequence ?? 0, floor.sequence)
+        purges.load(rows, floor: floor, latest: state.sequence)
+        return state
+    }
+
+    /// Records that every file has a row, closes the ledger, and unlocks the directory. A second call does nothing.
+    func close() {
+        changes.withLock { $0.close() }
+    }
+
+    // MARK: State
+
+    /// What is stored, as of the last change. Never waits for a disk.
+    var totals: CacheTotals { status.totals }
+
+    /// Changes after each object or alias that is recorded. Never waits for a disk.
+    var commitCount: Int64 { status.commitCount }
+
+    /// Why nothing can be stored; nil if something can. Never waits for a disk.
+    var refusal: UnstoredReason? { status.refusal }
+
+    /// Stops storing if the path no longer leads to the directory. That lasts until a restart: what is in the directory now may
+    /// be another server's.
+    func checkPlace() {
+        guard !status.isLost, !directory.isInPlace, !changes.withLock({ $0.isClosed }) else { return }
+        status.setLost()
+        report(.directoryLost(path: directory.path))
+    }
+
+    // MARK: Queries
+
+    /// The alias with that key and its object; nil if there is none, a purge covers it, or the ledger fails.
+    func aliasRow(_ key: AliasKey) -> AliasRow? {
+        query({ try $0.aliasRow(key) }) ?? nil
+    }
+
+    /// Up to `limit` aliases of a source, the newest first; nil if the ledger fails.
+    func aliases(of sourceURL: String, limit: Int) -> [AliasRow]? {
+        query { try $0.aliases(of: sourceURL, limit: limit) }
+    }
+
+    /// Up to `limit` URLs of stored sources after `url`, in their order; nil if the ledger fails.
+    func sources(after url: String, limit: Int) -> [String]? {
+        query { try $0.sources(after: url, limit: limit) }
+    }
+
+    /// The object with that id; nil if there is none, purges cover it, or the ledger fails.
+    func objectRow(_ id: ObjectID) -> ObjectRow? {
+        query({ try $0.objectRow(id) }) ?? nil
+    }
+
+    /// The objects that a purge may remove; nil if there are many, or the ledger fails.
+    func objects(of scope: PurgeScope) -> Set<ObjectID>? {
+        query({ try $0.objects(of: scope) }) ?? nil
+    }
+
+    /// Up to `limit` objects after `sequence`, in the order of the eviction queue; nil if the ledger fails.
+    func objects(after sequence: Int64, limit: Int) -> [ObjectRow]? {
+        query { try $0.objects(after: sequence, limit: limit) }
+    }
+
+    /// The file extensions of all objects whose ids begin with the byte `first`; nil if the ledger fails.
+    func extensions(ofObjectsIn first: UInt8) -> [ObjectID: String]? {
+        query { try $0.extensions(ofObjectsIn: first) }
+    }
+
+    private func query<Result>(_ body: (CacheTables) throws -> Result) -> Result? {
+        let replacements = ledger.replacements
+        do throws(LedgerError) {
+            return try ledger.read { try body(CacheTables($0, purges)) }
+        } catch {
+            if error.kind == .damage { note(error, after: replacements) }
+            return nil
+        }
+    }
+
+    /// Notes an error of work without the lock, unless the database was replaced meanwhile.
+    private func note(_ error: LedgerError, after replacements: Int) {
+        changes.withLock { if ledger.replacements == replacements { $0.note(error) } }
+    }
+
+    /// Makes all changes durable. A power loss before that loses renditions, but no purges.
+    func sync() {
+        let replacements = ledger.replacements
+        do throws(LedgerError) {
+            try ledger.sync()
+        } catch {
+            note(error, after: replacements)
+        }
+    }
+
+    /// Tries to end a failure: replaces a damaged ledger, and records what could not be recorded.
+    ///
+    /// - Returns: Whether the ledger was replaced, so that nothing is stored any more.
+    func repair() -> Bool {
+        changes.withLock { changes in
+            guard changes.repair() else { return false }
+            purges.overtakeAll(changes.takeSequences(1))
+            return true
+        }
+    }
+
+    // MARK: Purges
+
+    /// Counts what a purge removes, and lets it be swept.
+    func count(_ purge: Purge, _ sequence: Int64) -> PurgeCounts {
+        defer { _ = changes.withLock { $0.counted.remove(sequence) } }
+        return query { try $0.count(purge, sequence) } ?? PurgeCounts()
+    }
+
+    /// Has every alias doubted. In force when this returns, durable unless the ledger fails.
+    ///
+    /// - Parameter change: Belongs to the same transaction.
+    func revalidateAll(_ doubt: MissedPurges, with change: @escaping Ledger.Change) {
+        changes.withLock { changes in
+            let sequence = changes.takeSequences(1)
+            purges.overtakeAll(sequence)
+            doubts.doubt(doubt, through: sequence)
+            changes.recordOrRemember(IndexChanges.Unrecorded(doubt: (doubt, sequence), change: change))
+        }
+    }
+
+    /// See ``Cache/holdAliases(_:)``.
+    func holdAliases(_ doubt: MissedPurges) {
+        changes.withLock { doubts.hold(doubt, through: $0.sequence) }
+    }
+
+    /// See ``Cache/doubtAliases()``.
+    func doubtAliases() {
+        changes.withLock { doubts.doubtAlone(through: $0.sequence) }
+    }
+
+    /// Removes the row of an object if its file is missing.
+    func forgetIfMissing(_ id: ObjectID) {
+        guard let row = objectRow(id) else { return }
+        do throws(SystemError) {
+            if try directory.objects.length(id, row.record.fileExtension) == nil { _ = changes.withLock { $0.forget(row) } }
+        } catch {
+            // An error is no proof that the file is missing.
+        }
+    }
+}

@@ -1,0 +1,148 @@
+/// An object in the ledger.
+struct ObjectRow: Sendable, Equatable {
+    /// Its position in the eviction queue.
+    let sequence: Int64
+    let record: ObjectRecord
+    /// The sequence of its latest upload and when that began; zero if it was not uploaded. A purge of a source does not remove an upload.
+    var upload = Upload()
+
+    struct Upload: Sendable, Equatable {
+        var sequence: Int64 = 0
+        var began: Int64 = 0
+    }
+
+    var isUploaded: Bool { upload.sequence > 0 }
+    var file: FileName { FileName(id: record.id, fileExtension: record.fileExtension) }
+}
+
+/// An alias in the ledger, with its object.
+struct AliasRow: Sendable, Equatable {
+    let sequence: Int64
+    let record: AliasRecord
+    /// When the request to the origin began, in milliseconds of the cluster's clock.
+    let began: Int64
+    let object: ObjectRow
+}
+
+/// An alias, and the sequence of its object.
+struct AliasReference: Sendable, Equatable {
+    let sequence: Int64
+    let object: Int64
+}
+
+/// The name of an object's file.
+struct FileName: Sendable, Hashable {
+    let id: ObjectID
+    let fileExtension: String
+}
+
+/// What is stored.
+struct CacheTotals: Sendable, Equatable {
+    var objects: Int64 = 0
+    /// The bytes of the objects.
+    var bytes: Int64 = 0
+    /// What the objects take of the disk.
+    var objectSpace: Int64 = 0
+    var aliases: Int64 = 0
+    /// What the aliases take of the disk.
+    var aliasSpace: Int64 = 0
+
+    /// What counts towards ``CacheConfiguration/maxBytes``.
+    var space: Int64 { objectSpace + aliasSpace }
+}
+
+/// What the ledger records of the cache besides objects and aliases.
+struct CacheState: Sendable, Equatable {
+    var sequence: Int64
+    let revalidated: Int64
+    let hand: Int64
+    let isClean: Bool
+    var totals: CacheTotals
+    let unconfirmed: Int64
+
+    var isInRange: Bool {
+        let numbers = [
+            sequence, revalidated, hand, totals.objects, totals.bytes, totals.objectSpace, totals.aliases, totals.aliasSpace,
+            unconfirmed,
+        ]
+        return numbers.allSatisfy { (0...(1 << 60)).contains($0) } && revalidated <= sequence && unconfirmed <= sequence
+    }
+}
+
+extension ObjectRecord {
+    /// The disk space of the object: the blocks of its file, an inode and its row.
+    var space: Int64 { (length + 4095) / 4096 * 4096 + 512 + Int64(facts.count) }
+}
+
+extension AliasRecord {
+    /// The alias's size on disk: its row and its entries in three indexes. One of the indexes contains the URL again.
+    var space: Int64 {
+        let texts = 2 * sourceURL.utf8.count + (validators.etag?.utf8.count ?? 0) + (validators.lastModified?.utf8.count ?? 0)
+        return Int64(texts + rendition.utf8.count) + 192
+    }
+}
+
+// MARK: - Conversion of columns to values
+
+// A damaged database may hold anything in any column, so the type and the range of each value are checked. A wrong value throws
+// an error of damage.
+
+extension ObjectRow {
+    /// The columns that ``init(_:from:)`` expects, in their order.
+    static let columns = columnList(
+        "objects", ["sequence", "id", "extension", "length", "content", "created", "facts", "upload", "upload_began"])
+
+    /// The object in nine columns from `first` on.
+    init(_ row: SQLiteRow, from first: Int = 0) throws {
+        let record = ObjectRecord(
+            id: try row.digest(first + 1), fileExtension: try row.value(first + 2), length: try row.value(first + 3),
+            content: try row.digest(first + 4), created: try row.value(first + 5),
+            facts: try row.value(first + 6))
+        guard record.isInRange else { throw LedgerError(.damage, "an object has values out of range") }
+        let upload = Upload(sequence: try row.value(first + 7), began: try row.value(first + 8))
+        self.init(sequence: try row.value(first), record: record, upload: upload)
+    }
+}
+
+extension AliasRow {
+    /// The columns that ``init(_:)`` expects, in their order.
+    static let columns =
+        columnList(
+            "aliases", ["sequence", "key", "url", "etag", "modified", "fetched", "fresh", "strict", "rendition", "began"])
+        + ", "
+        + ObjectRow.columns
+
+    /// The alias in ten columns, followed by its object.
+    init(_ row: SQLiteRow) throws {
+        let record = AliasRecord(
+            key: try row.digest(1), sourceURL: try row.value(2), rendition: try row.value(8),
+            validators: Validators(etag: try row.value(3), lastModified: try row.value(4)),
+            fetchedAt: try row.value(5), freshFor: try row.value(6), mustRevalidate: try row.value(7))
+        guard record.isInRange else { throw LedgerError(.damage, "an alias has values out of range") }
+        self.init(
+            sequence: try row.value(0), record: record, began: try row.value(9), object: try ObjectRow(row, from: 10))
+    }
+}
+
+extension FileName {
+    /// The name in the two columns from `first` on.
+    init(_ row: SQLiteRow, from first: Int) throws {
+        let fileExtension: String = try row.value(first + 1)
+        guard ObjectRecord.isExtension(fileExtension) else { throw LedgerError(.damage, "an extension is out of range") }
+        self.init(id: try row.digest(first), fileExtension: fileExtension)
+    }
+}
+
+extension SQLiteRow {
+    /// The digest in one column.
+    func digest<Name: DigestName>(_ column: Int) throws -> Name {
+        guard let name = Name(bytes: try value(column) as [UInt8]) else {
+            throw LedgerError(.damage, "a digest has the wrong length")
+        }
+        return name
+    }
+}
+
+private func columnList(_ table: String, _ names: [String]) -> String {
+    names.map { "\(table).\($0)" }.joined(separator: ", ")
+}

@@ -1,0 +1,383 @@
+/// The cache's tables in the ledger, and the statements on them, for use within one transaction.
+///
+/// Rows and purges have sequences in one order: each a greater one than all before it, even after removals. A purge is one row of
+/// ``PurgeTable``; what it covers does not exist for a query, and a sweep removes it later together with the files.
+struct CacheTables {
+    static let owned = Ledger.Tables(owner: "cache", steps: steps)
+
+    /// The statements of each version; see `Ledger.Tables`.
+    static let steps = [
+        """
+        CREATE TABLE cache_state (
+            only INTEGER PRIMARY KEY CHECK (only = 1),
+            -- The latest sequence, that of the latest purge of everything, and that before which aliases have to be revalidated.
+            sequence INTEGER NOT NULL, emptied INTEGER NOT NULL, revalidated INTEGER NOT NULL,
+            -- Where the eviction hand stopped, and whether every file has a row.
+            hand INTEGER NOT NULL, clean INTEGER NOT NULL,
+            objects INTEGER NOT NULL, bytes INTEGER NOT NULL, object_space INTEGER NOT NULL,
+            aliases INTEGER NOT NULL, alias_space INTEGER NOT NULL
+        );
+        INSERT INTO cache_state VALUES (1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+
+        CREATE TABLE objects (
+            sequence INTEGER PRIMARY KEY,
+            id BLOB NOT NULL UNIQUE, extension TEXT NOT NULL, length INTEGER NOT NULL, content BLOB NOT NULL,
+            created INTEGER NOT NULL, facts BLOB NOT NULL, uploaded INTEGER NOT NULL, space INTEGER NOT NULL
+        );
+        CREATE TABLE aliases (
+            sequence INTEGER PRIMARY KEY,
+            -- Null if the alias leads to another object now. A purge of its source covers the former object, too.
+            key BLOB UNIQUE, former INTEGER NOT NULL,
+            object INTEGER NOT NULL, url TEXT NOT NULL,
+            etag TEXT, modified TEXT, fetched INTEGER NOT NULL, fresh INTEGER, space INTEGER NOT NULL
+        );
+        CREATE INDEX aliases_by_url ON aliases (url);
+        CREATE INDEX aliases_by_object ON aliases (object, former);
+        -- Objects that are purged and whose files and rows are not removed yet, by their sequences.
+        CREATE TABLE doomed (object INTEGER PRIMARY KEY, id BLOB NOT NULL, extension TEXT NOT NULL);
+
+        CREATE TRIGGER object_added AFTER INSERT ON objects BEGIN
+            UPDATE cache_state SET
+                objects = objects + 1, bytes = bytes + NEW.length, object_space = object_space + NEW.space;
+        END;
+        CREATE TRIGGER object_doomed AFTER INSERT ON doomed BEGIN
+            UPDATE cache_state SET
+                objects = objects - 1,
+                bytes = bytes - (SELECT length FROM objects WHERE sequence = NEW.object),
+                object_space = object_space - (SELECT space FROM objects WHERE sequence = NEW.object),
+                aliases = aliases - (SELECT count(*) FROM aliases WHERE object = NEW.object AND former = 0),
+                alias_space = alias_space - (SELECT ifnull(sum(space), 0) FROM aliases WHERE object = NEW.object);
+        END;
+        CREATE TRIGGER object_removed AFTER DELETE ON objects BEGIN
+            DELETE FROM aliases WHERE object = OLD.sequence;
+            UPDATE cache_state SET
+                objects = objects - 1, bytes = bytes - OLD.length, object_space = object_space - OLD.space
+            WHERE OLD.sequence > emptied AND OLD.sequence NOT IN (SELECT object FROM doomed);
+        END;
+        CREATE TRIGGER alias_added AFTER INSERT ON aliases BEGIN
+            UPDATE cache_state SET aliases = aliases + 1, alias_space = alias_space + NEW.space;
+        END;
+        CREATE TRIGGER alias_replaced AFTER UPDATE OF former ON aliases BEGIN
+            UPDATE cache_state SET aliases = aliases - 1;
+        END;
+        CREATE TRIGGER alias_removed AFTER DELETE ON aliases BEGIN
+            UPDATE cache_state SET aliases = aliases - (OLD.former = 0), alias_space = alias_space - OLD.space
+            WHERE OLD.object > emptied AND OLD.object NOT IN (SELECT object FROM doomed);
+        END;
+        """,
+        // Prefixes whose purge has rows left to remove, and the latest sequence that it covers.
+        "CREATE TABLE purging (prefix TEXT PRIMARY KEY, sequence INTEGER NOT NULL) WITHOUT ROWID;",
+        // 1 if the origin forbids to use the alias once it is stale.
+        "ALTER TABLE aliases ADD COLUMN strict INTEGER NOT NULL DEFAULT 0",
+        // The latest sequence before which purges may have been missed.
+        "ALTER TABLE cache_state ADD COLUMN unconfirmed INTEGER NOT NULL DEFAULT 0",
+        // The canonical text of format and options.
+        "ALTER TABLE aliases ADD COLUMN rendition TEXT NOT NULL DEFAULT ''",
+        // Version 0.3: a purge is a row of its own table.
+        """
+        CREATE TEMP TABLE purged AS SELECT DISTINCT aliases.sequence, object FROM aliases JOIN purging
+            ON aliases.sequence <= purging.sequence AND substr(url, 1, length(prefix)) = prefix;
+        DELETE FROM aliases WHERE sequence IN (SELECT sequence FROM purged);
+        -- Those that only purged aliases led to.
+        DELETE FROM objects WHERE uploaded = 0 AND sequence IN (SELECT object FROM purged)
+            AND sequence NOT IN (SELECT object FROM aliases WHERE former = 0);
+        DROP TABLE purged;
+        DELETE FROM objects WHERE sequence IN (SELECT object FROM doomed) OR sequence <= (SELECT emptied FROM cache_state);
+        DROP TRIGGER object_doomed;
+        DROP TRIGGER object_removed;
+        DROP TRIGGER alias_removed;
+        DROP TABLE doomed;
+        DROP TABLE purging;
+        ALTER TABLE cache_state DROP COLUMN emptied;
+        -- When the request to the origin began, in milliseconds of the cluster's clock; 0 if that is unknown.
+        ALTER TABLE aliases ADD COLUMN began INTEGER NOT NULL DEFAULT 0;
+        -- The sequence and the time of the latest upload; 0 for an object that was not uploaded.
+        ALTER TABLE objects ADD COLUMN upload INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE objects ADD COLUMN upload_began INTEGER NOT NULL DEFAULT 0;
+        UPDATE objects SET upload = sequence WHERE uploaded = 1;
+        ALTER TABLE objects DROP COLUMN uploaded;
+        -- Removed objects that aliases may still lead to. A sweep removes these.
+        CREATE TABLE removed (object INTEGER PRIMARY KEY);
+        CREATE TRIGGER object_removed AFTER DELETE ON objects BEGIN
+            INSERT INTO removed SELECT OLD.sequence WHERE EXISTS (SELECT 1 FROM aliases WHERE object = OLD.sequence);
+            UPDATE cache_state SET
+                objects = objects - 1, bytes = bytes - OLD.length, object_space = object_space - OLD.space;
+        END;
+        CREATE TRIGGER alias_removed AFTER DELETE ON aliases BEGIN
+            UPDATE cache_state SET aliases = aliases - (OLD.former = 0), alias_space = alias_space - OLD.space;
+        END;
+        UPDATE cache_state SET
+            objects = (SELECT count(*) FROM objects), bytes = (SELECT ifnull(sum(length), 0) FROM objects),
+            object_space = (SELECT ifnull(sum(space), 0) FROM objects),
+            aliases = (SELECT count(*) FROM aliases WHERE former = 0),
+            alias_space = (SELECT ifnull(sum(space), 0) FROM aliases), clean = 0;
+        """,
+    ]
+
+    let database: SQLiteConnection
+    let purges: PurgeIndex
+
+    init(_ database: SQLiteConnection, _ purges: PurgeIndex) {
+        self.database = database
+        self.purges = purges
+    }
+
+    // MARK: State
+
+    func state() throws -> CacheState {
+        let state = try database.first(
+            """
+            SELECT sequence, revalidated, hand, clean, objects, bytes, object_space, aliases, alias_space, unconfirmed
+            FROM cache_state
+            """
+        ) { row in
+            CacheState(
+                sequence: try row.value(0), revalidated: try row.value(1), hand: try row.value(2), isClean: try row.value(3),
+                totals: CacheTotals(
+                    objects: try row.value(4), bytes: try row.value(5), objectSpace: try row.value(6),
+                    aliases: try row.value(7), aliasSpace: try row.value(8)),
+                unconfirmed: try row.value(9))
+        }
+        guard let state, state.isInRange else { throw LedgerError(.damage, "the state of the cache is out of range") }
+        return state
+    }
+
+    func setSequence(_ sequence: Int64) throws {
+        try database.run("UPDATE cache_state SET sequence = ?", [sequence])
+    }
+
+    func setClean(_ isClean: Bool, hand: Int64) throws {
+        try database.run("UPDATE cache_state SET clean = ?, hand = ?", [isClean, hand])
+    }
+
+    /// Records that aliases up to a sequence are doubted.
+    func setDoubt(_ doubt: MissedPurges, through sequence: Int64) throws {
+        let column =
+            switch doubt {
+            case .certain: "revalidated"
+            case .possible: "unconfirmed"
+            }
+        try database.run("UPDATE cache_state SET \(column) = max(\(column), ?)", [sequence])
+    }
+
+    // MARK: Queries
+
+    /// The live alias with that key, and its object.
+    func aliasRow(_ key: AliasKey) throws -> AliasRow? {
+        let row = try database.first(
+            """
+            SELECT \(AliasRow.columns) FROM aliases JOIN objects ON objects.sequence = aliases.object WHERE aliases.key = ?
+            """, [key.bytes]
+        ) { try AliasRow($0) }
+        return row.flatMap { isLive($0) ? $0 : nil }
+    }
+
+    /// Up to `limit` live aliases of a source and their objects, the newest first.
+    func aliases(of sourceURL: String, limit: Int) throws -> [AliasRow] {
+        try database.all(
+            """
+            SELECT \(AliasRow.columns) FROM aliases JOIN objects ON objects.sequence = aliases.object
+            WHERE aliases.url = ? AND aliases.former = 0 ORDER BY aliases.sequence DESC LIMIT ?
+            """, [sourceURL, limit]
+        ) { try AliasRow($0) }.filter { isLive($0) }
+    }
+
+    /// Up to `limit` URLs of sources after `url`, in their order. A purge may cover what is stored of some.
+    func sources(after url: String, limit: Int) throws -> [String] {
+        try database.all(
+            "SELECT DISTINCT url FROM aliases WHERE url > ? AND former = 0 ORDER BY url LIMIT ?", [url, limit]
+        ) { try $0.value(0) }
+    }
+
+    private func isLive(_ row: AliasRow) -> Bool {
+        !purges.covers(row.record.sourceURL, row.object.record.id, row.sequence, began: row.began)
+    }
+
+    /// The object with that id, if it is live.
+    func objectRow(_ id: ObjectID) throws -> ObjectRow? {
+        try knownObjectRow(id).flatMap { try isLive($0) ? $0 : nil }
+    }
+
+    /// The object with that id, live or not.
+    func knownObjectRow(_ id: ObjectID) throws -> ObjectRow? {
+        try database.first("SELECT \(ObjectRow.columns) FROM objects WHERE id = ?", [id.bytes]) { try ObjectRow($0) }
+    }
+
+    func objectRow(at sequence: Int64) throws -> ObjectRow? {
+        try database.first("SELECT \(ObjectRow.columns) FROM objects WHERE sequence = ?", [sequence]) { try ObjectRow($0) }
+    }
+
+    /// Whether an object is live: no purge covers its upload or one of its aliases. Without aliases of now, former ones count.
+    func isLive(_ object: ObjectRow) throws -> Bool {
+        guard purges.hasUnswept else { return true }
+        let id = object.record.id
+        if object.upload.sequence > 0, !purges.covers(nil, id, object.upload.sequence, began: object.upload.began) {
+            return true
+        }
+        for former in [false, true] {
+            var (isFound, isLive) = (false, false)
+            let rows = try database.all(
+                """
+                SELECT url, sequence, began FROM aliases WHERE object = ? AND former = ? ORDER BY sequence DESC LIMIT \(Self.mostCompared)
+                """, [object.sequence, former]
+            ) { (url: try $0.value(0) as String, sequence: try $0.value(1) as Int64, began: try $0.value(2) as Int64) }
+            for row in rows {
+                isFound = true
+                if !purges.covers(row.url, id, row.sequence, began: row.began) {
+                    isLive = true
+                    break
+                }
+            }
+            if isFound { return isLive }
+        }
+        // Nothing leads to it any longer: only a purge of the object itself, or of everything, covers it.
+        return object.upload.sequence == 0 && !purges.covers(nil, id, object.sequence, began: 0)
+    }
+
+    /// The newest aliases of an object that are compared with purges. If a purge covers all of them, the object counts as covered.
+    private static var mostCompared: Int { 4096 }
+
+    /// Up to `limit` objects after `sequence`, in the order of the eviction queue.
+    func objects(after sequence: Int64, limit: Int) throws -> [ObjectRow] {
+        try database.all(
+            "SELECT \(ObjectRow.columns) FROM objects WHERE sequence > ? ORDER BY sequence LIMIT ?", [sequence, limit]
+        ) { try ObjectRow($0) }
+    }
+
+    /// The file extensions of all objects whose ids begin with the byte `first`.
+    func extensions(ofObjectsIn first: UInt8) throws -> [ObjectID: String] {
+        let bounds = [[first] + Array(repeating: 0, count: 31), [first] + Array(repeating: 0xff, count: 31)]
+        var extensions: [ObjectID: String] = [:]
+        try database.forEach("SELECT id, extension FROM objects WHERE id >= ? AND id <= ?", bounds) { row in
+            let file = try FileName(row, from: 0)
+            extensions[file.id] = file.fileExtension
+        }
+        return extensions
+    }
+
+    // MARK: Adding
+
+    /// Adds an object. A row with its id must not have a file.
+    ///
+    /// - Parameter began: When it was uploaded; nil for one that was not.
+    func insert(_ record: ObjectRecord, _ sequence: Int64, uploadBegan began: Int64?) throws {
+        // One that is purged and not swept yet, or whose file is missing.
+        try database.run("DELETE FROM objects WHERE id = ?", [record.id.bytes])
+        try database.run(
+            """
+            INSERT INTO objects (sequence, id, extension, length, content, created, facts, space, upload, upload_began)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """,
+            [
+                sequence, record.id.bytes, record.fileExtension, record.length, record.content.bytes, record.created,
+                record.facts, record.space, began == nil ? 0 : sequence, began ?? 0,
+            ])
+    }
+
+    /// Adds or replaces an alias.
+    ///
+    /// - Parameters:
+    ///   - object: The sequence of its object.
+    ///   - began: When the request to its origin began.
+    func insert(_ record: AliasRecord, leadingTo object: Int64, _ sequence: Int64, began: Int64) throws {
+        let key = record.key.bytes
+        try database.run(
+            """
+            DELETE FROM aliases WHERE former = 1 AND (object, url) IN
+                (SELECT object, url FROM aliases WHERE key = ? AND object <> ?)
+            """, [key, object])
+        try database.run("UPDATE aliases SET key = NULL, former = 1 WHERE key = ? AND object <> ?", [key, object])
+        try database.run("DELETE FROM aliases WHERE key = ?", [key])
+        try database.run(
+            """
+            INSERT INTO aliases
+                (sequence, key, former, object, url, etag, modified, fetched, fresh, space, strict, rendition, began)
+            VALUES (?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """,
+            [
+                sequence, key, object, record.sourceURL, record.validators.etag, record.validators.lastModified,
+                record.fetchedAt, record.freshFor, record.space, record.mustRevalidate, record.rendition, began,
+            ])
+    }
+
+    func markUploaded(_ object: Int64, _ sequence: Int64, began: Int64) throws {
+        try database.run(
+            "UPDATE objects SET upload = ?, upload_began = ? WHERE sequence = ?", [sequence, began, object])
+    }
+
+    // MARK: Removing
+
+    /// Removes objects and a bounded number of aliases that lead to each; a sweep removes the others. Their files are removed already.
+    func delete(_ objects: some Sequence<Int64>) throws {
+        for sequence in objects {
+            _ = try deleteAliases(of: sequence, limit: Self.mostWithObject)
+            // Notes the object in `removed` if there are others.
+            try database.run("DELETE FROM objects WHERE sequence = ?", [sequence])
+        }
+    }
+
+    /// Most objects have fewer aliases, and need no sweep.
+    private static var mostWithObject: Int { 8 }
+
+    /// The unused ones among up to `limit` of the oldest aliases after a sequence. An alias that is requested is renewed from time to
+    /// time and thereby becomes the newest.
+    ///
+    /// - Returns: The sequence of the last alias that was examined, nil if there was none, and the unused aliases with their objects.
+    func oldestAliases(
+        after sequence: Int64, limit: Int, unless isInUse: (AliasKey) -> Bool
+    ) throws -> (last: Int64?, unused: [AliasReference]) {
+        let rows = try database.all(
+            "SELECT sequence, object, key FROM aliases WHERE sequence > ? ORDER BY sequence LIMIT ?", [sequence, limit]
+        ) { row in
+            (AliasReference(sequence: try row.value(0), object: try row.value(1)), key: try row.value(2) as [UInt8]?)
+        }
+        let unused = rows.filter { row in row.key.flatMap { AliasKey(bytes: $0) }.map { !isInUse($0) } ?? true }
+        return (rows.last?.0.sequence, unused.map(\.0))
+    }
+
+    /// Removes aliases.
+    func delete(_ aliases: [AliasReference]) throws {
+        for alias in aliases { try database.run("DELETE FROM aliases WHERE sequence = ?", [alias.sequence]) }
+    }
+
+    /// The objects that nothing leads to but some of these aliases.
+    func unreferenced(by aliases: [AliasReference]) throws -> [ObjectRow] {
+        let sequences = Set(aliases.map(\.sequence))
+        return try Set(aliases.map(\.object)).sorted().compactMap { object in
+            guard let row = try objectRow(at: object), row.upload.sequence == 0 else { return nil }
+            let others = try database.all(
+                "SELECT sequence FROM aliases WHERE object = ? AND former = 0 LIMIT ?", [object, sequences.count + 1]
+            ) { try $0.value(0) as Int64 }
+            return others.allSatisfy(sequences.contains) ? row : nil
+        }
+    }
+
+    /// Whether aliases may lead to removed objects.
+    func hasRemoved() throws -> Bool {
+        try database.first("SELECT 1 FROM removed") { _ in true } ?? false
+    }
+
+    /// Removes up to `limit` aliases of removed objects.
+    ///
+    /// - Returns: Whether there may be more.
+    func deleteAliasesOfRemoved(limit: Int) throws -> Bool {
+        var left = limit
+        while left > 0 {
+            let object = try database.first("SELECT object FROM removed") { try $0.value(0) as Int64 }
+            guard let object else { return false }
+            let count = try deleteAliases(of: object, limit: left)
+            if count < left { try database.run("DELETE FROM removed WHERE object = ?", [object]) }
+            left -= max(1, count)
+        }
+        return true
+    }
+
+    /// Removes up to `limit` aliases that lead to an object, and returns their number.
+    private func deleteAliases(of object: Int64, limit: Int) throws -> Int {
+        let aliases = try database.all("SELECT sequence FROM aliases WHERE object = ? LIMIT ?", [object, limit]) {
+            AliasReference(sequence: try $0.value(0), object: object)
+        }
+        try delete(aliases)
+        return aliases.count
+    }
+}

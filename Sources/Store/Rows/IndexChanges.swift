@@ -1,0 +1,283 @@
+internal import SystemIO
+
+/// The changes of a ``CacheIndex``, which its lock puts in one order: what was recorded, what could not be recorded yet, and whether
+/// the ledger can be changed at all. Every call may block.
+struct IndexChanges: ~Copyable, Sendable {
+    /// Purges or a doubt, and the change of other owners' tables that belongs to the transaction.
+    struct Unrecorded {
+        var purges: [(purge: Purge, sequence: Int64)] = []
+        /// The doubt, and the sequence up to which it goes.
+        var doubt: (MissedPurges, Int64)?
+        var change: Ledger.Change = { _ in }
+    }
+
+    /// A state of the ledger in which nothing is stored until a repair succeeds.
+    private struct Failure {
+        var isDamage: Bool
+        let cause: String
+        /// Whether an event has said that nothing is stored.
+        var isReported: Bool
+        var attempts = 0
+        var nextAttempt: UInt64 = 0
+    }
+
+    let directory: CacheDirectory
+    let ledger: Ledger
+    let status: IndexStatus
+    let purges: PurgeIndex
+    private let clock: TimeSource
+    private let report: @Sendable (CacheEvent) -> Void
+    private let onFailure: @Sendable () -> Void
+    /// The latest sequence.
+    private(set) var sequence: Int64
+    var hand: EvictionHand
+    /// Where the search for unused aliases stopped.
+    var aliasHand: Int64 = 0
+    /// Where the sweep of the oldest purge stopped.
+    var sweepPosition: CacheTables.SweepPosition?
+    /// Purges whose rows are being counted, and stay until then.
+    var counted: Set<Int64> = []
+    /// What is changed in the transaction of each purge; see ``Cache/recordWithPurges(_:)``.
+    var changesWithPurges: [@Sendable (Purge, SQLiteConnection) throws -> Void] = []
+    /// Changes that took effect and are not recorded yet.
+    private var unrecorded: [Unrecorded] = []
+    /// Objects whose files are removed and whose rows could not be removed yet.
+    private var removedRows: Set<Int64> = []
+    private var failure: Failure?
+    /// The number of times that a file without a row may have been left, and of those before the start of the latest scan that
+    /// has ended.
+    private var possibleOrphans: Int
+    private var scannedOrphans = 0
+    /// Whether the latest scan compared every file and removed all without a row; true before the first scan.
+    private var wasScanComplete = true
+    private(set) var isClosed = false
+
+    /// - Parameters:
+    ///   - failure: The error of the ledger at the start, which was reported.
+    ///   - See ``CacheIndex/init(path:owners:clock:report:onFailure:)`` for the others.
+    init(
+        _ recorded: CacheState, in directory: CacheDirectory, _ ledger: Ledger, _ status: IndexStatus, _ purges: PurgeIndex,
+        failure: LedgerError?, clock: TimeSource, report: @escaping @Sendable (CacheEvent) -> Void,
+        onFailure: @escaping @Sendable () -> Void
+    ) {
+        self.directory = directory
+        self.ledger = ledger
+        self.status = status
+        self.purges = purges
+        self.clock = clock
+        self.report = report
+        self.onFailure = onFailure
+        sequence = recorded.sequence
+        hand = EvictionHand(at: recorded.hand)
+        self.failure = failure.map { Failure(isDamage: $0.kind == .damage, cause: $0.description, isReported: true) }
+        possibleOrphans = recorded.isClean ? 0 : 1
+    }
+
+    /// Records that every file has a row, closes the ledger, and unlocks the directory. A second call does nothing.
+    mutating func close() {
+        guard !isClosed else { return }
+        if !unrecorded.isEmpty { _ = try? record() }
+        isClosed = true
+        // They may refer to the cache.
+        changesWithPurges = []
+        status.setRefusal(.unavailable)
+        let (hand, isClean) = (hand.position, !needsScan && wasScanComplete && removedRows.isEmpty)
+        // On a full disk this may fail. Then the next start compares files and rows.
+        _ = try? ledger.write(.full) { [purges] in try CacheTables($0, purges).setClean(isClean, hand: hand) }
+        ledger.close()
+        directory.unlock()
+    }
+
+    // MARK: Transactions
+
+    /// Reads rows. Notes damage.
+    mutating func read<Result>(_ body: (CacheTables) throws -> Result) throws(LedgerError) -> Result {
+        do throws(LedgerError) {
+            return try ledger.read { [purges] in try body(CacheTables($0, purges)) }
+        } catch {
+            if error.kind == .damage { note(error) }
+            throw error
+        }
+    }
+
+    /// Changes rows in one transaction. Notes every error.
+    mutating func change<Result>(
+        _ durability: Ledger.Durability = .normal, _ body: (CacheTables) throws -> Result
+    ) throws(LedgerError) -> Result {
+        let (sequence, purges) = (sequence, purges)
+        do throws(LedgerError) {
+            let (result, totals) = try ledger.write(durability) { database in
+                let tables = CacheTables(database, purges)
+                let result = try body(tables)
+                try tables.setSequence(sequence)
+                return (result, try tables.state().totals)
+            }
+            status.totals = totals
+            return result
+        } catch {
+            note(error)
+            throw error
+        }
+    }
+
+    /// Reserves sequence numbers for `count` new rows.
+    ///
+    /// - Returns: The first of them; the others follow without gaps.
+    mutating func takeSequences(_ count: Int64) -> Int64 {
+        defer { sequence += count }
+        return sequence + 1
+    }
+
+    // MARK: Failures
+
+    /// Stops storing after an error of the ledger, until ``repair()`` succeeds.
+    mutating func note(_ error: LedgerError) {
+        guard error.kind != .closed, !isClosed else { return }
+        let isDamage = error.kind == .damage
+        if failure == nil || isDamage && failure?.isDamage == false {
+            // A damaged ledger is replaced at once, and that has an event of its own.
+            let wasReported = failure?.isReported ?? false
+            failure = Failure(isDamage: isDamage, cause: error.description, isReported: wasReported || !isDamage)
+            if !isDamage { report(.storingStopped(cause: error.description)) }
+        }
+        status.setRefusal(UnstoredReason(error))
+        onFailure()
+    }
+
+    /// Tries to end a failure: replaces a damaged ledger, and records what could not be recorded.
+    ///
+    /// - Returns: Whether the ledger was replaced, so that nothing is stored any more.
+    mutating func repair() -> Bool {
+        guard var attempt = failure, !isClosed else { return false }
+        let now = clock.monotonicNanoseconds()
+        guard now >= attempt.nextAttempt else { return false }
+        // One second at first, one minute at most.
+        attempt.nextAttempt = now + min(1 << min(UInt64(attempt.attempts), 6), 60) * 1_000_000_000
+        attempt.attempts += 1
+        failure = attempt
+        if attempt.isDamage, !replaceLedger(because: attempt.cause) { return false }
+        if (try? record()) != nil, let ended = failure {
+            failure = nil
+            status.setRefusal(nil)
+            if ended.isReported { report(.storingResumed) }
+        }
+        return attempt.isDamage
+    }
+
+    private mutating func replaceLedger(because cause: String) -> Bool {
+        do throws(LedgerError) {
+            try ledger.replaceDamaged()
+        } catch {
+            if failure?.isReported == false { report(.storingStopped(cause: "\(cause); \(error.description)")) }
+            failure?.isReported = true
+            return false
+        }
+        report(.ledgerReplaced(cause: cause))
+        failure?.isDamage = false
+        possibleOrphans += 1
+        // Purges stay to be recorded: other nodes, and the shared store, may not know them.
+        purges.forgetRows()
+        sweepPosition = nil
+        removedRows = []
+        hand = EvictionHand(at: 0)
+        return true
+    }
+
+    // MARK: Recording
+
+    /// Records durably what could not be recorded, and that the cache is in use.
+    mutating func record(_ new: Unrecorded? = nil) throws(LedgerError) {
+        let changesWithPurges = changesWithPurges
+        let (all, rows, hand) = (unrecorded + (new.map { [$0] } ?? []), removedRows, hand.position)
+        try change(.full) { tables in
+            try tables.setClean(false, hand: hand)
+            try tables.delete(rows)
+            let table = PurgeTable(tables.database)
+            for event in all {
+                for (purge, sequence) in event.purges {
+                    try table.insert(purge, sequence)
+                    for change in changesWithPurges { try change(purge, tables.database) }
+                }
+                if let (doubt, sequence) = event.doubt { try tables.setDoubt(doubt, through: sequence) }
+                try event.change(tables.database)
+            }
+        }
+        unrecorded = []
+        removedRows = []
+    }
+
+    /// Records it now, or with later ones.
+    mutating func recordOrRemember(_ event: Unrecorded) {
+        guard !isClosed, (try? record(event)) == nil else { return }
+        remember(event)
+    }
+
+    /// Changes other owners' tables in a transaction, unless `isWanted` is false. No purge comes between the two.
+    ///
+    /// - Returns: Whether the change was committed.
+    mutating func record(_ change: Ledger.Change, if isWanted: () -> Bool) -> Bool {
+        guard !isClosed, isWanted() else { return false }
+        do throws(LedgerError) {
+            try ledger.write(.normal, change)
+            return true
+        } catch {
+            note(error)
+            return false
+        }
+    }
+
+    /// Remembers what could not be recorded. One purge of everything bounds the purges, and the oldest changes of others are
+    /// forgotten: their callers know that they are not durable.
+    mutating func remember(_ new: Unrecorded) {
+        if unrecorded.count >= Self.mostUnrecorded {
+            let latest = unrecorded.flatMap(\.purges).max { $0.purge.madeAt < $1.purge.madeAt }
+            unrecorded = unrecorded.suffix(Self.mostUnrecorded / 2).map { Unrecorded(change: $0.change) }
+            let all = latest.map { purge, _ in
+                Purge(.all, madeAt: purge.madeAt, isLocal: true, token: "\(purge.token)-all", entry: purge.entry)
+            }
+            if let all {
+                let sequence = takeSequences(1)
+                purges.insert(all, sequence)
+                unrecorded.append(Unrecorded(purges: [(all, sequence)]))
+            }
+            unrecorded.append(Unrecorded(doubt: (.certain, sequence)))
+        }
+        unrecorded.append(new)
+    }
+
+    private static var mostUnrecorded: Int { 16_384 }
+
+    /// The purges that could not be recorded yet.
+    var unrecordedPurges: [Purge] { unrecorded.flatMap { $0.purges.map(\.purge) } }
+
+    // MARK: Files and rows
+
+    /// Removes the rows of objects whose files are removed; later if the ledger fails.
+    @discardableResult
+    mutating func deleteRows(_ objects: [ObjectRow]) -> Bool {
+        guard !objects.isEmpty else { return true }
+        let sequences = objects.map(\.sequence)
+        if (try? change(.normal, { try $0.delete(sequences) })) != nil { return true }
+        removedRows.formUnion(sequences)
+        return false
+    }
+
+    /// Removes a file. If that fails, a scan removes it, unless a row leads to it again.
+    mutating func removeFile(_ name: FileName) {
+        if (try? directory.objects.remove(name.id, name.fileExtension)) == nil { possibleOrphans += 1 }
+    }
+
+    /// Identifies a scan for files without rows that begins now; nil if there is nothing to do, or not yet.
+    var scanNumber: Int? { needsScan && canChange ? possibleOrphans : nil }
+
+    private var needsScan: Bool { possibleOrphans > scannedOrphans }
+
+    /// Ends a scan. After an incomplete one, such as one that could not remove a file, the next start scans again.
+    mutating func finishScan(_ number: Int, isComplete: Bool) {
+        scannedOrphans = max(scannedOrphans, number)
+        wasScanComplete = isComplete
+    }
+
+    /// Whether rows can be changed.
+    var canChange: Bool { !isClosed && failure == nil }
+}

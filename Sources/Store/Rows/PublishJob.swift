@@ -1,0 +1,77 @@
+internal import CLinux
+internal import Glibc
+package import SystemIO
+
+/// A rendition that is being published.
+struct PublishJob: Sendable {
+    var staged: StagedFile
+    let id: ObjectID
+    let fileExtension: String
+    let facts: [UInt8]
+    let alias: AliasRecord?
+    /// Seconds since 1970 at which another node published it.
+    var created: Int64?
+    let epoch: Epoch
+    var storing = true
+
+    /// Reads the whole staged file and returns its record.
+    func measure(now: Int64) throws(CacheError) -> ObjectRecord {
+        let content: ContentDigest
+        let length: Int
+        do throws(SystemError) {
+            (content, length) = try ContentDigest.measure(staged.descriptor)
+        } catch {
+            throw .stagedFileUnusable(reason: error.description)
+        }
+        guard length > 0 else { throw .stagedFileUnusable(reason: "it is empty") }
+        return ObjectRecord(
+            id: id, fileExtension: fileExtension, length: Int64(length), content: content,
+            created: min(now, created ?? now), facts: facts)
+    }
+
+    /// Makes the bytes durable. Must come before the file gets its name, so that no name ever leads to half a file.
+    func sync() throws(UnstoredReason) {
+        let number = staged.number
+        do throws(SystemError) {
+            try retryingOnInterrupt("fdatasync") { fdatasync(number) }
+        } catch {
+            throw UnstoredReason(error)
+        }
+    }
+
+    /// The same file, open for reading only; the staged descriptor if it cannot be opened again.
+    func readOnly() -> SharedDescriptor {
+        let number = clinux_openat(AT_FDCWD, "/proc/self/fd/\(staged.number)", O_RDONLY, 0)
+        return number >= 0 ? SharedDescriptor(OwnedDescriptor(taking: number)) : staged.descriptor
+    }
+}
+
+/// A rendition that became part of the cache.
+struct CommittedObject: Sendable {
+    let row: ObjectRow
+    /// The sequence of its alias; 0 after an upload.
+    let aliasSequence: Int64
+    /// False if the object was stored already.
+    let isNew: Bool
+}
+
+extension UnstoredReason {
+    /// The reason that an error of the cache's file system stands for.
+    package init(_ error: SystemError) {
+        switch error.code {
+        case ENOSPC, EDQUOT, EFBIG: self = .diskFull
+        case EROFS, EACCES, EPERM: self = .readOnly
+        case ENOENT, ESTALE, ENOTDIR, EXDEV: self = .directoryLost
+        default: self = .failed(error)
+        }
+    }
+
+    init(_ error: LedgerError) {
+        switch error.kind {
+        case .fullDisk: self = .diskFull
+        case .readOnly: self = .readOnly
+        case .closed: self = .unavailable
+        case .damage, .failure: self = .failed(SystemError("ledger", code: EIO))
+        }
+    }
+}

@@ -1,0 +1,191 @@
+import Synchronization
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import Fleet
+@testable import Store
+
+@Suite("The purge stream is followed over one connection", .enabled(if: RedisServer.isAvailable))
+struct PurgeFollowerTests {
+    @Test func aNewConnectionEndsTheRunSoThatTheNodeCatchesUp() async throws {
+        let server = try await RedisServer()
+        defer { server.stop() }
+        let link = try await RedisLink.connected(server.unixAddress)
+        defer { link.close() }
+        let follower = Mutex<PurgeFollower?>(nil)
+        let commands = ReplacedConnection(base: link) { follower.withLock { $0?.connected() } }
+        let disk = try TestDisk()
+        let made = PurgeFollower.test(commands, disk)
+        follower.withLock { $0 = made }
+        // Without an error: the connection was replaced between two reads, and no command has failed.
+        try await made.follow()
+        #expect(!made.isTakingPart && commands.reads == 1)
+        withExtendedLifetime(disk) {}
+    }
+
+    @Test func thePositionIsSavedAlthoughTheAcknowledgementFails() async throws {
+        let server = try await RedisServer()
+        defer { server.stop() }
+        let link = try await RedisLink.connected(server.unixAddress)
+        defer { link.close() }
+        let other = try await RedisLink.connected(server.unixAddress)
+        defer { other.close() }
+        let stream = PurgeStream.test(other)
+        let genesis = try await stream.oldest()
+        let disk = try TestDisk()
+        let follower = PurgeFollower.test(UnacknowledgedConnection(base: link), disk)
+        let isReady = Mutex(false)
+        let following = Task { try await follower.follow { isReady.withLock { $0 = true } } }
+        try await waitUntil("the node takes part") { isReady.withLock { $0 } }
+        let added = try await stream.add([purge(1)], to: genesis.text("s") ?? "", isLate: false).ids
+        await #expect(throws: RedisError.unavailable("an acknowledgement")) { try await following.value }
+        #expect(try disk.ledger.read { try PurgeTables($0).position().id } == added.last)
+    }
+
+    // MARK: Purges made alone
+
+    private func url(_ number: Int) -> PurgeScope { .url("https://origin.test/\(number)") }
+
+    private func purge(_ number: Int) -> Purge {
+        Purge(url(number), madeAt: Int64(number), isLocal: true, token: "\(number)", entry: nil)
+    }
+
+    private func pending(_ disk: TestDisk) throws -> [PurgeScope] {
+        try disk.ledger.read { try PurgeTable($0).pending(after: 0, limit: 1 << 20).map(\.purge.scope) }
+    }
+
+    @Test func purgesMadeAloneWaitInTheirOrder() async throws {
+        let disk = try TestDisk()
+        let meter = ClusterMeter()
+        let follower = PurgeFollower.test(UnavailableCommands(), disk, meter)
+        for number in 1...3 { follower.endSending(await follower.accept(url(number)).purge) }
+        await follower.countPending()
+        #expect(try pending(disk) == (1...3).map(url) && meter.snapshot.purgesPending == 3)
+    }
+
+    @Test func purgesOfAFormerProcessAreCountedWithoutTheServer() async throws {
+        let disk = try TestDisk()
+        _ = try await disk.cache.purge([purge(1)])
+        let meter = ClusterMeter()
+        await #expect(throws: RedisError.self) { try await PurgeFollower.test(UnavailableCommands(), disk, meter).follow() }
+        #expect(meter.snapshot.purgesPending == 1)
+    }
+
+    @Test func aPositionThatCanNeverBeReadCountsAsLost() async throws {
+        let disk = try TestDisk()
+        try disk.ledger.write(.full) { try $0.run("INSERT INTO position VALUES (1, 's', 'x')") }
+        let follower = PurgeFollower.test(UnavailableCommands(), disk)
+        for _ in 0..<9 {
+            let error = await #expect(throws: RedisError.self) { try await follower.follow() }
+            #expect(error != .unavailable("test"))
+        }
+        // The server is asked.
+        await #expect(throws: RedisError.unavailable("test")) { try await follower.follow() }
+    }
+
+    @Test func pendingPurgesAreAddedInBatches() async throws {
+        let server = try await RedisServer()
+        defer { server.stop() }
+        let link = try await RedisLink.connected(server.unixAddress)
+        defer { link.close() }
+        let disk = try TestDisk()
+        _ = try await disk.cache.purge((0..<450).map(purge))
+        let follower = PurgeFollower.test(link, disk)
+        let isReady = Mutex(false)
+        let task = Task { try await follower.follow { isReady.withLock { $0 = true } } }
+        defer { task.cancel() }
+        try await waitUntil("the node takes part") { isReady.withLock { $0 } }
+        #expect(try pending(disk) == [])
+        #expect(try server.run("XLEN", "{test}:v1:purges") == ":451\r\n")
+        let last = try server.run("XREVRANGE", "{test}:v1:purges", "+", "-", "COUNT", "1")
+        #expect(last.contains("https://origin.test/449"))
+    }
+
+    @Test func purgesThatTheServerRefusesStayPending() async throws {
+        let server = try await RedisServer()
+        defer { server.stop() }
+        let link = try await RedisLink.connected(server.unixAddress)
+        defer { link.close() }
+        let disk = try TestDisk()
+        _ = try await disk.cache.purge((0..<5).map(purge))
+        let follower = PurgeFollower.test(RefusingCommands(base: link, accepted: 2), disk)
+        await #expect(throws: RedisError.self) { try await follower.follow() }
+        #expect(try pending(disk) == (2..<5).map(url))
+    }
+
+    @Test func aPurgeMadeAloneThatIsNotRecordedIsAddedWhileTheProcessLives() async throws {
+        let server = try await RedisServer()
+        defer { server.stop() }
+        let link = try await RedisLink.connected(server.unixAddress)
+        defer { link.close() }
+        let disk = try TestDisk(volatile: url(1))
+        let follower = PurgeFollower.test(link, disk)
+        follower.endSending(await follower.accept(url(1)).purge)
+        #expect(try pending(disk) == [] && disk.cache.unrecordedPurges.count == 1)
+        let isReady = Mutex(false)
+        let task = Task { try await follower.follow { isReady.withLock { $0 = true } } }
+        defer { task.cancel() }
+        try await waitUntil("the node takes part") { isReady.withLock { $0 } }
+        #expect(try server.run("XLEN", "{test}:v1:purges") == ":2\r\n")
+    }
+}
+
+/// A server that cannot be reached.
+private struct UnavailableCommands: RedisCommands {
+    func replies(to commands: [RedisCommand], within limit: Duration) async throws(RedisError) -> [RedisValue] {
+        throw .unavailable("test")
+    }
+}
+
+/// A server that is full: of the purges in a pipeline, it accepts only the first ones.
+private struct RefusingCommands: RedisCommands {
+    let base: any RedisCommands
+    let accepted: Int
+
+    func replies(to commands: [RedisCommand], within limit: Duration) async throws(RedisError) -> [RedisValue] {
+        guard commands.count > accepted, commands.allSatisfy({ $0.arguments[0] == Array("XADD".utf8) }) else {
+            return try await base.replies(to: commands, within: limit)
+        }
+        let refused = commands.dropFirst(accepted).map { _ in RedisValue.error(RedisRefusal("OOM command not allowed".utf8)) }
+        return try await base.replies(to: Array(commands.prefix(accepted)), within: limit) + refused
+    }
+}
+
+/// A link that sends no acknowledgements.
+private struct UnacknowledgedConnection: RedisCommands {
+    let base: any RedisCommands
+
+    func replies(to commands: [RedisCommand], within limit: Duration) async throws(RedisError) -> [RedisValue] {
+        if commands.first?.arguments[0] == Array("HSET".utf8) { throw .unavailable("an acknowledgement") }
+        return try await base.replies(to: commands, within: limit)
+    }
+}
+
+/// A link whose connection is replaced during the first read of new entries. A second read fails.
+private final class ReplacedConnection: RedisCommands {
+    private let base: any RedisCommands
+    private let onReplacement: @Sendable () -> Void
+    private let count = Mutex(0)
+
+    init(base: any RedisCommands, onReplacement: @escaping @Sendable () -> Void) {
+        self.base = base
+        self.onReplacement = onReplacement
+    }
+
+    /// The number of reads so far.
+    var reads: Int { count.withLock { $0 } }
+
+    func replies(to commands: [RedisCommand], within limit: Duration) async throws(RedisError) -> [RedisValue] {
+        guard commands.first?.arguments[0] == Array("XREAD".utf8) else {
+            return try await base.replies(to: commands, within: limit)
+        }
+        let number = count.withLock { count in
+            count += 1
+            return count
+        }
+        guard number == 1 else { throw .unavailable("a second read") }
+        onReplacement()
+        return [.none]
+    }
+}

@@ -1,0 +1,214 @@
+import Foundation
+import Synchronization
+import SystemIO
+import TestSupport
+
+@testable import Fleet
+@testable import Store
+
+/// A node of a cluster over a real server, with a cache of its own.
+final class TestNode: Sendable {
+    let cluster: Cluster
+    let cache: Cache
+    let folder: URL
+    private let record: TestNodeRecord
+    private let disk: BrokenDisk
+    private let ownsFolder: Bool
+
+    /// - Parameters:
+    ///   - folder: The directory of an earlier run of the node; nil for a new one.
+    ///   - volatile: A purge that the cache cannot make durable. Neither can it any later one, until ``mendDisk()``.
+    init(
+        _ name: String, _ address: String, folder: URL? = nil, timings: ClusterTimings = .patient,
+        volatile: PurgeScope? = nil
+    ) throws {
+        self.folder =
+            folder ?? FileManager.default.temporaryDirectory.appendingPathComponent("gifreel-node-\(UUID().uuidString)")
+        ownsFolder = folder == nil
+        try FileManager.default.createDirectory(at: self.folder, withIntermediateDirectories: true)
+        let configuration = try ClusterConfiguration(address: address, name: "test", node: name, timings: timings)
+        let (record, disk) = (TestNodeRecord(), BrokenDisk(volatile))
+        let cache = try Cache.ofNode(in: self.folder.path)
+        (self.record, self.disk, self.cache) = (record, disk, cache)
+        cache.recordWithPurges { purge, _ in try disk.check(purge.scope) }
+        cache.observePurges { record.add($0) }
+        var handlers = ClusterHandlers { doubt in
+            record.revalidated(doubt)
+            await cache.revalidateAll(doubt)
+        }
+        handlers.onEvent = { record.add($0) }
+        cluster = Cluster(configuration, cache: cache, handlers: handlers)
+        cluster.start { record.addLate($0) }
+    }
+
+    deinit {
+        cluster.close()
+        cache.close()
+        if ownsFolder { try? FileManager.default.removeItem(at: folder) }
+    }
+
+    var events: [ClusterEvent] { record.events }
+    var purges: [PurgeScope] { record.purges }
+    var revalidations: Int { record.gaps.count }
+    var gaps: [MissedPurges] { record.gaps }
+    var latePurges: [PurgeScope] { record.latePurges }
+
+    func mendDisk() { disk.mend() }
+
+    /// Waits until the node takes part in the cluster.
+    func joined() async throws {
+        // Its three connections are independent.
+        try await waitUntil("the node to join: \(cluster.state)") { cluster.isSharing && cluster.metrics.connections >= 3 }
+    }
+
+    /// Publishes a rendition of a source, whose request began at an epoch.
+    func put(_ url: String, epoch: Epoch? = nil) async throws { try await cache.put(url, epoch: epoch) }
+
+    /// Whether a rendition of the source is found.
+    func has(_ url: String) async -> Bool {
+        (try? await cache.look(for: AliasKey(sourceURL: url, rendition: "mp4"), isFirstLook: true)) ?? nil != nil
+    }
+}
+
+extension Cache {
+    static func ofNode(in folder: String) throws -> Cache {
+        var configuration = CacheConfiguration()
+        configuration.directory = "\(folder)/cache"
+        configuration.minFreeBytes = 0
+        configuration.housekeepingInterval = 50
+        return try Cache(configuration: configuration, owners: [PurgeTables.owned])
+    }
+
+    /// Publishes a rendition of a source, whose request began at an epoch.
+    func put(_ url: String, epoch: Epoch? = nil) async throws {
+        let epoch = epoch ?? self.epoch(for: url)
+        let staged = try await stage(expecting: 0)
+        _ = Array(url.utf8).withUnsafeBytes { write(staged.number, $0.baseAddress, $0.count) }
+        let alias = AliasRecord(
+            key: AliasKey(sourceURL: url, rendition: "mp4"), sourceURL: url, rendition: "mp4", fetchedAt: 1_700_000_000)
+        let source = Array(url.utf8).withUnsafeBytes { SourceDigest(of: $0) }
+        _ = try await publish(
+            staged, as: ObjectID(source: source, rendition: "mp4", encoderVersion: "1"), fileExtension: "mp4", facts: [],
+            alias: alias, epoch: epoch, storing: true)
+    }
+}
+
+/// What a node's disk cannot record.
+final class BrokenDisk: Sendable {
+    private let volatile: Mutex<PurgeScope?>
+
+    init(_ volatile: PurgeScope?) {
+        self.volatile = Mutex(volatile)
+    }
+
+    func check(_ scope: PurgeScope) throws {
+        if volatile.withLock({ $0 == scope }) { throw LedgerError(.failure, "the disk is broken") }
+    }
+
+    func mend() {
+        volatile.withLock { $0 = nil }
+    }
+}
+
+/// A cache of its own for a follower, with its directory.
+final class TestDisk: Sendable {
+    let cache: Cache
+    private let own: ScratchDirectory
+    let broken: BrokenDisk
+
+    init(volatile: PurgeScope? = nil) throws {
+        let (own, broken) = (try ScratchDirectory(), BrokenDisk(volatile))
+        cache = try Cache.ofNode(in: own.path)
+        cache.recordWithPurges { purge, _ in try broken.check(purge.scope) }
+        (self.own, self.broken) = (own, broken)
+    }
+
+    deinit { cache.close() }
+
+    var ledger: Ledger { cache.ledger }
+}
+
+extension PurgeFollower {
+    /// A follower without a node around it.
+    static func test(_ stream: any RedisCommands, _ disk: TestDisk, _ meter: ClusterMeter = ClusterMeter()) -> PurgeFollower {
+        let context = ClusterContext.test(stream, meter)
+        let thread = WorkThreads(count: 1, limit: 64, name: "test-disk")
+        return PurgeFollower(
+            PurgeStream(context: context), NodeRegistry(context), disk.cache, thread, revalidate: { _ in }, onGap: {})
+    }
+}
+
+extension PurgeStream {
+    /// The stream of node `one`.
+    static func test(_ commands: any RedisCommands) -> PurgeStream {
+        PurgeStream(context: .test(commands))
+    }
+}
+
+extension ClusterContext {
+    /// That of a node `one`.
+    static func test(
+        _ commands: any RedisCommands, _ meter: ClusterMeter = ClusterMeter(), name: String = "one",
+        timings: ClusterTimings = .patient
+    ) -> ClusterContext {
+        ClusterContext(
+            commands: commands, keys: ClusterKeys(name: "test"), nodeName: name, timings: timings, time: .system, meter: meter)
+    }
+}
+
+extension RedisLink {
+    /// A link that is connected. The caller closes it.
+    static func connected(_ address: String) async throws -> RedisLink {
+        let link = RedisLink(try RedisAddress(address), name: "test", onEvent: { _ in })
+        link.start()
+        try await waitUntil("the connection") { link.isConnected }
+        return link
+    }
+}
+
+extension ClusterTimings {
+    /// Times with a limit that a busy machine meets, too. A command that misses its limit has another result than the test expects.
+    static var patient: ClusterTimings {
+        var timings = ClusterTimings()
+        timings.commandLimit = .milliseconds(800)
+        return timings
+    }
+}
+
+/// What happened to a ``TestNode``.
+final class TestNodeRecord: Sendable {
+    private struct State {
+        var events: [ClusterEvent] = []
+        var purges: [PurgeScope] = []
+        var gaps: [MissedPurges] = []
+        var latePurges: [PurgeScope] = []
+    }
+
+    private let state = Mutex(State())
+
+    var events: [ClusterEvent] { state.withLock { $0.events } }
+    var purges: [PurgeScope] { state.withLock { $0.purges } }
+    var gaps: [MissedPurges] { state.withLock { $0.gaps } }
+
+    func add(_ scope: PurgeScope) { state.withLock { $0.purges.append(scope) } }
+
+    var latePurges: [PurgeScope] { state.withLock { $0.latePurges } }
+
+    func addLate(_ scope: PurgeScope) { state.withLock { $0.latePurges.append(scope) } }
+    func add(_ event: ClusterEvent) { state.withLock { $0.events.append(event) } }
+    func revalidated(_ gap: MissedPurges) { state.withLock { $0.gaps.append(gap) } }
+}
+
+extension SharedRecord {
+    /// A record of an object.
+    static func test(_ id: String) -> SharedRecord {
+        SharedRecord(outcome: .object(id: id, fileExtension: "mp4"), etag: "\"\(id)\"", fetchedAt: 1_700_000_000, freshFor: 60)
+    }
+}
+
+extension FlightStart {
+    var lease: Lease? { if case .lead(let lease) = self { lease } else { nil } }
+    var record: SharedRecord? { if case .found(let record, _) = self { record } else { nil } }
+    var isFollowed: Bool { if case .found(_, true) = self { true } else { false } }
+    var error: RedisError? { if case .alone(let error) = self { error } else { nil } }
+}

@@ -1,0 +1,127 @@
+import Glibc
+import SystemIO
+import Testing
+
+@testable import Store
+
+@Suite("Files of renditions get their names in one step") struct ObjectFilesTests {
+    let temporary: TemporaryDirectory
+    let directory: CacheDirectory
+
+    init() throws {
+        temporary = try TemporaryDirectory()
+        directory = try CacheDirectory(path: temporary.path + "/a/b")
+    }
+
+    private func staged(_ bytes: [UInt8]) throws -> StagedFile {
+        let staged = try directory.objects.createStaged()
+        try DescriptorIO.write(bytes, to: staged.number, at: 0)
+        return staged
+    }
+
+    private func bytes(_ id: ObjectID) throws -> [UInt8] {
+        try directory.objects.open(id, "mp4").readAll()
+    }
+
+    @Test func aLinkedFileHasItsNameAndAnUnlinkedOneNone() throws {
+        let id = ObjectID.test("a")
+        #expect(try directory.objects.length(id, "mp4") == nil)
+        #expect(throws: SystemError.self) { try directory.objects.open(id, "mp4") }
+        let file = try staged([1, 2, 3])
+        #expect(temporary.files("a/b/objects").isEmpty)
+        try directory.objects.link(file, as: id, "mp4")
+        try directory.objects.syncNames(beside: id)
+        #expect(try bytes(id) == [1, 2, 3])
+        #expect(try directory.objects.length(id, "mp4") == 3)
+        let hex = id.description
+        #expect(temporary.files("a/b/objects").contains("\(hex.prefix(2))/\(hex.dropFirst(2)).mp4"))
+        #expect(try directory.objects.remove(id, "mp4"))
+        #expect(try !directory.objects.remove(id, "mp4"))
+        #expect(throws: SystemError.self) { try directory.objects.open(id, "mp4") }
+    }
+
+    @Test func aLinkNeverReplacesAFile() throws {
+        let id = ObjectID.test("a")
+        try directory.objects.link(try staged([1]), as: id, "mp4")
+        let reader = try directory.objects.open(id, "mp4")
+        let error = #expect(throws: SystemError.self) {
+            try directory.objects.link(try staged([2]), as: id, "mp4")
+        }
+        #expect(error?.code == EEXIST)
+        #expect(try bytes(id) == [1])
+        try directory.objects.remove(id, "mp4")
+        try directory.objects.link(try staged([3]), as: id, "mp4")
+        #expect(try bytes(id) == [3])
+        // A reader of the removed file is not affected.
+        #expect(try reader.readAll() == [1])
+        #expect(temporary.files("a/b/staging").isEmpty)
+    }
+
+    @Test func aStagedFileWithANameIsRemovedUnlessItIsPublished() throws {
+        let name = StagedFile.uniqueName()
+        try temporary.create("a/b/staging/\(name)", [7])
+        var file: StagedFile? = StagedFile(
+            SharedDescriptor(try openDescriptor(temporary.path + "/a/b/staging/\(name)", below: AT_FDCWD, flags: O_RDWR)),
+            in: directory.objects, name: name)
+        let id = ObjectID.test("a")
+        try directory.objects.link(try #require(file), as: id, "mp4")
+        #expect(try bytes(id) == [7])
+        file = nil
+        #expect(temporary.files("a/b/staging").isEmpty)
+        #expect(try bytes(id) == [7])
+    }
+
+    @Test func aStagedFileIsTakenOnce() throws {
+        let file = try staged([1])
+        #expect(!file.isInMemory)
+        #expect(file.take())
+        #expect(!file.take())
+        #expect(Set((0..<100).map { _ in StagedFile.uniqueName() }).count == 100)
+    }
+
+    @Test func aListingDistinguishesRenditionsFromOtherFiles() throws {
+        let id = ObjectID.test("a")
+        try directory.objects.link(try staged([1]), as: id, "mp4")
+        let folder = String(id.description.prefix(2))
+        let rest = String(id.description.dropFirst(2))
+        let others = [
+            "\(rest)", "\(rest).mp4.part", "\(rest).MP4", "\(rest.uppercased()).mp4", "\(rest.dropLast()).mp4", "x.mp4", ".y",
+        ]
+        for name in others where name != rest + ".mp4" { try temporary.create("a/b/objects/\(folder)/\(name)", [1]) }
+        let (renditions, found) = try directory.objects.list(id.bytes[0])
+        #expect(renditions.map(\.id) == [id])
+        #expect(renditions.map(\.fileExtension) == ["mp4"])
+        #expect(found.sorted() == others.map { "\(folder)/\($0)" }.sorted())
+        for path in found { try directory.objects.removeOther(path) }
+        #expect(try directory.objects.list(id.bytes[0]).others.isEmpty)
+        #expect(try bytes(id) == [1])
+        let (none, noOthers) = try directory.objects.list(id.bytes[0] &+ 1)
+        #expect(none.isEmpty && noOthers.isEmpty)
+    }
+
+    @Test func theReserveTakesSpaceUntilItIsGivenUp() throws {
+        for _ in 0..<2 {
+            directory.keepReserve(leaving: 1 << 60)
+            #expect(!temporary.files("a/b").contains("reserve"))
+            directory.keepReserve(leaving: 0)
+            directory.keepReserve(leaving: 0)
+            #expect(try temporary.contents("a/b/reserve").count == 4 << 20)
+            directory.giveUpReserve()
+            directory.giveUpReserve()
+            #expect(!temporary.files("a/b").contains("reserve"))
+        }
+        #expect(directory.path(of: "x") == temporary.path + "/a/b/x")
+        #expect(try directory.space().freeBytes > 0)
+    }
+
+    @Test func aMovedDirectoryIsNoticed() throws {
+        #expect(directory.isInPlace)
+        #expect(rename(temporary.path + "/a/b", temporary.path + "/a/c") == 0)
+        #expect(!directory.isInPlace)
+        // The open directory is still used, so nothing is ever written into another one at its path.
+        try directory.objects.link(try staged([9]), as: .test("a"), "mp4")
+        #expect(try bytes(.test("a")) == [9])
+        #expect(rename(temporary.path + "/a/c", temporary.path + "/a/b") == 0)
+        #expect(directory.isInPlace)
+    }
+}

@@ -1,0 +1,163 @@
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import Store
+
+@Suite("A purge overtakes the work on what it covers, and nothing else") struct PurgeIndexTests {
+    private static let urls = ["https://a/", "https://a/1", "https://a/11", "https://A/", "https://a/ä", "https://b/", ""]
+
+    private func scope(_ random: inout RandomRecords) -> PurgeScope {
+        switch random.number(0...9) {
+        case 0: .all
+        case 1, 2: .object(.test("\(random.number(0...3))"))
+        case 3..<6: .prefix(["https://a/", "https://a/1", "https://", "", "https://a/a"][random.number(0...4)])
+        default: .url(random.element(of: Self.urls))
+        }
+    }
+
+    @Test func scopesCompareBytes() {
+        // The two are equal as strings, but an origin may give them different bytes.
+        let (composed, decomposed) = ("https://a/\u{e4}", "https://a/a\u{308}")
+        #expect(composed == decomposed)
+        #expect(PurgeScope.url(composed).covers(composed))
+        #expect(!PurgeScope.url(composed).covers(decomposed))
+        #expect(!PurgeScope.prefix(composed).covers(decomposed + "x"))
+        #expect(PurgeScope.prefix("https://a/a").covers(decomposed))
+        #expect(PurgeScope.prefix("").covers("https://a/"))
+        #expect(!PurgeScope.prefix("https://a/1").covers("https://a/"))
+    }
+
+    @Test func uploadsAreCoveredByAllAndByTheirIdOnly() {
+        let id = ObjectID.test("a")
+        #expect(PurgeScope.all.covers(nil))
+        #expect(PurgeScope.object(id).covers(nil, object: id.description))
+        #expect(!PurgeScope.object(id).covers(nil, object: ObjectID.test("b").description))
+        #expect(!PurgeScope.object(id).covers("https://a/"))
+        #expect(!PurgeScope.prefix("").covers(nil, object: id.description))
+        #expect(!PurgeScope.url("").covers(nil, object: id.description))
+    }
+
+    @Test func theHostOfAURLHasNeitherSchemeNorPort() {
+        let urls = ["http://a.test/", "https://a.test/x:y", "https://a.test:8443/x", "s3://a.test/k"]
+        #expect(urls.allSatisfy { PurgeScope.host("a.test").covers($0) })
+        #expect(PurgeScope.host("[::1]").covers("http://[::1]:8080/a") && PurgeScope.host("[::1]").covers("http://[::1]/"))
+        for url in ["https://b.a.test/", "https://a.testx/", "https://b.test/https://a.test/", "file:///a.test/x"] {
+            #expect(!PurgeScope.host("a.test").covers(url))
+        }
+    }
+
+    @Test func aPurgeOfAnotherNodeCoversWhatBeganUpToItsTime() {
+        let index = PurgeIndex()
+        index.insert(.test(.url("https://a/"), madeAt: 100), 5)
+        #expect(index.covers("https://a/", nil, 4, began: 100) && !index.covers("https://a/", nil, 4, began: 101))
+        #expect(!index.covers("https://a/", nil, 6, began: 1) && !index.covers("https://b/", nil, 4, began: 1))
+        // A later one with an earlier time covers no more, and one of this node everything before it.
+        index.insert(.test(.url("https://a/"), madeAt: 50), 7)
+        #expect(index.covers("https://a/", nil, 4, began: 100) && !index.covers("https://a/", nil, 6, began: 51))
+        index.insert(Purge(.host("a"), madeAt: 60, isLocal: true, token: "x", entry: ""), 8)
+        #expect(index.covers("https://a/", nil, 7, began: 1000) && !index.covers("https://a/", nil, 8, began: 0))
+        #expect(
+            !index.isCurrent(100, sourceURL: "https://a/", object: nil)
+                && index.isCurrent(101, sourceURL: "https://a/", object: nil))
+        for sequence in [5, 7, 8] { index.markSwept(Int64(sequence)) }
+        #expect(!index.covers("https://a/", nil, 4, began: 100) && !index.isCurrent(100, sourceURL: "https://a/", object: nil))
+    }
+
+    @Test func whatWasDroppedCountsAsLaterThanAllWorkBeforeIt() {
+        let index = PurgeIndex(limit: 8)
+        for number in 0..<9 {
+            index.insert(.test(.url("https://a/\(number)"), madeAt: Int64(100 + number)), Int64(number + 1), isSwept: true)
+        }
+        #expect(!index.isCurrent(101, sourceURL: "https://never-purged/", object: nil))
+        #expect(index.isCurrent(108, sourceURL: "https://never-purged/", object: nil))
+    }
+
+    @Test(arguments: UInt64(0)..<20) func anEpochIsOvertakenByLaterPurgesThatCoverIt(seed: UInt64) {
+        var random = RandomRecords(seed: seed)
+        let log = PurgeIndex()
+        var purges: [PurgeScope] = []
+        var epochs: [(epoch: Epoch, count: Int)] = []
+        for _ in 0..<200 {
+            epochs.append((log.epoch, purges.count))
+            if random.chance(60) {
+                let scope = scope(&random)
+                log.append(scope)
+                purges.append(scope)
+            }
+            let (epoch, count) = random.element(of: epochs)
+            let url = random.chance(80) ? random.element(of: Self.urls) : nil
+            let object = ObjectID.test("\(random.number(0...3))")
+            let expected = purges[count...].contains { $0.covers(url, object: object.description) }
+            #expect(log.overtook(epoch, sourceURL: url, object: object) == expected)
+        }
+        #expect(zip(epochs, epochs.dropFirst()).allSatisfy { $0.epoch <= $1.epoch })
+    }
+
+    @Test(arguments: UInt64(0)..<10) func aFullLogForgetsOnlyInTheSafeDirection(seed: UInt64) {
+        var random = RandomRecords(seed: seed)
+        let log = PurgeIndex(limit: 8)
+        var purges: [PurgeScope] = []
+        var epochs: [(epoch: Epoch, count: Int)] = [(log.epoch, 0)]
+        for _ in 0..<100 {
+            let scope = scope(&random)
+            log.append(scope)
+            purges.append(scope)
+            epochs.append((log.epoch, purges.count))
+            let (epoch, count) = random.element(of: epochs)
+            let url = random.element(of: Self.urls)
+            let isCovered = purges[count...].contains { $0.covers(url) }
+            let isOvertaken = log.overtook(epoch, sourceURL: url)
+            if isCovered { #expect(isOvertaken) }
+            // The latest half is always remembered exactly.
+            if purges.count - count <= 4 { #expect(isOvertaken == isCovered) }
+        }
+        let first = epochs[0].epoch
+        #expect(log.overtook(first, sourceURL: "https://never-purged/"))
+    }
+
+    @Test func onlyItsOwnPurgeIsThePurgeOfAnObject() {
+        let log = PurgeIndex(limit: 8)
+        let start = log.epoch
+        for scope in [PurgeScope.url("https://a/"), .prefix("https://"), .all, .object(.test("b"))] { log.append(scope) }
+        log.overtakeAll(log.epoch.number + 1)
+        #expect(!log.containsPurge(of: .test("a"), since: start))
+        log.append(.object(.test("a")))
+        let purged = log.epoch
+        #expect(log.containsPurge(of: .test("a"), since: start) && !log.containsPurge(of: .test("a"), since: purged))
+        // The log does not know what it has dropped.
+        for number in 0..<9 { log.append(.url("https://a/\(number)")) }
+        #expect(log.containsPurge(of: .test("c"), since: start))
+    }
+
+    // MARK: Publishes with noted epochs
+
+    @Test(arguments: UInt64(0)..<6) func aPublishIsStoredUnlessAPurgeCameSinceItsEpoch(seed: UInt64) async throws {
+        var random = RandomRecords(seed: seed)
+        let directory = try TemporaryDirectory(inMemory: true)
+        let cache = try Cache.open(directory)
+        defer { cache.close() }
+        var purges: [PurgeScope] = []
+        var works: [(url: String?, object: ObjectID, epoch: Epoch, count: Int)] = []
+        for _ in 0..<60 {
+            let url = random.chance(85) ? random.element(of: Self.urls) : nil
+            works.append((url, .test("\(random.number(0...3))"), cache.epoch(for: url), purges.count))
+            if random.chance(40) {
+                let scope = scope(&random)
+                purges.append(scope)
+                _ = try await cache.purge(scope)
+            }
+            let work = works.remove(at: random.number(0...works.count - 1))
+            let isPurged = purges[work.count...].contains { $0.covers(work.url, object: work.object.description) }
+            let outcome = try await cache.put([1, 2], url: work.url, object: work.object, epoch: work.epoch)
+            // The rendition can be served in any case.
+            #expect(try outcome.rendition.descriptor.readAll() == [1, 2])
+            #expect((outcome.unstoredReason == .purged) == isPurged)
+            if let url = work.url {
+                let isPurgedNow = purges[work.count...].contains { $0.covers(url) }
+                #expect(cache.isPurged(url, since: work.epoch) == isPurgedNow)
+                if !isPurged { #expect(await cache.alias(.test(url))?.objectID == work.object) }
+            }
+        }
+    }
+}

@@ -1,0 +1,342 @@
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import Store
+
+@Suite("A purge removes what it covers, on disk and in memory, for good") struct PurgeTests {
+    let directory: TemporaryDirectory
+
+    init() throws {
+        directory = try TemporaryDirectory()
+    }
+
+    @Test func aPurgeByURLRemovesThatSourceOnly() async throws {
+        let cache = try Cache.open(directory)
+        defer { cache.close() }
+        try await cache.put([1, 2, 3], url: "https://a/1")
+        try await cache.put([4], url: "https://a/11")
+        #expect(try await cache.purge(.url("https://a/1")) == PurgeCounts(purged: 1, bytes: 3))
+        #expect(cache.hotAlias(.test("https://a/1")) == nil)
+        #expect(cache.hotObject(.test("https://a/1")) == nil)
+        #expect(await cache.alias(.test("https://a/1")) == nil)
+        #expect(await cache.object(.test("https://a/1")) == nil)
+        #expect(try await cache.bytes(url: "https://a/11") == [4])
+        #expect(directory.files().count == 1)
+        #expect(try await cache.purge(.url("https://a/1")) == PurgeCounts())
+    }
+
+    @Test func aPurgeByPrefixComparesBytes() async throws {
+        let cache = try Cache.open(directory)
+        defer { cache.close() }
+        for url in ["https://a/x/1", "https://a/x/2", "https://a/y/1", "https://a/X/1", "https://a/x%"] {
+            try await cache.put(Array(url.utf8), url: url)
+        }
+        #expect(try await cache.purge(.prefix("https://a/x/")).purged == 2)
+        #expect(try await cache.bytes(url: "https://a/y/1") != nil)
+        #expect(try await cache.bytes(url: "https://a/X/1") != nil)
+        #expect(try await cache.bytes(url: "https://a/x%") != nil)
+        #expect(try await cache.purge(.prefix("https://a/x%")).purged == 1)
+    }
+
+    @Test func anObjectOfAnotherSourceStays() async throws {
+        let cache = try Cache.open(directory)
+        defer { cache.close() }
+        try await cache.put([1], url: "https://a/", object: .test("same"))
+        try await cache.put([1], url: "https://b/", object: .test("same"))
+        #expect(try await cache.purge(.url("https://a/")) == PurgeCounts(purged: 1, bytes: 0))
+        #expect(try await cache.bytes(url: "https://a/") == nil)
+        #expect(try await cache.bytes(url: "https://b/") == [1])
+        #expect(try await cache.purge(.url("https://b/")) == PurgeCounts(purged: 1, bytes: 1))
+        #expect(directory.files().isEmpty)
+    }
+
+    @Test func aFormerRenditionOfASourceIsPurgedWithIt() async throws {
+        let cache = try Cache.open(directory)
+        try await cache.put([1], url: "https://a/", object: .test("old"))
+        try await cache.put([2], url: "https://a/", object: .test("new"))
+        try await cache.put([3], url: "https://b/", object: .test("b, old"))
+        try await cache.put([4], url: "https://b/", object: .test("b, new"))
+        #expect(try await cache.purge(.url("https://a/")) == PurgeCounts(purged: 1, bytes: 2))
+        #expect(await cache.object(.test("old")) == nil)
+        #expect(await cache.object(.test("new")) == nil)
+        #expect(await cache.object(.test("b, old")) != nil)
+        cache.close()
+        let again = try Cache.open(directory)
+        defer { again.close() }
+        #expect(await again.object(.test("b, old")) != nil)
+        #expect(try await again.purge(.prefix("https://b")) == PurgeCounts(purged: 1, bytes: 2))
+        #expect(await again.object(.test("b, old")) == nil)
+        #expect(directory.files().isEmpty)
+    }
+
+    @Test func aPurgeOfAllRemovesUploadsToo() async throws {
+        let cache = try Cache.open(directory)
+        defer { cache.close() }
+        try await cache.put([1], url: "https://a/")
+        try await cache.put([2, 2], url: nil)
+        #expect(try await cache.purge(.all) == PurgeCounts(purged: 2, bytes: 3))
+        #expect(directory.files().isEmpty)
+        #expect(cache.statistics().objects == 0)
+        #expect(cache.statistics().bytes == 0)
+        #expect(cache.statistics().purges == 1)
+        #expect(cache.statistics().purged == 2)
+    }
+
+    // MARK: Uploads
+
+    @Test func anUploadOfTheSameBytesSurvivesAPurgeOfTheURL() async throws {
+        let cache = try Cache.open(directory)
+        try await cache.put([1, 2], url: nil, object: .test("same"))
+        try await cache.put([1, 2], url: "https://a/", object: .test("same"))
+        #expect(try await cache.purge(.url("https://a/")) == PurgeCounts(purged: 1, bytes: 0))
+        #expect(try await cache.bytes(url: "https://a/") == nil)
+        #expect(try await cache.object(.test("same"))?.descriptor.readAll() == [1, 2])
+        cache.close()
+        try await expectTheUpload()
+    }
+
+    @Test func anUploadOfBytesThatAURLBroughtFirstSurvivesItsPurge() async throws {
+        let cache = try Cache.open(directory)
+        try await cache.put([1, 2], url: "https://a/", object: .test("same"))
+        #expect(try await cache.uploadedObject(.test("none")) == nil)
+        // The second call finds the upload recorded.
+        for _ in 0..<2 {
+            #expect(try await cache.uploadedObject(.test("same"))?.descriptor.readAll() == [1, 2])
+        }
+        #expect(try await cache.purge(.prefix("https://")) == PurgeCounts(purged: 1, bytes: 0))
+        #expect(try await cache.object(.test("same"))?.descriptor.readAll() == [1, 2])
+        cache.close()
+        try await expectTheUpload()
+    }
+
+    /// After a restart, a purge of the URL leaves the upload.
+    private func expectTheUpload() async throws {
+        for _ in 0..<2 {
+            let cache = try Cache.open(directory)
+            try await cache.put([1, 2], url: "https://a/", object: .test("same"))
+            #expect(try await cache.purge(.url("https://a/")).bytes == 0)
+            #expect(try await cache.object(.test("same"))?.descriptor.readAll() == [1, 2])
+            cache.close()
+        }
+        let cache = try Cache.open(directory)
+        defer { cache.close() }
+        #expect(try await cache.purge(.all).bytes == 2)
+        #expect(await cache.object(.test("same")) == nil)
+    }
+
+    @Test func anObjectStoredAgainAfterItsUploadWasPurgedIsNoUpload() async throws {
+        let cache = try Cache.open(directory)
+        try await cache.put([1], url: nil, object: .test("same"))
+        _ = try await cache.purge(.object(.test("same")))
+        try await cache.put([1], url: "https://a/", object: .test("same"))
+        cache.close()
+        let again = try Cache.open(directory)
+        defer { again.close() }
+        #expect(try await again.purge(.url("https://a/")) == PurgeCounts(purged: 1, bytes: 1))
+        #expect(await again.object(.test("same")) == nil)
+    }
+
+    // MARK: Objects
+
+    @Test func aPurgeOfAnObjectRemovesItAndEveryAliasToIt() async throws {
+        let cache = try Cache.open(directory)
+        try await cache.put([1, 1], url: "https://a/", object: .test("same"))
+        try await cache.put([1, 1], url: "https://b/", object: .test("same"))
+        try await cache.put([1, 1], url: nil, object: .test("same"))
+        try await cache.put([2], url: "https://c/")
+        #expect(try await cache.purge(.object(.test("same"))) == PurgeCounts(purged: 2, bytes: 2))
+        #expect(try await cache.purge(.object(.test("same"))) == PurgeCounts())
+        cache.close()
+        for _ in 0..<2 {
+            let again = try Cache.open(directory)
+            #expect(await again.object(.test("same")) == nil)
+            #expect(await again.alias(.test("https://a/")) == nil)
+            #expect(await again.alias(.test("https://b/")) == nil)
+            #expect(try await again.bytes(url: "https://c/") == [2])
+            again.close()
+        }
+    }
+
+    @Test func aPurgedUploadIsCountedAndLeavesTheMemory() async throws {
+        let cache = try Cache.open(directory)
+        defer { cache.close() }
+        try await cache.put([7, 7, 7], url: nil)
+        #expect(cache.hotObject(.test("upload")) != nil)
+        #expect(try await cache.purge(.object(.test("upload"))) == PurgeCounts(purged: 1, bytes: 3))
+        #expect(cache.hotObject(.test("upload")) == nil)
+        #expect(try await cache.uploadedObject(.test("upload")) == nil)
+        #expect(directory.files().isEmpty)
+    }
+
+    @Test func workBegunBeforeThePurgeOfItsObjectIsNotStored() async throws {
+        let cache = try Cache.open(directory)
+        defer { cache.close() }
+        let epoch = cache.epoch(for: "https://a/")
+        _ = try await cache.purge(.object(.test("same")))
+        let outcome = try await cache.put([1], url: "https://a/", object: .test("same"), epoch: epoch)
+        #expect(outcome.unstoredReason == .purged)
+        #expect(try await cache.put([1], url: nil, object: .test("same"), epoch: epoch).unstoredReason == .purged)
+        #expect(try await cache.put([2], url: "https://b/", epoch: epoch).isStored)
+        #expect(await cache.object(.test("same")) == nil)
+    }
+
+    // MARK: Purges that were made earlier
+
+    @Test(arguments: [PurgeScope.url("https://a/"), .prefix("https://"), .host("a"), .all])
+    func aPurgeOfAnotherNodeLeavesWhatWasRequestedLater(_ scope: PurgeScope) async throws {
+        let time = ManualClock()
+        let cache = try Cache.open(directory, clock: time.cacheClock)
+        defer { cache.close() }
+        cache.synchronize(time)
+        let before = time.now * 1000
+        time.advance(10)
+        // Whatever the time of the answer is.
+        try await cache.put([1], url: "https://a/", fetchedAt: 0)
+        let after = time.now * 1000
+        time.advance(10)
+        #expect(try await cache.purge(scope, madeAt: before) == PurgeCounts())
+        #expect(try await cache.bytes(url: "https://a/") == [1])
+        #expect(try await cache.purge(scope, madeAt: after) == PurgeCounts(purged: 1, bytes: 1))
+        #expect(try await cache.bytes(url: "https://a/") == nil)
+    }
+
+    @Test func aPurgeOfAnotherNodeCoversAFetchThatBeganBeforeAndEndedAfterIt() async throws {
+        let time = ManualClock()
+        let cache = try Cache.open(directory, clock: time.cacheClock)
+        defer { cache.close() }
+        cache.synchronize(time)
+        let epoch = cache.epoch(for: "https://a/")
+        time.advance(10)
+        let moment = time.now * 1000
+        time.advance(10)
+        try await cache.put([1], url: "https://a/", epoch: epoch, fetchedAt: time.now)
+        #expect(try await cache.purge(.url("https://a/"), madeAt: moment).purged == 1)
+        #expect(try await cache.put([1], url: "https://a/", epoch: epoch).unstoredReason == .purged)
+    }
+
+    @Test func aNodeWithoutTheClusterSClockTakesNothingForNewer() async throws {
+        let cache = try Cache.open(directory)
+        defer { cache.close() }
+        try await cache.put([1], url: "https://a/")
+        // Clocks may differ by minutes.
+        #expect(try await cache.purge(.url("https://a/"), madeAt: TimeSource.system.unixMilliseconds - 300_000).purged == 1)
+    }
+
+    @Test func aPurgeOfEverythingOfAnotherNodeLeavesWhatIsNewer() async throws {
+        let time = ManualClock()
+        let cache = try Cache.open(directory, clock: time.cacheClock)
+        cache.synchronize(time)
+        try await cache.put([1], url: nil, object: .test("old upload"))
+        try await cache.put([2, 2], url: "https://old/")
+        time.advance(10)
+        let moment = time.now * 1000
+        time.advance(10)
+        try await cache.put([3, 3, 3], url: nil, object: .test("new upload"))
+        try await cache.put([4], url: "https://new/")
+        #expect(try await cache.purge(.all, madeAt: moment).bytes == 3)
+        func expectNewerOnly(_ cache: Cache) async throws {
+            #expect(await cache.object(.test("old upload")) == nil)
+            #expect(try await cache.bytes(url: "https://old/") == nil)
+            #expect(await cache.object(.test("new upload")) != nil)
+            #expect(try await cache.bytes(url: "https://new/") == [4])
+            #expect(cache.statistics().objects == 2 && cache.statistics().bytes == 4 && cache.statistics().aliases == 1)
+        }
+        try await expectNewerOnly(cache)
+        cache.close()
+        let again = try Cache.open(directory, clock: time.cacheClock)
+        defer { again.close() }
+        try await expectNewerOnly(again)
+        _ = try await again.purge(.all, madeAt: time.now * 1000)
+        #expect(again.statistics().objects == 0 && again.statistics().aliases == 0)
+    }
+
+    @Test func aPurgeOfAnObjectOfAnotherNodeLeavesALaterUpload() async throws {
+        let time = ManualClock()
+        let cache = try Cache.open(directory, clock: time.cacheClock)
+        defer { cache.close() }
+        cache.synchronize(time)
+        let moment = time.now * 1000
+        time.advance(10)
+        try await cache.put([1], url: nil, object: .test("upload"))
+        time.advance(10)
+        #expect(try await cache.purge(.object(.test("upload")), madeAt: moment) == PurgeCounts())
+        #expect(await cache.object(.test("upload")) != nil)
+        #expect(try await cache.purge(.object(.test("upload")), madeAt: time.now * 1000) == PurgeCounts(purged: 1, bytes: 1))
+        #expect(await cache.object(.test("upload")) == nil)
+    }
+
+    // MARK: Work in flight
+
+    @Test func workBegunBeforeAPurgeIsServedButNotStored() async throws {
+        let cache = try Cache.open(directory)
+        defer { cache.close() }
+        let epoch = cache.epoch(for: "https://a/1")
+        _ = try await cache.purge(.prefix("https://a/"))
+        let outcome = try await cache.put([1, 2], url: "https://a/1", epoch: epoch)
+        #expect(outcome.unstoredReason == .purged)
+        #expect(try outcome.rendition.descriptor.readAll() == [1, 2])
+        #expect(try await cache.bytes(url: "https://a/1") == nil)
+        #expect(directory.files().isEmpty)
+        // The purge does not affect another source.
+        #expect(try await cache.put([1], url: "https://b/", epoch: epoch).isStored)
+        #expect(try await cache.put([3], url: "https://a/1").isStored)
+    }
+
+    @Test func anOpenFileSurvivesAPurge() async throws {
+        let cache = try Cache.open(directory)
+        defer { cache.close() }
+        try await cache.put([1, 2], url: "https://a/")
+        let held = try #require(await cache.alias(.test("https://a/")))
+        _ = try await cache.purge(.all)
+        #expect(try held.descriptor.readAll() == [1, 2])
+    }
+
+    @Test func aPurgeHoldsAfterARestart() async throws {
+        let cache = try Cache.open(directory)
+        // The object stays for another source, so only the purged alias must stay away.
+        try await cache.put([1], url: "https://a/", object: .test("same"))
+        try await cache.put([1], url: "https://b/", object: .test("same"))
+        _ = try await cache.purge(.url("https://a/"))
+        cache.close()
+        for _ in 0..<2 {
+            let again = try Cache.open(directory)
+            #expect(try await again.bytes(url: "https://a/") == nil)
+            #expect(try await again.bytes(url: "https://b/") == [1])
+            again.close()
+        }
+    }
+
+    @Test func aLargePurgeLeavesNothing() async throws {
+        let directory = try TemporaryDirectory(inMemory: true)
+        let cache = try Cache.open(directory)
+        defer { cache.close() }
+        for number in 0..<1_200 { try await cache.put([UInt8(number % 256)], url: "https://a/\(number)") }
+        #expect(try await cache.purge(.prefix("https://a/")) == PurgeCounts(purged: 1_200, bytes: 1_200))
+        #expect(cache.statistics().objects == 0)
+        #expect(await cache.object(.test("https://a/1199")) == nil)
+        try await waitUntil("the files to go") { directory.files().isEmpty }
+        #expect(cache.statistics().aliases == 0 && cache.statistics().diskBytes == 0)
+    }
+
+    @Test func theNextStartRemovesTheFilesOfALargePurgeThatAClosedCacheLeft() async throws {
+        let directory = try TemporaryDirectory(inMemory: true)
+        let cache = try Cache.open(directory)
+        for number in 0..<1_200 { try await cache.put([UInt8(number % 256)], url: "https://a/\(number)") }
+        _ = try await cache.purge(.all)
+        // What is stored again meanwhile stays.
+        try await cache.put([9], url: "https://a/1199")
+        cache.close()
+        let again = try Cache.open(directory)
+        defer { again.close() }
+        try await waitUntil("the files to go") { directory.files().filter { $0.hasSuffix(".mp4") }.count == 1 }
+        #expect(try await again.bytes(url: "https://a/1199") == [9])
+        #expect(again.statistics().objects == 1 && again.statistics().bytes == 1)
+    }
+
+    @Test func aClosedCacheRefusesAPurge() async throws {
+        let cache = try Cache.open(directory)
+        cache.close()
+        await #expect(throws: CacheError.self) { try await cache.purge(.all) }
+    }
+}
