@@ -90,4 +90,30 @@ struct PixelTests {
             #expect(abs(H264Settings.rateFactor(quality: 1, content) - 42.7) < 1e-9)
         }
     }
+
+    @Test func aFilmWithoutItsDitherIsCoarserWhereDetailHidesTheLoss() {
+        func factor(_ detail: Double) -> Double {
+            H264Settings.rateFactor(quality: 60, PictureContent(isDrawing: false, isUndithered: true, detail: detail))
+        }
+        #expect(factor(0) == 18.1 && factor(120) == 18.1)
+        #expect(abs(factor(240) - 19.25) < 1e-9)
+        #expect(factor(350) > factor(240) && factor(350) < 20)
+        #expect(factor(500) == 20 && factor(65_025) == 20)
+    }
+
+    @Test func detailIsWhatIsLeftWithoutDither() throws {
+        func energy(_ level: (_ x: Int, _ y: Int) -> UInt8) throws -> Double {
+            let canvas = try Canvas(width: 9, height: 5, format: .rgba)
+            for y in 0..<5 {
+                for x in 0..<9 {
+                    let level = level(x, y)
+                    canvas.pixels[y * 9 + x] = PixelFormat.rgba.pack(RGB(red: level, green: level, blue: level))
+                }
+            }
+            return FilmDetail.energy(of: canvas)
+        }
+        #expect(try energy { x, y in (x + y) % 2 == 0 ? 100 : 140 } == 0)
+        #expect(try energy { x, _ in x / 2 % 2 == 0 ? 100 : 110 } == 100)
+        #expect(try energy { x, y in (x / 2 % 2 == 0 ? 100 : 110) + ((x + y) % 2 == 0 ? 0 : 40) } == 100)
+    }
 }

@@ -133,9 +133,10 @@ struct ContentProbe: ~Copyable {
             case .automatic: whole.areDrawn && !changesAreFilm
             }
         let isSmall = previous.width * previous.height <= Self.smallPicture
+        let isUndithered = !isDrawing && ditheredFilms > 0 && 2 * ditheredFilms >= pictures
         return PictureContent(
-            isDrawing: isDrawing, losesDither: undithers,
-            isUndithered: !isDrawing && ditheredFilms > 0 && 2 * ditheredFilms >= pictures,
+            isDrawing: isDrawing, losesDither: undithers, isUndithered: isUndithered,
+            detail: isUndithered ? FilmDetail.energy(of: previous) : 0,
             isPixelArt: options.tune == .pixel || (options.tune == .automatic && isDrawing && hasFewColors),
             farShare: motion.share, changedShare: changedShare, frames: frames, isSmall: isSmall,
             chroma: options.chroma == .automatic && options.zoom == 1 && chroma.isVisible

@@ -8,6 +8,8 @@ struct PictureContent: Equatable {
     let losesDither: Bool
     /// Whether it is a film whose dither is taken out, and that has no noise of its own that shows.
     let isUndithered: Bool
+    /// The ``FilmDetail`` of such a film, 0 for others.
+    let detail: Double
     /// Whether it is a drawing of few pixels and few colours, whose single pixels are meant to be seen.
     let isPixelArt: Bool
     /// The share of what changes that comes from far away in the picture before, 0…1; see ``FarMotion``.
@@ -23,12 +25,13 @@ struct PictureContent: Equatable {
     var chroma: ChromaFormat
 
     init(
-        isDrawing: Bool, losesDither: Bool = false, isUndithered: Bool = false, isPixelArt: Bool = false, farShare: Double = 0,
-        changedShare: Double = 0, frames: Int = 1, isSmall: Bool = false, chroma: ChromaFormat = .half
+        isDrawing: Bool, losesDither: Bool = false, isUndithered: Bool = false, detail: Double = 0, isPixelArt: Bool = false,
+        farShare: Double = 0, changedShare: Double = 0, frames: Int = 1, isSmall: Bool = false, chroma: ChromaFormat = .half
     ) {
         self.isDrawing = isDrawing
         self.losesDither = losesDither
         self.isUndithered = isUndithered
+        self.detail = detail
         self.isPixelArt = isPixelArt
         self.farShare = farShare
         self.changedShare = changedShare

@@ -53,3 +53,33 @@ enum ColorConcentration {
         return Float(largest.reduce(0, +)) / Float(max(1, seen))
     }
 }
+
+/// How much detail a film has that hides the errors of an encoder.
+enum FilmDetail {
+    private static let side = 2
+
+    /// The mean squared difference between the lightness of areas of 2 × 2 pixels side by side, in levels. Means of areas have next to no
+    /// dither, so the result hardly depends on its kind.
+    static func energy(of canvas: borrowing Canvas) -> Double {
+        let (columns, rows) = (canvas.width / side, canvas.height / side)
+        guard columns > 1, rows > 0 else { return 0 }
+        var sum = 0
+        for row in 0..<rows {
+            var last = lightness(of: canvas, column: 0, row: row)
+            for column in 1..<columns {
+                let next = lightness(of: canvas, column: column, row: row)
+                sum += (next - last) * (next - last)
+                last = next
+            }
+        }
+        return Double(sum) / Double((columns - 1) * rows * side * side * side * side)
+    }
+
+    /// The sum of the lightness of an area's pixels.
+    private static func lightness(of canvas: borrowing Canvas, column: Int, row: Int) -> Int {
+        let upper = canvas.pixels + (row * side * canvas.width + column * side)
+        let lower = upper + canvas.width
+        return Int(canvas.format.lightness(upper[0]) + canvas.format.lightness(upper[1]))
+            + Int(canvas.format.lightness(lower[0]) + canvas.format.lightness(lower[1]))
+    }
+}
