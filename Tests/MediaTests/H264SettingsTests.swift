@@ -62,6 +62,6 @@ import Testing
 
     @Test func whatIsSmallAndShortIsSearchedThoroughly() throws {
         let emoji = PictureContent(isDrawing: true, changedShare: 1, frames: 10)
-        expect(["ref=10", "me=umh", "subme=10", "trellis=2", "analyse=0x1:0x131", "crf=18.0"], in: try settings(emoji))
+        expect(["ref=10", "me=umh", "subme=7", "trellis=1", "analyse=0x1:0x131", "crf=19.4"], in: try settings(emoji))
     }
 }

@@ -33,8 +33,8 @@ import Testing
     }
 
     @Test func whatIsSmallAndShortIsSearchedThoroughly() {
-        #expect(search(64, 64, changedShare: 1, frames: 10).options == ":subme=10:trellis=2:me=umh:merange=16:ref=10")
-        #expect(search(64, 64, changedShare: 0.3, frames: 20).options == ":subme=10:trellis=2:me=umh:merange=64:ref=12")
+        #expect(search(64, 64, changedShare: 1, frames: 10).options == ":subme=7:trellis=1:me=umh:merange=16:ref=10")
+        #expect(search(64, 64, changedShare: 0.3, frames: 20).options == ":subme=7:trellis=1:me=umh:merange=64:ref=12")
         #expect(search(64, 64, isDrawing: false, farShare: 0.2, changedShare: 1, frames: 10).range == 112)
         // What does not change costs little.
         #expect(search(200, 200, changedShare: 0.01, frames: 150).isThorough)

@@ -58,9 +58,9 @@ package struct H264Settings: MP4EncoderSettings, Equatable {
     /// Options for drawings and small pictures. Errors of flat colours show more than those of luma, and cost fewer bytes.
     private static let colorOptions = ":chroma-qp-offset=-6"
 
-    /// How much lower the rate factor is where a video is searched thoroughly. The search makes files coarser by half of this at the same
-    /// factor, and each pixel of a small picture shows.
-    private static let thoroughOffset = 2.0
+    /// How much lower the rate factor is where a video is searched thoroughly. The search makes files coarser at the same factor, and each
+    /// pixel of a small picture shows.
+    private static let thoroughOffset = 0.6
 
     /// ``options`` and what the settings add to them.
     private func allOptions(_ search: MotionSearch, pixels: Int) -> String {

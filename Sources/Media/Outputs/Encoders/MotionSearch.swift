@@ -10,7 +10,7 @@ struct MotionSearch: Equatable {
     let range: Int?
     /// Pictures that a block may be copied from. More of them raise the level of the stream and the memory of its decoder.
     let references: Int
-    /// Whether x264 tries everything. Where few pixels change in all, this takes some hundredths of a second.
+    /// Whether the search is fine and has all references. Where few pixels change in all, this takes some hundredths of a second.
     let isThorough: Bool
 
     /// The largest part of a drawing, on average, that counts as little.
@@ -52,7 +52,7 @@ struct MotionSearch: Equatable {
 
     /// In x264's syntax, with a leading colon.
     var options: String {
-        if isThorough { return ":subme=10:trellis=2:me=umh:merange=\(range ?? Self.presetRange):ref=\(references)" }
+        if isThorough { return ":subme=7:trellis=1:me=umh:merange=\(range ?? Self.presetRange):ref=\(references)" }
         return range.map { ":subme=2:me=umh:merange=\($0):ref=\(references)" } ?? ":subme=6"
     }
 
