@@ -102,7 +102,7 @@ package final class WebHandler: HTTPHandler {
         parser = RouteParser(mounts: policy.mounts, defaults: pipeline.defaults)
         access = AccessControl(policy, limits: dependencies.limits, clock: dependencies.clock)
         crossOrigin = CrossOrigin(allowing: policy.allowOrigin)
-        let log = ResponseLog(logger, dependencies.usage)
+        let log = ResponseLog(logger: logger, usage: dependencies.usage)
         problems = ProblemResponder(version: policy.version, log: log, secondsLeft: access.signatures.secondsLeft)
         let responder = RenditionResponder(
             policy, cache: dependencies.cache, crossOrigin: crossOrigin, secondsLeft: access.signatures.secondsLeft)
@@ -132,7 +132,7 @@ package final class WebHandler: HTTPHandler {
             sharing: dependencies.sharing,
             hooks: dependencies.hooks, policy)
         explain = ExplainController(
-            policy, pipeline: pipeline, cache: dependencies.cache, parser: parser, access: access, admin: admin)
+            policy: policy, pipeline: pipeline, cache: dependencies.cache, parser: parser, access: access, admin: admin)
         top = TopController(board: dependencies.usage, admin: admin)
         metrics = MetricsController(
             policy, registry: dependencies.registry, admin: admin, threads: dependencies.metricsThreads)

@@ -58,7 +58,7 @@ struct AdminController: Sendable {
                     return ProblemDocument.response(
                         .notFound("There is no purge with this id, or it is more than an hour old."))
                 }
-                return Self.json(Purged(report))
+                return .json(Purged(report))
             } catch {
                 return ProblemDocument.response(Self.unknown("\(error)"))
             }
@@ -88,7 +88,8 @@ struct AdminController: Sendable {
             case ("url", let url?, nil, 1): return list(try Self.canonical(url, SourceURL.canonicalText(of:)))
             case ("blocked", "true", nil, 1): return try listBlocked(after: "")
             case ("blocked", "true", "after", 2): return try listBlocked(after: query[1].value)
-            case (nil, _, _, _): return statisticsReply()
+            case (nil, _, _, _):
+                return .later { [cache, state, sharing] in .json(CacheSummary(cache, state, await sharing())) }
             default: throw .badRequest("GET /cache takes url, or blocked=true and after, or nothing.")
             }
         }
@@ -170,7 +171,7 @@ struct AdminController: Sendable {
             if hooks.isOn, case .url(let url) = scope { stored = (try? await cache.list(of: url)) ?? [] }
             do throws(CacheError) {
                 let report = try await purges.purge(scope, within: limit)
-                var response = Self.json(Purged(report))
+                var response = HTTPResponse.json(Purged(report))
                 let notice =
                     hooks.isOn ? PurgeNotice(scope, stored: stored, mounts: mounts, publicURL: publicURL) : nil
                 guard !report.isComplete, let id = report.id else {
@@ -199,7 +200,7 @@ struct AdminController: Sendable {
         return .later { [pipeline] in
             do throws(CacheError) {
                 let part = try await pipeline.blockedSources(after: url)
-                return Self.json(BlockedListing(part))
+                return .json(BlockedListing(part))
             } catch {
                 return ProblemDocument.response(Problem(.init(error)))
             }
@@ -210,81 +211,11 @@ struct AdminController: Sendable {
     private func list(_ url: String) -> HTTPReply {
         .later { [cache] in
             do throws(CacheError) {
-                return Self.json(
+                return .json(
                     CacheListing(url: url, renditions: try await cache.list(of: url).map { CacheListing.Rendition($0) }))
             } catch {
                 return ProblemDocument.response(Problem(.init(error)))
             }
         }
-    }
-
-    private struct Statistics: Encodable {
-        var objects: Int64
-        var bytes: Int64
-        var aliases: Int64
-        var aliasBytes: Int64
-        var diskBytes: Int64
-        var limitBytes: Int64
-        /// Of the file system; left out if it does not answer.
-        var freeBytes: Int64?
-        /// Why nothing is stored, as in `Cache-Status`; left out while renditions are stored.
-        var notStoring: String?
-        var hits: Int64
-        var misses: Int64
-        var evictions: Int64
-        var purged: Int64
-        var corrupt: Int64
-        var unstored: Int64
-        var negative: Int
-        var inProgress: Int
-        /// Left out without a shared store.
-        var store: SharingStatus.Store?
-        /// Left out for a node that works alone.
-        var cluster: SharingStatus.Cluster?
-
-        private enum CodingKeys: String, CodingKey {
-            case objects
-            case bytes
-            case aliases
-            case aliasBytes = "alias_bytes"
-            case diskBytes = "disk_bytes"
-            case limitBytes = "limit_bytes"
-            case freeBytes = "free_bytes"
-            case notStoring = "not_storing"
-            case hits
-            case misses
-            case evictions
-            case purged
-            case corrupt
-            case unstored
-            case negative
-            case inProgress = "in_progress"
-            case store
-            case cluster
-        }
-    }
-
-    private func statisticsReply() -> HTTPReply {
-        .later { [self] in statistics(await sharing()) }
-    }
-
-    private func statistics(_ sharing: SharingStatus) -> HTTPResponse {
-        let now = cache.statistics()
-        let space = cache.space()
-        return Self.json(
-            Statistics(
-                objects: Int64(now.objects), bytes: Int64(now.bytes), aliases: now.aliases, aliasBytes: now.aliasBytes,
-                diskBytes: now.diskBytes, limitBytes: Int64(now.limitBytes),
-                freeBytes: space?.freeBytes, notStoring: (now.refusal ?? space?.refusal)?.token, hits: now.hits,
-                misses: Int64(now.misses), evictions: Int64(now.evictions),
-                purged: Int64(now.purged), corrupt: Int64(now.corrupt), unstored: Int64(now.unstored),
-                negative: state.rememberedFailures, inProgress: state.missesInProgress, store: sharing.store,
-                cluster: sharing.cluster))
-    }
-
-    static func json(_ value: some Encodable) -> HTTPResponse {
-        HTTPResponse(
-            status: 200, headers: ["Content-Type": "application/json", "Cache-Control": "no-store"],
-            body: .bytes(JSONText.encode(value)))
     }
 }

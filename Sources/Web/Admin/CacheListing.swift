@@ -1,6 +1,46 @@
 internal import Renditions
 internal import Store
 
+/// The body of `GET /cache` (docs/api.md).
+package struct CacheSummary: Codable, Sendable {
+    package let objects: Int64
+    package let bytes: Int64
+    package let aliases: Int64
+    package let aliasBytes: Int64
+    package let diskBytes: Int64
+    package let limitBytes: Int64
+    /// Of the file system; left out if it does not answer.
+    package let freeBytes: Int64?
+    /// Why nothing is stored, as in `Cache-Status`; left out while renditions are stored.
+    package let notStoring: String?
+    package let hits: Int64
+    package let misses: Int64
+    package let evictions: Int64
+    package let purged: Int64
+    package let corrupt: Int64
+    package let unstored: Int64
+    package let negative: Int
+    package let inProgress: Int
+    /// Left out without a shared store.
+    package let store: SharingStatus.Store?
+    /// Left out for a node that works alone.
+    package let cluster: SharingStatus.Cluster?
+
+    init(_ cache: Cache, _ state: RenditionState, _ sharing: SharingStatus) {
+        let now = cache.statistics()
+        let space = cache.space()
+        (objects, bytes) = (Int64(now.objects), Int64(now.bytes))
+        (aliases, aliasBytes) = (now.aliases, now.aliasBytes)
+        (diskBytes, limitBytes, freeBytes) = (now.diskBytes, Int64(now.limitBytes), space?.freeBytes)
+        notStoring = (now.refusal ?? space?.refusal)?.token
+        (hits, misses) = (now.hits, Int64(now.misses))
+        (evictions, purged) = (Int64(now.evictions), Int64(now.purged))
+        (corrupt, unstored) = (Int64(now.corrupt), Int64(now.unstored))
+        (negative, inProgress) = (state.rememberedFailures, state.missesInProgress)
+        (store, cluster) = (sharing.store, sharing.cluster)
+    }
+}
+
 /// The body of `GET /cache?url=` (docs/api.md).
 package struct CacheListing: Codable, Sendable {
     package struct Rendition: Codable, Sendable {
@@ -19,11 +59,6 @@ package struct CacheListing: Codable, Sendable {
         package let hits: Int
         /// The path of the object.
         package let object: String
-
-        private enum CodingKeys: String, CodingKey {
-            case format, options, bytes, age, state, hits, object
-            case freshFor = "fresh_for"
-        }
 
         init(_ listed: ListedRendition) {
             // A canonical text has commas between its parts only.
@@ -66,11 +101,6 @@ package struct BlockedListing: Codable, Sendable {
     package let withoutFingerprints: Int
     /// The value of `after` for the next part; nil for the last.
     package let next: String?
-
-    private enum CodingKeys: String, CodingKey {
-        case blocked, compared, next
-        case withoutFingerprints = "without_fingerprints"
-    }
 
     init(_ part: BlockedSources) {
         blocked = part.found.map { Source(url: $0.url, label: $0.label) }

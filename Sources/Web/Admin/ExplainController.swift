@@ -23,26 +23,12 @@ struct ExplainController: Sendable {
         }
     }
 
-    private let pipeline: RenditionPipeline
-    private let cache: Cache
-    private let parser: RouteParser
-    private let access: AccessControl
-    private let admin: AdminController
-    private let sources: SourceRules
-    private let publicURL: String?
-
-    init(
-        _ policy: WebPolicy, pipeline: RenditionPipeline, cache: Cache, parser: RouteParser, access: AccessControl,
-        admin: AdminController
-    ) {
-        self.pipeline = pipeline
-        self.cache = cache
-        self.parser = parser
-        self.access = access
-        self.admin = admin
-        sources = policy.sources
-        publicURL = policy.publicURL
-    }
+    let policy: WebPolicy
+    let pipeline: RenditionPipeline
+    let cache: Cache
+    let parser: RouteParser
+    let access: AccessControl
+    let admin: AdminController
 
     /// Explains what `url` of the query names: a source, or an address of a rendition here. With `fetch=true`, tries that rendition
     /// without storing anything.
@@ -66,7 +52,7 @@ struct ExplainController: Sendable {
                 }
                 let trial = tries && subject.refusal == nil ? await self.trial(of: subject.request) : nil
                 let refusal = cache.statistics().refusal ?? cache.space()?.refusal
-                return AdminController.json(
+                return .json(
                     Explanation(subject, stored: stored, outlook, notStoring: refusal?.token, trial: trial))
             } catch {
                 return ProblemDocument.response(Problem(error))
@@ -85,7 +71,7 @@ struct ExplainController: Sendable {
     /// The target that an address of this server has, or that of the MP4 of a source.
     private func target(_ text: String) throws(Problem) -> ParsedTarget {
         if text.hasPrefix("/") { return try parser.parse(text) }
-        if let publicURL, text.hasPrefix(publicURL + "/") {
+        if let publicURL = policy.publicURL, text.hasPrefix(publicURL + "/") {
             return try parser.parse(String(text[...].droppingBytes(publicURL.utf8.count)))
         }
         return try parser.parse("/mp4?url=\(PercentEncoding.encode(text))")
@@ -100,7 +86,8 @@ struct ExplainController: Sendable {
         return Subject(
             request: RenditionRequest(rendition, of: source),
             mount: target.mount.flatMap { mount in parser.mounts.filter { $0.value == mount }.keys.min() }, mounts: mounts,
-            rule: mounts.first.map { "mounts.\($0)" } ?? sources.pattern(allowing: source).map { "sources.allow: \($0)" },
+            rule: mounts.first.map { "mounts.\($0)" }
+                ?? policy.sources.pattern(allowing: source).map { "sources.allow: \($0)" },
             lacksSignature: lacksSignature, refusal: refusal)
     }
 }

@@ -36,11 +36,6 @@ package struct Explanation: Codable, Sendable {
         package let age: Int64
         /// Seconds until the next attempt.
         package let remaining: Int64
-
-        private enum CodingKeys: String, CodingKey {
-            case rendition, failure, age, remaining
-            case ofSource = "of_source"
-        }
     }
 
     /// The result of an attempt.
@@ -55,12 +50,6 @@ package struct Explanation: Codable, Sendable {
         package let height: Int?
         /// Milliseconds by the name of the stage, such as `fetch_ms`.
         package let times: [String: Double]
-
-        private enum CodingKeys: String, CodingKey {
-            case failure, bytes, frames, width, height, times
-            case sourceType = "source_type"
-            case sourceBytes = "source_bytes"
-        }
 
         init(_ failure: Failure) {
             self.failure = failure
@@ -102,12 +91,6 @@ package struct Explanation: Codable, Sendable {
     package let summary: String
     /// Left out without `fetch=true`.
     package let trial: Trial?
-
-    private enum CodingKeys: String, CodingKey {
-        case url, rendition, mount, mounts, rule, refusal, renditions, failures, answer, summary, trial
-        case lacksSignature = "lacks_signature"
-        case notStoring = "not_storing"
-    }
 
     init(
         _ subject: ExplainController.Subject, stored: [ListedRendition], _ outlook: RequestOutlook, notStoring: String?,

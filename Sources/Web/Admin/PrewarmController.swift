@@ -8,22 +8,15 @@ internal import SystemIO
 
 /// Handles `/prewarm` and `/prewarm/{id}` (docs/api.md).
 struct PrewarmController: Sendable {
-    private let queue: PrewarmQueue
-    private let webhooks: Webhooks
-    private let admin: AdminController
-    private let threads: WorkThreads
+    let queue: PrewarmQueue
+    let webhooks: Webhooks
+    let admin: AdminController
+    let threads: WorkThreads
 
     /// The size limit of a list in bytes.
     private static let bodyLimit = 32 << 20
     /// The number of retries of a request without `retries`.
     private static let defaultRetries = 2
-
-    init(queue: PrewarmQueue, webhooks: Webhooks, admin: AdminController, threads: WorkThreads) {
-        self.queue = queue
-        self.webhooks = webhooks
-        self.admin = admin
-        self.threads = threads
-    }
 
     /// Checks the admin token and handles the request.
     ///
@@ -48,7 +41,7 @@ struct PrewarmController: Sendable {
         _ document: () async throws(PrewarmRefusal) -> Document?
     ) async -> HTTPResponse {
         do throws(PrewarmRefusal) {
-            if let document = try await document() { return json(200, document, [:]) }
+            if let document = try await document() { return .json(document) }
             return ProblemDocument.response(.notFound("There is no prewarm job with this id."))
         } catch {
             return ProblemDocument.response(Problem(error))
@@ -97,7 +90,8 @@ struct PrewarmController: Sendable {
                     }
                     let id: String
                     do throws(PrewarmRefusal) { id = try await queue.add(order) } catch { throw Problem(error) }
-                    return Self.json(202, Accepted(id: id, total: order.payloads.count), ["Location": "/prewarm/\(id)"])
+                    return .json(
+                        Accepted(id: id, total: order.payloads.count), status: 202, ["Location": "/prewarm/\(id)"])
                 } catch {
                     return ProblemDocument.response(error)
                 }
@@ -148,13 +142,6 @@ struct PrewarmController: Sendable {
     private struct Accepted: Encodable {
         var id: String
         var total: Int
-    }
-
-    private static func json(_ status: Int, _ value: some Encodable, _ headers: HTTPHeaders) -> HTTPResponse {
-        var headers = headers
-        headers.append("Content-Type", "application/json")
-        headers.append("Cache-Control", "no-store")
-        return HTTPResponse(status: status, headers: headers, body: .bytes(JSONText.encode(value)))
     }
 }
 

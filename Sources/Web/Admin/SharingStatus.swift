@@ -1,17 +1,11 @@
 /// The state of the engines that nodes share, as `GET /cache` reports it.
 package struct SharingStatus: Sendable {
-    package struct Store: Encodable, Sendable {
+    package struct Store: Codable, Sendable {
         /// Whether look-ups are sent to the store: false while its circuit breaker is open.
         let available: Bool
         /// Writes that wait to be sent, and their bytes.
         let queued: Int
         let queuedBytes: Int
-
-        private enum CodingKeys: String, CodingKey {
-            case available
-            case queued
-            case queuedBytes = "queued_bytes"
-        }
 
         package init(available: Bool, queued: Int, queuedBytes: Int) {
             self.available = available
@@ -20,7 +14,7 @@ package struct SharingStatus: Sendable {
         }
     }
 
-    package struct Cluster: Encodable, Sendable {
+    package struct Cluster: Codable, Sendable {
         /// Whether this node shares its work now.
         let shared: Bool
         let node: String
@@ -33,17 +27,8 @@ package struct SharingStatus: Sendable {
         /// The live nodes.
         let members: [Member]
 
-        private enum CodingKeys: String, CodingKey {
-            case shared
-            case node
-            case nodes
-            case leases
-            case pendingPurges = "pending_purges"
-            case members
-        }
-
         /// A live node.
-        package struct Member: Encodable, Sendable {
+        package struct Member: Codable, Sendable {
             let node: String
             /// The latest purge that it has applied, with all before it.
             let position: String

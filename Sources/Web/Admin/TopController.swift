@@ -3,15 +3,10 @@ internal import Renditions
 
 /// Handles `GET /top`.
 struct TopController: Sendable {
-    private let board: UsageBoard
-    private let admin: AdminController
+    let board: UsageBoard
+    let admin: AdminController
 
     private static let mostEntries = 100
-
-    init(board: UsageBoard, admin: AdminController) {
-        self.board = board
-        self.admin = admin
-    }
 
     func answer(_ query: [QueryItem], authorization: String?) throws(Problem) -> HTTPReply {
         try admin.authorize(authorization)
@@ -31,7 +26,7 @@ struct TopController: Sendable {
             }
         }
         return .now(
-            AdminController.json(
+            .json(
                 TopListing(
                     by: measure, of: subject, minutes: UsageBoard.minutes,
                     entries: board.top(measure, of: subject, limit: limit))))

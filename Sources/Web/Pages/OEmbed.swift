@@ -16,20 +16,6 @@ struct OEmbed: Encodable, Equatable {
     var width: Int
     var height: Int
 
-    private enum CodingKeys: String, CodingKey {
-        case type
-        case version
-        case providerName = "provider_name"
-        case title
-        case cacheAge = "cache_age"
-        case thumbnailUrl = "thumbnail_url"
-        case thumbnailWidth = "thumbnail_width"
-        case thumbnailHeight = "thumbnail_height"
-        case html
-        case width
-        case height
-    }
-
     /// The parameters of a consumer's request.
     struct Query: Equatable, Sendable {
         /// The address of a player page, of a video or poster of this server, or of a GIF.

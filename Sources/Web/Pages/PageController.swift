@@ -127,7 +127,7 @@ struct PageController: Sendable {
                 let maxAge = responder.caching.lifetime(of: result, page.terms)
                 let document = OEmbed(contents, query, hasThumbnail: thumbnail != nil, maxAge: maxAge)
                 return responder.pageResponse(result, page.terms, hasOwnAddress ? .source : .temporary) { fields in
-                    let text = JSONText.encode(document)
+                    let text = JSONText.encode(document, inSnakeCase: true)
                     return HTTPResource(
                         bytes: text, contentType: Rendition.Format.json.contentType,
                         entityTag: PageTag.of(String(decoding: text, as: UTF8.self)),

@@ -4,21 +4,15 @@ internal import Store
 
 /// `Cache-Control` and its like: how long caches may store a response.
 struct CachingFields: Sendable {
-    private let policy: HeadPolicy
-    private let cache: Cache
-    private let secondsLeft: @Sendable (Int64) -> Int64
-    private var maxAge: Int { policy.maxAge }
-    private var staleFor: Int64 { policy.staleFor }
+    let policy: HeadPolicy
+    let cache: Cache
+    /// Returns the seconds until a time, which is in seconds since 1970.
+    let secondsLeft: @Sendable (Int64) -> Int64
+    var maxAge: Int { policy.maxAge }
+    var staleFor: Int64 { policy.staleFor }
     /// Seconds of `max-age` of stale renditions: their renewal is under way. It is more than 0, because the clients of a shared cache
     /// would all ask again while an origin fails.
     private static let staleMaxAge = 5
-
-    /// - Parameter secondsLeft: Returns the seconds until a time, which is in seconds since 1970.
-    init(_ policy: HeadPolicy, cache: Cache, secondsLeft: @escaping @Sendable (Int64) -> Int64) {
-        self.policy = policy
-        self.cache = cache
-        self.secondsLeft = secondsLeft
-    }
 
     /// `Cache-Control` with a constant value, and `Vary`.
     static func constant(_ cacheControl: String, vary: String?) -> HTTPHeaders {

@@ -73,7 +73,7 @@ struct RenditionResponder: Sendable {
         var common: HTTPHeaders = ["X-Content-Type-Options": "nosniff"]
         common.append(crossOrigin.fields)
         self.common = common
-        caching = CachingFields(settings.headPolicy, cache: cache, secondsLeft: secondsLeft)
+        caching = CachingFields(policy: settings.headPolicy, cache: cache, secondsLeft: secondsLeft)
         policyNumber = Self.number(of: settings.headPolicy)
     }
 

@@ -7,14 +7,9 @@ internal import Tracing
 ///
 /// A line is written in the task of its request, so the metadata provider adds the request's id and trace.
 struct ResponseLog: Sendable {
-    private let logger: Logger
-    private let usage: UsageBoard
-
-    /// - Parameter usage: Gets the processor time of conversions.
-    init(_ logger: Logger, _ usage: UsageBoard) {
-        self.logger = logger
-        self.usage = usage
-    }
+    let logger: Logger
+    /// Gets the processor time of conversions.
+    let usage: UsageBoard
 
     /// Logs a result of the pipeline and the times of its stages.
     ///

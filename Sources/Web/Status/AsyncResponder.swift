@@ -104,14 +104,10 @@ struct AsyncResponder: Sendable {
         } ended: { [registry, webhooks] in
             registry.ended(request)
             guard let callback = client.callback else { return }
-            webhooks.deliver(JSONText.encode(StatusDocument(request)), of: request.path, to: callback)
+            webhooks.deliver(StatusDocument(request).encoded, of: request.path, to: callback)
         }
         await sharing?.share(request)
-        return HTTPResponse(
-            status: 202,
-            headers: [
-                "Location": request.path, "Preference-Applied": "respond-async", "Content-Type": "application/json",
-                "Cache-Control": "no-store",
-            ], body: .bytes(JSONText.encode(StatusDocument(request))))
+        return .json(
+            StatusDocument(request), status: 202, ["Location": request.path, "Preference-Applied": "respond-async"])
     }
 }

@@ -5,14 +5,9 @@ internal import Renditions
 ///
 /// The id is the permission: it cannot be guessed, and only the client that asked knows it.
 struct StatusController: Sendable {
-    private let registry: StatusRegistry
+    let registry: StatusRegistry
     /// The statuses of other nodes; nil for a node that works alone.
-    private let book: (any SharedStatusBook)?
-
-    init(registry: StatusRegistry, book: (any SharedStatusBook)?) {
-        self.registry = registry
-        self.book = book
-    }
+    let book: (any SharedStatusBook)?
 
     /// Answers GET and HEAD with the status, or with a stream of events; DELETE leaves the flight.
     ///
@@ -35,7 +30,7 @@ struct StatusController: Sendable {
                 return Self.noContent
             }
         }
-        guard wantsEvents else { return .now(Self.document(JSONText.encode(StatusDocument(status)))) }
+        guard wantsEvents else { return .now(Self.document(StatusDocument(status).encoded)) }
         if isOver { return .now(Self.noContent) }
         guard let permit = status.openStream() else { throw .tooManyStreams }
         let stream = EventStream(request: status, timings: registry.timings)
@@ -100,7 +95,7 @@ struct EventStream: Sendable {
         while !Task.isCancelled {
             let document = StatusDocument(request)
             if document != last {
-                try await writer.write(Self.event(JSONText.encode(document), isFinal: document.isFinal))
+                try await writer.write(Self.event(document.encoded, isFinal: document.isFinal))
                 (last, sentAt) = (document, .now)
             } else if sentAt.duration(to: .now) >= timings.heartbeat {
                 try await writer.write(Self.comment)

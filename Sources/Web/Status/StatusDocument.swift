@@ -42,15 +42,11 @@ struct StatusDocument: Encodable, Equatable {
         queuePosition = outcome == nil ? progress.queuePosition : nil
     }
 
-    private enum CodingKeys: String, CodingKey {
-        case state
-        case fetchedBytes = "fetched_bytes"
-        case totalBytes = "total_bytes"
-        case framesDone = "frames_done"
-        case framesTotal = "frames_total"
-        case queuePosition = "queue_position"
-        case url
-        case problem
+    /// The document as JSON.
+    var encoded: [UInt8] { JSONText.encode(self, inSnakeCase: true) }
+
+    private enum CodingKeys: CodingKey {
+        case state, fetchedBytes, totalBytes, framesDone, framesTotal, queuePosition, url, problem
     }
 
     /// Numbers that are not known are null; `url` and `problem` are left out.

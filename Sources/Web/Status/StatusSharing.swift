@@ -54,7 +54,7 @@ struct StatusSharing: Sendable {
         let lifetime = age.map { registry.timings.lifetime - $0 } ?? registry.timings.sharedLifetime
         let isCancelled: Bool
         do throws(SharedStatusesUnavailable) {
-            isCancelled = try await book.write(request.id, JSONText.encode(document), for: lifetime)
+            isCancelled = try await book.write(request.id, document.encoded, for: lifetime)
         } catch {
             return false
         }

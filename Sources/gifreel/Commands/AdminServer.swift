@@ -106,7 +106,9 @@ struct AdminServer: ParsableArguments {
 
     /// - Throws: The exit code after a sentence on standard error, if the document is another one.
     static func decoded<Document: Decodable>(_ type: Document.Type, _ body: Data) throws(ExitCode) -> Document {
-        guard let document = try? JSONDecoder().decode(type, from: body) else {
+        let decoder = JSONDecoder()
+        decoder.keyDecodingStrategy = .convertFromSnakeCase
+        guard let document = try? decoder.decode(type, from: body) else {
             throw failure("The answer does not come from a Gifreel server of this version.")
         }
         return document

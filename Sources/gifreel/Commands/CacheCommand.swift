@@ -41,31 +41,8 @@ struct CacheCommand: ParsableCommand {
         for rendition in listed.renditions { print("  " + rendition.line) }
     }
 
-    private struct Numbers: Decodable {
-        var objects: Int64
-        var bytes: Int64
-        var aliases: Int64
-        var diskBytes: Int64
-        var limitBytes: Int64
-        var freeBytes: Int64?
-        var notStoring: String?
-        var hits: Int64
-        var misses: Int64
-        var evictions: Int64
-        var inProgress: Int64
-
-        private enum CodingKeys: String, CodingKey {
-            case objects, bytes, aliases, hits, misses, evictions
-            case diskBytes = "disk_bytes"
-            case limitBytes = "limit_bytes"
-            case freeBytes = "free_bytes"
-            case notStoring = "not_storing"
-            case inProgress = "in_progress"
-        }
-    }
-
     private static func printNumbers(_ body: Data) throws {
-        let numbers = try AdminServer.decoded(Numbers.self, body)
+        let numbers = try AdminServer.decoded(CacheSummary.self, body)
         let used = numbers.limitBytes > 0 ? Double(numbers.diskBytes) * 100 / Double(numbers.limitBytes) : 0
         print("renditions   \(numbers.objects), \(numbers.bytes) bytes, under \(numbers.aliases) addresses")
         let free = numbers.freeBytes.map { ", \($0) bytes free on the disk" } ?? ""
