@@ -66,13 +66,9 @@ package struct MountAddress: Sendable, Equatable {
     var isSourcePath = false
     /// Parameters that are sent to the origin, as the client wrote them.
     var forwarded: [String] = []
+}
 
-    init(stem: String, isSourcePath: Bool = false, forwarded: [String] = []) {
-        self.stem = stem
-        self.isSourcePath = isSourcePath
-        self.forwarded = forwarded
-    }
-
+extension MountAddress {
     /// The address of a source below a mount; nil if it has none there.
     init?(of source: SourceURL, below mount: Mount, called name: String) {
         let base = mount.rule.base
@@ -83,11 +79,10 @@ package struct MountAddress: Sendable, Equatable {
         guard let named = MountPath(path[...], sources: mount.sources), named.isSource else { return nil }
         // The case of an omitted extension is unknown.
         guard named.stem == named.source || named.stem + ".gif" == named.source else { return nil }
-        stem = "/\(name)\(named.stem)"
-        isSourcePath = named.stem == named.source
-        forwarded = source.query?[...].parts(at: UInt8(ascii: "&")).map(String.init) ?? []
+        let forwarded = source.query?[...].parts(at: UInt8(ascii: "&")).map(String.init) ?? []
         // An option's name would be taken for an option of the rendition.
         if forwarded.contains(where: { OptionReader.isOption(String($0[...].before(UInt8(ascii: "=")))) }) { return nil }
+        self.init(stem: "/\(name)\(named.stem)", isSourcePath: named.stem == named.source, forwarded: forwarded)
     }
 
     /// The target of a rendition of the source.

@@ -12,7 +12,9 @@ struct MountPath: Equatable {
     let isSource: Bool
     /// Whether `Accept` selects the rendition, whatever the settings of the mount.
     let isAutomatic: Bool
+}
 
+extension MountPath {
     /// Reads a path.
     ///
     /// If the mount has GIFs only, a rendition has the path of its GIF with another extension: `a.mp4` is made of `a.gif`. Otherwise the
@@ -43,14 +45,6 @@ struct MountPath: Equatable {
         self.init(
             source: source, stem: hasOnlyGIFs ? String(name) : source, format: format, isSource: false, isAutomatic: isAutomatic
         )
-    }
-
-    private init(source: String, stem: String, format: Rendition.Format, isSource: Bool, isAutomatic: Bool) {
-        self.isAutomatic = isAutomatic
-        self.source = source
-        self.stem = stem
-        self.format = format
-        self.isSource = isSource
     }
 
     /// Whether a path ends in the extension of a source.

@@ -10,14 +10,13 @@ package struct RouteParser: Sendable {
     private let defaults: RenditionDefaults
     private let offered: [Rendition.Format]
 
-    package init(mounts: [String: Mount], defaults: RenditionDefaults = RenditionDefaults()) {
-        self.init(mounts: mounts, defaults: defaults, offered: Rendition.Format.offered)
-    }
-
     /// - Parameters:
     ///   - defaults: The options that requests leave out.
     ///   - offered: The formats that can be produced.
-    init(mounts: [String: Mount], defaults: RenditionDefaults = RenditionDefaults(), offered: [Rendition.Format]) {
+    package init(
+        mounts: [String: Mount], defaults: RenditionDefaults = RenditionDefaults(),
+        offered: [Rendition.Format] = Rendition.Format.offered
+    ) {
         self.mounts = mounts
         self.defaults = defaults
         self.offered = offered
@@ -240,15 +239,20 @@ package struct RouteParser: Sendable {
     private func parsed(_ reader: inout OptionReader, _ text: String) throws(Problem) -> ParsedTarget {
         reader.credentials.source = text
         var target = ParsedTarget(.rendition(try reader.finish(), try Self.source(text)), credentials: reader.credentials)
-        target.callback = reader.callback
+        adopt(reader, in: &target)
         target.onMiss = reader.onMiss ?? .wait
+        target.onError = reader.onError ?? .problem
+        return target
+    }
+
+    /// Notes in a target what its options say beyond the rendition, except what a mount may decide.
+    private func adopt(_ reader: OptionReader, in target: inout ParsedTarget) {
+        target.callback = reader.callback
         target.title = reader.title
         target.refusesLarger = reader.onLarger == .problem
         target.defaults = defaults
         target.preset = reader.preset
         target.hasAutomaticWidth = reader.hasAutomaticWidth
-        target.onError = reader.onError ?? .problem
-        return target
     }
 
     /// The URL in a path that contains it without encoding. A single slash after the scheme means two that a proxy merged.
@@ -308,13 +312,8 @@ package struct RouteParser: Sendable {
             address: MountAddress(
                 stem: "/\(name)\(named.stem)", isSourcePath: named.stem == named.source, forwarded: forwarded))
         if isNegotiated { try negotiate(&target, reader) }
-        target.callback = reader.callback
-        target.title = reader.title
+        adopt(reader, in: &target)
         target.onMiss = named.isAutomatic ? .original : reader.onMiss ?? mount.onMiss
-        target.refusesLarger = reader.onLarger == .problem
-        target.defaults = defaults
-        target.preset = reader.preset
-        target.hasAutomaticWidth = reader.hasAutomaticWidth
         target.onError = named.isAutomatic ? .original : reader.onError ?? mount.onError
         return target
     }
