@@ -104,32 +104,28 @@ final class AsyncRequest: Sendable {
     }
 
     /// Permits one more stream of events, until the returned value is released; nil if there are too many.
-    func openStream() -> EventStreamPermit? {
+    func openStream() -> StreamPermit? {
         let isPermitted = state.withLock { state in
             guard state.streams < Self.mostStreams else { return false }
             state.streams += 1
             return true
         }
-        return isPermitted ? EventStreamPermit(self) : nil
+        return isPermitted ? StreamPermit { self.state.withLock { $0.streams -= 1 } } : nil
     }
 
     /// The number of event streams.
     var openStreams: Int { state.withLock { $0.streams } }
-
-    fileprivate func closeStream() {
-        state.withLock { $0.streams -= 1 }
-    }
 }
 
 /// The permission of one stream of events. Releasing the last reference returns it, however the stream ended.
-final class EventStreamPermit: Sendable {
-    private let request: AsyncRequest
+final class StreamPermit: Sendable {
+    private let giveBack: @Sendable () -> Void
 
-    fileprivate init(_ request: AsyncRequest) {
-        self.request = request
+    init(giveBack: @escaping @Sendable () -> Void) {
+        self.giveBack = giveBack
     }
 
     deinit {
-        request.closeStream()
+        giveBack()
     }
 }

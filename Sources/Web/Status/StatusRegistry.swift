@@ -98,7 +98,7 @@ package final class StatusRegistry: Sendable {
 
     /// Permits one more stream of events of another node's status, until the returned value is released; nil if there are too many
     /// of this status or of all, or after ``close()``.
-    func openSharedStream(of id: UInt128) -> SharedStreamPermit? {
+    func openSharedStream(of id: UInt128) -> StreamPermit? {
         let isPermitted = state.withLock { state in
             let streams = state.sharedStreams[id, default: 0]
             guard !state.isClosed, streams < AsyncRequest.mostStreams, state.allSharedStreams < Self.mostSharedStreams
@@ -106,13 +106,13 @@ package final class StatusRegistry: Sendable {
             state.sharedStreams[id] = streams + 1
             return true
         }
-        return isPermitted ? SharedStreamPermit(self, id) : nil
+        return isPermitted ? StreamPermit { self.closeSharedStream(of: id) } : nil
     }
 
     /// The number of event streams of other nodes' statuses.
     var sharedStreams: Int { state.withLock { $0.allSharedStreams } }
 
-    fileprivate func closeSharedStream(of id: UInt128) {
+    private func closeSharedStream(of id: UInt128) {
         state.withLock { state in
             let streams = state.sharedStreams[id, default: 0]
             state.sharedStreams[id] = streams > 1 ? streams - 1 : nil
@@ -183,21 +183,6 @@ package final class StatusRegistry: Sendable {
     /// Suspends until ``close()``, the cancellation of the task, or the end of the interval.
     func awaitClose(within interval: Duration) async {
         await waiters.wait(within: interval) { isClosed }
-    }
-}
-
-/// The permission of one stream of events of another node's status. Releasing the last reference returns it.
-final class SharedStreamPermit: Sendable {
-    private let registry: StatusRegistry
-    private let id: UInt128
-
-    fileprivate init(_ registry: StatusRegistry, _ id: UInt128) {
-        self.registry = registry
-        self.id = id
-    }
-
-    deinit {
-        registry.closeSharedStream(of: id)
     }
 }
 
