@@ -16,18 +16,12 @@ package enum AddressRefusal: Hashable, Sendable {
 /// cannot return another address than the checked one.
 package struct AddressPolicy: Sendable {
     /// The ports that may be connected to, even at addresses that an exception allows.
-    private let ports: PortSet
+    let ports: PortSet
     /// The special addresses that may be connected to.
-    private let exceptions: [AddressException]
+    var exceptions: [AddressException] = []
     /// The prefixes that the NAT64 of this network translates. An address in one of them is judged by the IPv4 address that it
     /// carries. Addresses in any other NAT64 prefix are refused.
-    private let translationPrefixes: [TranslationPrefix]
-
-    package init(ports: PortSet, exceptions: [AddressException] = [], translationPrefixes: [TranslationPrefix] = []) {
-        self.ports = ports
-        self.exceptions = exceptions
-        self.translationPrefixes = translationPrefixes
-    }
+    var translationPrefixes: [TranslationPrefix] = []
 
     /// Returns why `address` at `port` may not be connected to for `url`; nil if it may be.
     func refusal(of address: IPAddress, port: Int, for url: WebAddress) -> AddressRefusal? {

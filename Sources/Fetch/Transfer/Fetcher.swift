@@ -75,7 +75,7 @@ package final class Fetcher: Sendable {
         _ place: FileAddress, _ validators: SourceValidators, _ arriving: ArrivingSource
     ) async throws(FetchError) -> FetchOutcome {
         guard arriving.mayBegin() else { throw .busy }
-        let reader = FileReader(place, limit: context.settings.configuration.maxBytes)
+        let reader = FileReader(place: place, limit: context.settings.configuration.maxBytes)
         let result = await fileThreads.run { [context] in
             Result { () throws(FetchError) in
                 try reader.read(validators, arriving) { context.count(file: $0) }

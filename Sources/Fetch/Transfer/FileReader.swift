@@ -7,14 +7,9 @@ internal import SystemIO
 /// Nothing outside the directory is opened: neither by `..` nor through a symbolic link (``clinux_open_beneath(_:_:)``). Only regular
 /// files are read; a fifo or a device counts as missing.
 struct FileReader: Sendable {
-    private let place: FileAddress
-    private let limit: Int
-
-    /// - Parameter limit: The largest file in bytes.
-    init(_ place: FileAddress, limit: Int) {
-        self.place = place
-        self.limit = limit
-    }
+    let place: FileAddress
+    /// The largest file in bytes.
+    let limit: Int
 
     /// Reads the file, unless its validator is still the known one.
     ///

@@ -66,13 +66,8 @@ package struct HTTPBodyRefusal: Error, Sendable {
 
 /// A writer that sends a streamed body piece by piece. One task at a time writes to it.
 package struct HTTPBodyWriter: Sendable {
-    private let mailbox: LoopMailbox
-    private let token: ConnectionToken
-
-    init(mailbox: LoopMailbox, token: ConnectionToken) {
-        self.mailbox = mailbox
-        self.token = token
-    }
+    let mailbox: LoopMailbox
+    let token: ConnectionToken
 
     /// Sends `bytes`, and returns when the kernel has accepted all of them: a slow client slows its writer down.
     ///

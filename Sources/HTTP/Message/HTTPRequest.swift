@@ -3,17 +3,10 @@ package import SystemIO
 /// A request as the handler receives it: a view of its head, which is valid during the call and cannot be copied. Values that are
 /// needed later are read from it during the call.
 package struct HTTPRequest: ~Copyable {
-    private let head: UnsafePointer<RequestHead>
-    private let generatedID: UInt64
-    private let origin: TrustedProxies.Origin
-
-    /// - Parameter head: Must stay at its address as long as the request exists: a head is large, and copying it counts
-    ///   references.
-    init(head: UnsafePointer<RequestHead>, generatedID: UInt64, origin: TrustedProxies.Origin) {
-        self.head = head
-        self.generatedID = generatedID
-        self.origin = origin
-    }
+    /// Stays at its address as long as the request exists: a head is large, and copying it counts references.
+    let head: UnsafePointer<RequestHead>
+    let generatedID: UInt64
+    let origin: TrustedProxies.Origin
 
     /// The client's address: the peer's, or the one that a trusted proxy reports; nil on a Unix socket that is not trusted. The unspecified
     /// address `::` if a trusted proxy reports no valid address.

@@ -87,12 +87,9 @@ struct ConnectionToken: Sendable, Hashable {
     let descriptor: Int32
     /// Never 0.
     let generation: UInt32
+}
 
-    init(descriptor: Int32, generation: UInt32) {
-        self.descriptor = descriptor
-        self.generation = generation
-    }
-
+extension ConnectionToken {
     /// The form that epoll carries. Values below 2^32 are left for descriptors that are no connections.
     var encoded: UInt64 { UInt64(generation) << 32 | UInt64(UInt32(bitPattern: descriptor)) }
 

@@ -5,13 +5,8 @@ internal import CLinux
 ///
 /// It belongs to one loop thread.
 struct LingeringClose {
-    private let timeouts: ConnectionTimeouts
-    private let input: InputBuffer
-
-    init(timeouts: ConnectionTimeouts, input: InputBuffer) {
-        self.timeouts = timeouts
-        self.input = input
-    }
+    let timeouts: ConnectionTimeouts
+    let input: InputBuffer
 
     /// Whether input may be left that the kernel would answer with a reset.
     func isNeeded(_ connection: Connection) -> Bool {

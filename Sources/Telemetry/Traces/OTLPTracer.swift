@@ -36,7 +36,7 @@ package struct OTLPTracer: Tracer {
         }
         guard let exporter, let position = context.trace, position.isSampled else { return OTLPSpan(context) }
         let record = SpanRecord(
-            operationName, at: position, parentSpanID: parent?.spanID, traceState: context.traceState, kind: kind,
+            name: operationName, position: position, parentSpanID: parent?.spanID, traceState: context.traceState, kind: kind,
             start: instant().nanosecondsSinceEpoch)
         return OTLPSpan(context, record, exporter)
     }

@@ -22,17 +22,6 @@ struct SpanRecord: Sendable {
     private(set) var droppedEvents = 0
     private(set) var droppedLinks = 0
 
-    init(
-        _ name: String, at position: TraceParent, parentSpanID: String?, traceState: String?, kind: SpanKind, start: UInt64
-    ) {
-        self.name = name
-        self.position = position
-        self.parentSpanID = parentSpanID
-        self.traceState = traceState
-        self.kind = kind
-        self.start = start
-    }
-
     mutating func add(_ event: SpanEvent) {
         if events.count < Self.maxItems { events.append(event) } else { droppedEvents += 1 }
     }

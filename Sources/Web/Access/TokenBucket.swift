@@ -22,10 +22,6 @@ struct TokenBucket {
     /// In nanoseconds of the monotonic clock.
     private(set) var fullAt: UInt64
 
-    init(fullAt: UInt64) {
-        self.fullAt = fullAt
-    }
-
     /// Takes a token.
     ///
     /// - Returns: Nil on success; otherwise the seconds until the bucket has a token, at least 1.

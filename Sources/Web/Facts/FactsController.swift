@@ -9,32 +9,19 @@ internal import SystemIO
 ///
 /// The answer comes from rows of the cache alone; nothing is fetched or opened for it.
 struct FactsController: Sendable {
-    private let pipeline: RenditionPipeline
-    private let cache: Cache
-    private let background: BackgroundRenditions
-    private let lists: FactsLists
-    private let parser: RouteParser
-    private let access: AccessControl
-    private let keys: SigningKeys
+    let pipeline: RenditionPipeline
+    let cache: Cache
+    let background: BackgroundRenditions
+    let lists: FactsLists
+    let parser: RouteParser
+    let access: AccessControl
+    let keys: SigningKeys
 
     /// The largest number of sources in a list.
     static let maxSources = 500
     private static let bodyLimit = 1 << 20
     /// Lists queue nothing while this many renditions wait, which leaves room for visitors' requests.
     private static let maxWaiting = 500
-
-    init(
-        pipeline: RenditionPipeline, cache: Cache, background: BackgroundRenditions, lists: FactsLists, parser: RouteParser,
-        access: AccessControl, keys: SigningKeys
-    ) {
-        self.pipeline = pipeline
-        self.cache = cache
-        self.background = background
-        self.lists = lists
-        self.parser = parser
-        self.access = access
-        self.keys = keys
-    }
 
     /// Returns the sink for a list.
     ///
@@ -385,11 +372,6 @@ struct FactsList: Encodable {
         var source: Source?
         var renditions: [String: FactsDocument.Rendition]?
         var page: FactsDocument.Page
-
-        init(url: String, page: FactsDocument.Page) {
-            self.url = url
-            self.page = page
-        }
     }
 
     /// In the order of the list.

@@ -108,10 +108,4 @@ package struct PurgeNotice: Sendable, Equatable {
     package let urls: [String]
     /// The tags that cover all responses of the purged sources; see ``CDNTags``.
     package let tags: [String]
-
-    package init(scope: Scope, urls: [String], tags: [String]) {
-        self.scope = scope
-        self.urls = urls
-        self.tags = tags
-    }
 }

@@ -9,15 +9,9 @@ internal import Store
 /// used.
 struct HitResponder: Sendable {
     private let memo = RouteMemo()
-    private let cache: Cache
-    private let responder: RenditionResponder
-    private let access: AccessControl
-
-    init(cache: Cache, responder: RenditionResponder, access: AccessControl) {
-        self.cache = cache
-        self.responder = responder
-        self.access = access
-    }
+    let cache: Cache
+    let responder: RenditionResponder
+    let access: AccessControl
 
     /// The response to a GET or HEAD of a target that was requested before, if its rendition is in memory and fresh.
     func response(to request: borrowing HTTPRequest) -> HTTPResponse? {

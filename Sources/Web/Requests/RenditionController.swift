@@ -7,38 +7,20 @@ internal import Telemetry
 
 /// Answers requests for renditions of sources, for their facts, and for stored objects.
 struct RenditionController: Sendable {
-    private let pipeline: RenditionPipeline
-    private let background: BackgroundRenditions
-    private let cache: Cache
-    private let hits: HitResponder
-    private let responder: RenditionResponder
-    private let problems: ProblemResponder
-    private let facts: FactsComposer
-    private let asynchronous: AsyncResponder
-    private let keys: SigningKeys
+    let pipeline: RenditionPipeline
+    let background: BackgroundRenditions
+    let cache: Cache
+    let hits: HitResponder
+    let responder: RenditionResponder
+    let problems: ProblemResponder
+    let asynchronous: AsyncResponder
+    let keys: SigningKeys
     /// See ``WebPolicy/av1After``.
-    private let av1After: Int?
-    private let tracer: OTLPTracer
-    private let log: ResponseLog
+    let av1After: Int?
+    let tracer: OTLPTracer
+    let log: ResponseLog
 
-    init(
-        pipeline: RenditionPipeline, background: BackgroundRenditions, cache: Cache, hits: HitResponder,
-        responder: RenditionResponder, problems: ProblemResponder, asynchronous: AsyncResponder, keys: SigningKeys,
-        av1After: Int?, tracer: OTLPTracer, log: ResponseLog
-    ) {
-        self.pipeline = pipeline
-        self.background = background
-        self.cache = cache
-        self.hits = hits
-        self.responder = responder
-        self.problems = problems
-        self.asynchronous = asynchronous
-        facts = FactsComposer(cache: cache, defaults: pipeline.defaults)
-        self.keys = keys
-        self.av1After = av1After
-        self.tracer = tracer
-        self.log = log
-    }
+    private var facts: FactsComposer { FactsComposer(cache: cache, defaults: pipeline.defaults) }
 
     // MARK: Sources
 

@@ -5,30 +5,15 @@ internal import Telemetry
 
 /// Receives uploaded GIFs: the body of a request, or the file in a form.
 struct UploadController: Sendable {
-    private let pipeline: RenditionPipeline
-    private let renditions: RenditionController
-    private let asynchronous: AsyncResponder
-    private let access: AccessControl
-    private let parser: RouteParser
-    private let admission: UploadAdmission
-    private let meter: WorkMeter
-    private let maxBytes: Int
-    private let tracer: OTLPTracer
-
-    init(
-        pipeline: RenditionPipeline, renditions: RenditionController, asynchronous: AsyncResponder, access: AccessControl,
-        parser: RouteParser, admission: UploadAdmission, meter: WorkMeter, maxBytes: Int, tracer: OTLPTracer
-    ) {
-        self.pipeline = pipeline
-        self.renditions = renditions
-        self.asynchronous = asynchronous
-        self.access = access
-        self.parser = parser
-        self.admission = admission
-        self.meter = meter
-        self.maxBytes = maxBytes
-        self.tracer = tracer
-    }
+    let pipeline: RenditionPipeline
+    let renditions: RenditionController
+    let asynchronous: AsyncResponder
+    let access: AccessControl
+    let parser: RouteParser
+    let admission: UploadAdmission
+    let meter: WorkMeter
+    let maxBytes: Int
+    let tracer: OTLPTracer
 
     /// Returns the sink for the body of an upload. All checks that do not need the body happen here, before the client sends it.
     ///

@@ -13,13 +13,9 @@ struct ConvertFailure: Error {
     let path: String
     let code: String
     let sentence: String
+}
 
-    init(path: String, code: String, sentence: String) {
-        self.path = path
-        self.code = code
-        self.sentence = sentence
-    }
-
+extension ConvertFailure {
     /// The input cannot be converted.
     init(_ problem: Problem, of input: String) {
         path = input

@@ -8,12 +8,6 @@ package struct OutdatedPackage: Sendable, Equatable, CustomStringConvertible {
     package let linked: String
     package let installed: String
 
-    package init(name: String, linked: String, installed: String) {
-        self.name = name
-        self.linked = linked
-        self.installed = installed
-    }
-
     package var description: String {
         "the program contains \(name) \(linked), and the machine has \(installed): build it again, or install a newer gifreel"
     }

@@ -11,29 +11,14 @@ internal import Web
 
 /// Reads the counters that the parts of the service keep themselves, whenever the metrics are collected.
 struct StateReadings: Sendable {
-    private let outdatedPackages: [OutdatedPackage]
-    private let core: RenditionCore
-    private let server: HTTPServer
-    private let prewarm: PrewarmQueue
-    private let background: BackgroundRenditions
-    private let statuses: StatusRegistry
-    private let webhooks: Webhooks
-    private let isReady: @Sendable () -> Bool
-
-    init(
-        outdatedPackages: [OutdatedPackage], core: RenditionCore, server: HTTPServer, prewarm: PrewarmQueue,
-        background: BackgroundRenditions,
-        statuses: StatusRegistry, webhooks: Webhooks, isReady: @escaping @Sendable () -> Bool
-    ) {
-        self.outdatedPackages = outdatedPackages
-        self.core = core
-        self.server = server
-        self.prewarm = prewarm
-        self.background = background
-        self.statuses = statuses
-        self.webhooks = webhooks
-        self.isReady = isReady
-    }
+    let outdatedPackages: [OutdatedPackage]
+    let core: RenditionCore
+    let server: HTTPServer
+    let prewarm: PrewarmQueue
+    let background: BackgroundRenditions
+    let statuses: StatusRegistry
+    let webhooks: Webhooks
+    let isReady: @Sendable () -> Bool
 
     func samples() -> [MetricSample] {
         cacheSamples() + fetchSamples() + poolSamples() + serverSamples() + storeSamples() + clusterSamples()

@@ -11,7 +11,8 @@ import Tracing
     private func record(_ kind: SpanKind = .server, parent: String? = nil) throws -> SpanRecord {
         let position = try #require(TraceParent("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"))
         var record = SpanRecord(
-            "GET /mp4", at: position, parentSpanID: parent, traceState: nil, kind: kind, start: 1_700_000_000_123_456_789)
+            name: "GET /mp4", position: position, parentSpanID: parent, traceState: nil, kind: kind,
+            start: 1_700_000_000_123_456_789)
         record.end = 1_700_000_001_000_000_000
         return record
     }
