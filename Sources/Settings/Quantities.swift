@@ -51,8 +51,7 @@ extension Duration {
 }
 
 /// TCP ports from 1 to 65535: one, or a range.
-package struct PortRange: Sendable, Equatable, UnrangedScalar, SettingValue {
-    package typealias Scalar = PortRange
+package struct PortRange: Sendable, Equatable, UnrangedScalar {
     package static let kind = Setting.Kind.text
     package static let expectation = "a port from 1 to 65535, or a range such as 8000-8999"
 
@@ -121,8 +120,7 @@ extension SourceFormats {
 }
 
 /// Permission bits of a file from 0 to 0777, in octal.
-package struct PermissionBits: Sendable, Equatable, UnrangedScalar, SettingValue {
-    package typealias Scalar = PermissionBits
+package struct PermissionBits: Sendable, Equatable, UnrangedScalar {
     package static let kind = Setting.Kind.text
     package static let expectation = "an octal number from 0 to 0777"
 

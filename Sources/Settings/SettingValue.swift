@@ -4,7 +4,7 @@ package import Media
 package import Renditions
 
 /// A single value as it is written in files, environment variables and flags.
-package protocol SettingScalar: Equatable, Sendable {
+package protocol SettingScalar: SettingValue where Scalar == Self {
     static var kind: Setting.Kind { get }
     /// Nil if the text is not such a value.
     init?(settingText text: String)
@@ -36,7 +36,7 @@ package protocol SettingValue: Equatable, Sendable {
     var scalars: [Scalar] { get }
 }
 
-extension SettingScalar where Self: SettingValue, Scalar == Self {
+extension SettingScalar {
     package static var shape: Setting.Shape { .single }
     package init?(_ scalars: [Self]) {
         guard let first = scalars.first, scalars.count == 1 else { return nil }
@@ -60,8 +60,7 @@ extension Array: SettingValue where Element: SettingScalar {
     package var scalars: [Element] { self }
 }
 
-extension String: UnrangedScalar, SettingValue {
-    package typealias Scalar = String
+extension String: UnrangedScalar {
     package static var kind: Setting.Kind { .text }
     package static var expectation: String { "text of at least one character, without control characters" }
     package init?(settingText text: String) {
@@ -71,16 +70,14 @@ extension String: UnrangedScalar, SettingValue {
     package var settingText: String { self }
 }
 
-extension Bool: UnrangedScalar, SettingValue {
-    package typealias Scalar = Bool
+extension Bool: UnrangedScalar {
     package static var kind: Setting.Kind { .flag }
     package static var expectation: String { "true or false" }
     package init?(settingText text: String) { self.init(text) }
     package var settingText: String { description }
 }
 
-extension Int: RangedScalar, SettingValue {
-    package typealias Scalar = Int
+extension Int: RangedScalar {
     package static var kind: Setting.Kind { .number }
     package static func expectation(_ range: ClosedRange<Int>) -> String {
         "a whole number from \(range.lowerBound) to \(range.upperBound)"
@@ -89,16 +86,14 @@ extension Int: RangedScalar, SettingValue {
     package var settingText: String { description }
 }
 
-extension Duration: RangedScalar, SettingValue {
-    package typealias Scalar = Duration
+extension Duration: RangedScalar {
     package static var kind: Setting.Kind { .duration(.milliseconds) }
     package static func expectation(_ range: ClosedRange<Duration>) -> String {
         "a time from \(range.lowerBound.settingText) to \(range.upperBound.settingText), such as 10s"
     }
 }
 
-extension ByteCount: RangedScalar, SettingValue {
-    package typealias Scalar = ByteCount
+extension ByteCount: RangedScalar {
     package static var kind: Setting.Kind { .bytes }
     package static func expectation(_ range: ClosedRange<ByteCount>) -> String {
         "a size from \(range.lowerBound.settingText) to \(range.upperBound.settingText), such as 20MiB"
@@ -113,8 +108,7 @@ extension SettingChoice {
 }
 
 /// The name and the value of an option, as `name=value`.
-package struct OptionPair: UnrangedScalar, SettingValue {
-    package typealias Scalar = Self
+package struct OptionPair: UnrangedScalar {
     package static var kind: Setting.Kind { .pair }
     package static var expectation: String { "options of the form name=value" }
     package let name: String
@@ -167,53 +161,9 @@ extension SourceFormat: UnrangedScalar {
     package var settingText: String { name }
 }
 
-extension ForwardedField: SettingChoice, SettingValue {
-    package typealias Scalar = Self
-}
+extension ForwardedField: SettingChoice {}
 
-extension FlashLimit: SettingChoice, SettingValue {
-    package typealias Scalar = Self
-}
-
-extension Settings.Purge.Scope: SettingValue {
-    package typealias Scalar = Self
-}
-
-extension Settings.Purge.Method: SettingValue {
-    package typealias Scalar = Self
-}
-
-extension Settings.Options.Allow: SettingValue {
-    package typealias Scalar = Self
-}
-
-extension Settings.Renditions.AV1: SettingValue {
-    package typealias Scalar = Self
-}
-
-extension Settings.Mount.OnMiss: SettingValue {
-    package typealias Scalar = Self
-}
-
-extension Settings.Mount.OnError: SettingValue {
-    package typealias Scalar = Self
-}
-
-extension Settings.Mount.Query: SettingValue {
-    package typealias Scalar = Self
-}
-
-extension Settings.Renditions.Undither: SettingValue {
-    package typealias Scalar = Self
-}
-
-extension Settings.Log.Level: SettingValue {
-    package typealias Scalar = Self
-}
-
-extension Settings.Log.Format: SettingValue {
-    package typealias Scalar = Self
-}
+extension FlashLimit: SettingChoice {}
 
 /// The reason why settings cannot be used. The description is one line that names the setting, file, variable or flag.
 package struct SettingsError: Error, Sendable, Equatable, CustomStringConvertible {
