@@ -56,12 +56,6 @@ struct AdminServer: ParsableArguments {
         return "\(refusal.map { "\($0.code): \($0.detail)" } ?? "status \(answer.status)")\(hint)"
     }
 
-    /// Prints a sentence on standard error, and returns the exit code for it.
-    static func failure(_ sentence: String) -> ExitCode {
-        StandardError.write("gifreel: \(sentence)\n")
-        return .failure
-    }
-
     private static func isURL(_ server: String) -> Bool { server.hasPrefix("http://") || server.hasPrefix("https://") }
 
     /// The token of the argument, or else of the environment, which may name a file with it.
@@ -86,7 +80,7 @@ struct AdminServer: ParsableArguments {
         do throws(SettingsError) {
             return ServerClient(server: server, token: try Self.token(token), timeout: timeout)
         } catch {
-            throw failure(error.description)
+            throw ExitCode.reporting(error.description)
         }
     }
 
@@ -98,9 +92,9 @@ struct AdminServer: ParsableArguments {
         do throws(HTTPError) {
             answer = try client.send("GET", target)
         } catch {
-            throw failure("\(server): \(error)")
+            throw ExitCode.reporting("\(server): \(error)")
         }
-        guard answer.status == 200 else { throw failure(refusal(answer)) }
+        guard answer.status == 200 else { throw ExitCode.reporting(refusal(answer)) }
         return Data(answer.body)
     }
 
@@ -109,7 +103,7 @@ struct AdminServer: ParsableArguments {
         let decoder = JSONDecoder()
         decoder.keyDecodingStrategy = .convertFromSnakeCase
         guard let document = try? decoder.decode(type, from: body) else {
-            throw failure("The answer does not come from a Gifreel server of this version.")
+            throw ExitCode.reporting("The answer does not come from a Gifreel server of this version.")
         }
         return document
     }

@@ -34,12 +34,7 @@ struct BlockCommand: ParsableCommand {
     @Option(help: "The text for the log where the lines match, up to 200 bytes. Default: the URL or file.")
     var label: String?
 
-    @Option(
-        name: .customLong("config"), help: "A YAML file with settings.", completion: .file(extensions: ["yaml", "yml"]))
-    var file: String?
-
-    @Option(name: .customLong("set"), help: "Sets a setting, such as --set sources.allow_private=10.0.0.0/8. Can be repeated.")
-    var settings: [String] = []
+    @OptionGroup var settings: SettingsArguments
 
     @Argument(help: "URLs or files.", completion: .file())
     var sources: [String] = []
@@ -58,15 +53,12 @@ struct BlockCommand: ParsableCommand {
         do throws(SystemError) {
             zygote = try Zygote.fork(warmsUp: false)
         } catch {
-            StandardError.write("gifreel: The worker process cannot be started: \(error).\n")
-            throw ExitCode.failure
+            throw ExitCode.reporting("The worker process cannot be started: \(error).")
         }
         defer { zygote.stop() }
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("gifreel-block-\(UUID().uuidString)").path
         do {
-            let fetch = try SettingsReader.read(
-                file: file, environment: ProcessInfo.processInfo.environment, flags: settings
-            ).settings
+            let fetch = try settings.read().settings
             let configuration = try ServiceConfiguration(fetch).fetch
             guard mkdir(folder, 0o700) == 0 else { throw SystemError("mkdir", code: errno) }
             defer { try? FileManager.default.removeItem(atPath: folder) }
@@ -83,8 +75,7 @@ struct BlockCommand: ParsableCommand {
         } catch let error as ExitCode {
             throw error
         } catch {
-            StandardError.write("gifreel: \(error)\n")
-            throw ExitCode.failure
+            throw ExitCode.reporting("\(error)")
         }
     }
 

@@ -71,8 +71,7 @@ struct ConvertCommand: ParsableCommand {
             (rendition, output) = try request(plan)
         } catch {
             // The mistake is in the arguments, which no program looks up by a code.
-            StandardError.write("gifreel: \(error.detail)\n")
-            throw ExitCode.failure
+            throw ExitCode.reporting(error.detail)
         }
         do throws(FileError) {
             for directory in plan.directories { try Files.createDirectory(directory) }
@@ -201,11 +200,7 @@ private final class Progress: Sendable {
             } else {
                 state.failed += 1
             }
-            guard isShown else { return }
-            let width = 30
-            let filled = state.done * width / max(1, total)
-            let bar = String(repeating: "█", count: filled) + String(repeating: "░", count: width - filled)
-            StandardError.write("\r\(bar) \(state.done)/\(total)")
+            if isShown { StandardError.write("\r\(FrameBar.bar(state.done, of: total))") }
         }
     }
 

@@ -16,12 +16,7 @@ struct DoctorCommand: ParsableCommand {
             Exit status: 0 if nothing fails, 1 if something does. Warnings do not count.
             """)
 
-    @Option(
-        name: .customLong("config"), help: "A YAML file with settings.", completion: .file(extensions: ["yaml", "yml"]))
-    var file: String?
-
-    @Option(name: .customLong("set"), help: "Sets a setting, as for the server. Can be repeated.")
-    var settings: [String] = []
+    @OptionGroup var settings: SettingsArguments
 
     @Option(help: "The unit of systemd to check. Default: gifreel.service where systemd looks.", completion: .file())
     var unit: String?
@@ -44,8 +39,7 @@ struct DoctorCommand: ParsableCommand {
         clinux_raise_descriptor_limit()
         var checkup = Checkup()
         do throws(SettingsError) {
-            let read = try SettingsReader.read(
-                file: file, environment: ProcessInfo.processInfo.environment, flags: settings)
+            let read = try settings.read()
             let configuration = try ServiceConfiguration(read.settings)
             try StartCheck.check(configuration)
             checkup.checkAccess(read.settings, configuration)
@@ -53,7 +47,7 @@ struct DoctorCommand: ParsableCommand {
             checkup.checkDescriptors(configuration)
             checkup.checkKernel(zygote?.confinement(), configuration)
         } catch {
-            throw AdminServer.failure("\(error)")
+            throw ExitCode.reporting("\(error)")
         }
         checkup.checkClock()
         checkup.checkLibraries(LinkedPackages.program.outdated())

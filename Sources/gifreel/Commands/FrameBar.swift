@@ -13,7 +13,6 @@ final class FrameBar: Sendable {
 
     /// The time before the bar appears.
     private static let patience: Duration = .seconds(1)
-    private static let width = 30
 
     private let began: ContinuousClock.Instant
     private let state = Mutex(State())
@@ -53,14 +52,19 @@ final class FrameBar: Sendable {
         }
     }
 
+    /// `███████░░░░░ 41/150`
+    static func bar(_ done: Int, of total: Int) -> String {
+        let width = 30
+        let filled = done * width / max(1, total)
+        return String(repeating: "█", count: filled) + String(repeating: "░", count: width - filled) + " \(done)/\(total)"
+    }
+
     /// `███████░░░░░ 41/150 frames  0:03 left`
     ///
     /// - Parameters:
     ///   - first: Frames that were done when `elapsed` began.
     static func line(_ progress: FrameProgress, since first: Int, elapsed: Duration) -> String {
-        let filled = progress.done * width / max(1, progress.total)
-        let bar = String(repeating: "█", count: filled) + String(repeating: "░", count: width - filled)
-        let text = "\(bar) \(progress.done)/\(progress.total) frames"
+        let text = "\(bar(progress.done, of: progress.total)) frames"
         guard progress.done > first else { return text }
         let left = elapsed / .seconds(1) / Double(progress.done - first) * Double(progress.total - progress.done)
         return text + "  \(NumberText.clock(Int(left.rounded(.up)))) left"

@@ -31,8 +31,7 @@ struct FramesCommand: ParsableCommand {
                 throw ExitCode.failure
             }
         } catch let error as FileError {
-            StandardError.write("gifreel: \(error)\n")
-            throw ExitCode.failure
+            throw ExitCode.reporting("\(error)")
         }
     }
 

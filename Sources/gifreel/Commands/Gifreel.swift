@@ -73,8 +73,7 @@ struct SettingsCommand: ParsableCommand {
             // `print` would lose the reason why a text that exceeds its buffer cannot be written.
             try StandardOutput.write(format.text)
         } catch {
-            StandardError.write("gifreel: \(error)\n")
-            throw ExitCode.failure
+            throw ExitCode.reporting("\(error)")
         }
     }
 }

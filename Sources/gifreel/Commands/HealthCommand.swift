@@ -17,13 +17,7 @@ struct HealthCommand: ParsableCommand {
             and otherwise with 1 and a sentence on standard error.
             """)
 
-    @Option(
-        name: .customLong("config"), help: "The YAML file with the server's settings.",
-        completion: .file(extensions: ["yaml", "yml"]))
-    var file: String?
-
-    @Option(name: .customLong("set"), help: "Sets a setting, as for the server. Can be repeated.")
-    var settings: [String] = []
+    @OptionGroup var settings: SettingsArguments
 
     @Option(help: "The URL of the server, in place of the address in the settings.")
     var server: String?
@@ -47,10 +41,10 @@ struct HealthCommand: ParsableCommand {
             if let server {
                 address = HealthAddress(url: server)
             } else {
-                address = try HealthAddress(try readSettings())
+                address = try HealthAddress(try settings.read().settings)
             }
         } catch {
-            throw Self.failure("\(error)")
+            throw ExitCode.reporting("\(error)")
         }
         let client = ServerClient(
             server: address.url, token: nil, timeout: timeout, unixPath: address.unixPath, usesProxies: false)
@@ -58,19 +52,9 @@ struct HealthCommand: ParsableCommand {
         do throws(HTTPError) {
             answer = try client.send("GET", target)
         } catch {
-            throw Self.failure("\(address): \(error)")
+            throw ExitCode.reporting("\(address): \(error)")
         }
-        if answer.status != 200 { throw Self.failure("\(address)\(target) answers \(answer.status).") }
-    }
-
-    /// Prints a sentence on standard error, and returns the exit code for it.
-    private static func failure(_ sentence: String) -> ExitCode {
-        StandardError.write("gifreel: \(sentence)\n")
-        return .failure
-    }
-
-    private func readSettings() throws(SettingsError) -> Settings {
-        try SettingsReader.read(file: file, environment: ProcessInfo.processInfo.environment, flags: settings).settings
+        if answer.status != 200 { throw ExitCode.reporting("\(address)\(target) answers \(answer.status).") }
     }
 }
 

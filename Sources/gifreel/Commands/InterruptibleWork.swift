@@ -1,5 +1,4 @@
 internal import Glibc
-internal import Synchronization
 internal import SystemIO
 
 /// Waits for asynchronous work that a signal may interrupt.
@@ -16,25 +15,14 @@ enum InterruptibleWork {
         signals: BlockedSignals, exitCode: Int32, _ work: @escaping @Sendable () async -> Value
     ) -> (value: Value, wasInterrupted: Bool) {
         let task = Task.detached { await work() }
-        let wasInterrupted = Flag()
         // The thread is not joined: it waits until the process ends.
         _ = SystemThread.start(name: "gifreel-signals") {
             signals.waitForOne()
-            wasInterrupted.set()
             task.cancel()
             signals.waitForOne()
             _exit(exitCode)
         }
         let value = Blocking.wait { await task.value }
-        return (value, wasInterrupted.isSet)
-    }
-
-    /// Whether a signal has arrived.
-    private final class Flag: Sendable {
-        private let flag = Atomic(false)
-
-        var isSet: Bool { flag.load(ordering: .acquiring) }
-
-        func set() { flag.store(true, ordering: .releasing) }
+        return (value, task.isCancelled)
     }
 }

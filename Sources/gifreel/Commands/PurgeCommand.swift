@@ -92,7 +92,7 @@ struct PurgeCommand: ParsableCommand {
             let answer = try client.send(scope.method, scope.target, fields: fields)
             return report(answer, scope.name + (note.map { " (\($0))" } ?? ""), json: json)
         } catch {
-            throw AdminServer.failure("\(server): \(error)")
+            throw ExitCode.reporting("\(server): \(error)")
         }
     }
 
@@ -166,7 +166,7 @@ struct PurgeCommand: ParsableCommand {
             if !json { print("\(result), applied by \(acknowledged) of \(nodes) nodes") }
             return purged.complete ?? (acknowledged >= nodes)
         }
-        _ = AdminServer.failure("\(name): \(AdminServer.refusal(answer))")
+        _ = ExitCode.reporting("\(name): \(AdminServer.refusal(answer))")
         return false
     }
 }

@@ -57,12 +57,7 @@ struct RewriteCommand: ParsableCommand {
     @Option(help: "When the signatures expire: a time from now (90s, 1h, 7d) or Unix seconds. Default: never.")
     var expires: String?
 
-    @Option(
-        name: .customLong("config"), help: "A YAML file with settings.", completion: .file(extensions: ["yaml", "yml"]))
-    var configurationFile: String?
-
-    @Option(name: .customLong("set"), help: "Sets a setting, such as --set mounts.media.origin=…. Can be repeated.")
-    var settings: [String] = []
+    @OptionGroup var settings: SettingsArguments
 
     @Argument(help: "The pages; - or nothing is standard input.")
     var files: [String] = []
@@ -92,9 +87,7 @@ struct RewriteCommand: ParsableCommand {
     /// image. Such an image stays, and the other images and pages are still rewritten.
     func run() throws {
         do {
-            let values = try SettingsReader.read(
-                file: configurationFile, environment: ProcessInfo.processInfo.environment, flags: settings
-            ).settings
+            let values = try settings.read().settings
             let configuration = try ServiceConfiguration(values)
             guard let server = server ?? configuration.web.publicURL else {
                 throw SettingsError("Give --server, or set server.public_url.")
@@ -119,8 +112,7 @@ struct RewriteCommand: ParsableCommand {
                 throw SettingsError("\(words) because the server did not answer for them.")
             }
         } catch {
-            StandardError.write("gifreel: \(error)\n")
-            throw ExitCode.failure
+            throw ExitCode.reporting("\(error)")
         }
     }
 

@@ -19,12 +19,7 @@ struct ServeCommand: ParsableCommand {
             "gifreel settings prints every setting. Each is also an environment variable, such as GIFREEL_SERVER_PORT; see gifreel.yaml(5)."
     )
 
-    @Option(
-        name: .customLong("config"), help: "A YAML file with settings.", completion: .file(extensions: ["yaml", "yml"]))
-    var file: String?
-
-    @Option(name: .customLong("set"), help: "Sets a setting, such as --set server.port=0. Can be repeated.")
-    var settings: [String] = []
+    @OptionGroup var settings: SettingsArguments
 
     @Flag(name: .customLong("check"), help: "Checks the settings, prints each value and where it comes from, and exits.")
     var checks = false
@@ -47,7 +42,7 @@ struct ServeCommand: ParsableCommand {
         do throws(SystemError) {
             zygote = try Zygote.spawn()
         } catch {
-            throw Self.failure("The worker process cannot be started: \(error).")
+            throw ExitCode.reporting("The worker process cannot be started: \(error).")
         }
         // Connections and open files of the cache exceed the usual soft limit.
         clinux_raise_descriptor_limit()
@@ -58,7 +53,7 @@ struct ServeCommand: ParsableCommand {
         do {
             running = try start(zygote)
         } catch {
-            throw Self.failure("\(error)")
+            throw ExitCode.reporting("\(error)")
         }
         let manager = ServiceManager()
         manager.ready()
@@ -99,7 +94,7 @@ struct ServeCommand: ParsableCommand {
     }
 
     private func start(_ zygote: Zygote) throws -> Running {
-        let read = try readSettings()
+        let read = try settings.read()
         var configuration = try ServiceConfiguration(read.settings)
         let descriptorWarning = configuration.fit(descriptorLimit: DescriptorLimit.current)
         let log = LogOutput(format: configuration.logFormat == .json ? .json : .text, level: configuration.logLevel)
@@ -139,7 +134,7 @@ struct ServeCommand: ParsableCommand {
     /// Reads the settings again and applies those that can change. If they are wrong, nothing changes.
     private func reload(_ running: Running) -> Running {
         do {
-            let read = try readSettings()
+            let read = try settings.read()
             let plan = ReloadPlan(from: running.settings, to: read.settings)
             // A setting that keeps its old value may not fit the new value of another one.
             try plan.settings.validate()
@@ -161,14 +156,10 @@ struct ServeCommand: ParsableCommand {
         }
     }
 
-    private func readSettings() throws(SettingsError) -> SettingsReader.Result {
-        try SettingsReader.read(file: file, environment: ProcessInfo.processInfo.environment, flags: settings)
-    }
-
     /// Checks the settings and prints each value and where it comes from. Secrets are masked.
     private func checkSettings() throws {
         do {
-            let read = try readSettings()
+            let read = try settings.read()
             let configuration = try ServiceConfiguration(read.settings)
             try StartCheck.check(configuration)
             if !read.ignoredVariables.isEmpty {
@@ -182,7 +173,7 @@ struct ServeCommand: ParsableCommand {
             for line in changed ? read.changedLines : read.lines { print(line) }
             if connect { try connectParts(configuration) }
         } catch let error as SettingsError {
-            throw Self.failure(error.description)
+            throw ExitCode.reporting(error.description)
         }
     }
 
@@ -194,7 +185,7 @@ struct ServeCommand: ParsableCommand {
             case .success(let text): print("# \(part.name): \(text)")
             case .failure(let failure):
                 failures += 1
-                _ = Self.failure("\(part.name): \(failure.text)")
+                _ = ExitCode.reporting("\(part.name): \(failure.text)")
             }
         }
         if failures > 0 { throw ExitCode.failure }
@@ -205,11 +196,5 @@ struct ServeCommand: ParsableCommand {
         try? HTTPAccessLogWriter(
             duplicating: STDOUT_FILENO, format: configuration.logFormat == .json ? .json : .text,
             includesClientFields: configuration.http.recordsClientFields)
-    }
-
-    /// Prints a sentence on standard error, and returns the exit code for it.
-    private static func failure(_ sentence: String) -> ExitCode {
-        StandardError.write("gifreel: \(sentence)\n")
-        return .failure
     }
 }

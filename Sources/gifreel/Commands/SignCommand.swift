@@ -14,12 +14,7 @@ struct SignCommand: ParsableCommand {
         usage: "gifreel sign URL [NAME=VALUE …] [--format mp4] [--expires 1h]\ngifreel sign --upload [NAME=VALUE …]",
         discussion: "Signs with the first of signing.keys, which is best set by GIFREEL_SIGNING_KEYS.")
 
-    @Option(
-        name: .customLong("config"), help: "A YAML file with settings.", completion: .file(extensions: ["yaml", "yml"]))
-    var file: String?
-
-    @Option(name: .customLong("set"), help: "Sets a setting, such as --set signing.keys=…. Can be repeated.")
-    var settings: [String] = []
+    @OptionGroup var settings: SettingsArguments
 
     private static let formats = (Rendition.Format.offered.map(\.rawValue) + [Route.auto]).joined(separator: ", ")
 
@@ -45,9 +40,7 @@ struct SignCommand: ParsableCommand {
     /// Prints the path. Exits with 1 if there is none.
     func run() throws {
         do throws(SettingsError) {
-            let values = try SettingsReader.read(
-                file: file, environment: ProcessInfo.processInfo.environment, flags: settings
-            ).settings
+            let values = try settings.read().settings
             var keys = try SigningKeys(values.signing)
             guard !keys.isEmpty else {
                 throw SettingsError("signing.keys holds no key to sign with; set GIFREEL_SIGNING_KEYS or use --config.")
@@ -62,8 +55,7 @@ struct SignCommand: ParsableCommand {
             try ConfiguredMounts(values.mounts, store: values.store.s3).add(to: &fetch)
             print(try path(keys, try RenditionPresets(values.presets), fetch.rules))
         } catch {
-            StandardError.write("gifreel: \(error)\n")
-            throw ExitCode.failure
+            throw ExitCode.reporting("\(error)")
         }
     }
 

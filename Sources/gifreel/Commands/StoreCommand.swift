@@ -41,12 +41,7 @@ struct PruneCommand: ParsableCommand {
     @Option(help: ArgumentHelp("Only objects with keys after this one are listed.", valueName: "key"))
     var startAfter: String?
 
-    @Option(
-        name: .customLong("config"), help: "A YAML file with settings.", completion: .file(extensions: ["yaml", "yml"]))
-    var file: String?
-
-    @Option(name: .customLong("set"), help: "Sets a setting, such as --set store.s3.bucket=gifreel. Can be repeated.")
-    var settings: [String] = []
+    @OptionGroup var settings: SettingsArguments
 
     /// The longest age. It is far below what the arithmetic of times can hold.
     private static let maxAge = Duration.seconds(100 * 366 * 86_400)
@@ -64,15 +59,14 @@ struct PruneCommand: ParsableCommand {
     func run() throws {
         let store: SharedStore
         do {
-            let read = try SettingsReader.read(
-                file: file, environment: ProcessInfo.processInfo.environment, flags: settings)
+            let read = try settings.read()
             guard let configuration = try ServiceConfiguration(read.settings).store else {
                 throw SettingsError("store.s3.bucket is not set.")
             }
             // Without a ledger: the outbox belongs to the server.
             store = try SharedStore(configuration) { _ in }
         } catch {
-            throw Self.failure("\(error)")
+            throw ExitCode.reporting("\(error)")
         }
         defer { store.close() }
         let time = Int64(Date.now.timeIntervalSince1970) - (age ?? .zero).components.seconds
@@ -97,14 +91,8 @@ struct PruneCommand: ParsableCommand {
         case .failure(let error):
             let place = display.completeThrough ?? start
             let hint = place.map { " Continue with --start-after \($0)." } ?? ""
-            throw Self.failure("The shared store could not be pruned: \(error)\(hint)")
+            throw ExitCode.reporting("The shared store could not be pruned: \(error)\(hint)")
         }
-    }
-
-    /// Prints a sentence on standard error, and returns the exit code for it.
-    private static func failure(_ sentence: String) -> ExitCode {
-        StandardError.write("gifreel: \(sentence)\n")
-        return .failure
     }
 }
 

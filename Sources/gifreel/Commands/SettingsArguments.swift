@@ -1,0 +1,27 @@
+internal import ArgumentParser
+internal import Foundation
+internal import Settings
+internal import SystemIO
+
+/// The arguments of the commands that read the settings as the server does.
+struct SettingsArguments: ParsableArguments {
+    @Option(
+        name: .customLong("config"), help: "A YAML file with settings.", completion: .file(extensions: ["yaml", "yml"]))
+    var file: String?
+
+    @Option(name: .customLong("set"), help: "Sets a setting, such as --set server.port=0. Can be repeated.")
+    var values: [String] = []
+
+    /// Reads flags, environment and file. Blocks while files are read.
+    func read() throws(SettingsError) -> SettingsReader.Result {
+        try SettingsReader.read(file: file, environment: ProcessInfo.processInfo.environment, flags: values)
+    }
+}
+
+extension ExitCode {
+    /// Prints a sentence on standard error, and returns the exit code for it.
+    static func reporting(_ sentence: String) -> ExitCode {
+        StandardError.write("gifreel: \(sentence)\n")
+        return .failure
+    }
+}
