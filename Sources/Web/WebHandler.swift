@@ -17,22 +17,22 @@ package final class WebHandler: HTTPHandler {
         let cache: Cache
         let state: RenditionState
         let purges: Purges
-        let prewarm: PrewarmQueue
-        let background: BackgroundRenditions
+        package let prewarm: PrewarmQueue
+        package let background: BackgroundRenditions
         let registry: PrometheusRegistry
         let meter: WorkMeter
-        let limits: ClientLimits
-        let hooks: PurgeHooks
-        let uploads: UploadAdmission
-        let statuses: StatusRegistry
+        package let limits: ClientLimits
+        package let hooks: PurgeHooks
+        package let uploads: UploadAdmission
+        package let statuses: StatusRegistry
         let sharedStatuses: (any SharedStatusBook)?
-        let webhooks: Webhooks
-        let factsLists: FactsLists
-        let usage: UsageBoard
+        package let webhooks: Webhooks
+        package let factsLists: FactsLists
+        package let usage: UsageBoard
         let tracer: OTLPTracer
         let clock: TimeSource
-        let threads: WorkThreads
-        let metricsThreads: WorkThreads
+        package let threads: WorkThreads
+        package let metricsThreads: WorkThreads
         let sharing: @Sendable () async -> SharingStatus
 
         /// - Parameters:

@@ -60,6 +60,27 @@ package struct MetricSample: Sendable {
     package init(_ family: MetricFamily, _ value: some BinaryInteger, _ labels: [(String, String)] = []) {
         self.init(family, Double(value), labels)
     }
+
+    /// A value of a counter that is described where it is read.
+    package static func counter(
+        _ name: String, _ value: some BinaryInteger, _ help: String, _ labels: [(String, String)] = []
+    ) -> MetricSample {
+        MetricSample(MetricFamily(name, .counter, help), value, labels)
+    }
+
+    /// The same for a value with a fraction, such as seconds.
+    package static func counter(
+        _ name: String, _ value: Double, _ help: String, _ labels: [(String, String)] = []
+    ) -> MetricSample {
+        MetricSample(MetricFamily(name, .counter, help), value, labels)
+    }
+
+    /// A value of a gauge that is described where it is read.
+    package static func gauge(
+        _ name: String, _ value: some BinaryInteger, _ help: String, _ labels: [(String, String)] = []
+    ) -> MetricSample {
+        MetricSample(MetricFamily(name, .gauge, help), value, labels)
+    }
 }
 
 /// The labels of one series as the text between the braces: `route="mp4",status="200"`.

@@ -19,24 +19,13 @@ package final class GifreelService: Sendable {
     private let outdatedPackages: [OutdatedPackage]
     private let core: RenditionCore
     private let web: WebHandler.Dependencies
-    private let prewarm: PrewarmQueue
-    private let background: BackgroundRenditions
-    private let uploads: UploadAdmission
-    private let statuses: StatusRegistry
-    private let webhooks: Webhooks
     private let webhookSender: Fetcher
     /// For the servers that the settings name: hooks and the collector of traces.
     private let operatorClient: HTTPClient
-    private let limits: ClientLimits
-    private let hooks: PurgeHooks
-    private let metricsThreads: WorkThreads
-    private let factsLists = FactsLists()
     private let traces: TraceExport
-    private let threads: WorkThreads
     private let current: CurrentRevision
     private let server: HTTPServer
     private let requestMeter: RequestMeter
-    private let usage: UsageBoard
     private let accessLog: AccessLogGate?
 
     /// Opens the cache and creates all parts. Nothing listens yet.
@@ -61,8 +50,8 @@ package final class GifreelService: Sendable {
             configuration, zygote: zygote, clock: clock, registry: registry, holdsPuts: configuration.cluster != nil,
             logger: logger)
         do {
-            threads = WorkThreads(count: 1, limit: 64, name: "gifreel-admin")
-            prewarm = PrewarmQueue(
+            let threads = WorkThreads(count: 1, limit: 64, name: "gifreel-admin")
+            let prewarm = PrewarmQueue(
                 limits: configuration.prewarm, ledger: core.cache.ledger, threads: threads, cluster: core.cluster?.prewarm,
                 meter: LabelledCounter(
                     Families.prewarmed, label: "result", values: ["hit", "new", "failed"], factory: registry),
@@ -70,25 +59,25 @@ package final class GifreelService: Sendable {
             let backgroundMeter = LabelledCounter(
                 Families.backgroundRenditions, label: "result",
                 values: BackgroundRenditions.Outcome.allCases.map(\.rawValue), factory: registry)
-            background = BackgroundRenditions(
+            let background = BackgroundRenditions(
                 BackgroundRenditions.Limits(concurrency: configuration.prewarm.concurrency)
             ) { backgroundMeter.increment($0.rawValue) }
-            uploads = UploadAdmission(UploadAdmission.Limits(configuration))
-            statuses = StatusRegistry(limit: configuration.maxStatuses, clock: clock)
+            let uploads = UploadAdmission(UploadAdmission.Limits(configuration))
+            let statuses = StatusRegistry(limit: configuration.maxStatuses, clock: clock)
             let webhookSender = try Fetcher(configuration: configuration.webhookSender)
             self.webhookSender = webhookSender
-            webhooks = Webhooks(
+            let webhooks = Webhooks(
                 configuration.webhooks, clock: clock,
                 meter: LabelledCounter(Families.webhooks, label: "result", values: Webhooks.results, factory: registry),
                 logger: logger
             ) { document, url, fields async throws(FetchError) in
                 try await webhookSender.post(document, to: url, fields: fields)
             }
-            limits = ClientLimits(configuration.web, clock: clock, factory: registry)
-            metricsThreads = WorkThreads(count: 1, limit: 64, name: "gifreel-metrics")
+            let limits = ClientLimits(configuration.web, clock: clock, factory: registry)
+            let metricsThreads = WorkThreads(count: 1, limit: 64, name: "gifreel-metrics")
             let operatorClient = try HTTPClient(name: "gifreel-notify", limits: HTTPClient.Limits(running: 64))
             self.operatorClient = operatorClient
-            hooks = PurgeHooks(factory: registry, logger: logger) { request in
+            let hooks = PurgeHooks(factory: registry, logger: logger) { request in
                 var request = request
                 request.userAgent = "gifreel/\(Gifreel.version)"
                 return await operatorClient.deliver(request)
@@ -96,13 +85,12 @@ package final class GifreelService: Sendable {
             hooks.setHooks(configuration.purgeHooks)
             traces = TraceExport(configuration.tracing, client: operatorClient, registry: registry, logger: logger)
             let usage = UsageBoard(mounts: configuration.web.mounts, clock: clock)
-            self.usage = usage
             web = WebHandler.Dependencies(
                 cache: core.cache, state: core.state, purges: core.purges, prewarm: prewarm,
                 background: background, registry: registry, meter: core.meter, limits: limits,
                 hooks: hooks, uploads: uploads, statuses: statuses,
                 sharedStatuses: core.cluster.map { ClusterStatuses(statuses: $0.statuses) }, webhooks: webhooks,
-                factsLists: factsLists, usage: usage, tracer: traces.tracer, clock: clock, threads: threads,
+                factsLists: FactsLists(), usage: usage, tracer: traces.tracer, clock: clock, threads: threads,
                 metricsThreads: metricsThreads,
                 sharing: { await core.sharingStatus() })
             zygote.onLoss { logger.error("lost the zygote process", metadata: ["cause": "\($0)"]) }
@@ -113,17 +101,21 @@ package final class GifreelService: Sendable {
                 configuration: configuration.http, handler: current,
                 observer: ObserverList([requestMeter, limits, usage] + (gate.map { [$0] } ?? [])),
                 report: { logger.warning("\($0)") })
-            let readings = StateReadings(
+            let metrics = ServiceMetrics(
                 outdatedPackages: outdatedPackages, core: core, server: server, prewarm: prewarm, background: background,
                 statuses: statuses,
                 webhooks: webhooks
             ) {
                 current.value.handler.isReady
             }
-            registry.onCollect(readings.samples)
+            registry.onCollect(metrics.samples)
             registry.onCollect(ProcessReadings().samples)
             registry.onCollect {
-                droppedLogLines().map { MetricSample(Families.droppedLogLines, $0.lines, [("log", $0.log)]) }
+                droppedLogLines().map { log, lines in
+                    .counter(
+                        "gifreel_log_dropped_lines_total", lines, "Log lines that could not be written, by log.", [("log", log)]
+                    )
+                }
             }
             self.core = core
             self.current = current
@@ -169,10 +161,10 @@ package final class GifreelService: Sendable {
                 current.value.handler.becomeReady()
             }
         }
-        prewarm.start({ [current] in current.value.pipeline }, describe: PrewarmFailure.init) { [webhooks] in
+        web.prewarm.start({ [current] in current.value.pipeline }, describe: PrewarmFailure.init) { [webhooks = web.webhooks] in
             webhooks.report($0, to: $1, ended: $2)
         }
-        background.start { [current] in current.value.pipeline }
+        web.background.start { [current] in current.value.pipeline }
         for package in outdatedPackages { revision.logger.warning("\(package)") }
         let addresses = server.endpoints.map(\.description).joined(separator: ", ")
         revision.logger.info("listening", metadata: ["at": "\(addresses)", "version": "\(Gifreel.description)"])
@@ -188,15 +180,15 @@ package final class GifreelService: Sendable {
     /// - Parameter configuration: Made from ``ReloadPlan/settings``, so settings that need a restart have their old value.
     package func reload(_ configuration: ServiceConfiguration, logger: Logger) throws {
         try core.apply(configuration)
-        uploads.setLimits(UploadAdmission.Limits(configuration))
-        statuses.setLimit(configuration.maxStatuses)
-        limits.apply(configuration.web)
-        hooks.setHooks(configuration.purgeHooks)
+        web.uploads.setLimits(UploadAdmission.Limits(configuration))
+        web.statuses.setLimit(configuration.maxStatuses)
+        web.limits.apply(configuration.web)
+        web.hooks.setHooks(configuration.purgeHooks)
         webhookSender.reconfigure(configuration.webhookSender)
-        webhooks.apply(configuration.webhooks)
+        web.webhooks.apply(configuration.webhooks)
         accessLog?.set(isOpen: configuration.logLevel <= .info)
         requestMeter.setMounts(configuration.web.mounts.keys)
-        usage.setMounts(configuration.web.mounts)
+        web.usage.setMounts(configuration.web.mounts)
         // A cached source may have been fetched from an address that is not allowed any more, which only its origin's next fetch
         // shows.
         let isNarrower = !Set(current.value.configuration.fetch.allowPrivate).isSubset(of: configuration.fetch.allowPrivate)
@@ -233,15 +225,15 @@ package final class GifreelService: Sendable {
             try? await Task.sleep(for: delay)
         }
         revision.logger.info("draining")
-        prewarm.stop()
-        background.stop()
+        web.prewarm.stop()
+        web.background.stop()
         // Event streams would last until the drain timeout.
-        statuses.close()
+        web.statuses.close()
         await server.drain()
         // No client waits for a conversion any more, and the longest ones would last for minutes.
         core.pool.cancelAll()
-        webhooks.stop()
-        await hooks.stop(within: Self.hookDrainTimeout)
+        web.webhooks.stop()
+        await web.hooks.stop(within: Self.hookDrainTimeout)
         await traces.stop()
         // Before this node leaves: it applies purges until then, which may withdraw what is queued.
         let queuedWrites = await core.sendQueuedWrites(within: revision.configuration.storeDrainTimeout)
@@ -256,10 +248,10 @@ package final class GifreelService: Sendable {
         }
         // Closing blocks while threads finish their work.
         await withCheckedContinuation { continuation in
-            DispatchQueue.global().async { [threads, metricsThreads, factsLists, operatorClient, webhookSender, core] in
-                threads.close()
-                metricsThreads.close()
-                factsLists.close()
+            DispatchQueue.global().async { [web, operatorClient, webhookSender, core] in
+                web.threads.close()
+                web.metricsThreads.close()
+                web.factsLists.close()
                 operatorClient.stop()
                 webhookSender.shutdown()
                 core.close()
