@@ -19,24 +19,10 @@ package enum HTTPProtocolError: Error, Sendable, Hashable, CaseIterable {
     case versionNotSupported
 
     /// The status code (RFC 9110 section 15, RFC 6585 for 431).
-    package var status: Int {
-        switch self {
-        case .malformedRequestLine, .malformedTarget, .malformedField, .bareLineFeed, .missingHost, .repeatedHost,
-            .malformedHost, .conflictingFraming, .malformedContentLength, .malformedTransferCoding, .malformedChunk:
-            400
-        case .requestTimeout: 408
-        case .preconditionFailed: 412
-        case .contentTooLarge: 413
-        case .targetTooLong: 414
-        case .rangeNotSatisfiable: 416
-        case .expectationFailed: 417
-        case .headTooLarge: 431
-        case .handlerFailed: 500
-        case .unsupportedTransferCoding, .methodNotImplemented: 501
-        case .tooManyConnections: 503
-        case .versionNotSupported: 505
-        }
-    }
+    package var status: Int { row.status }
+
+    /// A public sentence about the reason.
+    package var sentence: String { row.sentence }
 
     /// The code for problem documents: one per status.
     package var code: String {
@@ -61,32 +47,31 @@ package enum HTTPProtocolError: Error, Sendable, Hashable, CaseIterable {
         if case .tooManyConnections = self { 2 } else { nil }
     }
 
-    /// A public sentence about the reason.
-    package var sentence: String {
+    private var row: (status: Int, sentence: String) {
         switch self {
-        case .malformedRequestLine: "The request line is malformed."
-        case .malformedTarget: "The request target is not a valid URI."
-        case .malformedField: "A header field is malformed."
-        case .bareLineFeed: "A line ends without a carriage return."
-        case .missingHost: "The Host field is missing."
-        case .repeatedHost: "There is more than one Host field."
-        case .malformedHost: "The Host field is malformed."
-        case .conflictingFraming: "The length of the body is given in conflicting ways."
-        case .malformedContentLength: "The Content-Length field is malformed."
-        case .malformedTransferCoding: "The Transfer-Encoding field is malformed."
-        case .malformedChunk: "The chunked body is malformed."
-        case .requestTimeout: "The request took too long to arrive."
-        case .preconditionFailed: "A precondition of the request does not hold."
-        case .contentTooLarge: "The body is larger than allowed."
-        case .targetTooLong: "The request target is too long."
-        case .rangeNotSatisfiable: "No part of the requested range exists."
-        case .expectationFailed: "The expectation cannot be met."
-        case .headTooLarge: "The header fields are too large."
-        case .handlerFailed: "The request could not be handled."
-        case .unsupportedTransferCoding: "The transfer coding is not supported."
-        case .methodNotImplemented: "The method is not supported."
-        case .tooManyConnections: "This client has too many connections open."
-        case .versionNotSupported: "The HTTP version is not supported."
+        case .malformedRequestLine: (400, "The request line is malformed.")
+        case .malformedTarget: (400, "The request target is not a valid URI.")
+        case .malformedField: (400, "A header field is malformed.")
+        case .bareLineFeed: (400, "A line ends without a carriage return.")
+        case .missingHost: (400, "The Host field is missing.")
+        case .repeatedHost: (400, "There is more than one Host field.")
+        case .malformedHost: (400, "The Host field is malformed.")
+        case .conflictingFraming: (400, "The length of the body is given in conflicting ways.")
+        case .malformedContentLength: (400, "The Content-Length field is malformed.")
+        case .malformedTransferCoding: (400, "The Transfer-Encoding field is malformed.")
+        case .malformedChunk: (400, "The chunked body is malformed.")
+        case .requestTimeout: (408, "The request took too long to arrive.")
+        case .preconditionFailed: (412, "A precondition of the request does not hold.")
+        case .contentTooLarge: (413, "The body is larger than allowed.")
+        case .targetTooLong: (414, "The request target is too long.")
+        case .rangeNotSatisfiable: (416, "No part of the requested range exists.")
+        case .expectationFailed: (417, "The expectation cannot be met.")
+        case .headTooLarge: (431, "The header fields are too large.")
+        case .handlerFailed: (500, "The request could not be handled.")
+        case .unsupportedTransferCoding: (501, "The transfer coding is not supported.")
+        case .methodNotImplemented: (501, "The method is not supported.")
+        case .tooManyConnections: (503, "This client has too many connections open.")
+        case .versionNotSupported: (505, "The HTTP version is not supported.")
         }
     }
 }
