@@ -60,15 +60,9 @@ package struct SignatureV4: Sendable, Equatable {
 
     /// The time as `20130524T000000Z`.
     private static func timestamp(_ unixSeconds: Int) -> String {
-        var time = time_t(unixSeconds)
-        var parts = tm()
-        gmtime_r(&time, &parts)
-        func digits(_ number: Int32, _ count: Int = 2) -> String {
-            let text = String(number)
-            return String(repeating: "0", count: max(0, count - text.utf8.count)) + text
-        }
-        return digits(parts.tm_year + 1900, 4) + digits(parts.tm_mon + 1) + digits(parts.tm_mday) + "T"
-            + digits(parts.tm_hour) + digits(parts.tm_min) + digits(parts.tm_sec) + "Z"
+        let time = CivilTime(unixSeconds: unixSeconds)
+        let date = "\(CivilTime.digits(time.year, 4))\(CivilTime.digits(time.month))\(CivilTime.digits(time.day))"
+        return "\(date)T\(time.clock.filter { $0 != ":" })Z"
     }
 }
 

@@ -38,7 +38,7 @@ struct AccessLineEncoder {
                 timestamp[timestamp.count - 4 + digit] = UInt8(ascii: "0") + UInt8(value)
             }
         } else {
-            timestamp = Array(HTTPDate.formatForLog(milliseconds: next).utf8)
+            timestamp = Array(CivilTime.text(milliseconds: next).utf8)
         }
         time = next
     }

@@ -1,4 +1,3 @@
-internal import Glibc
 internal import Logging
 internal import SystemIO
 
@@ -10,7 +9,7 @@ struct LogFields {
     let message: String
     let metadata: [String: LogValue]
     /// Milliseconds since 1970.
-    var time = Self.now
+    var time = Int(TimeSource.system.unixMilliseconds)
 
     /// The line with its line feed. No value can end the line or add control characters to it.
     ///
@@ -37,7 +36,7 @@ struct LogFields {
 
     private var text: [UInt8] {
         var bytes: [UInt8] = []
-        for scalar in "\(timestamp) \(level.rawValue) \(Self.label): \(message)".unicodeScalars {
+        for scalar in "\(CivilTime.text(milliseconds: time)) \(level.rawValue) \(Self.label): \(message)".unicodeScalars {
             if scalar.isControl { bytes.append(0x20) } else { bytes.append(contentsOf: scalar.utf8) }
         }
         for (name, value) in metadata.sorted(by: { $0.key < $1.key }) {
@@ -54,7 +53,7 @@ struct LogFields {
 
     private var json: [UInt8] {
         var members = metadata
-        members["time"] = .text(timestamp)
+        members["time"] = .text(CivilTime.text(milliseconds: time))
         members["level"] = .text(level.rawValue)
         members["message"] = .text(message)
         var bytes: [UInt8] = []
@@ -87,27 +86,6 @@ struct LogFields {
             }
         }
         bytes.append(UInt8(ascii: "\""))
-    }
-
-    private static var now: Int {
-        var reading = timespec()
-        clock_gettime(CLOCK_REALTIME, &reading)
-        return reading.tv_sec * 1000 + reading.tv_nsec / 1_000_000
-    }
-
-    /// The form of RFC 3339 in UTC: `1994-11-06T08:49:37.123Z`.
-    private var timestamp: String {
-        let millisecond = (time % 1000 + 1000) % 1000
-        var seconds = (time - millisecond) / 1000
-        var parts = tm()
-        gmtime_r(&seconds, &parts)
-        func digits(_ value: some BinaryInteger, _ width: Int = 2) -> String {
-            let text = String(value)
-            return String(repeating: "0", count: max(0, width - text.utf8.count)) + text
-        }
-        let date = "\(digits(parts.tm_year + 1900, 4))-\(digits(parts.tm_mon + 1))-\(digits(parts.tm_mday))"
-        let clock = "\(digits(parts.tm_hour)):\(digits(parts.tm_min)):\(digits(parts.tm_sec))"
-        return "\(date)T\(clock).\(digits(millisecond, 3))Z"
     }
 }
 

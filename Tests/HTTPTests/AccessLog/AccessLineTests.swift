@@ -81,7 +81,7 @@ import Testing
                 #expect(line[name] as? String == texts.logged(index))
             }
             #expect(line["client"] as? String == entry.client?.description ?? "")
-            #expect(line["time"] as? String == HTTPDate.formatForLog(milliseconds: entry.time))
+            #expect(line["time"] as? String == CivilTime.text(milliseconds: entry.time))
             #expect(line["status"] as? Int == entry.status)
             #expect(line["bytes"] as? Int == entry.bytes)
             #expect((line["duration_ms"] as? Double).map { Int(($0 * 1000).rounded()) } == entry.duration)
@@ -100,7 +100,7 @@ import Testing
         var encoder = AccessLineEncoder(format: .text)
         batch.forEach { encoder.append($0) }
         let lines = String(decoding: encoder.bytes, as: UTF8.self).split(separator: "\n")
-        #expect(lines.map { $0.prefix { $0 != " " } } == times.map { HTTPDate.formatForLog(milliseconds: $0)[...] })
+        #expect(lines.map { $0.prefix { $0 != " " } } == times.map { CivilTime.text(milliseconds: $0)[...] })
     }
 
     @Test func batchReturnsItsEntriesInOrder() {

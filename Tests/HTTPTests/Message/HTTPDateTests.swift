@@ -51,11 +51,6 @@ import Testing
         #expect(HTTPDate.parse(text, now: Self.now) == nil)
     }
 
-    @Test func logTimeHasTheFormOfRFC3339() {
-        #expect(HTTPDate.formatForLog(milliseconds: 784_111_777_042) == "1994-11-06T08:49:37.042Z")
-        #expect(HTTPDate.formatForLog(milliseconds: -1) == "1969-12-31T23:59:59.999Z")
-    }
-
     @Test func randomDatesAreThoseOfTheSystem() {
         var random = SeededNumbers(seed: 1)
         for _ in 0..<300 {
