@@ -125,8 +125,9 @@ package final class WebHandler: HTTPHandler {
             lists: dependencies.factsLists, parser: parser, access: access, keys: policy.signingKeys)
         site = SiteController(policy, pipeline.defaults, crossOrigin: crossOrigin)
         pages = PageController(
-            policy, pipeline: pipeline, background: dependencies.background, responder: responder, problems: problems,
-            asynchronous: asynchronous, log: log, parser: parser, access: access, tracer: dependencies.tracer)
+            policy: policy, pipeline: pipeline, background: dependencies.background, responder: responder, problems: problems,
+            asynchronous: asynchronous, log: log, pages: PageResolver(policy, parser: parser, access: access),
+            playerPage: PlayerPage(policy.preview), tracer: dependencies.tracer)
         admin = AdminController(
             pipeline: pipeline, purges: dependencies.purges, cache: dependencies.cache, state: dependencies.state,
             sharing: dependencies.sharing,

@@ -5,7 +5,7 @@ internal import Sandbox
 package import SystemIO
 
 /// The checks between parsing a request and processing it: signatures, source rules, loops and rates.
-package struct AccessControl: Sendable {
+struct AccessControl: Sendable {
     let signatures: SignatureCheck
     private let sources: SourceRules
     private let options: OptionPolicy
@@ -17,7 +17,7 @@ package struct AccessControl: Sendable {
     /// Whether the bytes that a client receives are limited.
     let limitsBytes: Bool
 
-    package init(_ policy: WebPolicy, limits: ClientLimits, clock: TimeSource) {
+    init(_ policy: WebPolicy, limits: ClientLimits, clock: TimeSource) {
         signatures = SignatureCheck(keys: policy.signingKeys, isRequired: policy.requiresSignature, clock: clock)
         sources = policy.sources
         options = policy.options
@@ -217,5 +217,11 @@ struct ClientContext: Sendable {
         allowance = access.allowance(network, key)
         prefersAsync = PreferField.namesAsync(request)
         wantsStoredOnly = RequestCacheControl.namesOnlyIfCached(request)
+    }
+
+    /// The client's request for a rendition.
+    func request(_ rendition: Rendition, of source: SourceURL) -> RenditionRequest {
+        RenditionRequest(
+            rendition, of: source, urgency: urgency, client: share, allowance: allowance, isOnlyFromStore: wantsStoredOnly)
     }
 }

@@ -1,12 +1,12 @@
 internal import Renditions
 internal import Synchronization
-package import SystemIO
+internal import SystemIO
 
 /// One token bucket per client, in a table of fixed size.
 ///
 /// If the table has no slot for another client, it replaces the fullest bucket of its set, which carries the
 /// least information. Any thread; a call holds a lock while it searches one set. The buckets live as long as the process.
-package final class RateLimiter: Sendable {
+final class RateLimiter: Sendable {
     private struct Bucket {
         var client: ClientNetwork
         var tokens: TokenBucket
@@ -28,7 +28,7 @@ package final class RateLimiter: Sendable {
     /// - Parameters:
     ///   - limit: Nil if requests are not limited yet; ``setLimit(_:)`` sets it before the first one is counted.
     ///   - sets: A power of two. A set has four buckets, of about 130 bytes together.
-    package init(_ limit: RateLimit?, sets: Int = 16_384, clock: TimeSource = .system) {
+    init(_ limit: RateLimit?, sets: Int = 16_384, clock: TimeSource = .system) {
         state = Mutex(State(rate: TokenBucket.Rate(limit ?? RateLimit(perMinute: 1, burst: 1))))
         capacity = sets * Self.ways
         setMask = sets - 1
@@ -36,14 +36,14 @@ package final class RateLimiter: Sendable {
     }
 
     /// Changes the limit. Used tokens stay used; no bucket takes longer to fill than an empty one under the new limit.
-    package func setLimit(_ limit: RateLimit) {
+    func setLimit(_ limit: RateLimit) {
         state.withLock { $0.rate = TokenBucket.Rate(limit) }
     }
 
     /// Takes a token from the client's bucket.
     ///
     /// - Returns: Nil on success; otherwise the seconds until the bucket has a token, at least 1.
-    package func take(_ client: ClientNetwork) -> Int? {
+    func take(_ client: ClientNetwork) -> Int? {
         withBucket(of: client) { $0.take(at: $1, $2) }
     }
 

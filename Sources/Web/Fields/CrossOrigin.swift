@@ -1,11 +1,11 @@
-package import HTTP
+internal import HTTP
 
 /// The fields that let scripts of other origins send every request and read every response, including errors (Fetch standard,
 /// section 3.2: the CORS protocol).
 ///
 /// They are encoded once. A response whose body is an ``HTTPResource`` has them in its prepared head; ``applied(to:)`` adds
 /// them to all other responses.
-package struct CrossOrigin: Sendable {
+struct CrossOrigin: Sendable {
     /// The fields of every response; empty if no origin is allowed.
     let fields: HTTPHeaders
     private let preflightFields: HTTPHeaders
@@ -14,7 +14,7 @@ package struct CrossOrigin: Sendable {
     private static let exposedFields = "Content-Location, ETag, Cache-Status, Server-Timing, Location, Retry-After"
 
     /// - Parameter origin: The value of `Access-Control-Allow-Origin`; nil allows no origin.
-    package init(allowing origin: String?) {
+    init(allowing origin: String?) {
         guard let origin else {
             fields = HTTPHeaders()
             preflightFields = HTTPHeaders()
@@ -40,7 +40,7 @@ package struct CrossOrigin: Sendable {
     }
 
     /// Returns the response with the fields.
-    package func applied(to response: HTTPResponse) -> HTTPResponse {
+    func applied(to response: HTTPResponse) -> HTTPResponse {
         if case .resource = response.body { return response }
         var response = response
         response.headers.append(fields)

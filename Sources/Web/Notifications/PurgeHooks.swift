@@ -121,11 +121,7 @@ package final class PurgeHooks: Sendable {
         while !Task.isCancelled {
             try? await Task.sleep(for: limits.look)
             var left: [Held] = []
-            let held = state.withLock { state in
-                defer { state.held = [] }
-                return state.held
-            }
-            for var purge in held {
+            for var purge in takeHeld() {
                 let time = ContinuousClock.now - purge.start
                 if Task.isCancelled || time >= limits.longestWait {
                     if !purge.isCalled { call(purge.notice) }
@@ -146,11 +142,14 @@ package final class PurgeHooks: Sendable {
             }
             if isOver { return }
         }
-        let held = state.withLock { state in
+        for purge in takeHeld() where !purge.isCalled { call(purge.notice) }
+    }
+
+    private func takeHeld() -> [Held] {
+        state.withLock { state in
             defer { state.held = [] }
             return state.held
         }
-        for purge in held where !purge.isCalled { call(purge.notice) }
     }
 
     private static func count(_ result: String, _ hook: String, _ factory: any MetricsFactory, by number: Int64 = 1) {

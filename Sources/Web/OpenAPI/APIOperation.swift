@@ -1,8 +1,8 @@
 internal import HTTP
-package import Renditions
+internal import Renditions
 
 /// One operation of the interface: a row of the table from which `/openapi.json` is composed (``APIOperation/table(_:)``).
-package struct APIOperation: Sendable {
+struct APIOperation: Sendable {
     /// A parameter in the path, the query or a field.
     struct Parameter: Sendable {
         let name: String
@@ -35,11 +35,25 @@ package struct APIOperation: Sendable {
             self.content = content
             self.fields = fields
         }
+
+        /// A document with a named schema.
+        static func json(_ summary: String, _ schema: String, status: Int = 200, fields: [String] = []) -> Answer {
+            Answer(status, summary, ["application/json": APISchemas.reference(schema)], fields: fields)
+        }
+
+        static let notModified = Answer(304, "The client has it already.")
+
+        static func part(_ content: [String: JSONValue], fields: [String] = []) -> Answer {
+            Answer(206, "A part of it.", content, fields: ["Content-Range"] + fields)
+        }
+
+        /// A part of a page, a script or a document, which is not valid by itself.
+        static func part(_ type: String) -> Answer { part([type: APISchemas.binary]) }
     }
 
     /// The method in lower case, as OpenAPI requires. `HEAD` follows from `get`; OpenAPI 3.1 cannot describe `PURGE`.
-    package let method: String
-    package let path: String
+    let method: String
+    let path: String
     let id: String
     let summary: String
     var parameters: [Parameter] = []
@@ -55,7 +69,7 @@ package struct APIOperation: Sendable {
     // MARK: The table
 
     /// Every operation of a service with the presets.
-    package static func table(_ presets: RenditionPresets) -> [APIOperation] {
+    static func table(_ presets: RenditionPresets) -> [APIOperation] {
         renditions(presets) + automatic(presets) + facts + mounts + objects + statusRoutes + pages + operators + service
     }
 
@@ -64,8 +78,10 @@ package struct APIOperation: Sendable {
         + ProblemTable.load + ProblemTable.store
     private static let uploadProblems =
         ProblemTable.request + ProblemTable.access + ProblemTable.conversion + ProblemTable.rate + ProblemTable.load
-    private static let adminProblems = ProblemTable.admin + ProblemTable.request + ProblemTable.load
 
+    private static let url = Parameter.query("url", APISchemas.url, "The URL of the source.", isRequired: true)
+    private static let source = Parameter.path(
+        "source", APISchemas.url, "The URL of the source, percent-encoded as one segment.")
     /// Of requests for renditions: the client prefers a status to waiting.
     private static let prefer = Parameter(
         name: "Prefer", place: "header", schema: ["type": "string", "enum": ["respond-async"]],
@@ -80,8 +96,6 @@ package struct APIOperation: Sendable {
             let problems =
                 sourceProblems + (format.isSentAsStored ? ProblemTable.waiting : [])
                 + (OptionReader.OnLarger.choices(for: format).isEmpty ? [] : ProblemTable.larger)
-            let url = Parameter.query("url", APISchemas.url, "The URL of the source.", isRequired: true)
-            let source = Parameter.path("source", APISchemas.url, "The URL of the source, percent-encoded as one segment.")
             let answers = self.answers(format)
             var all = [
                 APIOperation(
@@ -90,8 +104,7 @@ package struct APIOperation: Sendable {
                     problems: problems, hasErrorPages: format == .html),
                 APIOperation(
                     method: "get", path: "/\(name)/{source}", id: "get_\(name)_of",
-                    summary:
-                        "The same as /\(name),name=value/{source}.",
+                    summary: "The same as /\(name),name=value/{source}.",
                     parameters: [source] + options + [prefer], answers: answers, problems: problems,
                     hasErrorPages: format == .html),
             ]
@@ -114,15 +127,13 @@ package struct APIOperation: Sendable {
             Answer(
                 200, "The rendition that Accept selects, or the source.", APISchemas.anyRendition,
                 fields: ["ETag", "Cache-Control", "Cache-Status", "Vary"]),
-            accepted, Answer(206, "A part of it.", APISchemas.anyRendition, fields: ["Content-Range", "Vary"]),
-            Answer(304, "The client has it already."),
+            accepted, .part(APISchemas.anyRendition, fields: ["Vary"]), .notModified,
         ]
-        let source = Parameter.path("source", APISchemas.url, "The URL of the source, percent-encoded as one segment.")
         return [
             APIOperation(
                 method: "get", path: "/\(Route.auto)", id: "get_auto",
                 summary: "The AVIF, WebP, MP4 or source, by Accept.",
-                parameters: [.query("url", APISchemas.url, "The URL of the source.", isRequired: true)] + options,
+                parameters: [url] + options,
                 answers: answers, problems: sourceProblems),
             APIOperation(
                 method: "get", path: "/\(Route.auto)/{source}", id: "get_auto_of",
@@ -139,11 +150,9 @@ package struct APIOperation: Sendable {
                 .query("queue", ["type": "string", "enum": ["true", "false"]], "Whether what is not stored is produced.")
             ] + APIParameters.access,
             body: [
-                "application/json": [
-                    "type": "array", "items": APISchemas.text, "maxItems": .whole(FactsController.maxSources),
-                ]
+                "application/json": ["type": "array", "items": APISchemas.text, "maxItems": .whole(FactsController.maxSources)]
             ],
-            answers: [Answer(200, "The facts.", ["application/json": APISchemas.reference("FactsList")])],
+            answers: [.json("The facts.", "FactsList")],
             problems: ProblemTable.request + ProblemTable.access + ProblemTable.rate + ProblemTable.load),
         APIOperation(
             method: "get", path: "/\(Route.factsModule)", id: "get_facts_module",
@@ -164,10 +173,7 @@ package struct APIOperation: Sendable {
     private static func answers(_ format: Rendition.Format) -> [Answer] {
         let fields = ["ETag", "Last-Modified", "Cache-Control", "Cache-Status"]
         let whole = Answer(200, "The rendition.", content(format), fields: fields)
-        return [
-            whole, accepted, Answer(206, "A part of it.", content(format), fields: fields + ["Content-Range"]),
-            Answer(304, "The client has it already."),
-        ]
+        return [whole, accepted, .part(content(format), fields: fields), .notModified]
     }
 
     private static func uploadAnswers(_ format: Rendition.Format) -> [Answer] {
@@ -179,8 +185,7 @@ package struct APIOperation: Sendable {
     private static let mounts = [
         APIOperation(
             method: "get", path: "/{mount}/{path}", id: "get_mounted",
-            summary:
-                "A rendition below a mount, in the format of the extension. Options stand in the query.",
+            summary: "A rendition below a mount, in the format of the extension. Options stand in the query.",
             parameters: [
                 prefer, .path("mount", ["type": "string", "pattern": "^[a-z0-9_-]+$"], "The name of a mount."),
                 .path("path", APISchemas.text, "The path of the source with the extension of a format. It may have slashes."),
@@ -188,8 +193,7 @@ package struct APIOperation: Sendable {
             answers: [
                 accepted,
                 Answer(200, "The rendition.", APISchemas.anyRendition, fields: ["ETag", "Cache-Control", "Cache-Status"]),
-                Answer(206, "A part of it.", APISchemas.anyRendition, fields: ["Content-Range"]),
-                Answer(304, "The client has it already."),
+                .part(APISchemas.anyRendition), .notModified,
             ], problems: sourceProblems + ProblemTable.waiting + ProblemTable.larger, hasErrorPages: true)
     ]
 
@@ -202,36 +206,32 @@ package struct APIOperation: Sendable {
             ],
             answers: [
                 Answer(200, "The rendition.", APISchemas.anyRendition, fields: ["ETag", "Cache-Control"]),
-                Answer(206, "A part of it.", APISchemas.anyRendition, fields: ["Content-Range"]),
-                Answer(304, "The client has it already."),
+                .part(APISchemas.anyRendition), .notModified,
             ], problems: ProblemTable.request + ProblemTable.rate + ProblemTable.load)
     ]
 
     private static func file(_ file: SiteFile, _ summary: String, _ type: String, _ schema: JSONValue) -> APIOperation {
         APIOperation(
             method: "get", path: "/\(file.rawValue)", id: "get_\(file)", summary: summary,
-            answers: [Answer(200, "The file.", [type: schema]), part(type), notModified])
+            answers: [Answer(200, "The file.", [type: schema]), .part(type), .notModified])
     }
 
     private static let pages = [
         APIOperation(
             method: "get", path: "/", id: "get_home", summary: "A page on which to try the service.",
             answers: [
-                Answer(200, "The page.", ["text/html; charset=utf-8": APISchemas.text]), part("text/html; charset=utf-8"),
-                notModified,
+                Answer(200, "The page.", ["text/html; charset=utf-8": APISchemas.text]), .part("text/html; charset=utf-8"),
+                .notModified,
             ], problems: [ProblemTable.Row(404, "not_found")]),
-        file(
-            .script, "The script for pages with GIF images.", "text/javascript; charset=utf-8", APISchemas.text),
-        file(
-            .videoModule, "The script's module for large animations.", "text/javascript; charset=utf-8",
-            APISchemas.text),
+        file(.script, "The script for pages with GIF images.", "text/javascript; charset=utf-8", APISchemas.text),
+        file(.videoModule, "The script's module for large animations.", "text/javascript; charset=utf-8", APISchemas.text),
         file(.sample, "The sample of the home page.", "image/gif", APISchemas.binary),
         file(.icon, "The icon of the pages.", "image/x-icon", APISchemas.binary),
         file(.index, "An index for language models.", "text/plain; charset=utf-8", APISchemas.text),
         APIOperation(
             method: "get", path: "/openapi.json", id: "get_openapi", summary: "This document.",
             answers: [
-                Answer(200, "The document.", ["application/json": ["type": "object"]]), part("application/json"), notModified,
+                Answer(200, "The document.", ["application/json": ["type": "object"]]), .part("application/json"), .notModified,
             ]),
         APIOperation(
             method: "get", path: "/oembed", id: "get_oembed",
@@ -242,10 +242,8 @@ package struct APIOperation: Sendable {
                 .query("maxheight", ["type": "integer", "minimum": 1, "maximum": 999_999_999], "The greatest height."),
                 .query("format", ["type": "string", "enum": ["json"]], "The form of the document."),
             ],
-            answers: [
-                Answer(200, "The document.", ["application/json": APISchemas.reference("OEmbed")]), part("application/json"),
-                notModified,
-            ], problems: sourceProblems + ProblemTable.format),
+            answers: [.json("The document.", "OEmbed"), .part("application/json"), .notModified],
+            problems: sourceProblems + ProblemTable.format),
     ]
 
     private static let statusID = Parameter.path(
@@ -273,14 +271,7 @@ package struct APIOperation: Sendable {
             answers: [Answer(204, "The status is forgotten.")], problems: [ProblemTable.Row(404, "not_found")]),
     ]
 
-    private static let notModified = Answer(304, "The client has it already.")
-
-    /// A part of a page, a script or a document, which is not valid by itself.
-    private static func part(_ type: String) -> Answer {
-        Answer(206, "A part of it.", [type: APISchemas.binary], fields: ["Content-Range"])
-    }
-
-    private static let operators = [
+    private static let operators = requiringToken([
         APIOperation(
             method: "get", path: "/cache", id: "get_cache",
             summary: "Numbers of the cache, what is stored of one source, or what is blocked.",
@@ -299,8 +290,7 @@ package struct APIOperation: Sendable {
                             ]
                         ]
                     ])
-            ],
-            problems: adminProblems, needsToken: true),
+            ]),
         APIOperation(
             method: "delete", path: "/cache", id: "delete_cache",
             summary: "Purges what exactly one of url, prefix, host, mount and all names.",
@@ -315,42 +305,30 @@ package struct APIOperation: Sendable {
                     "The longest wait for all nodes of a cluster, such as 30s."),
             ],
             answers: [
-                Answer(200, "What was removed.", ["application/json": APISchemas.reference("Purged")]),
-                Answer(
-                    202, "What was removed so far: not every node of the cluster has applied the purge.",
-                    ["application/json": APISchemas.reference("Purged")], fields: ["Location"]),
-            ],
-            problems: adminProblems, needsToken: true),
+                .json("What was removed.", "Purged"),
+                .json(
+                    "What was removed so far: not every node of the cluster has applied the purge.", "Purged", status: 202,
+                    fields: ["Location"]),
+            ]),
         APIOperation(
             method: "get", path: "/explain", id: "get_explain", summary: "Why a source is or is not converted.",
             parameters: [
-                .query(
-                    "url", APISchemas.text, "A source, or the address of a rendition here.",
-                    isRequired: true),
-                .query(
-                    "fetch", ["type": "string", "enum": ["true", "false"]],
-                    "Whether it is tried now, stored nowhere."),
+                .query("url", APISchemas.text, "A source, or the address of a rendition here.", isRequired: true),
+                .query("fetch", ["type": "string", "enum": ["true", "false"]], "Whether it is tried now, stored nowhere."),
             ],
-            answers: [Answer(200, "The explanation.", ["application/json": APISchemas.reference("Explanation")])],
-            problems: adminProblems, needsToken: true),
+            answers: [.json("The explanation.", "Explanation")]),
         APIOperation(
             method: "get", path: "/top", id: "get_top", summary: "What has cost most lately.",
             parameters: [
-                .query(
-                    "by", ["type": "string", "enum": .list(UsageBoard.Measure.allCases.map { .text($0.rawValue) })],
-                    "What is summed up."),
-                .query(
-                    "of", ["type": "string", "enum": .list(UsageBoard.Subject.allCases.map { .text($0.rawValue) })],
-                    "By what it is summed up."),
+                .query("by", APISchemas.words(UsageBoard.Measure.allCases), "What is summed up."),
+                .query("of", APISchemas.words(UsageBoard.Subject.allCases), "By what it is summed up."),
                 .query("limit", ["type": "integer", "minimum": 1, "maximum": 100], "Entries, at most."),
             ],
-            answers: [Answer(200, "The largest sums.", ["application/json": APISchemas.reference("Top")])],
-            problems: adminProblems, needsToken: true),
+            answers: [.json("The largest sums.", "Top")]),
         APIOperation(
             method: "get", path: "/purges/{id}", id: "get_purge", summary: "How far a purge of a cluster is.",
             parameters: [.path("id", APISchemas.text, "The id of the purge.")],
-            answers: [Answer(200, "What was removed so far.", ["application/json": APISchemas.reference("Purged")])],
-            problems: adminProblems, needsToken: true),
+            answers: [.json("What was removed so far.", "Purged")]),
         APIOperation(
             method: "post", path: "/prewarm", id: "post_prewarm",
             summary: "Renditions to make ahead of requests.",
@@ -368,27 +346,31 @@ package struct APIOperation: Sendable {
                 "application/json": ["type": "array", "items": APISchemas.reference("PrewarmEntry")],
                 "application/x-ndjson": APISchemas.text,
             ],
-            answers: [
-                Answer(202, "The job.", ["application/json": APISchemas.reference("PrewarmAccepted")], fields: ["Location"])
-            ], problems: adminProblems + ProblemTable.repeated, needsToken: true),
+            answers: [.json("The job.", "PrewarmAccepted", status: 202, fields: ["Location"])], problems: ProblemTable.repeated),
         APIOperation(
             method: "get", path: "/prewarm", id: "get_prewarm_jobs", summary: "The jobs, newest first.",
-            answers: [Answer(200, "The jobs.", ["application/json": APISchemas.reference("PrewarmJobs")])],
-            problems: adminProblems, needsToken: true),
+            answers: [.json("The jobs.", "PrewarmJobs")]),
         APIOperation(
             method: "get", path: "/prewarm/{id}", id: "get_prewarm", summary: "The progress of a job.",
             parameters: [
                 .path("id", APISchemas.text, "The id of the job."),
                 .query("from", ["type": "integer", "minimum": 0, "maximum": 1_000_000_000], "The first outcome to list."),
             ],
-            answers: [Answer(200, "The progress.", ["application/json": APISchemas.reference("PrewarmReport")])],
-            problems: adminProblems, needsToken: true),
+            answers: [.json("The progress.", "PrewarmReport")]),
         APIOperation(
             method: "delete", path: "/prewarm/{id}", id: "delete_prewarm",
             summary: "Cancels what is left of a job.", parameters: [.path("id", APISchemas.text, "The id of the job.")],
-            answers: [Answer(200, "The progress.", ["application/json": APISchemas.reference("PrewarmReport")])],
-            problems: adminProblems, needsToken: true),
-    ]
+            answers: [.json("The progress.", "PrewarmReport")]),
+    ])
+
+    private static func requiringToken(_ operations: [APIOperation]) -> [APIOperation] {
+        operations.map { operation in
+            var operation = operation
+            operation.problems += ProblemTable.admin + ProblemTable.request + ProblemTable.load
+            operation.needsToken = true
+            return operation
+        }
+    }
 
     private static let service = [
         APIOperation(

@@ -2,7 +2,7 @@ internal import Media
 internal import Renditions
 
 /// The schemas of bodies (JSON Schema 2020-12, as in OpenAPI 3.1).
-package enum APISchemas {
+enum APISchemas {
     static let text: JSONValue = ["type": "string"]
     static let binary: JSONValue = [:]
     static let url: JSONValue = ["type": "string", "pattern": "^https?://.+"]
@@ -57,7 +57,7 @@ package enum APISchemas {
     }
 
     /// All schemas with names.
-    package static var named: [String: JSONValue] {
+    static var named: [String: JSONValue] {
         [
             "Facts": facts, "FactsList": factsList, "FactsPage": factsPage, "FactsRendition": factsRendition, "OEmbed": oembed,
             "Purged": purged, "Cache": cache, "Explanation": explanation, "Failure": failure, "Top": top,
@@ -122,7 +122,7 @@ package enum APISchemas {
         ]
     ])
 
-    private static func words(_ choices: [some RawRepresentable<String>]) -> JSONValue {
+    static func words(_ choices: [some RawRepresentable<String>]) -> JSONValue {
         ["type": "string", "enum": .list(choices.map { .text($0.rawValue) })]
     }
 

@@ -1,5 +1,5 @@
 /// A JSON value (RFC 8259).
-package indirect enum JSONValue: Sendable, Hashable {
+indirect enum JSONValue: Sendable, Hashable {
     case null
     case bool(Bool)
     case number(Double)
@@ -9,27 +9,27 @@ package indirect enum JSONValue: Sendable, Hashable {
     case object([String: JSONValue])
 
     /// The value of a member of an object; nil for none.
-    package subscript(_ name: String) -> JSONValue? {
+    subscript(_ name: String) -> JSONValue? {
         if case .object(let members) = self { members[name] } else { nil }
     }
 }
 
 extension JSONValue: ExpressibleByStringLiteral, ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral {
-    package init(stringLiteral value: String) { self = .text(value) }
-    package init(booleanLiteral value: Bool) { self = .bool(value) }
-    package init(integerLiteral value: Int) { self = .whole(value) }
+    init(stringLiteral value: String) { self = .text(value) }
+    init(booleanLiteral value: Bool) { self = .bool(value) }
+    init(integerLiteral value: Int) { self = .whole(value) }
 }
 
 extension JSONValue: ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral {
-    package init(arrayLiteral elements: JSONValue...) { self = .list(elements) }
+    init(arrayLiteral elements: JSONValue...) { self = .list(elements) }
 
-    package init(dictionaryLiteral elements: (String, JSONValue)...) {
+    init(dictionaryLiteral elements: (String, JSONValue)...) {
         self = .object(Dictionary(elements) { _, last in last })
     }
 }
 
 extension JSONValue: Encodable {
-    package func encode(to encoder: any Encoder) throws {
+    func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         switch self {
         case .null: try container.encodeNil()

@@ -1,8 +1,8 @@
 internal import HTTP
-package import Renditions
+internal import Renditions
 
 /// The document at `/openapi.json` (OpenAPI 3.1), composed from the tables of operations, options, schemas and problems.
-package struct OpenAPIDocument: Sendable {
+struct OpenAPIDocument: Sendable {
     private let resource: HTTPResource
 
     /// - Parameter startedAt: The document's `Last-Modified`, in seconds since 1970.
@@ -23,7 +23,7 @@ package struct OpenAPIDocument: Sendable {
     /// The document as a value.
     ///
     /// - Parameter publicURL: The address at which clients reach the service; nil for that of the document.
-    package static func document(_ presets: RenditionPresets, version: String, publicURL: String?) -> JSONValue {
+    static func document(_ presets: RenditionPresets, version: String, publicURL: String?) -> JSONValue {
         var shared = SharedComponents()
         var paths: [String: [String: JSONValue]] = [:]
         for operation in APIOperation.table(presets) {

@@ -8,41 +8,39 @@ struct SharedComponents {
     /// The components by kind and name.
     private(set) var components: [String: [String: JSONValue]] = [:]
 
-    private static let parameters = "parameters"
-    private static let responses = "responses"
-    private static let bodies = "requestBodies"
-
     /// Counts the values of an operation. Every operation must be counted before the first ``referring(_:)``.
     mutating func count(_ operation: JSONValue) {
-        for (kind, _, value) in Self.values(of: operation) { uses[kind, default: [:]][value, default: 0] += 1 }
+        _ = Self.replacing(operation) { kind, _, value in
+            uses[kind, default: [:]][value, default: 0] += 1
+            return value
+        }
     }
 
     /// Returns the operation with references to the shared values.
     mutating func referring(_ operation: JSONValue) -> JSONValue {
+        Self.replacing(operation) { reference($0, $1, $2) }
+    }
+
+    /// Replaces each value that operations may share.
+    ///
+    /// - Parameter replacement: Gets the kind of component, a name for it and the value.
+    private static func replacing(_ operation: JSONValue, _ replacement: (String, String, JSONValue) -> JSONValue) -> JSONValue
+    {
         guard case .object(var members) = operation else { return operation }
-        if case .list(let parameters)? = members[Self.parameters] {
-            members[Self.parameters] = .list(parameters.map { reference(Self.parameters, name(of: $0), $0) })
+        if case .list(let parameters)? = members["parameters"] {
+            members["parameters"] = .list(parameters.map { replacement("parameters", name(of: $0), $0) })
         }
-        if case .object(let responses)? = members[Self.responses] {
-            var referring: [String: JSONValue] = [:]
-            for status in responses.keys.sorted() {
-                referring[status] = responses[status].map { reference(Self.responses, status, $0) }
+        if case .object(var responses)? = members["responses"] {
+            for (status, response) in responses.sorted(by: { $0.key < $1.key }) {
+                responses[status] = replacement("responses", status, response)
             }
-            members[Self.responses] = .object(referring)
+            members["responses"] = .object(responses)
         }
-        if let body = members["requestBody"] { members["requestBody"] = reference(Self.bodies, "body", body) }
+        if let body = members["requestBody"] { members["requestBody"] = replacement("requestBodies", "body", body) }
         return .object(members)
     }
 
-    private static func values(of operation: JSONValue) -> [(kind: String, name: String, value: JSONValue)] {
-        var values: [(String, String, JSONValue)] = []
-        if case .list(let list)? = operation[parameters] { values += list.map { (parameters, "", $0) } }
-        if case .object(let members)? = operation[responses] { values += members.map { (responses, $0.key, $0.value) } }
-        if let body = operation["requestBody"] { values.append((bodies, "", body)) }
-        return values
-    }
-
-    private func name(of parameter: JSONValue) -> String {
+    private static func name(of parameter: JSONValue) -> String {
         if case .text(let name)? = parameter["name"] { name } else { "parameter" }
     }
 

@@ -9,33 +9,16 @@ internal import Telemetry
 
 /// Handles requests for the player page of a source and for its oEmbed document.
 struct PageController: Sendable {
-    private let pipeline: RenditionPipeline
-    private let background: BackgroundRenditions
-    private let responder: RenditionResponder
-    private let asynchronous: AsyncResponder
-    private let problems: ProblemResponder
-    private let log: ResponseLog
-    private let pages: PageResolver
-    private let policy: WebPolicy
-    private let tracer: OTLPTracer
-    private let playerPage: PlayerPage
-
-    init(
-        _ policy: WebPolicy, pipeline: RenditionPipeline, background: BackgroundRenditions, responder: RenditionResponder,
-        problems: ProblemResponder, asynchronous: AsyncResponder, log: ResponseLog, parser: RouteParser,
-        access: AccessControl, tracer: OTLPTracer
-    ) {
-        self.policy = policy
-        playerPage = PlayerPage(policy.preview)
-        self.tracer = tracer
-        self.pipeline = pipeline
-        self.background = background
-        self.responder = responder
-        self.problems = problems
-        self.asynchronous = asynchronous
-        self.log = log
-        pages = PageResolver(policy, parser: parser, access: access)
-    }
+    let policy: WebPolicy
+    let pipeline: RenditionPipeline
+    let background: BackgroundRenditions
+    let responder: RenditionResponder
+    let problems: ProblemResponder
+    let asynchronous: AsyncResponder
+    let log: ResponseLog
+    let pages: PageResolver
+    let playerPage: PlayerPage
+    let tracer: OTLPTracer
 
     /// Whether pages have addresses from the settings. Otherwise they repeat the host and the scheme of the request, so that caches must
     /// compare them before each use: a client could have stored a page that sends others to a host of its own.
@@ -51,7 +34,7 @@ struct PageController: Sendable {
         let page = try pages.page(target, sentAs: request.target, client)
         return .later(in: RequestSpan(of: request, tracer)) {
             // The page needs only the facts of its source.
-            let facts = self.request(Rendition(format: .json), of: page, client)
+            let facts = client.request(Rendition(format: .json), of: page.source)
             if let accepted = await asynchronous.response(to: facts, client, url: page.target, page.terms) { return accepted }
             // The facts and the video share one fetch, and count as one miss.
             var visitor = client
@@ -72,10 +55,12 @@ struct PageController: Sendable {
     /// Looks up the stored videos, and decides whether the page shows the GIF: if there is no video, and its client does not wait
     /// or the video is known to fail. For a client that does not wait, the video is produced in the background.
     private func showing(_ page: RequestedPage, _ client: ClientContext) async -> RequestedPage {
-        let video = request(page.videoRendition, of: page, client)
+        let video = client.request(page.videoRendition, of: page.source)
         var page = page
         page.video = await pipeline.stored(video)
-        if let smaller = page.smallerRendition { page.smallerVideo = await pipeline.stored(request(smaller, of: page, client)) }
+        if let smaller = page.smallerRendition {
+            page.smallerVideo = await pipeline.stored(client.request(smaller, of: page.source))
+        }
         guard page.original != nil else { return page }
         if page.video != nil || (page.onMiss != .original && !pipeline.isKnownToFail(video)) {
             page.original = nil
@@ -93,16 +78,10 @@ struct PageController: Sendable {
         guard let after = policy.av1After, !client.wantsStoredOnly, page.video?.uses ?? 0 >= after, page.smallerVideo == nil,
             let smaller = page.smallerRendition
         else { return false }
-        let entry = request(smaller, of: page, client)
+        let entry = client.request(smaller, of: page.source)
         guard !pipeline.isKnownToFail(entry) else { return false }
-        background.add(entry, after: request(page.videoRendition, of: page, client))
+        background.add(entry, after: client.request(page.videoRendition, of: page.source))
         return true
-    }
-
-    private func request(_ rendition: Rendition, of page: RequestedPage, _ client: ClientContext) -> RenditionRequest {
-        RenditionRequest(
-            rendition, of: page.source, urgency: client.urgency, client: client.share, allowance: client.allowance,
-            isOnlyFromStore: client.wantsStoredOnly)
     }
 
     /// Responds with the oEmbed document of the page that the query names.
@@ -161,7 +140,7 @@ struct PageController: Sendable {
         _ error: RenditionError, _ page: RequestedPage, _ client: ClientContext, _ form: ProblemForm
     ) async -> HTTPResponse {
         do throws(RenditionError) {
-            let video = request(page.videoRendition, of: page, client)
+            let video = client.request(page.videoRendition, of: page.source)
             if page.onError == .original, let original = try await pipeline.original(insteadOf: error, for: video) {
                 return responder.response(original, .source, page.terms)
             }
@@ -175,7 +154,7 @@ struct PageController: Sendable {
     private func facts(
         of page: RequestedPage, _ client: ClientContext
     ) async throws(RenditionError) -> (PageFacts, RenditionResult) {
-        let result = try await pipeline.find(request(Rendition(format: .json), of: page, client))
+        let result = try await pipeline.find(client.request(Rendition(format: .json), of: page.source))
         guard let facts = PageFacts(result.rendition) else { throw .overloaded(cause: nil) }
         return (facts, result)
     }

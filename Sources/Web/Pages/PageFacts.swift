@@ -3,11 +3,11 @@ package import Renditions
 internal import Store
 
 /// The facts of a GIF that its page depends on.
-package struct PageFacts {
+struct PageFacts {
     private let facts: SourceFacts
     private let blur: PlayerPage.Blur?
 
-    package init(_ facts: SourceFacts) {
+    init(_ facts: SourceFacts) {
         self.facts = facts
         blur = nil
     }
@@ -41,7 +41,7 @@ package struct PageFacts {
     }
 
     /// The poster of a page. It shows the frame with which the video begins, unless the page names another one.
-    package func poster(of page: Rendition) throws(Problem) -> Rendition {
+    func poster(of page: Rendition) throws(Problem) -> Rendition {
         var poster = page.inFormat(.jpg)
         let start = page.options.time.start
         guard start > 0, page.options.frame == .number(0) else { return poster }
@@ -110,12 +110,12 @@ package struct PageFacts {
     }
 
     /// The number of times that the video of a page plays; nil for an endless loop.
-    package func playCount(of page: Rendition) -> Int? {
+    func playCount(of page: Rendition) -> Int? {
         PlayCount.of(loopCount: facts.loopCount, repetitions: page.options.time.loops)
     }
 
     /// The size of the video of a page, in pixels.
-    package func videoSize(of page: Rendition) -> (width: Int, height: Int) {
+    func videoSize(of page: Rendition) -> (width: Int, height: Int) {
         let size = size(of: page)
         return (size.evenWidth, size.evenHeight)
     }

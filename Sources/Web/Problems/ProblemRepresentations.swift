@@ -2,7 +2,7 @@ package import HTTP
 internal import Renditions
 
 /// Problems as JSON documents (RFC 9457).
-package enum ProblemDocument {
+enum ProblemDocument {
     static let contentType = "application/problem+json"
 
     /// Returns the response for a problem.
@@ -12,7 +12,7 @@ package enum ProblemDocument {
     ///   - secondsLeft: The seconds for which the request is valid; nil for no limit.
     ///   - isStorable: Whether caches may store responses to the request at all. Those to uploads they may not.
     ///   - contentType: The media type, if the caller replaces the body.
-    package static func response(
+    static func response(
         _ problem: Problem, headers: HTTPHeaders = HTTPHeaders(), secondsLeft: Int64? = nil, isStorable: Bool = true,
         contentType: String = contentType
     ) -> HTTPResponse {

@@ -2,11 +2,11 @@ internal import HTTP
 
 /// The statuses and codes of all problems (docs/api.md, errors). The document at `/openapi.json` derives from it, and a test compares it
 /// with the problems that the code makes.
-package enum ProblemTable {
+enum ProblemTable {
     /// A status with one of its codes.
-    package struct Row: Sendable, Hashable {
-        package let status: Int
-        package let code: String
+    struct Row: Sendable, Hashable {
+        let status: Int
+        let code: String
 
         init(_ status: Int, _ code: String) {
             self.status = status
@@ -55,6 +55,6 @@ package enum ProblemTable {
         Set(HTTPProtocolError.allCases.map { Row($0.status, $0.code) }).sorted { $0.status < $1.status }
         + [Row(405, "method_not_allowed")]
 
-    package static let all =
+    static let all =
         request + waiting + larger + store + access + source + conversion + repeated + rate + load + admin + format + everywhere
 }

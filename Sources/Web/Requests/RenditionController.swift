@@ -34,7 +34,7 @@ struct RenditionController: Sendable {
         _ request: borrowing HTTPRequest
     ) -> HTTPReply {
         if let negotiation = target.negotiation { return answer(target, negotiation, of: source, client, request) }
-        let renditionRequest = self.request(rendition, of: source, client)
+        let renditionRequest = client.request(rendition, of: source)
         let terms = target.terms
         let url = target.withoutCallback(request.target, keys: keys)
         if rendition.format == .json {
@@ -58,12 +58,6 @@ struct RenditionController: Sendable {
         }
     }
 
-    private func request(_ rendition: Rendition, of source: SourceURL, _ client: ClientContext) -> RenditionRequest {
-        RenditionRequest(
-            rendition, of: source, urgency: client.urgency, client: client.share, allowance: client.allowance,
-            isOnlyFromStore: client.wantsStoredOnly)
-    }
-
     // MARK: Negotiation
 
     /// Answers a request for which `Accept` selects the rendition.
@@ -81,7 +75,7 @@ struct RenditionController: Sendable {
         return .later(in: RequestSpan(of: request, tracer)) {
             let (selected, lacksFacts) = await self.selected(negotiation, accept, of: source, visitor)
             let miss = NegotiatedMiss(
-                self.request(selected, of: source, visitor), negotiation, accept, follows: target.onMiss == .original,
+                visitor.request(selected, of: source), negotiation, accept, follows: target.onMiss == .original,
                 lacksFacts: lacksFacts, target.terms)
             let request = miss.request
             if let accepted = await asynchronous.response(to: request, visitor, url: url, target.terms) { return accepted }
@@ -138,7 +132,7 @@ struct RenditionController: Sendable {
     ) async -> (Rendition, lacksFacts: Bool) {
         let rendition = negotiation.rendition(for: accept)
         guard rendition == negotiation.video else { return (rendition, false) }
-        let facts = request(Rendition(format: .json), of: source, client)
+        let facts = client.request(Rendition(format: .json), of: source)
         if let known = await pipeline.stored(facts).flatMap(FactsFile.known) {
             return (negotiation.rendition(for: accept, isTransparent: known.transparent), false)
         }

@@ -27,9 +27,9 @@ package struct Credentials: Sendable, Equatable {
 ///
 /// No default is filled in or left out: a request with `quality=60` is signed with that option, although 60 is the default.
 /// Names and values are percent-decoded, so the text does not depend on the form of the request.
-package struct SignedText: Sendable, Equatable {
+struct SignedText: Sendable, Equatable {
     /// `{format}\n{options sorted by name, k=v joined by ","}\n{source URL}`.
-    package let text: String
+    let text: String
 
     /// - Parameters:
     ///   - name: The name of a format, or ``Route/auto`` or ``Route/facts``.

@@ -59,7 +59,7 @@ package struct Mount: Sendable, Equatable {
 }
 
 /// A source as a client of a mount addresses it. Responses show it instead of the origin's URL.
-package struct MountAddress: Sendable, Equatable {
+struct MountAddress: Sendable, Equatable {
     /// The path to which the name of a format is appended, such as `/media/x/a`; see ``MountPath/stem``.
     var stem: String
     /// Whether the stem is the path of the source. Otherwise the path has `.gif` after it.

@@ -1,22 +1,22 @@
 package import Renditions
 
 /// The renditions from which `Accept` selects one, below `/auto` and at mounts that negotiate.
-package struct Negotiation: Sendable, Equatable {
+struct Negotiation: Sendable, Equatable {
     /// The video, for clients that show videos as images (WebKit).
-    package let video: Rendition
+    let video: Rendition
     /// The image sequence in AV1, for other browsers; nil if the program has no encoder for it.
-    package let avif: Rendition?
+    let avif: Rendition?
     /// The animated WebP, for clients that do not accept AVIF; nil if it is not offered.
-    package let webp: Rendition?
+    let webp: Rendition?
     /// The GIF of a source that the client cannot show.
-    package let gif: Rendition
+    let gif: Rendition
     /// The source itself.
-    package let original: Rendition
+    let original: Rendition
 
     /// - Parameters:
     ///   - video: The rendition that the target names. The image sequences have its options.
     ///   - offered: The formats that can be produced.
-    package init(_ video: Rendition, offered: [Rendition.Format] = Rendition.Format.offered) {
+    init(_ video: Rendition, offered: [Rendition.Format] = Rendition.Format.offered) {
         self.video = video
         avif = offered.contains(.avif) ? video.inFormat(.avif) : nil
         webp = offered.contains(.awebp) ? video.inFormat(.awebp) : nil

@@ -2,49 +2,38 @@ package import Fetch
 package import Renditions
 
 /// A request target after parsing: its route, its credentials and its mount.
-package struct ParsedTarget: Sendable {
-    package var route: Route
+struct ParsedTarget: Sendable {
+    var route: Route
     /// Nil for routes that need no signature.
-    package var credentials: Credentials?
+    var credentials: Credentials?
     /// The key that has signed the request; nil for none, and before access was checked.
-    package var key: SigningKey?
+    var key: SigningKey?
     /// The mount of the request; nil if the target contains the URL of its source.
-    package var mount: Mount?
+    var mount: Mount?
     /// The source as the mount's clients address it.
-    package var address: MountAddress?
+    var address: MountAddress?
     /// The renditions from which `Accept` selects; nil if the target names one rendition for all clients.
-    package var negotiation: Negotiation?
+    var negotiation: Negotiation?
 
     /// The answer to a request whose rendition is not stored.
-    package var onMiss = Mount.OnMiss.wait
+    var onMiss = Mount.OnMiss.wait
     /// The URL that gets the outcome of a request that does not wait, as the client wrote it.
-    package var callback: String?
+    var callback: String?
     /// The options that addresses leave out.
-    package var defaults = RenditionDefaults()
+    var defaults = RenditionDefaults()
     /// The preset that the target names, if the settings define it.
-    package var preset: String?
+    var preset: String?
     /// The text that describes the animation of a page; nil for the name of the source.
-    package var title: String?
+    var title: String?
     /// Whether the client's hints decide the width.
-    package var hasAutomaticWidth = false
+    var hasAutomaticWidth = false
     /// The response if the rendition cannot be produced.
-    package var onError = Mount.OnError.problem
+    var onError = Mount.OnError.problem
     /// Whether a rendition that is larger than its source is refused.
-    package var refusesLarger = false
-
-    package init(
-        _ route: Route, credentials: Credentials? = nil, mount: Mount? = nil, address: MountAddress? = nil,
-        negotiation: Negotiation? = nil
-    ) {
-        self.route = route
-        self.credentials = credentials
-        self.mount = mount
-        self.address = address
-        self.negotiation = negotiation
-    }
+    var refusesLarger = false
 
     /// The source, if the target names one.
-    package var source: SourceURL? {
+    var source: SourceURL? {
         if case .rendition(_, let url) = route { return url }
         return nil
     }

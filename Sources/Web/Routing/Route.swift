@@ -77,6 +77,6 @@ package enum Route: Sendable, Equatable {
 
 /// A parameter of a query, percent-decoded.
 package struct QueryItem: Sendable, Hashable {
-    package var name: String
-    package var value: String
+    var name: String
+    var value: String
 }

@@ -1,26 +1,16 @@
 internal import Fetch
 internal import Media
-package import Renditions
+internal import Renditions
 internal import Store
 internal import SystemIO
 
 /// Parses request targets. A pure function of the target and the mounts.
-package struct RouteParser: Sendable {
-    package let mounts: [String: Mount]
-    private let defaults: RenditionDefaults
-    private let offered: [Rendition.Format]
-
-    /// - Parameters:
-    ///   - defaults: The options that requests leave out.
-    ///   - offered: The formats that can be produced.
-    package init(
-        mounts: [String: Mount], defaults: RenditionDefaults = RenditionDefaults(),
-        offered: [Rendition.Format] = Rendition.Format.offered
-    ) {
-        self.mounts = mounts
-        self.defaults = defaults
-        self.offered = offered
-    }
+struct RouteParser: Sendable {
+    let mounts: [String: Mount]
+    /// The options that requests leave out.
+    var defaults = RenditionDefaults()
+    /// The formats that can be produced.
+    var offered = Rendition.Format.offered
 
     /// Parses a target.
     ///
@@ -29,7 +19,7 @@ package struct RouteParser: Sendable {
     ///   - hasBody: Whether the body may be the source (POST). Ignored if the target names a source.
     ///   - fields: Options in the body, if that is a form; nil before the form is read. Combinations of options are not checked then.
     /// - Throws: ``Problem``: `not_found`, `bad_source_url` or `bad_option`.
-    package func parse(_ target: String, hasBody: Bool = false, fields: [QueryItem]? = []) throws(Problem) -> ParsedTarget {
+    func parse(_ target: String, hasBody: Bool = false, fields: [QueryItem]? = []) throws(Problem) -> ParsedTarget {
         // A combining mark would merge with a preceding separator into another character.
         guard target.utf8.allSatisfy({ $0 < 0x80 }) else {
             throw .badRequest("The request target has characters outside ASCII.")
@@ -38,26 +28,26 @@ package struct RouteParser: Sendable {
         let first = path.droppingBytes(1).before(UInt8(ascii: "/"))
         let rest = path[first.endIndex...]
         switch first {
-        case "" where path == "/": return ParsedTarget(.home)
-        case "openapi.json" where rest.isEmpty: return ParsedTarget(.openAPI)
-        case "oembed" where rest.isEmpty: return ParsedTarget(.oembed(try Self.items(query)))
-        case Route.facts[...] where rest.isEmpty: return ParsedTarget(.facts(try Self.items(query)))
-        case Route.factsModule[...] where rest.isEmpty: return ParsedTarget(.factsModule(try Self.items(query)))
-        case "healthz" where rest.isEmpty: return ParsedTarget(.health)
-        case "readyz" where rest.isEmpty: return ParsedTarget(.readiness)
+        case "" where path == "/": return ParsedTarget(route: .home)
+        case "openapi.json" where rest.isEmpty: return ParsedTarget(route: .openAPI)
+        case "oembed" where rest.isEmpty: return ParsedTarget(route: .oembed(try Self.items(query)))
+        case Route.facts[...] where rest.isEmpty: return ParsedTarget(route: .facts(try Self.items(query)))
+        case Route.factsModule[...] where rest.isEmpty: return ParsedTarget(route: .factsModule(try Self.items(query)))
+        case "healthz" where rest.isEmpty: return ParsedTarget(route: .health)
+        case "readyz" where rest.isEmpty: return ParsedTarget(route: .readiness)
         case "prewarm" where !rest.droppingBytes(1).utf8.contains(UInt8(ascii: "/")):
             let id = rest.utf8.count > 1 ? String(rest.droppingBytes(1)) : nil
-            return ParsedTarget(.prewarm(id, try Self.items(query)))
-        case "status": return ParsedTarget(.status(try status(rest.droppingBytes(1))))
-        case "metrics" where rest.isEmpty: return ParsedTarget(.metrics)
+            return ParsedTarget(route: .prewarm(id, try Self.items(query)))
+        case "status": return ParsedTarget(route: .status(try status(rest.droppingBytes(1))))
+        case "metrics" where rest.isEmpty: return ParsedTarget(route: .metrics)
         case "purges" where rest.utf8.count > 1 && !rest.droppingBytes(1).utf8.contains(UInt8(ascii: "/")):
-            return ParsedTarget(.purge(String(rest.droppingBytes(1))))
-        case "top" where rest.isEmpty: return ParsedTarget(.top(try Self.items(query)))
-        case "explain" where rest.isEmpty: return ParsedTarget(.explain(try Self.items(query)))
-        case "cache" where rest.isEmpty: return ParsedTarget(.cache(try Self.items(query)))
-        case "object": return ParsedTarget(try object(rest.droppingBytes(1)))
+            return ParsedTarget(route: .purge(String(rest.droppingBytes(1))))
+        case "top" where rest.isEmpty: return ParsedTarget(route: .top(try Self.items(query)))
+        case "explain" where rest.isEmpty: return ParsedTarget(route: .explain(try Self.items(query)))
+        case "cache" where rest.isEmpty: return ParsedTarget(route: .cache(try Self.items(query)))
+        case "object": return ParsedTarget(route: try object(rest.droppingBytes(1)))
         default:
-            if rest.isEmpty, let file = SiteFile(rawValue: String(first)) { return ParsedTarget(.file(file)) }
+            if rest.isEmpty, let file = SiteFile(rawValue: String(first)) { return ParsedTarget(route: .file(file)) }
         }
         let words = Self.words(first)
         if let word = words.first, let format = Rendition.Format.named(word) {
@@ -191,7 +181,7 @@ package struct RouteParser: Sendable {
                 guard reader.onMiss == nil else { throw .badOption("on_miss", "has no effect on uploads") }
                 guard reader.onLarger == nil else { throw .badOption("on_larger", "has no effect on uploads") }
                 var target = ParsedTarget(
-                    .upload(try reader.finish(awaitsFields: fields == nil)), credentials: reader.credentials)
+                    route: .upload(try reader.finish(awaitsFields: fields == nil)), credentials: reader.credentials)
                 target.hasAutomaticWidth = reader.hasAutomaticWidth
                 target.callback = reader.callback
                 return target
@@ -238,7 +228,8 @@ package struct RouteParser: Sendable {
 
     private func parsed(_ reader: inout OptionReader, _ text: String) throws(Problem) -> ParsedTarget {
         reader.credentials.source = text
-        var target = ParsedTarget(.rendition(try reader.finish(), try Self.source(text)), credentials: reader.credentials)
+        var target = ParsedTarget(
+            route: .rendition(try reader.finish(), try Self.source(text)), credentials: reader.credentials)
         adopt(reader, in: &target)
         target.onMiss = reader.onMiss ?? .wait
         target.onError = reader.onError ?? .problem
@@ -308,7 +299,7 @@ package struct RouteParser: Sendable {
             throw .badOption("on_miss", "has no effect where Accept selects the rendition")
         }
         var target = ParsedTarget(
-            .rendition(rendition, source), credentials: reader.credentials, mount: mount,
+            route: .rendition(rendition, source), credentials: reader.credentials, mount: mount,
             address: MountAddress(
                 stem: "/\(name)\(named.stem)", isSourcePath: named.stem == named.source, forwarded: forwarded))
         if isNegotiated { try negotiate(&target, reader) }

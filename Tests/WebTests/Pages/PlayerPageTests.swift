@@ -15,7 +15,7 @@ import Testing
         var rendition = Rendition(format: .html)
         for (name, value) in options { try rendition.set(name, to: value) }
         let url = try SourceURL(source)
-        var asked = ParsedTarget(.rendition(rendition, url))
+        var asked = ParsedTarget(route: .rendition(rendition, url))
         if target.hasPrefix("/media/") {
             asked.address = MountAddress(stem: String(target.prefix { $0 != "?" }.dropLast(".html".count)))
         }
