@@ -19,7 +19,8 @@ package struct ByteCount: Sendable, Hashable, Comparable {
     package static func < (left: ByteCount, right: ByteCount) -> Bool { left.bytes < right.bytes }
 
     private static let units = [
-        Unit("TiB", 1 << 40), Unit("GiB", 1 << 30), Unit("MiB", 1 << 20), Unit("KiB", 1 << 10), Unit("B", 1), Unit("", 1),
+        Unit(name: "TiB", factor: 1 << 40), Unit(name: "GiB", factor: 1 << 30), Unit(name: "MiB", factor: 1 << 20),
+        Unit(name: "KiB", factor: 1 << 10), Unit(name: "B", factor: 1), Unit(name: "", factor: 1),
     ]
 
     /// Parses `20MiB`, `1.5 GiB` or `1048576`. Nil for anything else, and for counts from 2^63 on.
@@ -33,7 +34,8 @@ package struct ByteCount: Sendable, Hashable, Comparable {
 
 extension Duration {
     private static let units = [
-        Unit("d", 86_400_000), Unit("h", 3_600_000), Unit("m", 60_000), Unit("s", 1000), Unit("ms", 1), Unit("", 1000),
+        Unit(name: "d", factor: 86_400_000), Unit(name: "h", factor: 3_600_000), Unit(name: "m", factor: 60_000),
+        Unit(name: "s", factor: 1000), Unit(name: "ms", factor: 1), Unit(name: "", factor: 1000),
     ]
 
     /// Parses `500ms`, `10s`, `5m`, `1h`, `7d` or `90` (seconds), to the millisecond. Nil for anything else, and for times
@@ -56,16 +58,14 @@ package struct PortRange: Sendable, Equatable, UnrangedScalar {
     package static let expectation = "a port from 1 to 65535, or a range such as 8000-8999"
 
     package let ports: ClosedRange<Int>
+}
 
-    init(_ ports: ClosedRange<Int>) {
-        self.ports = ports
-    }
-
+extension PortRange {
     /// Parses `80` or `8000-8999`.
     package init?(settingText text: String) {
         let bounds = text.split(separator: "-", omittingEmptySubsequences: false).map { UInt16($0).map(Int.init) ?? 0 }
         guard (1...2).contains(bounds.count), bounds[0] >= 1, bounds[0] <= bounds[bounds.count - 1] else { return nil }
-        ports = bounds[0]...bounds[bounds.count - 1]
+        self.init(ports: bounds[0]...bounds[bounds.count - 1])
     }
 
     package var settingText: String {
@@ -100,14 +100,14 @@ extension FixedWidthInteger {
 extension UInt32? {
     /// The permission bits of a file.
     var permissionBits: PermissionBits? {
-        get { map(PermissionBits.init) }
+        get { map(PermissionBits.init(bits:)) }
         set { self = newValue?.bits }
     }
 }
 
 extension PortSet {
     var list: [PortRange] {
-        get { ranges.map(PortRange.init) }
+        get { ranges.map(PortRange.init(ports:)) }
         set { ranges = newValue.map(\.ports) }
     }
 }
@@ -125,14 +125,12 @@ package struct PermissionBits: Sendable, Equatable, UnrangedScalar {
     package static let expectation = "an octal number from 0 to 0777"
 
     let bits: UInt32
+}
 
-    init(_ bits: UInt32) {
-        self.bits = bits
-    }
-
+extension PermissionBits {
     package init?(settingText text: String) {
         guard let bits = UInt32(text, radix: 8), bits <= 0o777, text.first != "+" else { return nil }
-        self.bits = bits
+        self.init(bits: bits)
     }
 
     package var settingText: String { "0" + String(bits, radix: 8) }
@@ -142,11 +140,6 @@ package struct PermissionBits: Sendable, Equatable, UnrangedScalar {
 private struct Unit {
     let name: String
     let factor: Int
-
-    init(_ name: String, _ factor: Int) {
-        self.name = name
-        self.factor = factor
-    }
 
     /// The quantity in the smallest unit, rounded; nil if the text is not a number with one of the units.
     static func parse(_ text: String, _ units: [Unit]) -> Int? {
