@@ -40,8 +40,11 @@ final class AsyncRequest: Sendable {
         self.client = client
     }
 
+    /// The id in hexadecimal.
+    var key: String { Hex.encode(id) }
+
     /// The path of the status.
-    var path: String { "/status/\(Hex.encode(id))" }
+    var path: String { "/status/\(key)" }
 
     /// The progress and, after the end, the outcome.
     var current: (progress: MissProgress, outcome: Outcome?) {

@@ -1,5 +1,6 @@
 internal import HTTP
 internal import Renditions
+internal import SystemIO
 
 /// Handles `/status/{id}` (docs/api.md, asking without waiting).
 ///
@@ -26,7 +27,7 @@ struct StatusController: Sendable {
             guard let book else { return .now(Self.noContent) }
             // The other nodes know the status for as long as this one would have kept it.
             return .later {
-                await book.remove(id)
+                try? await book.remove(Hex.encode(id))
                 return Self.noContent
             }
         }
@@ -45,14 +46,17 @@ struct StatusController: Sendable {
     private func sharedAnswer(
         _ method: HTTPMethod, _ id: UInt128, _ book: any SharedStatusBook, wantsEvents: Bool, isOver: Bool
     ) async -> HTTPResponse {
-        if method == .delete { return await book.cancel(id) ? Self.noContent : ProblemDocument.response(.noStatus) }
-        guard let document = try? await book.read(id) else { return ProblemDocument.response(.noStatus) }
+        let key = Hex.encode(id)
+        if method == .delete {
+            return (try? await book.cancel(key)) == true ? Self.noContent : ProblemDocument.response(.noStatus)
+        }
+        guard let document = try? await book.read(key) else { return ProblemDocument.response(.noStatus) }
         guard wantsEvents else { return Self.document(document) }
         if isOver { return Self.noContent }
         guard let permit = registry.openSharedStream(of: id) else {
             return ProblemDocument.response(registry.isClosed ? .draining : .tooManyStreams)
         }
-        let stream = SharedEventStream(id: id, book: book, registry: registry)
+        let stream = SharedEventStream(id: key, book: book, registry: registry)
         return Self.events { writer in
             defer { withExtendedLifetime(permit) {} }
             try await stream.send(document, to: writer)

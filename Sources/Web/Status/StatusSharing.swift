@@ -41,7 +41,7 @@ struct StatusSharing: Sendable {
     /// - Returns: Whether nothing is left to be written.
     private func update(_ shown: inout Shown, of request: AsyncRequest) async -> Bool {
         guard isWanted(request) else {
-            await book.remove(request.id)
+            try? await book.remove(request.key)
             return true
         }
         let (document, now) = (StatusDocument(request), ContinuousClock.now)
@@ -53,8 +53,8 @@ struct StatusSharing: Sendable {
         let age = shown.endedAt.map { $0.duration(to: now) }
         let lifetime = age.map { registry.timings.lifetime - $0 } ?? registry.timings.sharedLifetime
         let isCancelled: Bool
-        do throws(SharedStatusesUnavailable) {
-            isCancelled = try await book.write(request.id, document.encoded, for: lifetime)
+        do {
+            isCancelled = try await book.write(request.key, document.encoded, for: lifetime)
         } catch {
             return false
         }
@@ -62,7 +62,7 @@ struct StatusSharing: Sendable {
         // A client may have removed the status while it was written.
         guard isCancelled || !isWanted(request) else { return document.isFinal }
         registry.remove(request)
-        await book.remove(request.id)
+        try? await book.remove(request.key)
         return true
     }
 
@@ -77,7 +77,8 @@ struct SharedEventStream: Sendable {
         let state: String
     }
 
-    let id: UInt128
+    /// The id of the request in hexadecimal.
+    let id: String
     let book: any SharedStatusBook
     let registry: StatusRegistry
 
@@ -102,7 +103,7 @@ struct SharedEventStream: Sendable {
             }
             if isFinal { return }
             await registry.awaitClose(within: timings.sharing)
-            do throws(SharedStatusesUnavailable) {
+            do {
                 if let next = try await book.read(id) {
                     (document, readAt) = (next, .now)
                 } else if !mayReturn(after: failedAt) {

@@ -89,7 +89,7 @@ package final class GifreelService: Sendable {
                 cache: core.cache, state: core.state, purges: core.purges, prewarm: prewarm,
                 background: background, registry: registry, meter: core.meter, limits: limits,
                 hooks: hooks, uploads: uploads, statuses: statuses,
-                sharedStatuses: core.cluster.map { ClusterStatuses(statuses: $0.statuses) }, webhooks: webhooks,
+                sharedStatuses: core.cluster?.statuses, webhooks: webhooks,
                 factsLists: FactsLists(), usage: usage, tracer: traces.tracer, clock: clock, threads: threads,
                 metricsThreads: metricsThreads,
                 sharing: { await core.sharingStatus() })
@@ -261,6 +261,8 @@ package final class GifreelService: Sendable {
         revision.logger.info("stopped")
     }
 }
+
+extension SharedStatuses: SharedStatusBook {}
 
 extension ServiceConfiguration {
     /// The client that sends webhooks: under the rules of fetches for addresses and ports, to the receivers that are allowed.

@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import SystemIO
 import TestSupport
 import Testing
 
@@ -10,8 +11,8 @@ struct StatusSharingTests {
     /// What nodes share, in memory.
     private final class Book: SharedStatusBook {
         private struct State {
-            var documents: [UInt128: [UInt8]] = [:]
-            var left: Set<UInt128> = []
+            var documents: [String: [UInt8]] = [:]
+            var left: Set<String> = []
             var writes = 0
             var lifetimes: [Duration] = []
             var isAvailable = true
@@ -22,10 +23,10 @@ struct StatusSharingTests {
             var misses = 0
             var removals = 0
 
-            mutating func check() throws(SharedStatusesUnavailable) {
+            mutating func check() throws {
                 guard !isAvailable else { return }
                 failures += 1
-                throw SharedStatusesUnavailable()
+                throw CancellationError()
             }
         }
 
@@ -40,7 +41,7 @@ struct StatusSharingTests {
         var isEmpty: Bool { state.withLock { $0.documents.isEmpty } }
 
         func put(_ id: UInt128, _ document: String) {
-            state.withLock { $0.documents[id] = Array("\(document)\n".utf8) }
+            state.withLock { $0.documents[Hex.encode(id)] = Array("\(document)\n".utf8) }
         }
 
         func setAvailable(_ isAvailable: Bool) { state.withLock { $0.isAvailable = isAvailable } }
@@ -52,10 +53,8 @@ struct StatusSharingTests {
             }
         }
 
-        func write(
-            _ id: UInt128, _ document: [UInt8], for lifetime: Duration
-        ) async throws(SharedStatusesUnavailable) -> Bool {
-            try state.withLock { state throws(SharedStatusesUnavailable) in
+        func write(_ id: String, _ document: [UInt8], for lifetime: Duration) async throws -> Bool {
+            try state.withLock { state in
                 try state.check()
                 state.documents[id] = document
                 state.writes += 1
@@ -64,8 +63,8 @@ struct StatusSharingTests {
             }
         }
 
-        func read(_ id: UInt128) async throws(SharedStatusesUnavailable) -> [UInt8]? {
-            try state.withLock { state throws(SharedStatusesUnavailable) in
+        func read(_ id: String) async throws -> [UInt8]? {
+            try state.withLock { state in
                 try state.check()
                 state.reads += 1
                 if state.documents[id] == nil { state.misses += 1 }
@@ -73,14 +72,14 @@ struct StatusSharingTests {
             }
         }
 
-        func cancel(_ id: UInt128) async -> Bool {
+        func cancel(_ id: String) async -> Bool {
             state.withLock { state in
                 state.left.insert(id)
                 return state.documents.removeValue(forKey: id) != nil
             }
         }
 
-        func remove(_ id: UInt128) async {
+        func remove(_ id: String) async {
             state.withLock { state in
                 state.removals += 1
                 state.documents[id] = nil
@@ -138,7 +137,7 @@ struct StatusSharingTests {
             book.put(42, #"{"state":"fetching"}"#)
             async let answer = web.request("GET", Self.id, headers: ["Accept: text/event-stream"])
             try await waitUntil("the stream") { web.statuses.sharedStreams == 1 }
-            await book.remove(42)
+            await book.remove(Hex.encode(UInt128(42)))
             #expect(try await answer.text == "data: {\"state\":\"fetching\"}\n\n")
         }
     }
@@ -170,7 +169,7 @@ struct StatusSharingTests {
             try await waitUntil("the stream") { web.statuses.sharedStreams == 1 }
             book.setAvailable(false)
             try await waitUntil("a failed read") { book.failures >= 1 }
-            await book.remove(42)
+            await book.remove(Hex.encode(UInt128(42)))
             book.setAvailable(true)
             try await waitUntil("a read without a status") { book.misses >= 1 }
             book.put(42, #"{"state":"done"}"#)
@@ -187,7 +186,7 @@ struct StatusSharingTests {
             try await waitUntil("the stream") { web.statuses.sharedStreams == 1 }
             book.setAvailable(false)
             try await waitUntil("a failed read") { book.failures >= 1 }
-            await book.remove(42)
+            await book.remove(Hex.encode(UInt128(42)))
             book.setAvailable(true)
             #expect(try await answer.text == "data: {\"state\":\"encoding\"}\n\n")
         }
@@ -309,7 +308,7 @@ struct StatusSharingTests {
             let accepted = try await web.request("GET", web.target("mp4", "/slow.gif"), headers: ["Prefer: respond-async"])
             let path = try #require(accepted["location"])
             let id = try #require(UInt128(path.dropFirst("/status/".count), radix: 16))
-            #expect(await book.cancel(id))
+            #expect(await book.cancel(Hex.encode(id)))
             try await waitUntil("the end of the request") { web.statuses.counts.kept == 0 }
             try await waitUntil("an empty book") { book.isEmpty }
             gate.open()
