@@ -33,7 +33,7 @@ package final class LogOutput: Sendable {
         journalStream: String? = getenv("JOURNAL_STREAM").map { String(cString: $0) }
     ) {
         self.format = format
-        let hasPriorities = JournalStream.isConnected(descriptor, variable: journalStream)
+        let hasPriorities = Self.isJournal(descriptor, variable: journalStream)
         self.hasPriorities = hasPriorities
         levelIndex = Atomic(Self.index(of: level))
         writer = try? LineWriter(duplicating: descriptor, name: "gifreel-log") { dropped in
@@ -42,6 +42,16 @@ package final class LogOutput: Sendable {
                 metadata: ["count": .number(String(dropped))])
             return fields.line(format, hasPriority: hasPriorities)
         }
+    }
+
+    /// Whether a descriptor is the stream that the service manager connected to the journal. A program that a service starts inherits
+    /// the variable, but may have another stream.
+    ///
+    /// - Parameter variable: The value of `JOURNAL_STREAM`: device and inode of the stream, separated by a colon (systemd.exec(5)).
+    private static func isJournal(_ descriptor: Int32, variable: String?) -> Bool {
+        var status = stat()
+        guard let variable, fstat(descriptor, &status) == 0 else { return false }
+        return variable == "\(status.st_dev):\(status.st_ino)"
     }
 
     /// A logger whose lines go to this log. It follows changes of the log's level, unless it has a level of its own.

@@ -44,13 +44,20 @@ package struct OTLPTracer: Tracer {
     package func extract<Carrier, Extract: Extractor>(
         _ carrier: Carrier, into context: inout ServiceContext, using extractor: Extract
     ) where Extract.Carrier == Carrier {
-        TraceContextPropagator().extract(carrier, into: &context, using: extractor)
+        context.setTrace(
+            parent: extractor.extract(key: "traceparent", from: carrier),
+            state: extractor.extract(key: "tracestate", from: carrier))
     }
 
     package func inject<Carrier, Inject: Injector>(
         _ context: ServiceContext, into carrier: inout Carrier, using injector: Inject
     ) where Inject.Carrier == Carrier {
-        TraceContextPropagator().inject(context, into: &carrier, using: injector)
+        for field in context.traceFields { injector.inject(field.value, forKey: field.name, into: &carrier) }
+    }
+
+    /// The trace fields of the current task, as `Name: value` lines.
+    package static var currentFields: [String] {
+        (ServiceContext.current?.traceFields ?? []).map { "\($0.name): \($0.value)" }
     }
 
     /// Does nothing: the exporter sends what it has by itself.

@@ -36,9 +36,7 @@ extension ServiceContext {
         requestID = request.id
         origin = UsageBoard.Origin(client: request.clientAddress?.description, target: request.target)
         guard let parent = request.header("traceparent") else { return }
-        var fields = ["traceparent": parent]
-        fields["tracestate"] = Self.traceState(of: request)
-        TraceContextPropagator().extract(fields, into: &self, using: FieldDictionary())
+        setTrace(parent: parent, state: Self.traceState(of: request))
         if !request.isFromTrustedProxy { trace = trace?.sampled(tracer.isNextSampled) }
     }
 
@@ -46,17 +44,13 @@ extension ServiceContext {
     private static func traceState(of request: borrowing HTTPRequest) -> String? {
         var state: [UInt8] = []
         request.forEachValue(of: "tracestate") { value in
-            // One byte beyond the limit, for the propagator to notice.
-            let rest = TraceContextPropagator.maxStateLength + 1 - state.count
+            // One byte beyond the limit, so that the list is known to exceed it.
+            let rest = maxTraceStateLength + 1 - state.count
             guard rest > 0, !value.isEmpty else { return }
             state += (state.isEmpty ? [] : [UInt8(ascii: ",")]) + value.prefix(rest)
         }
         return state.isEmpty ? nil : String(decoding: state, as: UTF8.self)
     }
-}
-
-private struct FieldDictionary: Extractor {
-    func extract(key: String, from carrier: [String: String]) -> String? { carrier[key] }
 }
 
 extension Logger.MetadataProvider {

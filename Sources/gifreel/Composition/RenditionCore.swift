@@ -110,7 +110,7 @@ final class RenditionCore: Sendable {
             policy, state: state, cache: cache, clock: clock,
             fetch: { [fetcher, meter] url, validators, arriving async throws(FetchError) in
                 try await meter.measureFetch { () async throws(FetchError) in
-                    try await fetcher.fetch(url, validators: validators, fields: FieldLines.current, arriving: arriving)
+                    try await fetcher.fetch(url, validators: validators, fields: OTLPTracer.currentFields, arriving: arriving)
                 }
             },
             convert: { source, rendition, flight async throws(RenditionError) in

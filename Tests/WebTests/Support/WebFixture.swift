@@ -153,7 +153,7 @@ final class WebFixture: Sendable {
             core, state: state,
             cache: cache, clock: settings.cacheClock,
             fetch: { [fetcher] url, validators, arriving async throws(FetchError) in
-                try await fetcher.fetch(url, validators: validators, fields: FieldLines.current, arriving: arriving)
+                try await fetcher.fetch(url, validators: validators, fields: OTLPTracer.currentFields, arriving: arriving)
             },
             convert: { [cache] source, rendition, flight async throws(RenditionError) in
                 try await Self.convert(source, to: rendition, flight, cache)
