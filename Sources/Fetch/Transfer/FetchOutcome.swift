@@ -136,6 +136,15 @@ package struct CacheDirectives: Hashable, Sendable {
         (noCache, forbidsStale, isEmpty) = (true, true, false)
     }
 
+    /// Keeps the stricter of each directive. The smallest lifetime counts, if there is one.
+    mutating func restrict(by other: CacheDirectives) {
+        noStore = noStore || other.noStore
+        noCache = noCache || other.noCache
+        isPrivate = isPrivate || other.isPrivate
+        forbidsStale = forbidsStale || other.forbidsStale
+        freshFor = [freshFor, other.freshFor].compactMap { $0 }.min()
+    }
+
     /// RFC 9111 section 1.2.2: a number that is too large counts as 2³¹. A value that is not a number makes the response stale.
     private static func minimum(_ known: Int?, _ text: some StringProtocol) -> Int {
         let isNumber = !text.isEmpty && text.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
