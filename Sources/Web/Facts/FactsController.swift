@@ -47,7 +47,7 @@ struct FactsController: Sendable {
         let texts = try await onThread { () throws(Problem) in try Self.texts(body) }
         let found = try await find(texts, order, client)
         let bytes = try await onThread { () throws(Problem) in
-            JSONText.encode(FactsList(images: found.map(entry)))
+            JSONText.encode(FactsList(images: found.map(entry)), inSnakeCase: true)
         }
         return HTTPResponse(
             status: 200, headers: ["Content-Type": "application/json", "Cache-Control": "no-store"], body: .bytes(bytes))
@@ -329,14 +329,10 @@ struct FactsList: Encodable {
         var height: Int
         var frames: Int
         var duration: Double
-        var loopCount: Int?
+        /// Null in the document for none, as in `json`.
+        @Nullable var loopCount: Int?
         var animated: Bool
         var transparent: Bool?
-
-        private enum CodingKeys: String, CodingKey {
-            case type, bytes, width, height, frames, duration, animated, transparent
-            case loopCount = "loop_count"
-        }
 
         init(_ facts: RenditionFacts) {
             let source = PageRule.Source(facts)
@@ -344,20 +340,6 @@ struct FactsList: Encodable {
             (bytes, width, height, frames) = (source.bytes, source.width, source.height, source.frames)
             (duration, loopCount) = (source.duration, facts.loopCount)
             (animated, transparent) = (source.frames > 1, source.isTransparent)
-        }
-
-        /// Encodes one object, in which a missing loop count is null, as in `json`.
-        func encode(to encoder: any Encoder) throws {
-            var container = encoder.container(keyedBy: CodingKeys.self)
-            try container.encodeIfPresent(type, forKey: .type)
-            try container.encode(bytes, forKey: .bytes)
-            try container.encode(width, forKey: .width)
-            try container.encode(height, forKey: .height)
-            try container.encode(frames, forKey: .frames)
-            try container.encode(duration, forKey: .duration)
-            try container.encode(loopCount, forKey: .loopCount)
-            try container.encode(animated, forKey: .animated)
-            try container.encodeIfPresent(transparent, forKey: .transparent)
         }
     }
 

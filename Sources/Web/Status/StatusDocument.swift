@@ -1,6 +1,6 @@
 internal import Renditions
 
-/// The document at `/status/{id}`.
+/// The document at `/status/{id}`. Numbers that are not known are null; `url` and `problem` are left out.
 struct StatusDocument: Encodable, Equatable {
     enum State: String, Encodable {
         case fetching
@@ -12,10 +12,10 @@ struct StatusDocument: Encodable, Equatable {
 
     let state: State
     let fetchedBytes: Int
-    let totalBytes: Int?
+    @Nullable var totalBytes: Int?
     let framesDone: Int
-    let framesTotal: Int?
-    let queuePosition: Int?
+    @Nullable var framesTotal: Int?
+    @Nullable var queuePosition: Int?
     /// The address of the rendition, once it is done.
     let url: String?
     /// Why there is no rendition, if it failed.
@@ -44,23 +44,6 @@ struct StatusDocument: Encodable, Equatable {
 
     /// The document as JSON.
     var encoded: [UInt8] { JSONText.encode(self, inSnakeCase: true) }
-
-    private enum CodingKeys: CodingKey {
-        case state, fetchedBytes, totalBytes, framesDone, framesTotal, queuePosition, url, problem
-    }
-
-    /// Numbers that are not known are null; `url` and `problem` are left out.
-    func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: CodingKeys.self)
-        try container.encode(state, forKey: .state)
-        try container.encode(fetchedBytes, forKey: .fetchedBytes)
-        try container.encode(totalBytes, forKey: .totalBytes)
-        try container.encode(framesDone, forKey: .framesDone)
-        try container.encode(framesTotal, forKey: .framesTotal)
-        try container.encode(queuePosition, forKey: .queuePosition)
-        try container.encodeIfPresent(url, forKey: .url)
-        try container.encodeIfPresent(problem, forKey: .problem)
-    }
 }
 
 extension StatusDocument.State {
