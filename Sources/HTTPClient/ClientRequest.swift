@@ -90,17 +90,6 @@ package struct ClientResponse: Sendable {
 
     /// The body as text.
     package var text: String { String(decoding: body, as: UTF8.self) }
-
-    package init(
-        status: Int, fields: [String: String], body: [UInt8], length: Int, digest: [UInt8]? = nil, retryAfter: Duration? = nil
-    ) {
-        self.status = status
-        self.fields = fields
-        self.body = body
-        self.length = length
-        self.digest = digest
-        self.retryAfter = retryAfter
-    }
 }
 
 /// The failure of a request. The descriptions are for a log; they may contain addresses.

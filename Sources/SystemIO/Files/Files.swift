@@ -8,12 +8,6 @@ package struct FileError: Error, Equatable, Sendable, CustomStringConvertible {
     /// The value of `errno`.
     package let code: Int32
 
-    init(_ path: String, _ action: String, code: Int32) {
-        self.path = path
-        self.action = action
-        self.code = code
-    }
-
     /// The reason in words, such as `No such file or directory`.
     package var reason: String { String(cString: strerror(code)) }
 
@@ -37,12 +31,12 @@ package enum Files {
         let isStandardInput = path == "-"
         let name = isStandardInput ? "Standard input" : path
         let number = isStandardInput ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC)
-        guard number >= 0 else { throw FileError(name, "read", code: errno) }
+        guard number >= 0 else { throw FileError(path: name, action: "read", code: errno) }
         let descriptor = OwnedDescriptor(taking: number)
         do throws(SystemError) {
             try DescriptorIO.readToEnd(of: descriptor.number, body)
         } catch {
-            throw FileError(name, "read", code: error.code)
+            throw FileError(path: name, action: "read", code: error.code)
         }
     }
 
@@ -59,7 +53,7 @@ package enum Files {
                 throw error
             }
         } catch {
-            throw FileError(path, "written", code: error.code)
+            throw FileError(path: path, action: "written", code: error.code)
         }
     }
 
@@ -84,7 +78,7 @@ package enum Files {
             code = errno
         }
         guard code == EEXIST, isDirectory(path) else {
-            throw FileError(path, "created", code: code == EEXIST ? ENOTDIR : code)
+            throw FileError(path: path, action: "created", code: code == EEXIST ? ENOTDIR : code)
         }
     }
 
@@ -149,7 +143,7 @@ package struct AppendedFile: ~Copyable {
     /// Opens the file, and creates it if it does not exist.
     package init(path: String) throws(FileError) {
         let number = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0o644)
-        guard number >= 0 else { throw FileError(path, "written", code: errno) }
+        guard number >= 0 else { throw FileError(path: path, action: "written", code: errno) }
         self.path = path
         descriptor = OwnedDescriptor(taking: number)
     }
@@ -169,7 +163,7 @@ package struct AppendedFile: ~Copyable {
         do throws(SystemError) {
             try DescriptorIO.write(bytes, to: descriptor.number)
         } catch {
-            throw FileError(path, "written", code: error.code)
+            throw FileError(path: path, action: "written", code: error.code)
         }
     }
 }

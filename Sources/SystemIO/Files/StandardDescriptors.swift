@@ -45,6 +45,6 @@ package enum StandardOutput {
     }
 
     private static func failure(_ code: Int32) -> FileError {
-        FileError("Standard output", "written", code: code)
+        FileError(path: "Standard output", action: "written", code: code)
     }
 }

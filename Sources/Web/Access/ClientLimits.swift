@@ -12,14 +12,14 @@ package final class ClientLimits: Sendable {
     let misses: RateLimiter
     let uploads: RateLimiter
     let bytes: RateLimiter
-    let keys: KeyUsage
+    let keys: KeyLimits
     private let countsBytes: Atomic<Bool>
 
     package init(_ policy: WebPolicy, clock: TimeSource = .system, factory: any MetricsFactory) {
         misses = RateLimiter(policy.rateLimit, clock: clock)
         uploads = RateLimiter(policy.uploadLimit, clock: clock)
         bytes = RateLimiter(policy.byteLimit, clock: clock)
-        keys = KeyUsage(clock: clock, factory: factory)
+        keys = KeyLimits(clock: clock, factory: factory)
         countsBytes = Atomic(policy.byteLimit != nil)
     }
 

@@ -7,7 +7,7 @@ internal import Telemetry
 /// Counts the requests of named keys, and limits the misses of keys that have a rate. Any thread.
 ///
 /// A rate bounds all clients of a key together. The buckets live as long as the process, by the names of the keys.
-final class KeyUsage: Sendable {
+final class KeyLimits: Sendable {
     private let requests: LabelledCounter
     private let misses: LabelledCounter
     private let refusals: LabelledCounter

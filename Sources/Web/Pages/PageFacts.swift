@@ -1,5 +1,5 @@
 internal import Media
-package import Renditions
+internal import Renditions
 internal import Store
 
 /// The facts of a GIF that its page depends on.

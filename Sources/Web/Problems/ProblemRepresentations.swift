@@ -1,4 +1,4 @@
-package import HTTP
+internal import HTTP
 internal import Renditions
 
 /// Problems as JSON documents (RFC 9457).

@@ -1,4 +1,4 @@
-package import Renditions
+internal import Renditions
 
 /// The renditions from which `Accept` selects one, below `/auto` and at mounts that negotiate.
 struct Negotiation: Sendable, Equatable {

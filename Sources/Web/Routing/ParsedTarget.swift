@@ -1,5 +1,5 @@
-package import Fetch
-package import Renditions
+internal import Fetch
+internal import Renditions
 
 /// A request target after parsing: its route, its credentials and its mount.
 struct ParsedTarget: Sendable {

@@ -104,7 +104,7 @@ struct RewriteCommand: ParsableCommand {
                 if !inPlace {
                     try DescriptorIO.write(page, to: STDOUT_FILENO)
                 } else if page != document {
-                    try replace(file, with: page)
+                    try Files.write(page, to: file)
                 }
             }
             if images.unanswered > 0 {
@@ -155,21 +155,6 @@ struct RewriteCommand: ParsableCommand {
         if isSigned { attributes += " data-signed" }
         if sources != "gif" { attributes += " data-sources=\"\(sources)\"" }
         return "<script \(attributes)></script>"
-    }
-
-    private func replace(_ path: String, with page: [UInt8]) throws(SettingsError) {
-        do throws(SystemError) {
-            let file = try OutputFile(path)
-            do throws(SystemError) {
-                try DescriptorIO.write(page, to: file.descriptor.number)
-                try file.complete()
-            } catch {
-                file.discard()
-                throw error
-            }
-        } catch {
-            throw SettingsError("\(path) cannot be written: \(String(cString: strerror(error.code))).")
-        }
     }
 }
 

@@ -1,5 +1,5 @@
 #if !FUZZ
-    import HTTPClient
+    @testable import HTTPClient
 
     @testable import Store
 #endif
