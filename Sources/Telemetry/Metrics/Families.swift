@@ -66,22 +66,11 @@ package enum Families {
     package static let backgroundRenditions = MetricFamily(
         "gifreel_background_renditions_total", .counter, "Renditions produced in the background, by result.")
 
-    // MARK: The process
-
-    package static let processCPU = MetricFamily(
-        "process_cpu_seconds_total", .counter, "Processor time of the server without its workers.")
-    package static let resident = MetricFamily("process_resident_memory_bytes", .gauge, "Resident memory of the server.")
-    package static let virtual = MetricFamily("process_virtual_memory_bytes", .gauge, "Virtual memory of the server.")
-    package static let openDescriptors = MetricFamily("process_open_fds", .gauge, "Open file descriptors.")
-    package static let maxDescriptors = MetricFamily("process_max_fds", .gauge, "Limit of open file descriptors.")
-    package static let started = MetricFamily(
-        "process_start_time_seconds", .gauge, "Start time of the server in seconds since 1970.")
-
     /// The families recorded through instruments of swift-metrics. The others are read from the parts that count them.
     package static let instruments = [
         requests, requestDuration, responseBytes, requestBytes, cutResponses, unobserved, fetches, fetchDuration,
         conversions, conversionDuration, conversionQueue, conversionCPU, sourceBytes, outputBytes, savedBytes, kills,
-        blockedSources, flashingSources,
-        prewarmed, keyRequests, keyMisses, keyRefusals, purgeHooks, webhooks, traceSpans,
+        blockedSources, flashingSources, prewarmed, backgroundRenditions, keyRequests, keyMisses, keyRefusals, purgeHooks,
+        webhooks, traceSpans,
     ]
 }

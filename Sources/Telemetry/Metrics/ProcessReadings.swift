@@ -10,19 +10,24 @@ package struct ProcessReadings: Sendable {
     }
 
     package func samples() -> [MetricSample] {
-        var samples = [MetricSample(Families.started, started)]
+        var samples = [
+            MetricSample.gauge("process_start_time_seconds", started, "Start time of the server in seconds since 1970.")
+        ]
         var usage = rusage()
         if getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage) == 0 {
-            samples.append(MetricSample(Families.processCPU, Self.seconds(usage.ru_utime) + Self.seconds(usage.ru_stime)))
+            samples.append(
+                .counter(
+                    "process_cpu_seconds_total", Self.seconds(usage.ru_utime) + Self.seconds(usage.ru_stime),
+                    "Processor time of the server without its workers."))
         }
         var limit = rlimit()
         if getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 {
-            samples.append(MetricSample(Families.maxDescriptors, limit.rlim_cur))
+            samples.append(.gauge("process_max_fds", limit.rlim_cur, "Limit of open file descriptors."))
         }
-        if let count = Self.openDescriptors() { samples.append(MetricSample(Families.openDescriptors, count)) }
+        if let count = Self.openDescriptors() { samples.append(.gauge("process_open_fds", count, "Open file descriptors.")) }
         if let (total, resident) = Self.memory() {
-            samples.append(MetricSample(Families.virtual, total))
-            samples.append(MetricSample(Families.resident, resident))
+            samples.append(.gauge("process_virtual_memory_bytes", total, "Virtual memory of the server."))
+            samples.append(.gauge("process_resident_memory_bytes", resident, "Resident memory of the server."))
         }
         return samples
     }

@@ -101,11 +101,7 @@ package final class GifreelService: Sendable {
                 configuration: configuration.http, handler: current,
                 observer: ObserverList([requestMeter, limits, usage] + (gate.map { [$0] } ?? [])),
                 report: { logger.warning("\($0)") })
-            let metrics = ServiceMetrics(
-                outdatedPackages: outdatedPackages, core: core, server: server, prewarm: prewarm, background: background,
-                statuses: statuses,
-                webhooks: webhooks
-            ) {
+            let metrics = ServiceMetrics(outdatedPackages: outdatedPackages, core: core, server: server, web: web) {
                 current.value.handler.isReady
             }
             registry.onCollect(metrics.samples)

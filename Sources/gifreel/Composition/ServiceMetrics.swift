@@ -14,10 +14,7 @@ struct ServiceMetrics: Sendable {
     let outdatedPackages: [OutdatedPackage]
     let core: RenditionCore
     let server: HTTPServer
-    let prewarm: PrewarmQueue
-    let background: BackgroundRenditions
-    let statuses: StatusRegistry
-    let webhooks: Webhooks
+    let web: WebHandler.Dependencies
     let isReady: @Sendable () -> Bool
 
     func samples() -> [MetricSample] {
@@ -91,8 +88,8 @@ struct ServiceMetrics: Sendable {
             .counter(
                 "gifreel_zygote_replacements_total", core.pool.statistics.replacedZygotes,
                 "Zygote processes that died or hung and were replaced."),
-            .gauge("gifreel_prewarm_urls_waiting", prewarm.waiting, "Unfinished entries of prewarm lists."),
-            .gauge("gifreel_background_renditions_waiting", background.waiting, "Queued renditions that wait."),
+            .gauge("gifreel_prewarm_urls_waiting", web.prewarm.waiting, "Unfinished entries of prewarm lists."),
+            .gauge("gifreel_background_renditions_waiting", web.background.waiting, "Queued renditions that wait."),
         ]
     }
 
@@ -171,7 +168,7 @@ struct ServiceMetrics: Sendable {
 
     private func serverSamples() -> [MetricSample] {
         let now = server.counters
-        let statuses = statuses.counts
+        let statuses = web.statuses.counts
         let statusFamily = MetricFamily(
             "gifreel_async_statuses", .gauge, "Statuses of requests that did not wait, by state: running or ended.")
         return [
@@ -184,7 +181,7 @@ struct ServiceMetrics: Sendable {
                 "gifreel_http_disk_reads_total", now.loadedPieces,
                 "Pieces of renditions, of up to 1 MiB, that had to be read from the disk to be sent."),
             MetricSample(statusFamily, statuses.kept - statuses.running, [("state", "ended")]),
-            .gauge("gifreel_webhooks_pending", webhooks.pending, "Webhooks that wait or are being sent."),
+            .gauge("gifreel_webhooks_pending", web.webhooks.pending, "Webhooks that wait or are being sent."),
             MetricSample(statusFamily, statuses.running, [("state", "running")]),
             .gauge("gifreel_ready", isReady() ? 1 : 0, "1 while /readyz reports 200, else 0."),
             .gauge(

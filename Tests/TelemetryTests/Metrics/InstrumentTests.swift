@@ -70,9 +70,9 @@ import Testing
         let before = open()
         let samples = ProcessReadings().samples()
         let after = open()
-        let found = try #require(samples.first { $0.family == Families.openDescriptors }).value
+        let found = try #require(samples.first { $0.family.name == "process_open_fds" }).value
         #expect(found >= Double(min(before, after)) && found <= Double(max(before, after)))
-        #expect(try #require(samples.first { $0.family == Families.resident }).value > Double(1 << 20))
-        #expect(try #require(samples.first { $0.family == Families.processCPU }).value > 0)
+        #expect(try #require(samples.first { $0.family.name == "process_resident_memory_bytes" }).value > Double(1 << 20))
+        #expect(try #require(samples.first { $0.family.name == "process_cpu_seconds_total" }).value > 0)
     }
 }
