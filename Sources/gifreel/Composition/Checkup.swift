@@ -136,15 +136,14 @@ struct Checkup {
 
     /// Checks what the kernel offers to confine workers.
     mutating func checkKernel(_ confinement: Confinement?, _ configuration: ServiceConfiguration) {
+        let advice = "use a kernel of version 5.13 or newer that lists landlock: cat /sys/kernel/security/lsm"
         do throws(SettingsError) {
             guard let warning = try ConfinementCheck.check(confinement, isRequired: configuration.requiresSandbox) else {
                 return pass("kernel", "it offers seccomp and landlock")
             }
-            warn("kernel", warning, "use a kernel of version 5.13 or newer that lists landlock: cat /sys/kernel/security/lsm")
+            warn("kernel", warning, advice)
         } catch {
-            fail(
-                "kernel", error.description,
-                "use a kernel of version 5.13 or newer that lists landlock: cat /sys/kernel/security/lsm")
+            fail("kernel", error.description, advice)
         }
     }
 
