@@ -1,3 +1,5 @@
+internal import Fetch
+package import Store
 package import HTTP
 package import Logging
 package import Prewarm
@@ -130,13 +132,15 @@ package final class WebHandler: HTTPHandler {
             playerPage: PlayerPage(policy.preview), tracer: dependencies.tracer)
         admin = AdminController(
             pipeline: pipeline, purges: dependencies.purges, cache: dependencies.cache, state: dependencies.state,
-            sharing: dependencies.sharing,
-            hooks: dependencies.hooks, policy)
+            sharing: dependencies.sharing, hooks: dependencies.hooks, mounts: policy.mounts, publicURL: policy.publicURL,
+            tokens: AdminController.digests(of: policy))
         explain = ExplainController(
             policy: policy, pipeline: pipeline, cache: dependencies.cache, parser: parser, access: access, admin: admin)
         top = TopController(board: dependencies.usage, admin: admin)
         metrics = MetricsController(
-            policy, registry: dependencies.registry, admin: admin, threads: dependencies.metricsThreads)
+            registry: dependencies.registry, allowed: policy.metricsReaders, hosts: policy.metricsHosts,
+            publicHost: policy.publicURL.flatMap { try? SourceURL($0) }?.host, admin: admin,
+            threads: dependencies.metricsThreads)
         prewarm = PrewarmController(
             queue: dependencies.prewarm, webhooks: dependencies.webhooks, admin: admin,
             threads: dependencies.threads)

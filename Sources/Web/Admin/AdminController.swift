@@ -6,32 +6,20 @@ internal import Store
 
 /// Handles purges and `/cache`, which need the admin token.
 struct AdminController: Sendable {
-    private let pipeline: RenditionPipeline
-    private let purges: Purges
-    private let cache: Cache
-    private let state: RenditionState
-    private let sharing: @Sendable () async -> SharingStatus
-    private let hooks: PurgeHooks
-    private let mounts: [String: Mount]
-    private let publicURL: String?
-    /// The digests of the tokens.
-    private let tokens: [[UInt8]]
+    let pipeline: RenditionPipeline
+    let purges: Purges
+    let cache: Cache
+    let state: RenditionState
+    let sharing: @Sendable () async -> SharingStatus
+    let hooks: PurgeHooks
+    let mounts: [String: Mount]
+    let publicURL: String?
+    /// See ``digests(of:)``.
+    let tokens: [[UInt8]]
 
-    init(
-        pipeline: RenditionPipeline, purges: Purges, cache: Cache, state: RenditionState,
-        sharing: @escaping @Sendable () async -> SharingStatus,
-        hooks: PurgeHooks, _ policy: WebPolicy
-    ) {
-        self.pipeline = pipeline
-        self.purges = purges
-        self.cache = cache
-        self.state = state
-        self.sharing = sharing
-        self.hooks = hooks
-        mounts = policy.mounts
-        publicURL = policy.publicURL
-        tokens =
-            policy.adminToken.map { [$0, policy.previousAdminToken].compactMap(\.self).map { SHA256.hash($0.utf8) } } ?? []
+    /// The digests of the tokens of a policy.
+    static func digests(of policy: WebPolicy) -> [[UInt8]] {
+        policy.adminToken.map { [$0, policy.previousAdminToken].compactMap(\.self).map { SHA256.hash($0.utf8) } } ?? []
     }
 
     /// Whether a token is configured. Without one, the admin interface does not exist.

@@ -9,23 +9,14 @@ internal import Telemetry
 /// of the service. The `Host` of a request without a token has to be a name that no web page can give to this server: a page
 /// whose own name resolves to the server's address (DNS rebinding) has the browser's address and the right to read the response.
 struct MetricsController: Sendable {
-    private let registry: PrometheusRegistry
-    private let allowed: ClientList
-    private let hosts: [SourcePattern]
+    let registry: PrometheusRegistry
+    let allowed: ClientList
+    let hosts: [SourcePattern]
     /// The host of the public URL.
-    private let publicHost: String?
-    private let admin: AdminController
+    let publicHost: String?
+    let admin: AdminController
     /// Reading the metrics takes system calls, which would delay an event loop.
-    private let threads: WorkThreads
-
-    init(_ policy: WebPolicy, registry: PrometheusRegistry, admin: AdminController, threads: WorkThreads) {
-        self.registry = registry
-        allowed = policy.metricsReaders
-        hosts = policy.metricsHosts
-        publicHost = policy.publicURL.flatMap { try? SourceURL($0) }?.host
-        self.admin = admin
-        self.threads = threads
-    }
+    let threads: WorkThreads
 
     /// Whether a request may read the metrics by the address of its client alone, without the admin token.
     func isGrantedByAddress(_ request: borrowing HTTPRequest) -> Bool {
