@@ -83,7 +83,7 @@ def wait_until_idle(server, limit):
 def cache(options):
     """A cache of many objects over HTTP: start after a stop and after a kill -9, hits, memory, purges, eviction."""
     origin = Origin()
-    count, chance, good = options.objects, random.Random(options.seed), True
+    count, chance = options.objects, random.Random(options.seed)
 
     def url(number):
         return origin.url(f"/{number // GROUP}/{number}.gif")
@@ -102,34 +102,34 @@ def cache(options):
         server = lab.Server(options.gifreel, folder).start()
         memory = resident(server)
         per_object = (memory - small_memory) / count
-        good &= lab.report(
+        lab.report(
             server.start_time < 1 and per_object < 150, f"after a stop: ready after {server.start_time * 1000:.0f} ms, "
             f"{memory >> 20} MiB of memory, {per_object:.0f} bytes per object more than with one object")
         wait_until_idle(server, options.seconds)
         cost = hit_cost(server, target(1))
-        good &= lab.report(
+        lab.report(
             cost < 1.1 * small_cost + 2, f"a hit in memory takes {cost:.1f} µs of processor time, with one object {small_cost:.1f} µs")
         visitor = Visitor(server, target(1))
         for _ in range(2000):
             visitor.ask(target(chance.randrange(count)))
-        good &= lab.report(
+        lab.report(
             visitor.wrong == 0,
             f"2000 first hits on random objects: median {lab.percentile(visitor.times, 0.5) * 1000:.2f} ms, {visitor.told}")
         listing = lab.percentile([visitor.during(server.statistics)[0] * 1000 for _ in range(20)], 0.5)
-        good &= lab.report(listing < 20, f"GET /cache: median {listing:.1f} ms")
+        lab.report(listing < 20, f"GET /cache: median {listing:.1f} ms")
         server.stop(signal.SIGKILL)
 
         server = lab.Server(options.gifreel, folder).start()
         visitor = Visitor(server, target(1))
         visitor.during(lambda: time.sleep(10))
-        good &= lab.report(
+        lab.report(
             server.start_time < 1 and visitor.wrong == 0, f"after a kill -9: ready after {server.start_time * 1000:.0f} ms; "
             f"hits while files and rows are compared: {visitor.told}")
         for name, prefix, expected in (
                 (f"a prefix of {GROUP} objects", origin.url("/1/"), GROUP),
                 ("a prefix of a tenth of all objects", origin.url("/9"), None)):
             seconds, (_, answer) = visitor.during(lambda: server.admin("DELETE", f"/cache?prefix={prefix}"))
-            good &= lab.report(
+            lab.report(
                 (expected is None or answer["purged"] == expected) and visitor.wrong == 0,
                 f"purge of {name}: {answer['purged']} purged after {seconds:.2f} s, hits meanwhile {visitor.told}")
         left = server.statistics()["objects"]
@@ -140,13 +140,12 @@ def cache(options):
         visitor = Visitor(server, target(1))
         seconds, _ = visitor.during(lambda: lab.wait_for(lambda: server.statistics()["bytes"] <= limit * 0.95, options.seconds))
         evicted = left - server.statistics()["objects"]
-        good &= lab.report(
+        lab.report(
             visitor.wrong == 0, f"eviction of {evicted} objects: {seconds:.1f} s ({evicted / max(seconds, 0.001):.0f} per second), "
             f"hits meanwhile {visitor.told}")
         seconds, (_, answer) = visitor.during(lambda: server.admin("DELETE", "/cache?all=true"))
-        good &= lab.report(visitor.wrong == 0, f"purge of everything: {answer['purged']} purged after {seconds:.2f} s")
+        lab.report(visitor.wrong == 0, f"purge of everything: {answer['purged']} purged after {seconds:.2f} s")
         server.stop()
-    return good
 
 
 def fabricate(folder, count, url):

@@ -44,7 +44,6 @@ def wrk(url, seconds, connections=64, threads=2, headers=()):
 
 def hits(options):
     """Processor time per hit and hits per second, against nginx with the same bytes: medians of paired rounds."""
-    good = True
     with lab.started(options.gifreel) as gifreel:
         os.chmod(gifreel.folder, 0o755)
         for name in options.sizes.split(","):
@@ -69,11 +68,10 @@ def hits(options):
                     micro = statistics.median(ours[0] for ours, _ in rounds) * 1e6
                     failed = sum(ours[1].failed for ours, _ in rounds)
                     limit = 1.05 if scene == "close" else 0.85
-                    good &= lab.report(
+                    lab.report(
                         cost <= limit and failed == 0,
                         f"{len(body):8d} bytes  {scene:8s} processor time {cost:.2f} of nginx ({micro:.1f} µs; goal: {limit}), "
                         f"rate {rate:.2f}, failed {failed}")
-    return good
 
 
 def cost_of(server, path, headers, seconds):
@@ -100,7 +98,7 @@ def log(options):
             costs = [cost_of(server, target, BROWSER, options.seconds)[0] for server in (with_log, without)]
             ratios.append(costs[0] / costs[1])
     cost = statistics.median(ratios) - 1
-    return lab.report(cost < 0.10, f"the access log costs {cost:.1%} of a hit's processor time (goal: under 10 %)")
+    lab.report(cost < 0.10, f"the access log costs {cost:.1%} of a hit's processor time (goal: under 10 %)")
 
 
 def encodes(options):
@@ -122,7 +120,7 @@ def encodes(options):
             ratios.append(busy.p99 / idle.p99)
             print(f"      p99 {idle.p99:.2f} ms idle, {busy.p99:.2f} ms beside two encodes ({sum(counts)} done)", flush=True)
     ratio = statistics.median(ratios)
-    return lab.report(ratio <= 3, f"p99 {ratio:.1f} times that of an idle server (goal: 3)")
+    lab.report(ratio <= 3, f"p99 {ratio:.1f} times that of an idle server (goal: 3)")
 
 
 def keep_encoding(gifreel, number, stopped, counts):
@@ -205,7 +203,7 @@ def slow(options):
         held = crowd.close()
     ratio = statistics.median(one.p99 for one in during) / statistics.median(one.p99 for one in before)
     failed = sum(one.failed for one in during)
-    return lab.report(
+    lab.report(
         ratio <= 2 and held == options.clients and failed == 0,
         f"{held} of {options.clients} slow clients held; hits' p99 {ratio:.2f} times (goal: 2), {failed} hits failed")
 
@@ -229,4 +227,4 @@ def idle(options):
         more = (processes.memory(gifreel.pid, "VmRSS") - before) / (1 << 20)
         for one in connections:
             one.close()
-    return lab.report(more < 10, f"1,000 idle connections: {more:.1f} MB more resident (goal: under 10)")
+    lab.report(more < 10, f"1,000 idle connections: {more:.1f} MB more resident (goal: under 10)")

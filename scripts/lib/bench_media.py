@@ -5,6 +5,8 @@ import statistics
 import subprocess
 import tempfile
 
+import lab
+
 
 def convert(gifreel, file, target):
     """Seconds of processor time and bytes of a conversion; None if it fails."""
@@ -21,15 +23,13 @@ def media(options):
     """Bytes and processor time of `gifreel convert`, medians of rounds in turn with another executable, and the geometric means of the
     ratios to that."""
     programs = [options.gifreel, *([os.path.abspath(options.against)] if options.against else [])]
-    good = True
     with tempfile.TemporaryDirectory() as folder:
         for format in options.formats.split(","):
             ratios = []
             for file in options.files:
                 rounds = [[convert(program, file, f"{folder}/out.{format}") for program in programs] for _ in range(options.rounds)]
                 if any(None in each for each in rounds):
-                    print(f"FAILED {format:5} {os.path.basename(file)}")
-                    good = False
+                    lab.report(False, f"{format:5} {os.path.basename(file)}")
                     continue
                 found = [[statistics.median(each[at][part] for each in rounds) for part in (0, 1)] for at in range(len(programs))]
                 seconds, size = found[0]
@@ -43,4 +43,3 @@ def media(options):
             if ratios:
                 time, size = (statistics.geometric_mean(each) for each in zip(*ratios))
                 print(f"      {format:5} geometric mean of {len(ratios)} files: {time:.2f} of the time, {size:.3f} of the bytes")
-    return good

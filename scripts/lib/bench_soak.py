@@ -113,12 +113,12 @@ def soak(options):
         with open(options.chart, "w") as file:
             file.write(run.chart(what))
     print(what + ": " + ", ".join(f"{count} {name}" for name, count in sorted(run.counts.items()) if count))
-    good = True
     steady = run.samples[len(run.samples) // 4:]
     for name, bound in BOUNDS.items():
         rise = growth(steady, name)
         mean = statistics.fmean(sample[name] for sample in steady)
-        good &= lab.report(rise <= bound, f"{name}: mean {mean:.2f}, grew by {rise:+.2f} over the run (bound: {bound})")
+        lab.report(rise <= bound, f"{name}: mean {mean:.2f}, grew by {rise:+.2f} over the run (bound: {bound})")
     for sentence, count in collections.Counter(run.wrong).most_common(20):
         print(f"      {count} × {sentence[:200]}")
-    return lab.report(not run.wrong, f"wrong answers: {len(run.wrong)}") & lab.report(code == 0, f"exit code after SIGTERM: {code}") & good
+    lab.report(not run.wrong, f"wrong answers: {len(run.wrong)}")
+    lab.report(code == 0, f"exit code after SIGTERM: {code}")

@@ -6,6 +6,8 @@
 
 Every wait has a deadline.
 """
+import argparse
+import collections
 import contextlib
 import http.client
 import http.server
@@ -17,6 +19,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -38,6 +41,30 @@ def find_gifreel(given=None):
     if not found or not os.access(found[-1], os.X_OK):
         raise SystemExit("gifreel is not built: run scripts/run, or name an executable.")
     return str(found[-1].resolve())
+
+
+def add_options(parser, options):
+    """Adds --gifreel, and an option for each name: a default of the option's type with a help text, or the arguments of `add_argument`."""
+    parser.add_argument("--gifreel", metavar="PATH", help="the executable; default: the newest build")
+    for name, option in options.items():
+        how = option
+        if not isinstance(option, dict):
+            default, text = option
+            how = {"type": type(default), "default": default, "help": f"{text} ({default})" if default else text}
+        name = "--" + name.replace("_", "-")
+        parser.add_argument(name, **({} if how.get("action") or how.get("choices") else {"metavar": name[2:].upper()}), **how)
+
+
+def read_options(words, operands=None, **options):
+    """Reads the command line of a check, whose help begins with its own text. `operands` names the list of what is no option. The executable
+    is found."""
+    parser = argparse.ArgumentParser(description=words, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add_options(parser, options)
+    if operands:
+        parser.add_argument(operands, nargs="*", metavar="FILE")
+    found = parser.parse_args()
+    found.gifreel = find_gifreel(found.gifreel)
+    return found
 
 
 def program(name, hint):
@@ -286,7 +313,24 @@ def percentile(values, share):
     return ordered[min(len(ordered) - 1, int(len(ordered) * share))] if ordered else float("nan")
 
 
-def report(good, text):
-    """Prints a figure and whether its bound holds, which it returns."""
-    print(("ok    " if good else "MISSED") + " " + text, flush=True)
-    return good
+# How many reports held, and how many did not.
+reports = collections.Counter()
+
+
+def report(holds, text):
+    """Prints a figure or a fact, and whether its bound holds or it is as expected, which it returns."""
+    reports[bool(holds)] += 1
+    print(("ok    " if holds else "FAILED") + " " + text, flush=True)
+    return holds
+
+
+def expect(name, holds, detail=""):
+    """Reports a fact, and what was found if it is not as expected."""
+    return report(holds, name if holds or detail == "" else f"{name}: {detail}")
+
+
+def end():
+    """Ends a check: prints the number of its reports, and exits with 1 if one does not hold."""
+    if reports:
+        print(f"{reports[True]} passed, {reports[False]} failed")
+    sys.exit(1 if reports[False] else 0)

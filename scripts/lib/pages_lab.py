@@ -3,7 +3,6 @@ import base64
 import contextlib
 import json
 import random
-import tempfile
 
 import browsers
 import gifs
@@ -31,32 +30,16 @@ def noise(frames, width, height):
 @contextlib.contextmanager
 def gifreel(path, **settings):
     """Starts a server with its own cache and yields its address."""
-    with tempfile.TemporaryDirectory(prefix="gifreel-pages-") as folder, lab.Server(path, folder, log__level="error", **settings) as server:
+    with lab.started(path, log__level="error", **settings) as server:
         yield server.url()
 
 
-class Checks:
-    """Prints and counts the results of checks."""
-
-    def __init__(self, only):
-        self.passed = 0
-        self.failed = 0
-        self.only = only
-
-    def wants(self, word):
-        return not self.only or word == self.only
-
-    def attempt(self, name, check, *arguments):
-        """Runs a function of checks; a page that fails or does not get on is one that fails."""
-        try:
-            check(self, *arguments)
-        except (TimeoutError, browsers.Failed) as error:
-            self.check(f"{name}: to its end", False, error)
-
-    def check(self, what, holds, detail=""):
-        self.passed += bool(holds)
-        self.failed += not holds
-        print(f"{'ok ' if holds else 'NO '} {what}" + (f": {detail}" if detail != "" else ""), flush=True)
+def attempt(name, check, *arguments):
+    """Runs a function of checks. An error of the page, or a wait that ends without its condition, is a check that fails."""
+    try:
+        check(*arguments)
+    except (TimeoutError, browsers.Failed) as error:
+        lab.report(False, f"{name}: to its end: {error}")
 
 
 class Tab:
