@@ -157,25 +157,11 @@ def _forward(listener, target, delay):
 
     async def copy(reader, writer, delay):
         loop = asyncio.get_running_loop()
-        pending = asyncio.Queue()
-
-        async def send():
-            while True:
-                due, chunk = await pending.get()
-                await asyncio.sleep(max(0, due - loop.time()))
-                if not chunk:
-                    break
-                writer.write(chunk)
-                await writer.drain()
-
-        sender = asyncio.create_task(send())
+        # Timers with the same delay run in the order in which they were set.
         with contextlib.suppress(OSError):
             while chunk := await reader.read(1 << 16):
-                pending.put_nowait((loop.time() + delay, chunk))
-        pending.put_nowait((loop.time() + delay, b""))
-        with contextlib.suppress(OSError):
-            await sender
-        writer.close()
+                loop.call_later(delay, writer.write, chunk)
+        loop.call_later(delay, writer.close)
 
     async def serve(reader, writer):
         try:
