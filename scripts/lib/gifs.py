@@ -32,10 +32,6 @@ def _codes(pixels, bits):
     return int(text, 2).to_bytes((len(text) + 7) // 8, "little")
 
 
-def fill(width, height, color):
-    return [color] * (width * height)
-
-
 def bars(number, frames=6, side=64, width=None):
     """An animation of moving coloured bars, different for each number."""
     width = width or side

@@ -26,8 +26,8 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 TOKEN = "token-of-the-checks"
-TYPES = {
-    ".mp4": "video/mp4", ".webm": "video/webm", ".avif": "image/avif", ".awebp": "image/webp", ".webp": "image/webp", ".apng": "image/png"}
+for extension, kind in {"avif": "image/avif", "awebp": "image/webp", "webp": "image/webp", "apng": "image/png", "webm": "video/webm"}.items():
+    mimetypes.add_type(kind, "." + extension)
 
 
 class Missing(SystemExit):
@@ -147,8 +147,7 @@ def files_of(folder):
 
     def answer(request):
         path = os.path.join(folder, request.path.partition("?")[0].lstrip("/"))
-        extension = os.path.splitext(path)[1]
-        kind = TYPES.get(extension) or mimetypes.types_map.get(extension, "application/octet-stream")
+        kind = mimetypes.guess_type(path)[0] or "application/octet-stream"
         request.reply(pathlib.Path(path).read_bytes() if os.path.isfile(path) else None, Content_Type=kind)
 
     return answer
@@ -281,9 +280,7 @@ class Server(Part):
         return values
 
 
-class Answer:
-    def __init__(self, status, headers, body):
-        self.status, self.headers, self.body = status, headers, body
+Answer = collections.namedtuple("Answer", "status headers body")
 
 
 class Client:

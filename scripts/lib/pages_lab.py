@@ -16,7 +16,7 @@ def square(loops, frames=4, delay=10, width=320, height=180):
     """A GIF with a square that moves; `loops` is its count, None for none. Only its first frame has a red area."""
     colors = [2, *(3 + at % 2 for at in range(1, frames))]
     return gifs.head(width, height, loop=loops) + b"".join(
-        gifs.image(0, 0, width, height, gifs.fill(width, height, color), delay) for color in colors) + b";"
+        gifs.image(0, 0, width, height, [color] * (width * height), delay) for color in colors) + b";"
 
 
 def noise(frames, width, height):
