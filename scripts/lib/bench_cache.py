@@ -1,4 +1,5 @@
 """scripts/bench cache: a cache of many objects."""
+import concurrent.futures
 import hashlib
 import os
 import random
@@ -6,7 +7,6 @@ import signal
 import sqlite3
 import struct
 import tempfile
-import threading
 import time
 
 import lab
@@ -33,19 +33,18 @@ class Visitor:
     def during(self, work):
         """Requests while `work` runs, every two milliseconds. Returns the seconds that it took and its result."""
         self.times, self.wrong = [], 0
-        results = []
 
-        def run():
+        def timed():
             began = time.monotonic()
             result = work()
-            results.append((time.monotonic() - began, result))
+            return time.monotonic() - began, result
 
-        worker = threading.Thread(target=run)
-        worker.start()
-        while worker.is_alive():
-            self.ask()
-            time.sleep(0.002)
-        return results[0]
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            running = pool.submit(timed)
+            while not running.done():
+                self.ask()
+                time.sleep(0.002)
+        return running.result()
 
     @property
     def told(self):

@@ -1,5 +1,6 @@
 """scripts/bench hits, log, encodes, slow and idle: the HTTP server under load by wrk."""
 import collections
+import concurrent.futures
 import os
 import re
 import resource
@@ -108,28 +109,27 @@ def encodes(options):
         target, _ = gifreel.upload(gifs.noise(*SIZES["20k"]))
         for _ in range(options.rounds):
             idle = wrk(gifreel.url(target), options.seconds, connections=16, threads=1)
-            stopped, counts = threading.Event(), [0, 0]
-            encoders = [threading.Thread(target=keep_encoding, args=(gifreel, number, stopped, counts)) for number in range(2)]
-            for each in encoders:
-                each.start()
-            time.sleep(0.5)
-            busy = wrk(gifreel.url(target), options.seconds, connections=16, threads=1)
-            stopped.set()
-            for each in encoders:
-                each.join()
+            stopped = threading.Event()
+            with concurrent.futures.ThreadPoolExecutor(2) as pool:
+                encoders = [pool.submit(keep_encoding, gifreel, number, stopped) for number in range(2)]
+                time.sleep(0.5)
+                busy = wrk(gifreel.url(target), options.seconds, connections=16, threads=1)
+                stopped.set()
+            done = sum(each.result() for each in encoders)
             ratios.append(busy.p99 / idle.p99)
-            print(f"      p99 {idle.p99:.2f} ms idle, {busy.p99:.2f} ms beside two encodes ({sum(counts)} done)", flush=True)
+            print(f"      p99 {idle.p99:.2f} ms idle, {busy.p99:.2f} ms beside two encodes ({done} done)", flush=True)
     ratio = statistics.median(ratios)
     lab.report(ratio <= 3, f"p99 {ratio:.1f} times that of an idle server (goal: 3)")
 
 
-def keep_encoding(gifreel, number, stopped, counts):
-    """Uploads new GIFs until it is stopped."""
-    gif = gifs.noise(480, 360, 12, seed=number)
+def keep_encoding(gifreel, number, stopped):
+    """Uploads new GIFs until it is stopped, and returns their number."""
+    gif, count = gifs.noise(480, 360, 12, seed=number), 0
     while not stopped.is_set():
-        counts[number] += 1
+        count += 1
         # Other bytes in the palette make another GIF.
-        gifreel.upload(gif[:13] + (1000 * number + counts[number]).to_bytes(3, "little") + gif[16:])
+        gifreel.upload(gif[:13] + (1000 * number + count).to_bytes(3, "little") + gif[16:])
+    return count
 
 
 def raise_descriptor_limit(wanted):
