@@ -214,10 +214,8 @@ def idle(options):
     with lab.started(options.gifreel) as gifreel:
         target, _ = gifreel.upload(gifs.noise(*SIZES["20k"]))
         # The caches of the allocators are full before the measurement.
-        warm = [lab.Client(gifreel.port) for _ in range(64)]
-        for one in warm:
-            one.ask(target)
-            one.close()
+        for _ in range(64):
+            gifreel.ask(target)
         time.sleep(1)
         before = processes.memory(gifreel.pid, "VmRSS")
         connections = [lab.Client(gifreel.port) for _ in range(1000)]

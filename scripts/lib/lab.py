@@ -250,11 +250,8 @@ class Server(Part):
         return self.process.pid
 
     def ask(self, target, method="GET", headers=None, body=None, timeout=60):
-        client = Client(self.port, timeout)
-        try:
+        with contextlib.closing(Client(self.port, timeout)) as client:
             return client.ask(target, method, headers, body)
-        finally:
-            client.close()
 
     def admin(self, method, target, body=None):
         answer = self.ask(target, method, {"Authorization": f"Bearer {TOKEN}"}, body)
