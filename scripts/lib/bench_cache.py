@@ -1,7 +1,7 @@
 """scripts/bench cache: a cache of many objects."""
 import concurrent.futures
 import hashlib
-import os
+import pathlib
 import random
 import signal
 import sqlite3
@@ -149,25 +149,23 @@ def cache(options):
 
 def fabricate(folder, count, url):
     """Writes the files and the rows of a full cache without conversions. All objects have the same bytes, whose number it returns."""
-    objects = os.path.join(folder, "cache", "objects")
-    database = sqlite3.connect(os.path.join(folder, "cache", "ledger.sqlite"))
+    cache = pathlib.Path(folder, "cache")
+    database = sqlite3.connect(cache / "ledger.sqlite")
     columns = "extension, length, content, created, facts, space"
     name, *row = database.execute(f"SELECT id, {columns} FROM objects LIMIT 1").fetchone()
 
     def path(identifier):
-        return os.path.join(objects, identifier.hex()[:2], identifier.hex()[2:] + ".mp4")
+        return cache / "objects" / identifier.hex()[:2] / (identifier.hex()[2:] + ".mp4")
 
-    with open(path(name), "rb") as file:
-        body = file.read()
+    body = path(name).read_bytes()
     for number in range(256):
-        os.makedirs(os.path.join(objects, f"{number:02x}"), exist_ok=True)
+        (cache / "objects" / f"{number:02x}").mkdir(exist_ok=True)
     now = int(time.time())
     (sequence,) = database.execute("SELECT sequence FROM cache_state").fetchone()
     for number in range(count):
         source = url(number).encode()
         identifier = hashlib.sha256(source).digest()
-        with open(path(identifier), "wb") as file:
-            file.write(body)
+        path(identifier).write_bytes(body)
         database.execute(
             f"INSERT INTO objects (sequence, id, {columns}) VALUES ({', '.join('?' * 8)})", (sequence + 1, identifier, *row))
         # The SHA-256 over the fields, each preceded by its length.

@@ -1,9 +1,9 @@
 """scripts/bench pages: a page with many GIFs, in the ways that docs/pages.md describes."""
 import concurrent.futures
 import datetime
-import glob
 import json
 import os
+import pathlib
 import random
 import re
 import subprocess
@@ -52,8 +52,7 @@ class Visit:
             self.first = page.evaluate("first") / 1000
             self.version = browser.version.replace("HeadlessChrome", "Chrome").split(".")[0].replace("/", " ")
             if screenshot:
-                with open(screenshot, "wb") as file:
-                    file.write(page.screenshot())
+                pathlib.Path(screenshot).write_bytes(page.screenshot())
 
     def count(self, method, event):
         if method == "Network.requestWillBeSent":
@@ -103,9 +102,9 @@ def keep(base, source):
 def pages(options):
     """A page with GIFs as it is, with the script, rewritten, and through a mount that negotiates, for the first and for a later visitor."""
     if options.gifs:
-        paths = sorted(glob.glob(os.path.join(options.gifs, "*.gif")))
+        paths = sorted(pathlib.Path(options.gifs).glob("*.gif"))
         paths = random.Random(60).sample(paths, min(options.count, len(paths)))
-        files = [open(path, "rb").read() for path in paths]
+        files = [path.read_bytes() for path in paths]
     else:
         files = [gifs.bars(number, frames=10 + number % 20, side=90, width=120) + bytes(20_000) for number in range(options.count)]
     total, visits, site = sum(map(len, files)), {}, Site(files)
@@ -134,9 +133,8 @@ def pages(options):
     if options.picture:
         first, later = visits["gifs", "first"], visits["rewrite", "later"]
         received = {"GIFs": total, "gifreel.js": sum(later.images.values()) + later.others}
-        with open(options.picture, "w") as file:
-            file.write(charts.bars(
-                f"A page with {len(files)} GIFs, scrolled through", "Shown at 320 × 240, as GIFs and with the addresses that negotiate",
-                [("Bytes received", received, lambda value: f"{value / 1e6:.1f} MB"),
-                 ("Processor time of the browser", {"GIFs": first.cpu, "gifreel.js": later.cpu}, lambda value: f"{value:.1f} s")],
-                f"scripts/bench pages, {later.version}, {os.cpu_count()} cores, {datetime.date.today()}"))
+        pathlib.Path(options.picture).write_text(charts.bars(
+            f"A page with {len(files)} GIFs, scrolled through", "Shown at 320 × 240, as GIFs and with the addresses that negotiate",
+            [("Bytes received", received, lambda value: f"{value / 1e6:.1f} MB"),
+             ("Processor time of the browser", {"GIFs": first.cpu, "gifreel.js": later.cpu}, lambda value: f"{value:.1f} s")],
+            f"scripts/bench pages, {later.version}, {os.cpu_count()} cores, {datetime.date.today()}"))

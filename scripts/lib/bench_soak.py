@@ -1,5 +1,6 @@
 """scripts/bench soak: all kinds of requests together for a long time."""
 import collections
+import pathlib
 import signal
 import statistics
 import threading
@@ -110,8 +111,7 @@ def soak(options):
         run.run()
         code = server.stop()
     if options.chart:
-        with open(options.chart, "w") as file:
-            file.write(run.chart(what))
+        pathlib.Path(options.chart).write_text(run.chart(what))
     print(what + ": " + ", ".join(f"{count} {name}" for name, count in sorted(run.counts.items()) if count))
     steady = run.samples[len(run.samples) // 4:]
     for name, bound in BOUNDS.items():

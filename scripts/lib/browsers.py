@@ -12,6 +12,7 @@ import base64
 import fcntl
 import json
 import os
+import pathlib
 import select
 import shutil
 import signal
@@ -106,8 +107,7 @@ class Browser:
 
     def _gone(self, what):
         self._log.flush()
-        with open(self._log.name, "rb") as log:
-            tail = log.read().decode("utf8", "replace").strip().splitlines()[-5:]
+        tail = pathlib.Path(self._log.name).read_text(errors="replace").strip().splitlines()[-5:]
         return Failed(f"the browser ended during {what}: " + " | ".join(tail))
 
 
@@ -286,20 +286,18 @@ class Firefox(Browser, Page):
     def _start(self, path):
         self._socket = None
         self._buffer = b""
-        with open(os.path.join(self._profile, "user.js"), "w") as file:
-            for name, value in PREFERENCES.items():
-                file.write(f"user_pref({json.dumps(name)}, {json.dumps(value)});\n")
+        preferences = (f"user_pref({json.dumps(name)}, {json.dumps(value)});\n" for name, value in PREFERENCES.items())
+        pathlib.Path(self._profile, "user.js").write_text("".join(preferences))
         command = [path, "--headless", "--marionette", "--no-remote", "--profile", self._profile]
         self._run(command, env={**os.environ, "HOME": self._profile})
         # Firefox takes a free port and writes its number into its profile.
-        place = os.path.join(self._profile, "MarionetteActivePort")
+        place = pathlib.Path(self._profile, "MarionetteActivePort")
         deadline = time.monotonic() + 90
-        while not (os.path.exists(place) and os.path.getsize(place)):
+        while not (place.exists() and place.stat().st_size):
             if time.monotonic() > deadline or self._process.poll() is not None:
                 raise self._gone("its start")
             time.sleep(0.1)
-        with open(place) as file:
-            self._socket = socket.create_connection(("127.0.0.1", int(file.read())), 10)
+        self._socket = socket.create_connection(("127.0.0.1", int(place.read_text())), 10)
         self._receive(30)
         self.version = f"Firefox/{self.command('WebDriver:NewSession')['capabilities']['browserVersion']}"
 

@@ -205,8 +205,7 @@ class Part:
             time.sleep(0.002)
 
     def log(self):
-        with open(f"{self.folder}/{self.name}.log", errors="replace") as log:
-            return log.read()
+        return pathlib.Path(self.folder, f"{self.name}.log").read_text(errors="replace")
 
     def stop(self, signal_number=signal.SIGTERM, limit=60):
         """Ends the process and returns its exit code; kills it after the limit."""

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import multiprocessing
 import os
+import pathlib
 import signal
 import socket
 import subprocess
@@ -76,9 +77,8 @@ class Nginx(lab.Part):
     def configure(self, http, main):
         user = "user root;" if os.getuid() == 0 else ""
         temporary = " ".join(f"{kind}_temp_path {self.folder}/{kind};" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
-        with open(f"{self.folder}/{self.name}.conf", "w") as file:
-            file.write(
-                f"daemon off; pid {self.folder}/nginx.pid; error_log stderr warn; {user} {main} http {{ {temporary} {http} }}")
+        pathlib.Path(self.folder, f"{self.name}.conf").write_text(
+            f"daemon off; pid {self.folder}/nginx.pid; error_log stderr warn; {user} {main} http {{ {temporary} {http} }}")
 
     def command(self):
         return [lab.program("nginx", "apt-get install nginx-light"), "-c", f"{self.folder}/{self.name}.conf"]
@@ -89,10 +89,9 @@ class StaticSite(Nginx):
 
     def __init__(self, name, folder, body):
         super().__init__(name, folder)
-        site = f"{folder}/{name}"
-        os.mkdir(site)
-        with open(f"{site}/file.mp4", "wb") as file:
-            file.write(body)
+        site = pathlib.Path(folder, name)
+        site.mkdir()
+        (site / "file.mp4").write_bytes(body)
         self.configure(f"""
             types {{ video/mp4 mp4; }}
             access_log off; sendfile on; tcp_nopush on; tcp_nodelay on; keepalive_requests 100000000;
@@ -121,8 +120,7 @@ class Balancer(Nginx):
 
     def retried(self):
         """Requests that nginx sent to more than one node."""
-        with open(self.requests, errors="replace") as file:
-            return sum(", " in line for line in file)
+        return sum(", " in line for line in pathlib.Path(self.requests).read_text(errors="replace").splitlines())
 
 
 class Link:

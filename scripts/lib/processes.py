@@ -1,5 +1,6 @@
 """Readings from /proc."""
 import os
+import pathlib
 
 TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -24,8 +25,7 @@ def family(pid):
     for each in found:
         try:
             for task in os.listdir(f"/proc/{each}/task"):
-                with open(f"/proc/{each}/task/{task}/children") as file:
-                    found += map(int, file.read().split())
+                found += map(int, pathlib.Path(f"/proc/{each}/task/{task}/children").read_text().split())
         except OSError:
             pass  # Ended meanwhile.
     return found
@@ -34,8 +34,7 @@ def family(pid):
 def _fields(pid):
     """The fields of proc_pid_stat(5) from the third on; none if the process has ended."""
     try:
-        with open(f"/proc/{pid}/stat") as file:
-            return file.read().rpartition(")")[2].split()
+        return pathlib.Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
     except OSError:
         return None
 
@@ -55,7 +54,7 @@ def session_cpu(session):
 def memory(pid, name, file="status"):
     """A line of /proc/PID/status, or of another file there, in bytes; 0 if it is missing or the process has ended."""
     try:
-        with open(f"/proc/{pid}/{file}") as lines:
-            return next((int(line.split()[1]) << 10 for line in lines if line.startswith(name + ":")), 0)
+        lines = pathlib.Path(f"/proc/{pid}/{file}").read_text().splitlines()
+        return next((int(line.split()[1]) << 10 for line in lines if line.startswith(name + ":")), 0)
     except OSError:
         return 0

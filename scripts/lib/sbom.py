@@ -15,6 +15,7 @@ import datetime
 import hashlib
 import json
 import os
+import pathlib
 import re
 import subprocess
 import sys
@@ -43,8 +44,7 @@ def run(*command):
 
 
 def distribution():
-    with open("/etc/os-release") as file:
-        return re.search(r'^ID="?(\w+)', file.read(), re.M)[1]
+    return re.search(r'^ID="?(\w+)', pathlib.Path("/etc/os-release").read_text(), re.M)[1]
 
 
 def debian_purl(name, version, architecture):
@@ -60,11 +60,10 @@ def recorded(program):
 
 def swift_parts():
     """The Swift packages, and the toolchain with its runtime."""
-    with open("docs/NOTICES.md") as file:
-        rows = re.findall(r"^\| \[([^\]]+)\]\([^)]*\)[^|]*\| [^|]* \| ([^|]*) \|", file.read(), re.M)
+    notices = pathlib.Path("docs/NOTICES.md").read_text()
+    rows = re.findall(r"^\| \[([^\]]+)\]\([^)]*\)[^|]*\| [^|]* \| ([^|]*) \|", notices, re.M)
     licences = {name.lower(): re.split(r"[,;]", cell)[0].strip().replace(RUNTIME, " WITH Swift-exception") for name, cell in rows}
-    with open("Package.resolved") as file:
-        pins = json.load(file)["pins"]
+    pins = json.loads(pathlib.Path("Package.resolved").read_text())["pins"]
     for pin in sorted(pins, key=lambda pin: pin["identity"]):
         location, state = pin["location"].removesuffix(".git"), pin["state"]
         name = location.rsplit("/", 1)[1]
@@ -150,8 +149,7 @@ def main():
     parser.add_argument("--libraries", default="")
     parser.add_argument("--system")
     given = parser.parse_args()
-    with open(given.program, "rb") as file:
-        program = file.read()
+    program = pathlib.Path(given.program).read_bytes()
     parts = [*swift_parts(), *debian_parts(program, given.libraries, given.system)]
     if not any(part.name == "ffmpeg" or part.name.startswith("libavcodec") for part in parts):
         sys.exit(f"{given.program} does not know its libraries: scripts/run and scripts/package build programs that do.")
@@ -161,9 +159,7 @@ def main():
         f"gifreel-{what}-{given.version}-{os.uname().machine}", given.version, hashlib.sha256(program).hexdigest(),
         time.strftime("%Y-%m-%dT%H:%M:%SZ"), parts, bool(given.system))
     for name, document in [("spdx", spdx(*about)), ("cdx", cyclonedx(*about))]:
-        with open(f"{given.directory}/sbom.{name}.json", "w") as file:
-            json.dump(document, file, indent=1)
-            file.write("\n")
+        pathlib.Path(given.directory, f"sbom.{name}.json").write_text(json.dumps(document, indent=1) + "\n")
     print(", ".join(f"{name} (= {version})" for name, version in recorded(program)))
 
 
