@@ -137,7 +137,8 @@ final class QualityTrial<Decoder: AnimationDecoder & ~Copyable> {
         }
         let clear = Self.clear(quality: transcoder.options.quality)
         let colors = content.chroma == .full ? Self.worthOfColors : 0
-        return (min(reached, clear) + (isExcerpt ? Self.excerptGain : 0) - colors, steps, reached > clear)
+        let smoothness = content.isUndithered ? Self.costOfSmoothing : 0
+        return (min(reached, clear) + (isExcerpt ? Self.excerptGain : 0) - colors + smoothness, steps, reached > clear)
     }
 
     /// The quality of the pictures in an MP4 of the animation, and its bytes for each picture up to the last of them.
@@ -174,6 +175,10 @@ final class QualityTrial<Decoder: AnimationDecoder & ~Copyable> {
 
     /// The decibels of luma that colours at full resolution are worth: with that much less, files have the bytes of 4:2:0.
     private static var worthOfColors: Double { 1 }
+
+    /// The decibels by which films without their dither have to be better: at equal similarity, AV1 and VP9 smooth them more than H.264,
+    /// which shows when they are held against the film.
+    private static var costOfSmoothing: Double { 0.9 }
 
     /// The quality above which no difference is visible: an SSIM of 0.997 at the default, and more for a higher `quality`.
     private static func clear(quality: Int) -> Double { PictureSimilarity.clear + 0.4 * Double(max(0, quality - 60)) }
