@@ -282,7 +282,7 @@ import Testing
             let two = try TestNode("two", server.unixAddress, folder: folder, volatile: object)
             try await two.joined()
             #expect(await one.cluster.broadcastPurge(object).nodes == 2)
-            two.mendDisk()
+            try two.mendDisk()
             #expect(await one.cluster.broadcastPurge(.url(url)).acknowledged == 2)
             await two.cluster.leave()
         }

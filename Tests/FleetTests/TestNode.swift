@@ -12,7 +12,6 @@ final class TestNode: Sendable {
     let cache: Cache
     let folder: URL
     private let record: TestNodeRecord
-    private let disk: BrokenDisk
     private let ownsFolder: Bool
 
     /// - Parameters:
@@ -27,10 +26,10 @@ final class TestNode: Sendable {
         ownsFolder = folder == nil
         try FileManager.default.createDirectory(at: self.folder, withIntermediateDirectories: true)
         let configuration = try ClusterConfiguration(address: address, name: "test", node: name, timings: timings)
-        let (record, disk) = (TestNodeRecord(), BrokenDisk(volatile))
+        let record = TestNodeRecord()
         let cache = try Cache.ofNode(in: self.folder.path)
-        (self.record, self.disk, self.cache) = (record, disk, cache)
-        cache.recordWithPurges { purge, _ in try disk.check(purge.scope) }
+        (self.record, self.cache) = (record, cache)
+        try cache.ledger.refuse(volatile)
         cache.observePurges { record.add($0) }
         var handlers = ClusterHandlers { doubt in
             record.revalidated(doubt)
@@ -53,7 +52,7 @@ final class TestNode: Sendable {
     var gaps: [MissedPurges] { record.gaps }
     var latePurges: [PurgeScope] { record.latePurges }
 
-    func mendDisk() { disk.mend() }
+    func mendDisk() throws { try cache.ledger.refuse(nil) }
 
     /// Waits until the node takes part in the cluster.
     func joined() async throws {
@@ -93,20 +92,18 @@ extension Cache {
     }
 }
 
-/// What a node's disk cannot record.
-final class BrokenDisk: Sendable {
-    private let volatile: Mutex<PurgeScope?>
-
-    init(_ volatile: PurgeScope?) {
-        self.volatile = Mutex(volatile)
-    }
-
-    func check(_ scope: PurgeScope) throws {
-        if volatile.withLock({ $0 == scope }) { throw LedgerError(.failure, "the disk is broken") }
-    }
-
-    func mend() {
-        volatile.withLock { $0 = nil }
+extension Ledger {
+    /// Has every transaction with the row of a purge fail, from now on; nil for none.
+    func refuse(_ scope: PurgeScope?) throws {
+        try write(.normal) { database in
+            try database.execute("DROP TRIGGER IF EXISTS refusal")
+            guard let scope else { return }
+            try database.execute(
+                """
+                CREATE TRIGGER refusal BEFORE INSERT ON purges WHEN NEW.kind = '\(scope.kind)' AND NEW.argument = '\(scope.argument)'
+                BEGIN SELECT RAISE(ABORT, 'the disk is broken'); END
+                """)
+        }
     }
 }
 
@@ -114,13 +111,11 @@ final class BrokenDisk: Sendable {
 final class TestDisk: Sendable {
     let cache: Cache
     private let own: ScratchDirectory
-    let broken: BrokenDisk
 
     init(volatile: PurgeScope? = nil) throws {
-        let (own, broken) = (try ScratchDirectory(), BrokenDisk(volatile))
+        own = try ScratchDirectory()
         cache = try Cache.ofNode(in: own.path)
-        cache.recordWithPurges { purge, _ in try broken.check(purge.scope) }
-        (self.own, self.broken) = (own, broken)
+        try cache.ledger.refuse(volatile)
     }
 
     deinit { cache.close() }

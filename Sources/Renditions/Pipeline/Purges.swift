@@ -11,21 +11,13 @@ package struct Purges: Sendable {
     /// The other nodes; nil for a node that works alone.
     package var coordinator: (any NodeCoordinator)?
 
-    /// Has work in progress and failures in memory follow every purge of the cache, and the shared tier every purge of an object.
+    /// Has work in progress and failures in memory follow every purge of the cache.
     package init(cache: Cache, state: RenditionState, tier: (any SharedTier)?) {
         self.cache = cache
         self.state = state
         self.tier = tier
         // Work in progress goes on for its present callers; no call that starts after the purge gets anything of it.
-        cache.observePurges { scope in
-            state.invalidate(scope)
-            if case .object(let id) = scope, let id = ObjectID(hex: id) { tier?.sendRemoval(of: id) }
-        }
-        guard let tier else { return }
-        cache.recordWithPurges { purge, database in
-            guard case .object(let id) = purge.scope, let id = ObjectID(hex: id) else { return }
-            try tier.recordRemoval(of: id, until: purge.madeAt, in: database)
-        }
+        cache.observePurges { state.invalidate($0) }
     }
 
     /// Forgets what `scope` covers, for an operator: on all nodes, and an object in the shared tier.
@@ -43,7 +35,7 @@ package struct Purges: Sendable {
             } else {
                 PurgeReport(counts: try await cache.purge(scope))
             }
-        if case .object(let id) = scope, let id = ObjectID(hex: id) { await tier?.awaitRemoval(of: id) }
+        if let id = scope.objectID { await tier?.awaitRemoval(of: id) }
         return report
     }
 
@@ -58,7 +50,7 @@ package struct Purges: Sendable {
     /// Has every origin asked before one of its renditions is used again, and drops the renditions that a former process has not
     /// sent to the shared tier: purges may have been missed. Work in progress goes on for its present callers.
     package func revalidateAll(_ doubt: MissedPurges = .certain) async {
-        await cache.revalidateAll(doubt) { [tier] database in try tier?.dropHeldWrites(in: database) }
+        await cache.revalidateAll(doubt)
         state.invalidate(.all)
     }
 }

@@ -15,10 +15,13 @@ package struct S3Tier: SharedTier {
     /// The largest rendition to receive, unless the local cache refuses even smaller ones.
     private static let largestObject: Int64 = 1 << 40
 
+    /// Has each purge of an object delete it in the store too.
+    ///
     /// - Parameter cache: The cache whose ledger has the store's outbox.
     package init(_ store: SharedStore, cache: Cache) {
         self.store = store
         self.cache = cache
+        if let outbox = store.outbox { cache.sendDeletions(by: outbox) }
     }
 
     package func load(
@@ -52,19 +55,7 @@ package struct S3Tier: SharedTier {
         }
     }
 
-    package func recordRemoval(of id: ObjectID, until time: Int64, in database: SQLiteConnection) throws {
-        try store.outbox?.addDeletion(of: id.description, until: time, in: database)
-    }
-
-    package func sendRemoval(of id: ObjectID) {
-        store.outbox?.deletionAdded(of: id.description)
-    }
-
     package func awaitRemoval(of id: ObjectID) async {
-        await store.outbox?.sendDeletion(of: id.description, within: Self.removalLimit)
-    }
-
-    package func dropHeldWrites(in database: SQLiteConnection) throws {
-        try store.outbox?.dropHeldPuts(in: database)
+        await store.outbox?.awaitDeletion(of: id.description, within: Self.removalLimit)
     }
 }

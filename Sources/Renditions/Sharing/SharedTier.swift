@@ -19,21 +19,8 @@ package protocol SharedTier: Sendable {
     /// - Returns: Whether other nodes can read it now. If not, the tier stores it as soon as it can.
     func save(_ rendition: CachedRendition) async -> Bool
 
-    /// Records the removal of an object in the transaction of its purge. After the transaction, the object is not loaded until the removal
-    /// was sent, and what was to be saved of it is withdrawn. If the tier cannot be reached, the removal is sent as soon as it can. A
-    /// rendition that is saved afterwards is stored after the removal. ``sendRemoval(of:)`` must follow.
-    ///
-    /// - Parameter time: Only what began until then is removed, in milliseconds of the cluster's clock.
-    func recordRemoval(of id: ObjectID, until time: Int64, in database: SQLiteConnection) throws
-
-    /// Sends a removal that was recorded. Returns at once.
-    func sendRemoval(of id: ObjectID)
-
-    /// Suspends until the removal of an object was sent, an attempt has failed, or a deadline of the tier has passed.
+    /// Suspends until the removal of an object that was purged was sent, an attempt has failed, or a deadline of the tier has passed.
     func awaitRemoval(of id: ObjectID) async
-
-    /// Drops the renditions of a former process that wait to be stored, and that are held until missed purges have been applied.
-    func dropHeldWrites(in database: SQLiteConnection) throws
 }
 
 /// The shared tier's answer about an object.

@@ -84,7 +84,7 @@ final class HotRenditions: Sendable {
     /// - Parameter removed: The objects whose rows the purge removed; nil if they are unknown.
     func remove(_ scope: PurgeScope, removed: Set<ObjectID>?) {
         var ids = removed ?? []
-        let object: ObjectID? = if case .object(let id) = scope { ObjectID(hex: id) } else { nil }
+        let object = scope.objectID
         if let object { ids.insert(object) }
         aliases.removeAll { rendition in
             guard rendition.objectID == object || scope.covers(rendition.alias?.sourceURL) else { return false }

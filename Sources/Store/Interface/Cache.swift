@@ -395,9 +395,11 @@ package final class Cache: Sendable {
             scope, madeAt: sharedClock.latest, isLocal: true, token: StagedFile.uniqueName(), entry: isShared ? nil : "")
     }
 
-    /// Has a change of other owners' tables made in the transaction of each purge.
-    package func recordWithPurges(_ change: @escaping @Sendable (Purge, SQLiteConnection) throws -> Void) {
-        context.store.changes.withLock { $0.changesWithPurges.append(change) }
+    /// Has every purge of an object delete it in the shared store too: the deletion is recorded in the transaction of the purge.
+    ///
+    /// - Parameter outbox: Opened with ``ledger``.
+    package func sendDeletions(by outbox: Outbox) {
+        context.store.changes.withLock { $0.outbox = outbox }
     }
 
     /// Forgets what `scope` covers, on this node.
@@ -435,18 +437,16 @@ package final class Cache: Sendable {
     }
 
     /// Has the origin of every alias asked again before the alias is used: purges may have been missed. Work that was begun
-    /// before and is published later is not stored.
+    /// before and is published later is not stored. Renditions that a former process queued for the shared store are dropped.
     ///
     /// This holds when the call returns. It survives a restart, unless the directory cannot be written to before the restart.
-    ///
-    /// - Parameter change: See ``purge(_:with:)``.
-    package func revalidateAll(_ doubt: MissedPurges = .certain, with change: @escaping Ledger.Change = { _ in }) async {
-        _ = await purgers.run { [context] in context.store.revalidateAll(doubt, with: change) }
+    package func revalidateAll(_ doubt: MissedPurges = .certain) async {
+        _ = await purgers.run { [context] in context.store.revalidateAll(doubt, dropsHeldPuts: true) }
     }
 
-    /// Expires every alias as ``revalidateAll(_:with:)`` does. Blocks.
+    /// Expires every alias as ``revalidateAll(_:)`` does, and drops nothing. Blocks.
     package func expireAliases() {
-        context.store.revalidateAll(.certain) { _ in }
+        context.store.revalidateAll(.certain, dropsHeldPuts: false)
     }
 
     /// Doubts every alias until ``confirmAliases()``: purges may have been made while this node was away, and those that are made now do

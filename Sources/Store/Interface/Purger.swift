@@ -17,12 +17,13 @@ struct Purger: Sendable {
     ) -> Result<PurgeCounts, CacheError> {
         let store = context.store
         // In the index under the lock that publishes take: one is either before the purge, and covered, or after it, and refused.
-        let (purges, failure) = store.changes.withLock { $0.purge(new, with: change) }
+        let (result, outbox) = store.changes.withLock { ($0.purge(new, with: change), $0.outbox) }
         context.reached(.purgeInForce)
         var counts = PurgeCounts()
-        for (purge, sequence) in purges {
+        for (purge, sequence) in result.purges {
             context.hot.remove(purge.scope, removed: store.objects(of: purge.scope))
             context.reached(.purgeCooled)
+            if let id = purge.scope.objectID { outbox?.sendDeletion(of: id.description) }
             if isObserved { for observer in context.purgeObservers.withLock({ $0 }) { observer(purge.scope) } }
             counts.add(store.count(purge, sequence))
         }
@@ -31,10 +32,10 @@ struct Purger: Sendable {
         while sweeps < Self.sweepsAtOnce, store.changes.withLock({ $0.sweep() }) { sweeps += 1 }
         if sweeps == Self.sweepsAtOnce { context.housekeeping.wake() }
         context.counters.update { counters in
-            counters.purges += Int64(purges.count)
+            counters.purges += Int64(result.purges.count)
             counters.purged += counts.purged
         }
-        if let failure { return .failure(.purgeNotDurable(cause: failure.description)) }
+        if let failure = result.failure { return .failure(.purgeNotDurable(cause: failure.description)) }
         return .success(counts)
     }
 

@@ -19,7 +19,7 @@ package final class SharedStore: Sendable {
     private let calls: GuardedCalls
     /// The writes that wait; nil for a store that is only read and pruned.
     package let outbox: Outbox?
-    private let removal: @Sendable (String) -> Int64?
+    private let purges: PurgeIndex?
 
     /// Opens the outbox and starts to send what is in it. Asks for keys of a role, and sends nothing else: an unreachable service is no
     /// error. Blocks.
@@ -27,20 +27,20 @@ package final class SharedStore: Sendable {
     /// Create it after worker processes were forked, so that they contain no state of libcurl.
     ///
     /// - Parameters:
-    ///   - ledger: Opened with ``OutboxTables/owned``; nil for a store that is only read and pruned.
+    ///   - ledger: That of the cache; nil for a store that is only read and pruned.
     ///   - time: The circuit breaker uses its monotonic clock.
-    ///   - removal: The latest time of the known purges of an id, in milliseconds of the cluster's clock. What began until then is not given
-    ///     back, even if an upload of another node has ended after the removal.
+    ///   - purges: The known purges. What began before the purge of an object is not given back, even if an upload of another node has ended
+    ///     after the removal.
     ///   - holdsPuts: Whether renditions that a former process queued are sent only after ``Outbox/releasePuts()``.
     ///   - report: Called for each change of state that deserves a line in the log, on any thread. Must not block.
     /// - Throws: ``StoreError`` if the outbox cannot be used or the machine lacks a resource.
     package init(
         _ configuration: SharedStoreConfiguration, ledger: Ledger? = nil, time: TimeSource = .system,
-        holdsPuts: Bool = false, removal: @escaping @Sendable (_ id: String) -> Int64? = { _ in nil },
+        holdsPuts: Bool = false, purges: PurgeIndex? = nil,
         report: @escaping @Sendable (StoreEvent) -> Void
     ) throws {
         self.configuration = configuration
-        self.removal = removal
+        self.purges = purges
         keys = configuration.keys
         let settings = configuration.outbox
         let outbox = try ledger.map { ledger in
@@ -168,7 +168,9 @@ package final class SharedStore: Sendable {
     /// Whether the rendition was purged after it began: an upload of another node has ended after the removal. The rendition is removed
     /// again, because that node may be gone before it sends its own deletion.
     private func isRemoved(_ name: RenditionName, _ record: StoredRecord) -> Bool {
-        guard let time = removal(name.id), record.began(until: time) else { return false }
+        guard let time = ObjectID(hex: name.id).flatMap({ purges?.latestRemoval(of: $0) }), record.began(until: time) else {
+            return false
+        }
         Task { [outbox] in await outbox?.delete(name.id, until: time) }
         return true
     }

@@ -26,7 +26,7 @@ package final class Outbox: Sendable {
     /// Opens the directory of files and takes over the entries. Blocks.
     ///
     /// - Parameters:
-    ///   - ledger: Opened with ``OutboxTables/owned``.
+    ///   - ledger: That of a cache, or another one with ``OutboxTables/owned``.
     ///   - holdsPuts: Whether puts that are found are sent only after ``releasePuts()``.
     ///   - report: Called for the first put that cannot be written to disk after one that could, and for the first one that can
     ///     never be sent.
@@ -126,11 +126,11 @@ package final class Outbox: Sendable {
         }
     }
 
-    /// Adds a deletion in a transaction of the caller, and withdraws the entries of the id that it covers. ``deletionAdded(of:)``
+    /// Adds a deletion in a transaction of the caller, and withdraws the entries of the id that it covers. ``sendDeletion(of:)``
     /// must follow. After the transaction, look-ups do not find what it covers.
     ///
     /// - Parameter time: Only what began until then is deleted, in milliseconds of the cluster's clock.
-    package func addDeletion(of id: String, until time: Int64, in database: SQLiteConnection) throws {
+    func addDeletion(of id: String, until time: Int64, in database: SQLiteConnection) throws {
         let withdrawn = try OutboxTables(database).addDeletion(
             of: id, until: time, lastSequence.add(1, ordering: .relaxed).newValue)
         // If the transaction fails, the deletion is known too early, which hides what is to go.
@@ -140,7 +140,7 @@ package final class Outbox: Sendable {
     }
 
     /// Sends a deletion whose transaction has ended, and ends the waits for puts that it has withdrawn.
-    package func deletionAdded(of id: String) {
+    func sendDeletion(of id: String) {
         waits.endPuts(of: id)
         _ = disk.submit { [meter, ledger] in meter.countEntries(ledger) }
         sender.wake()
@@ -151,7 +151,7 @@ package final class Outbox: Sendable {
         _ = await disk.run { [self] in
             try? ledger.write(.normal) { try addDeletion(of: id, until: time, in: $0) }
         }
-        deletionAdded(of: id)
+        sendDeletion(of: id)
     }
 
     /// The time of the deletion of an id that waits or is being sent, so that the store may still have what was purged. Never waits for
@@ -166,7 +166,7 @@ package final class Outbox: Sendable {
     ///
     /// - Returns: Whether it was sent; true even if there is none. If not, it stays queued.
     @discardableResult
-    package func sendDeletion(of id: String, within limit: Duration) async -> Bool {
+    package func awaitDeletion(of id: String, within limit: Duration) async -> Bool {
         await waits.wait(for: .deletion(id: id), within: limit) {
             // After the registration of the waiter: an attempt that ends in between ends the wait.
             if deletion(of: id) == nil { waits.end(.deletion(id: id), isSent: true) }
@@ -193,7 +193,7 @@ package final class Outbox: Sendable {
     }
 
     /// Removes puts that are held in a transaction of the caller: others may have removed these renditions.
-    package func dropHeldPuts(in database: SQLiteConnection) throws {
+    func dropHeldPuts(in database: SQLiteConnection) throws {
         let held = try OutboxTables(database).removeHeld()
         meter.countDropped(held.count)
         removeFiles(held)

@@ -25,8 +25,8 @@ struct OutboxEntry: Sendable, Equatable {
 ///
 /// A deletion withdraws all entries of its id before it, and blocks the puts after it until it is sent. So an id has one deletion
 /// at most, and a name one put.
-package struct OutboxTables {
-    package static let owned = Ledger.Tables(
+struct OutboxTables {
+    static let owned = Ledger.Tables(
         owner: "store",
         steps: [
             """

@@ -4,6 +4,11 @@ internal import SystemIO
 extension PurgeScope {
     /// The rendition with that id and every alias to it.
     package static func object(_ id: ObjectID) -> PurgeScope { .object(id.description) }
+
+    /// The object that a purge of an object covers; nil for another scope, and for a text that is no id.
+    package var objectID: ObjectID? {
+        if case .object(let id) = self { ObjectID(hex: id) } else { nil }
+    }
 }
 
 /// A moment in the order of purges, and in the cluster's time.

@@ -33,7 +33,7 @@ final class CacheIndex: Sendable {
         let state: CacheState
         var failure: LedgerError?
         do throws(LedgerError) {
-            ledger = try Ledger(directory: path, owners: [CacheTables.owned, PurgeTable.owned] + owners)
+            ledger = try Ledger(directory: path, owners: [CacheTables.owned, PurgeTable.owned, OutboxTables.owned] + owners)
             if let cause = ledger.replacedBecause { report(.ledgerReplaced(cause: cause)) }
             do throws(LedgerError) {
                 state = try Self.begin(ledger, purges)
@@ -192,13 +192,14 @@ final class CacheIndex: Sendable {
 
     /// Has every alias doubted. In force when this returns, durable unless the ledger fails.
     ///
-    /// - Parameter change: Belongs to the same transaction.
-    func revalidateAll(_ doubt: MissedPurges, with change: @escaping Ledger.Change) {
+    /// - Parameter dropsHeldPuts: Whether the puts that the outbox holds are dropped in the same transaction.
+    func revalidateAll(_ doubt: MissedPurges, dropsHeldPuts: Bool) {
         changes.withLock { changes in
+            let outbox = dropsHeldPuts ? changes.outbox : nil
             let sequence = changes.takeSequences(1)
             purges.overtakeAll(sequence)
             doubts.doubt(doubt, through: sequence)
-            changes.recordOrRemember(IndexChanges.Unrecorded(doubt: (doubt, sequence), change: change))
+            changes.recordOrRemember(.init(doubt: (doubt, sequence)) { try outbox?.dropHeldPuts(in: $0) })
         }
     }
 

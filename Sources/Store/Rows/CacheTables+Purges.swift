@@ -120,7 +120,7 @@ extension CacheTables {
         guard Self.includesUploads(purge.scope) == "1" else { return counts }
         // Without an alias, an object is one rendition.
         var (objects, arguments): (String, [any SQLiteValue]) = ("1", [])
-        if case .object(let id) = purge.scope, let id = ObjectID(hex: id) { (objects, arguments) = ("id = ?", [id.bytes]) }
+        if let id = purge.scope.objectID { (objects, arguments) = ("id = ?", [id.bytes]) }
         let lonely = """
             FROM objects WHERE \(objects) AND sequence < ? AND upload < ? AND upload_began <= ?
             AND NOT EXISTS (SELECT 1 FROM aliases WHERE aliases.object = objects.sequence AND former = 0)
@@ -159,7 +159,7 @@ extension CacheTables {
     func objects(of scope: PurgeScope) throws -> Set<ObjectID>? {
         if case .all = scope { return nil }
         var ids: Set<ObjectID> = []
-        if case .object(let id) = scope, let id = ObjectID(hex: id) { ids.insert(id) }
+        if let id = scope.objectID { ids.insert(id) }
         guard let (condition, arguments) = try condition(scope) else { return ids }
         try database.forEach(
             """

@@ -37,8 +37,8 @@ struct IndexChanges: ~Copyable, Sendable {
     var sweepPosition: CacheTables.SweepPosition?
     /// Purges whose rows are being counted, and stay until then.
     var counted: Set<Int64> = []
-    /// What is changed in the transaction of each purge; see ``Cache/recordWithPurges(_:)``.
-    var changesWithPurges: [@Sendable (Purge, SQLiteConnection) throws -> Void] = []
+    /// Gets a deletion in the transaction of each purge of an object; nil without a shared store.
+    var outbox: Outbox?
     /// Changes that took effect and are not recorded yet.
     private var unrecorded: [Unrecorded] = []
     /// Objects whose files are removed and whose rows could not be removed yet.
@@ -78,8 +78,6 @@ struct IndexChanges: ~Copyable, Sendable {
         guard !isClosed else { return }
         if !unrecorded.isEmpty { _ = try? record() }
         isClosed = true
-        // They may refer to the cache.
-        changesWithPurges = []
         status.setRefusal(.unavailable)
         let (hand, isClean) = (hand.position, !needsScan && wasScanComplete && removedRows.isEmpty)
         // On a full disk this may fail. Then the next start compares files and rows.
@@ -187,8 +185,7 @@ struct IndexChanges: ~Copyable, Sendable {
 
     /// Records durably what could not be recorded, and that the cache is in use.
     mutating func record(_ new: Unrecorded? = nil) throws(LedgerError) {
-        let changesWithPurges = changesWithPurges
-        let (all, rows, hand) = (unrecorded + (new.map { [$0] } ?? []), removedRows, hand.position)
+        let (all, rows, hand, outbox) = (unrecorded + (new.map { [$0] } ?? []), removedRows, hand.position, outbox)
         try change(.full) { tables in
             try tables.setClean(false, hand: hand)
             try tables.delete(rows)
@@ -196,7 +193,9 @@ struct IndexChanges: ~Copyable, Sendable {
             for event in all {
                 for (purge, sequence) in event.purges {
                     try table.insert(purge, sequence)
-                    for change in changesWithPurges { try change(purge, tables.database) }
+                    if let id = purge.scope.objectID {
+                        try outbox?.addDeletion(of: id.description, until: purge.madeAt, in: tables.database)
+                    }
                 }
                 if let (doubt, sequence) = event.doubt { try tables.setDoubt(doubt, through: sequence) }
                 try event.change(tables.database)

@@ -40,8 +40,7 @@ final class RenditionCore: Sendable {
     ) throws {
         self.clock = clock
         cache = try Cache(
-            configuration: configuration.cache, owners: [PrewarmQueue.owned, OutboxTables.owned, PurgeTables.owned],
-            clock: clock
+            configuration: configuration.cache, owners: [PrewarmQueue.owned, PurgeTables.owned], clock: clock
         ) {
             logger.warning("\($0)")
         }
@@ -53,10 +52,8 @@ final class RenditionCore: Sendable {
         }
         do {
             store = try configuration.store.map { [cache] settings in
-                let purges = cache.purges
-                return try SharedStore(
-                    settings, ledger: cache.ledger, time: clock, holdsPuts: holdsPuts,
-                    removal: { id in ObjectID(hex: id).flatMap { purges.latestRemoval(of: $0) } }
+                try SharedStore(
+                    settings, ledger: cache.ledger, time: clock, holdsPuts: holdsPuts, purges: cache.purges
                 ) { event in
                     logger.log(level: event.isProblem ? .warning : .notice, "shared store", metadata: ["event": "\(event)"])
                 }

@@ -22,9 +22,6 @@ struct OvertakenByPurgeTests {
         }
 
         func save(_ rendition: CachedRendition) async -> Bool { false }
-        func recordRemoval(of id: ObjectID, until time: Int64, in database: SQLiteConnection) {}
-        func sendRemoval(of id: ObjectID) {}
-        func dropHeldWrites(in database: SQLiteConnection) {}
         func awaitRemoval(of id: ObjectID) async {}
     }
 

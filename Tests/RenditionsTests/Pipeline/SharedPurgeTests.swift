@@ -1,68 +1,48 @@
 import Fleet
-import Store
 import Synchronization
 import TestSupport
 import Testing
 
 @testable import Renditions
-
-/// A tier without objects, which records its changes in their order.
-private final class RecordingTier: SharedTier {
-    enum Change: Sendable, Equatable {
-        case recordRemoval, sendRemoval, dropHeldWrites
-    }
-
-    private let recorded = Mutex<[Change]>([])
-    private let noted = Mutex<[Int64]>([])
-    /// Whether the removal cannot be recorded.
-    let isBroken = Mutex(false)
-
-    var changes: [Change] { recorded.withLock { $0 } }
-    /// The times of the purges whose objects were removed.
-    var times: [Int64] { noted.withLock { $0 } }
-
-    private func add(_ change: Change) {
-        recorded.withLock { $0.append(change) }
-    }
-
-    func load(_ id: ObjectID, fileExtension: String, into file: StagedFile, isOnlySource: Bool) async -> SharedLookUp {
-        .absent
-    }
-    func save(_ rendition: CachedRendition) async -> Bool { true }
-    func sendRemoval(of id: ObjectID) { add(.sendRemoval) }
-    func awaitRemoval(of id: ObjectID) async {}
-    func dropHeldWrites(in database: SQLiteConnection) { add(.dropHeldWrites) }
-
-    func recordRemoval(of id: ObjectID, until time: Int64, in database: SQLiteConnection) throws {
-        if isBroken.withLock({ $0 }) { throw LedgerError(.failure, "a test") }
-        noted.withLock { $0.append(time) }
-        add(.recordRemoval)
-    }
-}
+@testable import Store
 
 @Suite("The purge of an object covers the shared tier", .timeLimit(.minutes(10))) struct SharedPurgeTests {
-    /// Runs `body` with a stored object, and purges that include a tier.
-    private func run(_ body: (PipelineFixture, ObjectID, Purges, RecordingTier) async throws -> Void) async throws {
+    /// Runs `body` with a stored object, purges, and the outbox of a shared store, which sends nothing.
+    private func run(_ body: (PipelineFixture, ObjectID, Purges, Outbox) async throws -> Void) async throws {
         try await PipelineFixture.run { world async throws in
             world.answer("/a.gif", .content([1]))
             let id = try await world.find("/a.gif").rendition.objectID
-            let tier = RecordingTier()
-            try await body(world, id, Purges(cache: world.cache, state: world.renditionState, tier: tier), tier)
+            let directory = try ScratchDirectory()
+            let outbox = try Outbox(
+                world.cache.ledger, OutboxConfiguration(directory: directory.path("outbox"), maxBytes: 1 << 20),
+                holdsPuts: false,
+                report: { _ in })
+            defer { outbox.close() }
+            world.cache.sendDeletions(by: outbox)
+            try await body(world, id, Purges(cache: world.cache, state: world.renditionState, tier: nil), outbox)
         }
     }
 
+    /// The times of the deletions that are recorded, by id.
+    private func deletions(_ world: PipelineFixture) throws -> [String: Int64] {
+        try world.cache.ledger.read { try OutboxTables($0).deletions() }
+    }
+
     @Test func theRemovalIsOnceInTheTransactionOfThePurge() async throws {
-        try await run { world, id, purges, tier async throws in
+        try await run { world, id, purges, outbox async throws in
             #expect(try await purges.purge(.object(id)).counts.purged == 1)
-            #expect(tier.changes == [.recordRemoval, .sendRemoval])
-            // Other purges leave the tier alone.
+            let recorded = try deletions(world)
+            #expect(recorded.keys.elementsEqual([id.description]))
+            #expect(outbox.deletion(of: id.description) == recorded[id.description])
+            #expect(try world.cache.ledger.read { try OutboxTables($0).totals() }.deletions == 1)
+            // Other purges leave the store alone.
             _ = try await purges.purge(.all)
-            #expect(tier.changes.count == 2)
+            #expect(try deletions(world) == recorded)
         }
     }
 
     @Test func aPurgeOfAnotherNodeLeavesWhatIsNewerAndRemovesOlderObjectsFromTheTier() async throws {
-        try await run { world, id, purges, tier async throws in
+        try await run { world, id, purges, _ async throws in
             let began = try #require(try await world.cache.look(for: id, isFirstLook: false)).epoch.began
             func purge(madeAt time: Int64) async throws -> PurgeCounts {
                 try await world.cache.purge(
@@ -71,21 +51,24 @@ private final class RecordingTier: SharedTier {
             #expect(try await purge(madeAt: began - 100_000).purged == 0)
             #expect(try await world.cache.look(for: id, isFirstLook: false) != nil)
             // What other nodes had sent before the purge is removed.
-            #expect(tier.changes == [.recordRemoval, .sendRemoval] && tier.times == [began - 100_000])
+            #expect(try deletions(world) == [id.description: began - 100_000])
             #expect(try await purge(madeAt: began + 100_000).purged == 1)
             #expect(try await world.cache.look(for: id, isFirstLook: false) == nil)
         }
     }
 
     @Test func aRemovalThatCannotBeRecordedMakesThePurgeNotDurableAndIsRecordedWithTheNext() async throws {
-        try await run { world, id, purges, tier async throws in
-            tier.isBroken.withLock { $0 = true }
+        try await run { world, id, purges, _ async throws in
+            try world.cache.ledger.write(.normal) {
+                try $0.execute("CREATE TRIGGER broken BEFORE INSERT ON outbox BEGIN SELECT RAISE(ABORT, 'a test'); END")
+            }
             let error = await #expect(throws: CacheError.self) { try await purges.purge(.object(id)) }
             if case .purgeNotDurable = error {} else { Issue.record("\(String(describing: error))") }
             #expect(try await world.cache.look(for: id, isFirstLook: false) == nil)
-            tier.isBroken.withLock { $0 = false }
+            #expect(try deletions(world).isEmpty)
+            try world.cache.ledger.write(.normal) { try $0.execute("DROP TRIGGER broken") }
             _ = try await purges.purge(.url("http://other.example/"))
-            #expect(tier.changes == [.sendRemoval, .recordRemoval])
+            #expect(try deletions(world).keys.elementsEqual([id.description]))
         }
     }
 
@@ -105,9 +88,16 @@ private final class RecordingTier: SharedTier {
     }
 
     @Test func writesOfAFormerProcessAreDroppedWherePurgesMayHaveBeenMissed() async throws {
-        try await run { _, _, purges, tier async throws in
+        try await run { world, id, purges, _ async throws in
+            let name = try #require(RenditionName(id: id.description, fileExtension: "mp4"))
+            let record = try #require(
+                StoredRecord(length: 1, digest: [UInt8](repeating: 0, count: 32), created: 0, facts: [], began: 1))
+            try world.cache.ledger.write(.normal) { database in
+                try OutboxTables(database).add(name, record, mediaType: "video/mp4", 1)
+                _ = try OutboxTables(database).begin(holdingPuts: true)
+            }
             await purges.revalidateAll(.possible)
-            #expect(tier.changes == [.dropHeldWrites])
+            #expect(try world.cache.ledger.read { try OutboxTables($0).totals() }.puts == 0)
         }
     }
 }

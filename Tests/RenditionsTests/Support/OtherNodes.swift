@@ -30,8 +30,5 @@ struct EmptyTier: SharedTier {
 
     func load(_ id: ObjectID, fileExtension: String, into file: StagedFile, isOnlySource: Bool) async -> SharedLookUp { answer }
     func save(_ rendition: CachedRendition) async -> Bool { false }
-    func recordRemoval(of id: ObjectID, until time: Int64, in database: SQLiteConnection) {}
-    func sendRemoval(of id: ObjectID) {}
     func awaitRemoval(of id: ObjectID) async {}
-    func dropHeldWrites(in database: SQLiteConnection) {}
 }

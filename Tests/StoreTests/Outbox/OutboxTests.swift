@@ -337,13 +337,13 @@ import Testing
     @Test func aWaitForADeletionEndsWithItOrWithoutOne() async throws {
         try await run { fixture in
             let (a, b) = (try TestRendition(1), try TestRendition(2))
-            #expect(await fixture.outbox.sendDeletion(of: a.name.id, within: .seconds(3600)))
+            #expect(await fixture.outbox.awaitDeletion(of: a.name.id, within: .seconds(3600)))
             try fixture.delete(a)
-            #expect(await !fixture.outbox.sendDeletion(of: a.name.id, within: .milliseconds(1)))
+            #expect(await !fixture.outbox.awaitDeletion(of: a.name.id, within: .milliseconds(1)))
             fixture.start()
-            #expect(await fixture.outbox.sendDeletion(of: a.name.id, within: .seconds(3600)))
+            #expect(await fixture.outbox.awaitDeletion(of: a.name.id, within: .seconds(3600)))
             try fixture.delete(b)
-            #expect(await fixture.outbox.sendDeletion(of: b.name.id, within: .seconds(3600)))
+            #expect(await fixture.outbox.awaitDeletion(of: b.name.id, within: .seconds(3600)))
         }
     }
 

@@ -156,7 +156,7 @@ import Testing
             let id = rendition.name.id
             let outbox = try #require(other.outbox)
             try outbox.ledger.write(.full) { try outbox.addDeletion(of: id, until: 100, in: $0) }
-            outbox.deletionAdded(of: id)
+            outbox.sendDeletion(of: id)
             // Also while the deletion waits.
             #expect(try await other.has(rendition) == (rendition.record.began > 100))
         }

@@ -82,13 +82,6 @@ extension PurgeIndex {
     }
 }
 
-extension Purger {
-    /// Carries out a purge of this node.
-    func run(_ scope: PurgeScope) -> Result<PurgeCounts, CacheError> {
-        run([Purge(scope, madeAt: 0, isLocal: true, token: StagedFile.uniqueName(), entry: "")])
-    }
-}
-
 /// The parameters that most tests leave out.
 extension Cache {
     func alias(_ key: AliasKey) async -> CachedRendition? {

@@ -88,7 +88,7 @@ final class OutboxFixture: Sendable {
 
     func delete(_ rendition: TestRendition) throws {
         try ledger.write(.full) { try outbox.addDeletion(of: rendition.name.id, until: rendition.record.began, in: $0) }
-        outbox.deletionAdded(of: rendition.name.id)
+        outbox.sendDeletion(of: rendition.name.id)
     }
 
     /// Waits until the outbox has so many entries.

@@ -68,7 +68,13 @@ final class StoreFixture: Sendable {
             try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
             return try Ledger(directory: directory, owners: [OutboxTables.owned])
         }
-        let store = try SharedStore(configuration, ledger: ledger, time: time, removal: { removals[$0] }) { event in
+        let purges = PurgeIndex()
+        for (number, removal) in removals.enumerated() {
+            purges.insert(
+                Purge(.object(removal.key), madeAt: removal.value, isLocal: false, token: removal.key, entry: ""),
+                Int64(number + 1))
+        }
+        let store = try SharedStore(configuration, ledger: ledger, time: time, purges: purges) { event in
             self.events.withLock { $0.append(event) }
         }
         open.withLock { $0.append(store) }
@@ -162,7 +168,7 @@ extension SharedStore {
     func remove(_ rendition: TestRendition) throws {
         let (outbox, id) = (try #require(outbox), rendition.name.id)
         try outbox.ledger.write(.full) { try outbox.addDeletion(of: id, until: rendition.record.began, in: $0) }
-        outbox.deletionAdded(of: id)
+        outbox.sendDeletion(of: id)
     }
 
     /// Whether the store returns exactly this rendition; false where it has none.

@@ -30,12 +30,6 @@ struct SharedObjectTests {
 
         func save(_ rendition: CachedRendition) async -> Bool { true }
 
-        func recordRemoval(of id: ObjectID, until time: Int64, in database: SQLiteConnection) {}
-
-        func sendRemoval(of id: ObjectID) {}
-
-        func dropHeldWrites(in database: SQLiteConnection) {}
-
         func awaitRemoval(of id: ObjectID) async {}
     }
 
