@@ -5,41 +5,40 @@ internal import SystemIO
 final class Evictor: Sendable {
     private let context: CacheContext
     private let evictedSpace = Mutex(EvictedSpace())
+    private var index: CacheIndex { context.index }
 
     init(_ context: CacheContext) {
         self.context = context
     }
 
     /// Whether the cache holds so much that housekeeping should evict.
-    func isNeeded(in store: CacheIndex) -> Bool {
-        store.totals.space > context.maxBytes / 100 * 95
-    }
+    var isNeeded: Bool { index.totals.space > context.maxBytes / 100 * 95 }
 
     /// Brings the cache from above 95 % of its size to 90 %, and frees space and inodes on a disk that is too full.
-    func keepLimits(of store: CacheIndex) {
+    func keepLimits() {
         let maxBytes = context.maxBytes
         // Small objects may have any number of aliases, which must not displace all objects.
-        evictAliases(from: store) { store.totals.aliasSpace - maxBytes / 8 }
-        if isNeeded(in: store) {
+        evictAliases { index.totals.aliasSpace - maxBytes / 8 }
+        if isNeeded {
             let target = maxBytes / 100 * 90
-            evict(from: store) { _ in store.totals.space - target }
+            evict { _ in index.totals.space - target }
         }
         let isOverQuota = context.isOverQuota.exchange(false, ordering: .relaxed)
         let before = evictions
-        keepFreeSpace(of: store)
-        keepFreeInodes(of: store)
+        keepFreeSpace()
+        keepFreeInodes()
         guard isOverQuota, evictions == before else { return }
-        let target = store.totals.objectSpace / 100 * 99 - Self.leastSpace
-        evict(from: store) { _ in store.totals.objectSpace - target }
+        let target = index.totals.objectSpace / 100 * 99 - Self.leastSpace
+        evict { _ in index.totals.objectSpace - target }
     }
 
     /// What is evicted at least after the disk has refused a file although it has space: some small renditions.
     private static let leastSpace: Int64 = 64 << 10
 
-    private func evictAliases(from store: CacheIndex, excess: () -> Int64) {
+    private func evictAliases(excess: () -> Int64) {
         let hot = context.hot
         while excess() > 0, !context.housekeeping.isEnding,
-            let objects = store.changes.withLock({ $0.evictAliases(unless: hot.contains) })
+            let objects = index.changes.withLock({ $0.evictAliases(unless: hot.contains) })
         {
             guard !objects.isEmpty else { continue }
             countEvicted(objects)
@@ -47,35 +46,35 @@ final class Evictor: Sendable {
         }
     }
 
-    private func keepFreeInodes(of store: CacheIndex) {
-        guard let space = try? store.directory.space(), let files = space.freeFiles else { return }
+    private func keepFreeInodes() {
+        guard let space = try? index.directory.space(), let files = space.freeFiles else { return }
         let least = min(space.allFiles / 16, 1024)
         guard files < least else { return }
         let wanted = least + least / 8 - files
         let before = evictions
         // Each file takes a block and a row at least.
-        evict(from: store) { _ in (wanted - (evictions - before)) * 4608 }
+        evict { _ in (wanted - (evictions - before)) * 4608 }
     }
 
-    private func keepFreeSpace(of store: CacheIndex) {
+    private func keepFreeSpace() {
         let minimum = context.minFreeBytes
         // More than required, so that not every publish reaches the minimum again.
         let margin = minimum / 8
         let required = minimum + margin / 2
         // Without the first comparison the sum may overflow.
-        guard let (free, expected) = measureSpace(of: store), free < required, free + expected < required else { return }
+        guard let (free, expected) = measureSpace(), free < required, free + expected < required else { return }
         // Measured once per round: the blocks of files that are still being read become free later.
         let missing = minimum + margin - free - expected
-        let evicted = evict(from: store) { missing - $0 }
+        let evicted = evict { missing - $0 }
         guard evicted > 0 else { return }
         evictedSpace.withLock { $0.add(evicted, now: context.clock.monotonicNanoseconds()) }
         // Most file systems report the space at once, before writes take some of it again.
-        _ = measureSpace(of: store)
+        _ = measureSpace()
     }
 
     /// The free bytes of the disk, and those of evicted files that are expected to become free.
-    private func measureSpace(of store: CacheIndex) -> (free: Int64, expected: Int64)? {
-        guard let free = (try? store.directory.space())?.freeBytes else { return nil }
+    private func measureSpace() -> (free: Int64, expected: Int64)? {
+        guard let free = (try? index.directory.space())?.freeBytes else { return nil }
         let now = context.clock.monotonicNanoseconds()
         return (free, evictedSpace.withLock { $0.measure(free: free, now: now) })
     }
@@ -84,11 +83,11 @@ final class Evictor: Sendable {
     ///
     /// A cache that is over its limit already, because the setting has become smaller, gets no larger: as much is evicted as is added.
     /// The rest is up to housekeeping, because it may take minutes.
-    func makeSpace(for space: Int64, in store: CacheIndex) {
-        let limit = max(context.maxBytes, store.totals.space)
+    func makeSpace(for space: Int64) {
+        let limit = max(context.maxBytes, index.totals.space)
         while true {
-            let excess = store.totals.space + space - limit
-            guard excess > 0, evictBatch(atLeast: excess, from: store).continues else { return }
+            let excess = index.totals.space + space - limit
+            guard excess > 0, evictBatch(atLeast: excess).continues else { return }
         }
     }
 
@@ -97,10 +96,10 @@ final class Evictor: Sendable {
     /// - Parameter excess: Receives the bytes of the files removed so far, and returns those still to be evicted.
     /// - Returns: The bytes of the removed files.
     @discardableResult
-    private func evict(from store: CacheIndex, excess: (_ evicted: Int64) -> Int64) -> Int64 {
+    private func evict(excess: (_ evicted: Int64) -> Int64) -> Int64 {
         var total: Int64 = 0
         while !context.housekeeping.isEnding, case let wanted = excess(total), wanted > 0 {
-            let (bytes, continues) = evictBatch(atLeast: wanted, from: store)
+            let (bytes, continues) = evictBatch(atLeast: wanted)
             total += bytes
             if !continues { break }
         }
@@ -111,8 +110,8 @@ final class Evictor: Sendable {
     ///
     /// - Returns: The bytes of the removed files, and whether more may be evicted.
     @discardableResult
-    func evictBatch(atLeast wanted: Int64, from store: CacheIndex) -> (bytes: Int64, continues: Bool) {
-        let evicted = store.changes.withLock { $0.evict(atLeast: wanted, visited: context.hot.visited) }
+    func evictBatch(atLeast wanted: Int64) -> (bytes: Int64, continues: Bool) {
+        let evicted = index.changes.withLock { $0.evict(atLeast: wanted, visited: context.hot.visited) }
         let removed = evicted.objects + evicted.withoutFile
         guard !removed.isEmpty else { return (0, evicted.mayContinue) }
         context.reached(.evictedFromDisk)

@@ -11,6 +11,7 @@ final class Housekeeper: Sendable {
     private let scrubber = Mutex(ScrubProgress())
     /// When a lack of descriptors is reported next, by the monotonic clock.
     private let nextReport = Mutex<UInt64>(0)
+    private var index: CacheIndex { context.index }
 
     init(_ context: CacheContext, finder: RenditionFinder, evictor: Evictor) {
         self.context = context
@@ -21,19 +22,18 @@ final class Housekeeper: Sendable {
     /// Does one round of work. Called again and again by the housekeeping thread.
     func runRound() {
         if DescriptorLimit.isShort() { releaseDescriptors() }
-        let store = context.store
         let isEnding = { self.context.housekeeping.isEnding }
-        store.checkPlace()
-        evictor.keepLimits(of: store)
+        index.checkPlace()
+        evictor.keepLimits()
         context.repairStore()
         var sweeps = 0
-        while !isEnding(), sweeps < Self.sweepsPerRound, store.changes.withLock({ $0.sweep() }) { sweeps += 1 }
-        let scanned = scan.withLock { $0.continueScan(of: store, unless: isEnding) }
+        while !isEnding(), sweeps < Self.sweepsPerRound, index.changes.withLock({ $0.sweep() }) { sweeps += 1 }
+        let scanned = scan.withLock { $0.continueScan(of: index, unless: isEnding) }
         context.counters.update { $0.orphans += scanned.removed }
-        store.changes.withLock { $0.removeDonePurges() }
-        store.sync()
-        store.directory.keepReserve(leaving: context.minFreeBytes)
-        scrub(store)
+        index.changes.withLock { $0.removeDonePurges() }
+        index.sync()
+        index.directory.keepReserve(leaving: context.minFreeBytes)
+        scrub()
         // The rest of large work at once, after the work of others.
         if sweeps == Self.sweepsPerRound || scanned.continues { context.housekeeping.wake() }
     }
@@ -56,18 +56,18 @@ final class Housekeeper: Sendable {
     private static let reportInterval: UInt64 = 60_000_000_000
 
     /// Compares stored files with their SHA-256, at a bounded rate.
-    private func scrub(_ store: CacheIndex) {
+    private func scrub() {
         let rate = context.configuration.scrubBytesPerSecond
         guard rate > 0 else { return }
         let now = context.clock.monotonicNanoseconds()
         guard scrubber.withLock({ $0.credit(rate, now: now) }) else { return }
         while !context.housekeeping.isEnding {
             let cursor = scrubber.withLock(\.cursor)
-            guard let row = store.objects(after: cursor, limit: 1)?.first else {
+            guard let row = index.query({ try $0.objects(after: cursor, limit: 1) })?.first else {
                 scrubber.withLock { $0.endPass(now: now) }
                 return
             }
-            verify(row, in: store)
+            verify(row)
             let continues = scrubber.withLock { scrubber in
                 scrubber.spend(max(row.record.length, Self.costOfOpening), through: row.sequence)
                 return scrubber.credit > 0
@@ -79,9 +79,9 @@ final class Housekeeper: Sendable {
     /// A file counts as at least this many bytes. Otherwise the check of a million small files would take most of a core for minutes.
     private static var costOfOpening: Int64 { 64 << 10 }
 
-    private func verify(_ row: ObjectRow, in store: CacheIndex) {
+    private func verify(_ row: ObjectRow) {
         // A file that cannot be opened is not damaged; a look-up or the next start handles a missing one.
-        guard let file = try? store.directory.objects.open(row.record.id, row.record.fileExtension),
+        guard let file = try? index.directory.objects.open(row.record.id, row.record.fileExtension),
             let (digest, length) = try? ContentDigest.measure(file)
         else { return }
         // The read must not displace from the page cache what clients read.
@@ -89,7 +89,7 @@ final class Housekeeper: Sendable {
         if digest == row.record.content, Int64(length) == row.record.length {
             context.verified.insert(row.sequence)
         } else {
-            finder.removeCorrupt(row, in: store)
+            finder.removeCorrupt(row)
         }
     }
 }

@@ -19,9 +19,9 @@ struct OrphanScan: Sendable {
     /// Compares the next directories.
     ///
     /// - Returns: The number of removed files, and whether there are more directories.
-    mutating func continueScan(of store: CacheIndex, unless isEnding: () -> Bool) -> (removed: Int64, continues: Bool) {
+    mutating func continueScan(of index: CacheIndex, unless isEnding: () -> Bool) -> (removed: Int64, continues: Bool) {
         var removed: Int64 = 0
-        guard let number = store.changes.withLock({ $0.scanNumber }) else {
+        guard let number = index.changes.withLock({ $0.scanNumber }) else {
             next = 0
             return (removed, false)
         }
@@ -29,21 +29,22 @@ struct OrphanScan: Sendable {
         var names = 0
         while next < 256, names < Self.namesPerPart {
             // A directory that cannot be read is compared again later.
-            guard !isEnding(), let count = compare(UInt8(next), in: store, &removed) else { return (removed, false) }
+            guard !isEnding(), let count = compare(UInt8(next), in: index, &removed) else { return (removed, false) }
             names += count
             next += 1
         }
         guard next == 256 else { return (removed, true) }
         next = 0
-        store.changes.withLock { $0.finishScan(begun, isComplete: isComplete) }
+        index.changes.withLock { $0.finishScan(begun, isComplete: isComplete) }
         return (removed, false)
     }
 
     /// Returns the number of names; nil if they cannot be read.
-    private mutating func compare(_ first: UInt8, in store: CacheIndex, _ removed: inout Int64) -> Int? {
-        let files = store.directory.objects
+    private mutating func compare(_ first: UInt8, in index: CacheIndex, _ removed: inout Int64) -> Int? {
+        let files = index.directory.objects
         // The rows first: the file of a later row is missing in them and is looked up again.
-        guard let known = store.extensions(ofObjectsIn: first), let (renditions, others) = try? files.list(first)
+        guard let known = index.query({ try $0.extensions(ofObjectsIn: first) }),
+            let (renditions, others) = try? files.list(first)
         else { return nil }
         for path in others {
             if (try? files.removeOther(path)) != nil { removed += 1 } else { isComplete = false }
@@ -53,14 +54,14 @@ struct OrphanScan: Sendable {
             if known[id] == fileExtension {
                 present.insert(id)
             } else {
-                switch store.changes.withLock({ $0.removeOrphan(FileName(id: id, fileExtension: fileExtension)) }) {
+                switch index.changes.withLock({ $0.removeOrphan(FileName(id: id, fileExtension: fileExtension)) }) {
                 case true?: removed += 1
                 case false?: break
                 case nil: isComplete = false
                 }
             }
         }
-        for id in known.keys where !present.contains(id) { store.forgetIfMissing(id) }
+        for id in known.keys where !present.contains(id) { index.forgetIfMissing(id) }
         return renditions.count + others.count
     }
 }

@@ -163,6 +163,15 @@ func openDescriptor(_ name: String, below directory: Int32, flags: Int32) throws
     return OwnedDescriptor(taking: number)
 }
 
+/// Copies the first `count` bytes of a file to a descriptor.
+func copyBytes(of file: SharedDescriptor, _ count: Int, to target: Int32) throws(SystemError) {
+    var offset: Int64 = 0
+    while offset < count {
+        let sent = try retryingOnInterrupt("sendfile") { clinux_sendfile(target, file.number, &offset, count - Int(offset)) }
+        guard sent > 0 else { throw SystemError("sendfile", code: EIO) }
+    }
+}
+
 /// Whether a name below an open directory leads to an open file or directory.
 func leads(_ name: String, below directory: Int32, to number: Int32) -> Bool {
     var named = stat()

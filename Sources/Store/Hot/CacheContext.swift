@@ -16,7 +16,7 @@ final class CacheContext: Sendable {
     let counters = Meter(CacheStatistics())
     /// Runs housekeeping; woken when there is work for it.
     let housekeeping: RepeatingThread
-    let store: CacheIndex
+    let index: CacheIndex
     /// Whether the disk has refused a file for which statvfs(3) showed space since the last round of housekeeping.
     let isOverQuota = Atomic(false)
     /// What else has to forget what a purge covers: work in progress, failures in memory. They may refer to the cache.
@@ -35,7 +35,7 @@ final class CacheContext: Sendable {
         let sharedClock = SharedClock(clock)
         let purges = PurgeIndex(now: { sharedClock.earliest })
         (self.sharedClock, self.purges) = (sharedClock, purges)
-        store = try CacheIndex(
+        index = try CacheIndex(
             path: configuration.directory, owners: owners, purges: purges, clock: clock, report: report,
             onFailure: { housekeeping.wake() })
         self.housekeeping = housekeeping
@@ -45,7 +45,7 @@ final class CacheContext: Sendable {
         self.report = report
         self.onStep = onStep
         hot = HotRenditions(limit: configuration.hotEntries, purges: purges, onStep: onStep)
-        if let free = try? store.directory.space().freeBytes, free < configuration.minFreeBytes {
+        if let free = try? index.directory.space().freeBytes, free < configuration.minFreeBytes {
             report(.freeSpaceBelowMinimum(free: free, minimum: configuration.minFreeBytes))
         }
     }
@@ -64,7 +64,7 @@ final class CacheContext: Sendable {
 
     /// Ends a failure of the ledger, if that is possible now. If the ledger was replaced, the cache is empty.
     func repairStore() {
-        guard store.repair() else { return }
+        guard index.repair() else { return }
         hot.removeAll()
         verified.removeAll()
     }

@@ -9,6 +9,7 @@ struct RenditionFinder: Sendable {
 
     private let context: CacheContext
     private let hashesLargeFiles: Bool
+    private var index: CacheIndex { context.index }
 
     init(_ context: CacheContext, hashesLargeFiles: Bool = true) {
         self.context = context
@@ -22,8 +23,9 @@ struct RenditionFinder: Sendable {
             // The epoch first: a later purge is noticed below, and an earlier one has removed the row.
             let epoch = context.purges.epoch
             context.reached(.lookupNotedEpoch)
-            let store = context.store
-            guard let row = store.aliasRow(key), let object = try open(row.object, in: store, epoch: epoch) else { return nil }
+            guard let row = index.query({ try $0.aliasRow(key) }) ?? nil, let object = try open(row.object, epoch: epoch) else {
+                return nil
+            }
             let rendition = CachedRendition(object: object, alias: row.record, aliasSequence: row.sequence, epoch: epoch)
             if context.hot.insert(rendition) {
                 context.hot.visited.note(object)
@@ -36,20 +38,20 @@ struct RenditionFinder: Sendable {
     /// The rendition with that id.
     func rendition(with id: ObjectID) throws(Unverified) -> CachedRendition? {
         let epoch = context.purges.epoch
-        guard let object = try storedObject(id, in: context.store) else { return nil }
+        guard let object = try storedObject(id) else { return nil }
         context.hot.visited.note(object)
         return CachedRendition(object: object, alias: nil, epoch: epoch)
     }
 
     /// The open object with that id.
-    func storedObject(_ id: ObjectID, in store: CacheIndex) throws(Unverified) -> StoredObject? {
+    func storedObject(_ id: ObjectID) throws(Unverified) -> StoredObject? {
         let epoch = context.purges.epoch
-        guard let row = store.objectRow(id) else { return nil }
-        return try open(row, in: store, epoch: epoch)
+        guard let row = index.query({ try $0.objectRow(id) }) ?? nil else { return nil }
+        return try open(row, epoch: epoch)
     }
 
     /// Opens an object's file, or returns the one that is open already. Nil if the file is missing or does not match its record.
-    func open(_ row: ObjectRow, in store: CacheIndex, epoch: Epoch) throws(Unverified) -> StoredObject? {
+    func open(_ row: ObjectRow, epoch: Epoch) throws(Unverified) -> StoredObject? {
         let record = row.record
         context.reached(.lookupReadIndex)
         if let hot = context.hot.peek(record.id), hot.sequence == row.sequence {
@@ -61,9 +63,9 @@ struct RenditionFinder: Sendable {
         }
         let descriptor: SharedDescriptor
         do throws(SystemError) {
-            descriptor = try store.directory.objects.open(record.id, record.fileExtension)
+            descriptor = try index.directory.objects.open(record.id, record.fileExtension)
             guard try isIntact(descriptor, row) else {
-                removeCorrupt(row, in: store)
+                removeCorrupt(row)
                 return nil
             }
             // The next reader of the start of the file does not wait for the disk then.
@@ -72,7 +74,7 @@ struct RenditionFinder: Sendable {
             // Housekeeping closes renditions in use.
             if error.code == EMFILE { context.housekeeping.wake() }
             // Other errors, such as a lack of descriptors, are a miss now and may be a hit later. A missing file stays missing.
-            if error.code == ENOENT, store.directory.isInPlace { _ = store.changes.withLock { $0.forget(row) } }
+            if error.code == ENOENT, index.directory.isInPlace { _ = index.changes.withLock { $0.forget(row) } }
             return nil
         }
         context.reached(.lookupOpenedFile)
@@ -83,8 +85,8 @@ struct RenditionFinder: Sendable {
     }
 
     /// Removes an object whose file does not match its record.
-    func removeCorrupt(_ row: ObjectRow, in store: CacheIndex) {
-        guard store.changes.withLock({ $0.forget(row) }) else { return }
+    func removeCorrupt(_ row: ObjectRow) {
+        guard index.changes.withLock({ $0.forget(row) }) else { return }
         context.counters.update { $0.corrupt += 1 }
         context.hot.remove([row.record.id])
     }

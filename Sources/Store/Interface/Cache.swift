@@ -91,7 +91,7 @@ package final class Cache: Sendable {
         publishers.close()
         context.purgeObservers.withLock { $0 = [] }
         forgetHot()
-        store.close()
+        index.close()
     }
 
     /// Removes every rendition from memory, together with the value attached to it. The next look-ups use the disk. Any thread.
@@ -112,16 +112,16 @@ package final class Cache: Sendable {
     }
 
     /// The database, in which other parts of the server have tables, too; see ``init(configuration:owners:clock:report:)``.
-    package var ledger: Ledger { context.store.ledger }
+    package var ledger: Ledger { context.index.ledger }
 
-    var store: CacheIndex { context.store }
+    var index: CacheIndex { context.index }
 
     // MARK: Looking up
 
     /// The present version. What a look-up has found is valid while the version is still the one noted before it. Never waits for
     /// a disk.
     package var version: CacheVersion {
-        CacheVersion(epoch: context.purges.epoch, commits: context.store.commitCount)
+        CacheVersion(epoch: context.purges.epoch, commits: context.index.commitCount)
     }
 
     /// The rendition that an alias leads to, if it is in use and its file open. Never waits for a disk.
@@ -133,7 +133,7 @@ package final class Cache: Sendable {
     ///
     /// Nil for an object that ``holdAliases(_:)`` concerns: ``look(for:isFirstLook:)`` finds it.
     package func hotObject(_ id: ObjectID) -> CachedRendition? {
-        guard let found = hot.use(id), !context.store.doubts.isHeld(found.object.sequence) else { return nil }
+        guard let found = hot.use(id), !context.index.doubts.isHeld(found.object.sequence) else { return nil }
         return found
     }
 
@@ -207,7 +207,7 @@ package final class Cache: Sendable {
         _ times: (fetchedAt: Int64, freshFor: Int64?, mustRevalidate: Bool), sequence: Int64
     ) -> Freshness {
         let configuration = context.configuration
-        let doubt = context.store.doubts.doubt(ofAlias: sequence)
+        let doubt = context.index.doubts.doubt(ofAlias: sequence)
         if doubt == .certain { return .expired }
         let freshness = Freshness(
             fetchedAt: times.fetchedAt, freshFor: times.freshFor ?? configuration.freshFor,
@@ -220,7 +220,9 @@ package final class Cache: Sendable {
     /// - Throws: ``CacheError/busy`` if too many look-ups wait, ``CacheError/closed`` if the database fails or the cache is
     ///   closed.
     package func list(of sourceURL: String) async throws(CacheError) -> [ListedRendition] {
-        let rows = await lookups.run { [context] in context.store.aliases(of: sourceURL, limit: Self.mostListed) }
+        let rows = await lookups.run { [context] in
+            context.index.query { try $0.aliases(of: sourceURL, limit: Self.mostListed) }
+        }
         guard let found = rows else { throw .busy }
         guard let rows = found else { throw .closed }
         let now = context.clock.steadySeconds
@@ -238,7 +240,7 @@ package final class Cache: Sendable {
     /// - Parameter url: The last URL of the previous call; empty for the first.
     /// - Throws: As ``list(of:)``.
     package func sources(after url: String) async throws(CacheError) -> [String] {
-        let rows = await lookups.run { [context] in context.store.sources(after: url, limit: Self.mostListed) }
+        let rows = await lookups.run { [context] in context.index.query { try $0.sources(after: url, limit: Self.mostListed) } }
         guard let found = rows else { throw .busy }
         guard let urls = found else { throw .closed }
         return urls
@@ -262,7 +264,7 @@ package final class Cache: Sendable {
     /// If the cache is closing or its threads are busy, the rendition stays; the next reader drops it.
     package func discardCorrupt(_ rendition: CachedRendition) async {
         let row = ObjectRow(sequence: rendition.object.sequence, record: rendition.object.record)
-        _ = await lookups.run { [finder, context] in finder.removeCorrupt(row, in: context.store) }
+        _ = await lookups.run { [finder] in finder.removeCorrupt(row) }
     }
 
     // MARK: Linking
@@ -376,10 +378,10 @@ package final class Cache: Sendable {
     package var sharedClock: SharedClock { context.sharedClock }
 
     /// The purges that hold in memory only, because they could not be written.
-    package var unrecordedPurges: [Purge] { context.store.changes.withLock { $0.unrecordedPurges } }
+    package var unrecordedPurges: [Purge] { context.index.changes.withLock { $0.unrecordedPurges } }
 
     /// Whether the database cannot be changed at the moment.
-    package var isStoringStopped: Bool { context.store.refusal != nil }
+    package var isStoringStopped: Bool { context.index.refusal != nil }
 
     /// Has a function called for each purge that takes effect, before the call that made it returns. On a thread of the cache, which it
     /// must not block for long.
@@ -399,7 +401,7 @@ package final class Cache: Sendable {
     ///
     /// - Parameter outbox: Opened with ``ledger``.
     package func sendDeletions(by outbox: Outbox) {
-        context.store.changes.withLock { $0.outbox = outbox }
+        context.index.changes.withLock { $0.outbox = outbox }
     }
 
     /// Forgets what `scope` covers, on this node.
@@ -441,35 +443,35 @@ package final class Cache: Sendable {
     ///
     /// This holds when the call returns. It survives a restart, unless the directory cannot be written to before the restart.
     package func revalidateAll(_ doubt: MissedPurges = .certain) async {
-        _ = await purgers.run { [context] in context.store.revalidateAll(doubt, dropsHeldPuts: true) }
+        _ = await purgers.run { [context] in context.index.revalidateAll(doubt, dropsHeldPuts: true) }
     }
 
     /// Expires every alias as ``revalidateAll(_:)`` does, and drops nothing. Blocks.
     package func expireAliases() {
-        context.store.revalidateAll(.certain, dropsHeldPuts: false)
+        context.index.revalidateAll(.certain, dropsHeldPuts: false)
     }
 
     /// Doubts every alias until ``confirmAliases()``: purges may have been made while this node was away, and those that are made now do
     /// not count it. This includes aliases that are stored from now on, until ``doubtAliases()``. Where purges may be complete, also has
     /// objects that are stored found by ``look(for:isFirstLook:)`` only. Not recorded. May block.
     package func holdAliases(_ doubt: MissedPurges = .certain) {
-        context.store.holdAliases(doubt)
+        index.changes.withLock { index.doubts.hold(doubt, through: $0.sequence) }
     }
 
     /// Leaves every alias that is stored now unconfirmed until ``confirmAliases()``: this node would not hear of purges by others. Not
     /// recorded.
     package func doubtAliases() async {
-        _ = await purgers.run { [context] in context.store.doubtAliases() }
+        _ = await purgers.run { [index] in index.changes.withLock { index.doubts.doubtAlone(through: $0.sequence) } }
     }
 
     /// Ends ``holdAliases(_:)`` and ``doubtAliases()``: all purges of other nodes were applied. Never waits for a disk.
     package func confirmAliases() {
-        context.store.doubts.confirm()
+        index.doubts.confirm()
     }
 
     /// Changes other owners' tables durably, after all purges so far. If that fails, it is tried again with later ones.
     package func record(_ change: @escaping Ledger.Change) async {
-        _ = await purgers.run { [context] in context.store.changes.withLock { $0.recordOrRemember(.init(change: change)) } }
+        _ = await purgers.run { [context] in context.index.changes.withLock { $0.recordOrRemember(.init(change: change)) } }
     }
 
     /// Changes other owners' tables for a rendition, unless its object itself was purged after `epoch`. No purge comes between
@@ -478,7 +480,7 @@ package final class Cache: Sendable {
     /// - Returns: Whether the change was committed.
     package func record(of object: ObjectID, since epoch: Epoch, _ change: @escaping Ledger.Change) async -> Bool {
         let isCommitted = await publishers.run { [context] in
-            context.store.changes.withLock { changes in
+            context.index.changes.withLock { changes in
                 changes.record(change) { !context.purges.containsPurge(of: object, since: epoch) }
             }
         }
@@ -500,7 +502,7 @@ package final class Cache: Sendable {
 
     /// What the file system of the directory can still take; nil if it does not answer. May wait for a network file system.
     package func space() -> CacheSpace? {
-        guard let space = try? context.store.directory.space() else { return nil }
+        guard let space = try? context.index.directory.space() else { return nil }
         return CacheSpace(
             freeBytes: space.freeBytes, minFreeBytes: context.minFreeBytes,
             files: space.freeFiles.map { CacheSpace.Files(free: $0, all: space.allFiles) })
@@ -508,13 +510,13 @@ package final class Cache: Sendable {
 
     /// A snapshot of the contents and the counters.
     package func statistics() -> CacheStatistics {
-        let totals = context.store.totals
+        let totals = context.index.totals
         var statistics = context.counters.snapshot
         (statistics.objects, statistics.bytes) = (totals.objects, totals.bytes)
         (statistics.aliases, statistics.aliasBytes) = (totals.aliases, totals.aliasSpace)
         (statistics.diskBytes, statistics.limitBytes) = (totals.space, context.maxBytes)
         statistics.hotHits = hot.hits
-        statistics.refusal = context.store.refusal ?? statistics.refusal
+        statistics.refusal = context.index.refusal ?? statistics.refusal
         return statistics
     }
 }

@@ -4,6 +4,7 @@ internal import SystemIO
 /// Carries out purges. Every call may block.
 struct Purger: Sendable {
     private let context: CacheContext
+    private var index: CacheIndex { context.index }
 
     init(_ context: CacheContext) {
         self.context = context
@@ -15,21 +16,20 @@ struct Purger: Sendable {
     func run(
         _ new: [Purge], with change: @escaping Ledger.Change = { _ in }, isObserved: Bool = true
     ) -> Result<PurgeCounts, CacheError> {
-        let store = context.store
         // In the index under the lock that publishes take: one is either before the purge, and covered, or after it, and refused.
-        let (result, outbox) = store.changes.withLock { ($0.purge(new, with: change), $0.outbox) }
+        let (result, outbox) = index.changes.withLock { ($0.purge(new, with: change), $0.outbox) }
         context.reached(.purgeInForce)
         var counts = PurgeCounts()
         for (purge, sequence) in result.purges {
-            context.hot.remove(purge.scope, removed: store.objects(of: purge.scope))
+            context.hot.remove(purge.scope, removed: index.query { try $0.objects(of: purge.scope) } ?? nil)
             context.reached(.purgeCooled)
             if let id = purge.scope.objectID { outbox?.sendDeletion(of: id.description) }
             if isObserved { for observer in context.purgeObservers.withLock({ $0 }) { observer(purge.scope) } }
-            counts.add(store.count(purge, sequence))
+            counts.add(index.count(purge, sequence))
         }
         // The rest follows in the background. No look-up finds these rows.
         var sweeps = 0
-        while sweeps < Self.sweepsAtOnce, store.changes.withLock({ $0.sweep() }) { sweeps += 1 }
+        while sweeps < Self.sweepsAtOnce, index.changes.withLock({ $0.sweep() }) { sweeps += 1 }
         if sweeps == Self.sweepsAtOnce { context.housekeeping.wake() }
         context.counters.update { counters in
             counters.purges += Int64(result.purges.count)

@@ -8,6 +8,7 @@ struct RenditionPublisher: Sendable {
     private let context: CacheContext
     private let finder: RenditionFinder
     private let evictor: Evictor
+    private var index: CacheIndex { context.index }
 
     init(_ context: CacheContext, finder: RenditionFinder, evictor: Evictor) {
         self.context = context
@@ -21,9 +22,9 @@ struct RenditionPublisher: Sendable {
     func createFile(expecting expected: Int64) throws(CacheError) -> StagedFile {
         let reason: UnstoredReason
         do throws(SystemError) {
-            let directory = context.store.directory
+            let directory = index.directory
             let free = try directory.space().freeBytes
-            if let refusal = context.store.refusal {
+            if let refusal = index.refusal {
                 reason = refusal
             } else if free - expected >= context.minFreeBytes {
                 return try directory.objects.createStaged()
@@ -41,7 +42,7 @@ struct RenditionPublisher: Sendable {
     /// A file in memory after the disk has failed to take one; see ``Cache/stageInMemory(because:)``.
     func createFileInMemory(because reason: UnstoredReason) throws(CacheError) -> StagedFile {
         // Measured now: what becomes free later says nothing about the failure.
-        if reason == .diskFull, let free = try? context.store.directory.space().freeBytes,
+        if reason == .diskFull, let free = try? index.directory.space().freeBytes,
             free > context.minFreeBytes
         {
             context.isOverQuota.store(true, ordering: .relaxed)
@@ -65,7 +66,7 @@ struct RenditionPublisher: Sendable {
     func createCopy(of file: SharedDescriptor, count: Int) throws(CacheError) -> StagedFile {
         let staged = try createFile(expecting: Int64(count))
         do throws(SystemError) {
-            try Self.copy(file, count, to: staged.descriptor)
+            try copyBytes(of: file, count, to: staged.number)
             return staged
         } catch {
             // If the disk filled up meanwhile, memory may still have space.
@@ -73,28 +74,17 @@ struct RenditionPublisher: Sendable {
         }
         let memory = try createFileInMemory(because: .diskFull)
         do throws(SystemError) {
-            try Self.copy(file, count, to: memory.descriptor)
+            try copyBytes(of: file, count, to: memory.number)
         } catch {
             throw .stagingFailed(error)
         }
         return memory
     }
 
-    private static func copy(_ file: SharedDescriptor, _ count: Int, to target: SharedDescriptor) throws(SystemError) {
-        var offset: Int64 = 0
-        while offset < count {
-            let sent = try retryingOnInterrupt("sendfile") {
-                clinux_sendfile(target.number, file.number, &offset, count - Int(offset))
-            }
-            guard sent > 0 else { throw SystemError("sendfile", code: EIO) }
-        }
-    }
-
     // MARK: Publishing
 
     /// Stores a rendition, or returns the stored one with the same id.
     func process(_ job: PublishJob) -> Result<PublishOutcome, CacheError> {
-        let store = context.store
         let record: ObjectRecord
         do throws(CacheError) {
             record = try job.measure(now: context.clock.unixSeconds)
@@ -105,9 +95,9 @@ struct RenditionPublisher: Sendable {
         if !job.storing { return .success(unstored(job, record, because: .unwanted)) }
         if let reason = job.staged.reason { return .success(unstored(job, record, because: reason)) }
         do throws(UnstoredReason) {
-            guard job.staged.files === store.directory.objects else { throw .directoryLost }
+            guard job.staged.files === index.directory.objects else { throw .directoryLost }
             guard record.length <= context.maxBytes else { throw .tooLarge }
-            evictor.makeSpace(for: record.space, in: store)
+            evictor.makeSpace(for: record.space)
         } catch {
             return .success(unstored(job, record, because: error))
         }
@@ -118,7 +108,7 @@ struct RenditionPublisher: Sendable {
         }
         context.reached(.publishSynced)
         do throws(UnstoredReason) {
-            return .success(try addNew(job, record, to: store))
+            return .success(try addNew(job, record))
         } catch {
             return .success(unstored(job, record, because: error))
         }
@@ -132,7 +122,7 @@ struct RenditionPublisher: Sendable {
         do throws(CacheError) {
             let memory = try createFileInMemory(because: reason)
             do throws(SystemError) {
-                try Self.copy(job.staged.descriptor, Int(record.length), to: memory.descriptor)
+                try copyBytes(of: job.staged.descriptor, Int(record.length), to: memory.number)
                 guard try ContentDigest(of: memory.descriptor) == record.content else {
                     throw SystemError("fdatasync", code: EIO)
                 }
@@ -157,16 +147,16 @@ struct RenditionPublisher: Sendable {
         }
     }
 
-    private func addNew(_ job: PublishJob, _ record: ObjectRecord, to store: CacheIndex) throws(UnstoredReason)
+    private func addNew(_ job: PublishJob, _ record: ObjectRecord) throws(UnstoredReason)
         -> PublishOutcome
     {
         var epoch = job.epoch
-        var committed = try commit(job, record, to: store, &epoch)
+        var committed = try commit(job, record, &epoch)
         var present: StoredObject?
         if !committed.isNew {
-            present = try? finder.open(committed.row, in: store, epoch: epoch)
+            present = try? finder.open(committed.row, epoch: epoch)
             // Its file was missing or damaged, so it was removed.
-            if present == nil { committed = try commit(job, record, to: store, &epoch) }
+            if present == nil { committed = try commit(job, record, &epoch) }
         }
         context.reached(.publishCommitted)
         context.counters.update { counters in
@@ -175,7 +165,7 @@ struct RenditionPublisher: Sendable {
             counters.published += 1
             counters.publishedBytes += record.length
         }
-        if evictor.isNeeded(in: store) { context.housekeeping.wake() }
+        if evictor.isNeeded { context.housekeeping.wake() }
 
         let object: StoredObject
         if committed.isNew {
@@ -196,9 +186,9 @@ struct RenditionPublisher: Sendable {
     }
 
     private func commit(
-        _ job: PublishJob, _ record: ObjectRecord, to store: CacheIndex, _ epoch: inout Epoch
+        _ job: PublishJob, _ record: ObjectRecord, _ epoch: inout Epoch
     ) throws(UnstoredReason) -> CommittedObject {
-        try store.changes.withLock { changes throws(UnstoredReason) in
+        try index.changes.withLock { changes throws(UnstoredReason) in
             try changes.commit(job, record) { isWanted(job.alias, job.id, &epoch) }
         }
     }
@@ -228,19 +218,17 @@ struct RenditionPublisher: Sendable {
     ///
     /// - Returns: Nil if there is no such object.
     func addAlias(_ alias: AliasRecord, to id: ObjectID, epoch: Epoch) -> PublishOutcome? {
-        let store = context.store
-        guard let object = try? finder.storedObject(id, in: store) else { return nil }
-        return recordReference(alias, to: object, epoch: epoch, in: store)
+        guard let object = try? finder.storedObject(id) else { return nil }
+        return recordReference(alias, to: object, epoch: epoch)
     }
 
     /// Looks up an object for the client that uploaded its source, and records the upload.
     func recordUpload(of id: ObjectID) -> CachedRendition? {
         let epoch = context.purges.epoch
-        let store = context.store
-        guard let object = try? finder.storedObject(id, in: store) else { return nil }
+        guard let object = try? finder.storedObject(id) else { return nil }
         context.hot.visited.note(object)
         if object.isUploaded { return CachedRendition(object: object, alias: nil, epoch: epoch) }
-        return recordReference(nil, to: object, epoch: epoch, in: store)?.rendition
+        return recordReference(nil, to: object, epoch: epoch)?.rendition
     }
 
     /// Renews an alias after the origin confirmed it; nil if it is gone or was purged meanwhile.
@@ -254,19 +242,19 @@ struct RenditionPublisher: Sendable {
         alias.fetchedAt = fetchedAt
         alias.freshFor = freshFor
         alias.mustRevalidate = mustRevalidate
-        let outcome = recordReference(alias, to: current.object, epoch: epoch, in: context.store)
+        let outcome = recordReference(alias, to: current.object, epoch: epoch)
         guard case .existing(let rendition)? = outcome else { return nil }
         return rendition
     }
 
     /// Records an alias to an open object, or, for nil, that it was uploaded. Nil if the object is no longer stored.
     private func recordReference(
-        _ alias: AliasRecord?, to object: StoredObject, epoch: Epoch, in store: CacheIndex
+        _ alias: AliasRecord?, to object: StoredObject, epoch: Epoch
     ) -> PublishOutcome? {
         var reason = UnstoredReason.purged
         var current = epoch
         do throws(UnstoredReason) {
-            let sequence = try store.changes.withLock { changes throws(UnstoredReason) in
+            let sequence = try index.changes.withLock { changes throws(UnstoredReason) in
                 try changes.commitReference(alias, to: object, began: epoch.began) {
                     isWanted(alias, object.record.id, &current)
                 }

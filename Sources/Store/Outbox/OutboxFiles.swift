@@ -25,14 +25,7 @@ struct OutboxFiles: Sendable {
         if clinux_link_tmpfile(file.number, root.number, "\(sequence)") == 0 { return }
         let copy = try openFile(sequence, O_WRONLY | O_CREAT | O_TRUNC)
         do throws(SystemError) {
-            let count = try file.size()
-            var offset: Int64 = 0
-            while offset < count {
-                let sent = try retryingOnInterrupt("sendfile") {
-                    clinux_sendfile(copy.number, file.number, &offset, count - Int(offset))
-                }
-                guard sent > 0 else { throw SystemError("sendfile", code: EIO) }
-            }
+            try copyBytes(of: file, try file.size(), to: copy.number)
             try retryingOnInterrupt("fdatasync") { fdatasync(copy.number) }
         } catch {
             remove(sequence)

@@ -44,13 +44,7 @@ package struct PurgeTable {
     package struct Row: Sendable, Equatable {
         package let sequence: Int64
         package let purge: Purge
-        package let isSwept: Bool
-
-        package init(sequence: Int64, purge: Purge, isSwept: Bool) {
-            self.sequence = sequence
-            self.purge = purge
-            self.isSwept = isSwept
-        }
+        let isSwept: Bool
     }
 
     /// The purges whose rows are kept after they are done, so that they are recognised when they are delivered again.

@@ -111,42 +111,8 @@ final class CacheIndex: Sendable {
 
     // MARK: Queries
 
-    /// The alias with that key and its object; nil if there is none, a purge covers it, or the ledger fails.
-    func aliasRow(_ key: AliasKey) -> AliasRow? {
-        query({ try $0.aliasRow(key) }) ?? nil
-    }
-
-    /// Up to `limit` aliases of a source, the newest first; nil if the ledger fails.
-    func aliases(of sourceURL: String, limit: Int) -> [AliasRow]? {
-        query { try $0.aliases(of: sourceURL, limit: limit) }
-    }
-
-    /// Up to `limit` URLs of stored sources after `url`, in their order; nil if the ledger fails.
-    func sources(after url: String, limit: Int) -> [String]? {
-        query { try $0.sources(after: url, limit: limit) }
-    }
-
-    /// The object with that id; nil if there is none, purges cover it, or the ledger fails.
-    func objectRow(_ id: ObjectID) -> ObjectRow? {
-        query({ try $0.objectRow(id) }) ?? nil
-    }
-
-    /// The objects that a purge may remove; nil if there are many, or the ledger fails.
-    func objects(of scope: PurgeScope) -> Set<ObjectID>? {
-        query({ try $0.objects(of: scope) }) ?? nil
-    }
-
-    /// Up to `limit` objects after `sequence`, in the order of the eviction queue; nil if the ledger fails.
-    func objects(after sequence: Int64, limit: Int) -> [ObjectRow]? {
-        query { try $0.objects(after: sequence, limit: limit) }
-    }
-
-    /// The file extensions of all objects whose ids begin with the byte `first`; nil if the ledger fails.
-    func extensions(ofObjectsIn first: UInt8) -> [ObjectID: String]? {
-        query { try $0.extensions(ofObjectsIn: first) }
-    }
-
-    private func query<Result>(_ body: (CacheTables) throws -> Result) -> Result? {
+    /// Reads rows; nil if the ledger fails.
+    func query<Result>(_ body: (CacheTables) throws -> Result) -> Result? {
         let replacements = ledger.replacements
         do throws(LedgerError) {
             return try ledger.read { try body(CacheTables($0, purges)) }
@@ -203,19 +169,9 @@ final class CacheIndex: Sendable {
         }
     }
 
-    /// See ``Cache/holdAliases(_:)``.
-    func holdAliases(_ doubt: MissedPurges) {
-        changes.withLock { doubts.hold(doubt, through: $0.sequence) }
-    }
-
-    /// See ``Cache/doubtAliases()``.
-    func doubtAliases() {
-        changes.withLock { doubts.doubtAlone(through: $0.sequence) }
-    }
-
     /// Removes the row of an object if its file is missing.
     func forgetIfMissing(_ id: ObjectID) {
-        guard let row = objectRow(id) else { return }
+        guard let row = query({ try $0.objectRow(id) }) ?? nil else { return }
         do throws(SystemError) {
             if try directory.objects.length(id, row.record.fileExtension) == nil { _ = changes.withLock { $0.forget(row) } }
         } catch {

@@ -79,18 +79,22 @@ extension IndexChanges {
             removed.append(object)
         }
         let hasEnded = step.position.hasEnded
-        guard
-            (try? change(
-                .normal,
-                { tables -> Void in
-                    try tables.delete(removed.map(\.sequence))
-                    try tables.delete(step.aliases)
-                    if hasEnded { try PurgeTable(tables.database).markSwept(step.purge) }
-                })) != nil
-        else { return false }
+        guard delete(removed, step.aliases, endingSweepOf: hasEnded ? step.purge : nil) else { return false }
         sweepPosition = hasEnded ? nil : step.position
         if hasEnded { purges.markSwept(step.purge) }
         return true
+    }
+
+    /// Removes the rows of objects whose files are removed, and of aliases, in one transaction. Returns whether it was committed.
+    private mutating func delete(
+        _ objects: [ObjectRow], _ aliases: [AliasReference], endingSweepOf purge: Int64? = nil
+    ) -> Bool {
+        let isCommitted: Void? = try? change { tables in
+            try tables.delete(objects.map(\.sequence))
+            try tables.delete(aliases)
+            if let purge { try PurgeTable(tables.database).markSwept(purge) }
+        }
+        return isCommitted != nil
     }
 
     private struct Sweep {
@@ -182,14 +186,7 @@ extension IndexChanges {
         for object in objects where (try? directory.objects.remove(object.file.id, object.file.fileExtension)) != nil {
             removed.append(object)
         }
-        guard
-            (try? change(
-                .normal,
-                { tables -> Void in
-                    try tables.delete(removed.map(\.sequence))
-                    try tables.delete(unused)
-                })) != nil
-        else { return nil }
+        guard delete(removed, unused) else { return nil }
         aliasHand = last ?? 0
         return last == nil ? nil : removed
     }

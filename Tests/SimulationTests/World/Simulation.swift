@@ -69,7 +69,9 @@ final class Simulation {
             drain()
         }
         let files = try DirectoryEntries.files("\(directory)/objects").count
-        let rows = (UInt8.min...UInt8.max).map { node.cache.store.extensions(ofObjectsIn: $0)?.count ?? 0 }.reduce(0, +)
+        let rows = (UInt8.min...UInt8.max).map { first in
+            node.cache.index.query { try $0.extensions(ofObjectsIn: first) }?.count ?? 0
+        }.reduce(0, +)
         if files != rows { ledger.violation("\(files) files for \(rows) objects") }
         let statistics = node.cache.statistics()
         // After a lost sync, the ledger may mix pages of different times, which SQLite does not detect.

@@ -133,7 +133,7 @@ import Testing
         // A trigger refuses what a full disk would refuse.
         let database = try SQLiteConnection(path: directory.path + "/ledger.sqlite")
         try database.execute("CREATE TRIGGER refuse BEFORE DELETE ON objects BEGIN SELECT RAISE(ABORT, 'refused'); END")
-        let result = cache.evictor.evictBatch(atLeast: 1, from: cache.store)
+        let result = cache.evictor.evictBatch(atLeast: 1)
         #expect(result.bytes == 300_000 && !result.continues)
         #expect(bytesOnDisk == 600_000)
         try database.execute("DROP TRIGGER refuse")
@@ -178,10 +178,10 @@ import Testing
         try await cache.put([2], url: "https://b/", object: .test("upload"))
         try await cache.put([2], url: nil)
         cache.forgetHot()
-        #expect(cache.store.changes.withLock({ $0.evictAliases { _ in false } })?.map(\.record.id) == [.test("https://a/")])
+        #expect(cache.index.changes.withLock({ $0.evictAliases { _ in false } })?.map(\.record.id) == [.test("https://a/")])
         #expect(directory.files().filter { $0.hasSuffix(".mp4") }.count == 1)
         #expect(await cache.object(.test("upload")) != nil)
-        #expect(cache.store.changes.withLock { $0.evictAliases { _ in false } } == nil)
+        #expect(cache.index.changes.withLock { $0.evictAliases { _ in false } } == nil)
         #expect(cache.statistics().aliases == 0 && cache.statistics().aliasBytes == 0)
     }
 
@@ -254,7 +254,7 @@ import Testing
         let second = try #require((1...9).map { "https://a/\($0)" }.first { folder($0) != folder(first) })
         for url in [first, second] { try await cache.put(noise(300_000, seed: 1), url: url) }
         let protection = try #require(WriteProtection(of: folder(second)))
-        let result = cache.evictor.evictBatch(atLeast: .max, from: cache.store)
+        let result = cache.evictor.evictBatch(atLeast: .max)
         #expect(result.bytes == 300_000)
         #expect(!result.continues)
         let statistics = cache.statistics()
@@ -266,7 +266,7 @@ import Testing
         #expect(try await cache.bytes(url: second) == noise(300_000, seed: 1))
         protection.end()
         // The hand has passed it, begins another lap, passes it once more, because it was used, and begins a third one.
-        let bytes = (0..<4).map { _ in cache.evictor.evictBatch(atLeast: .max, from: cache.store).bytes }
+        let bytes = (0..<4).map { _ in cache.evictor.evictBatch(atLeast: .max).bytes }
         #expect(bytes == [0, 0, 0, 300_000])
         #expect(bytesOnDisk == 0)
     }
@@ -277,7 +277,7 @@ import Testing
         for number in UInt64(0)..<3 { try await cache.put(noise(300_000, seed: number), url: "https://a/\(number)") }
         let missing = ObjectID.test("https://a/0").description
         try directory.remove("objects/\(missing.prefix(2))/\(missing.dropFirst(2)).mp4")
-        #expect(cache.evictor.evictBatch(atLeast: 1, from: cache.store) == (0, true))
+        #expect(cache.evictor.evictBatch(atLeast: 1) == (0, true))
         var statistics = cache.statistics()
         #expect(statistics.evictions == 0 && statistics.evictedBytes == 0)
         #expect(statistics.objects == 2 && statistics.bytes == 600_000)
@@ -285,7 +285,7 @@ import Testing
 
         let second = ObjectID.test("https://a/1").description
         try directory.remove("objects/\(second.prefix(2))/\(second.dropFirst(2)).mp4")
-        let result = cache.evictor.evictBatch(atLeast: .max, from: cache.store)
+        let result = cache.evictor.evictBatch(atLeast: .max)
         #expect(result.bytes == 300_000 && result.continues)
         statistics = cache.statistics()
         #expect(statistics.evictions == 1 && statistics.evictedBytes == 300_000)

@@ -169,7 +169,7 @@ private final class World: Sendable {
     }
 
     @Sendable private func evict(_ source: Int) {
-        cache.evictor.evictBatch(atLeast: 1, from: cache.store)
+        cache.evictor.evictBatch(atLeast: 1)
     }
 
     /// Revalidates the stored version with the origin.

@@ -93,7 +93,7 @@ struct CacheMeasurements {
         var cache = try await measure("start after a crash (returns)") { try Cache(configuration: configuration) }
         #expect(cache.statistics().objects == Int64(objectCount))
         try await measure("compared after a crash") {
-            try await waitUntil("end", within: .seconds(300)) { cache.store.changes.withLock { $0.scanNumber } == nil }
+            try await waitUntil("end", within: .seconds(300)) { cache.index.changes.withLock { $0.scanNumber } == nil }
         }
         #expect(cache.statistics().objects == Int64(objectCount))
         cache.close()
@@ -109,7 +109,7 @@ struct CacheMeasurements {
         await measure("eviction of 10000", count: 1) {
             var evicted = 0
             while evicted < 10_000 {
-                cache.evictor.evictBatch(atLeast: 64_000, from: cache.store)
+                cache.evictor.evictBatch(atLeast: 64_000)
                 evicted = Int(cache.statistics().evictions)
             }
         }
@@ -130,13 +130,13 @@ struct CacheMeasurements {
         try fill(directory, objects: 1000, aliases: objectCount)
         let cache = try Cache(configuration: .test(directory))
         defer { cache.close() }
-        try await waitUntil("the comparison of files and rows") { cache.store.changes.withLock { $0.scanNumber } == nil }
+        try await waitUntil("the comparison of files and rows") { cache.index.changes.withLock { $0.scanNumber } == nil }
         _ = await cache.alias(.test("https://a/999"))
         let hit = longestWait { try #require(cache.hotAlias(.test("https://a/999")) != nil) }
         let lookUp = longestWait { _ = await cache.alias(.test("https://nowhere/")) }
         try await measure("eviction of an object with \(objectCount) aliases") {
             try await waitUntil("its end", within: .seconds(300)) {
-                _ = cache.evictor.evictBatch(atLeast: 1, from: cache.store)
+                _ = cache.evictor.evictBatch(atLeast: 1)
                 return cache.statistics().evictions > 0
             }
         }
