@@ -1,4 +1,5 @@
 import Foundation
+import Store
 import Synchronization
 import SystemIO
 import TestSupport
@@ -201,8 +202,9 @@ import Testing
     }
 
     @Test func theBreakerAdmitsOneProbeAtOnceAfterAReconnection() throws {
-        let breaker = ClusterBreaker(
-            limits: CircuitBreaker.Limits(failures: 2, pause: .seconds(3600), maxPause: .seconds(3600)), time: time)
+        let breaker = ServiceBreaker<RedisError>(
+            CircuitBreaker.Limits(failures: 2, pause: .seconds(3600), maxPause: .seconds(3600)), now: { [time] in time.now }
+        ) { _ in }
         for expected in [BreakerPhase.closed, .open] {
             breaker.failed(try #require(breaker.admit()), .timedOut)
             #expect(breaker.phase == expected)

@@ -1,3 +1,4 @@
+package import Store
 package import SystemIO
 
 /// Sends commands over a link behind a circuit breaker, and counts them.
@@ -5,11 +6,11 @@ package import SystemIO
 /// A pipeline counts as failed if it has no replies, or if a reply says that the server as a whole refuses work.
 package final class GuardedCommands: RedisCommands {
     private let link: RedisLink
-    private let breaker: ClusterBreaker
+    private let breaker: ServiceBreaker<RedisError>
     private let meter: ClusterMeter
     private let time: TimeSource
 
-    package init(_ link: RedisLink, _ breaker: ClusterBreaker, _ meter: ClusterMeter, _ time: TimeSource) {
+    package init(_ link: RedisLink, _ breaker: ServiceBreaker<RedisError>, _ meter: ClusterMeter, _ time: TimeSource) {
         self.link = link
         self.breaker = breaker
         self.meter = meter

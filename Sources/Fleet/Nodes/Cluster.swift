@@ -20,7 +20,7 @@ package final class Cluster: Sendable {
     private let commandLink: RedisLink
     private let messageLink: RedisLink
     private let streamLink: RedisLink
-    private let breaker: ClusterBreaker
+    private let breaker: ServiceBreaker<RedisError>
     private let meter: ClusterMeter
     private let reporter: StateReporter
     private let disk = WorkThreads(count: 1, limit: 64, name: "cluster-disk")
@@ -33,7 +33,8 @@ package final class Cluster: Sendable {
         let meter = ClusterMeter()
         let keys = ClusterKeys(name: configuration.name)
         let reporter = StateReporter(server: configuration.address.description, onChange: handlers.onEvent)
-        let breaker = ClusterBreaker(time: time) { reporter.set(.breaker, $0) }
+        let limits = CircuitBreaker.Limits(failures: 3, pause: .seconds(1), maxPause: .seconds(1))
+        let breaker = ServiceBreaker<RedisError>(limits, now: { time.now }) { reporter.set(.breaker, $0) }
         let nodeReference = WeakNodeReference()
         func counting(_ handle: @escaping @Sendable (RedisLink.Event) -> Void) -> @Sendable (RedisLink.Event) -> Void {
             { event in

@@ -1,13 +1,11 @@
-internal import Synchronization
 internal import SystemIO
 
 /// Sends calls through the circuit breaker, within a deadline, with retries, and counts them. Any thread.
 final class GuardedCalls: Sendable {
-    private let breaker: Mutex<CircuitBreaker>
+    private let breaker: ServiceBreaker<StoreError>
     private let backoff: Backoff
     private let meter: StoreMeter
     private let now: @Sendable () -> Duration
-    private let report: @Sendable (StoreEvent) -> Void
     private let probe: Probe?
 
     /// A small request that shows whether the server works.
@@ -21,15 +19,17 @@ final class GuardedCalls: Sendable {
         limits: CircuitBreaker.Limits, backoff: Backoff, meter: StoreMeter, now: @escaping @Sendable () -> Duration,
         probe: Probe? = nil, report: @escaping @Sendable (StoreEvent) -> Void
     ) {
-        breaker = Mutex(CircuitBreaker(limits))
+        breaker = ServiceBreaker(limits, now: now) { error in
+            meter.update { $0.transitions += 1 }
+            report(error.map { .suspended($0) } ?? .resumed)
+        }
         self.backoff = backoff
         self.meter = meter
         self.now = now
-        self.report = report
         self.probe = probe
     }
 
-    var phase: BreakerPhase { breaker.withLock { $0.phase(at: now()) } }
+    var phase: BreakerPhase { breaker.phase }
 
     /// Runs `body` until it succeeds, fails for good, has run `attempts` times, or `limit` has passed.
     ///
@@ -47,7 +47,7 @@ final class GuardedCalls: Sendable {
             do throws(StoreError) {
                 let value = try await body(limit - (now() - start))
                 meter.countEnd(operation, after: now() - start)
-                if breaker.withLock({ $0.succeed(permit) }) { reportChange(.resumed) }
+                breaker.succeeded(permit)
                 return value
             } catch {
                 failures += 1
@@ -68,7 +68,7 @@ final class GuardedCalls: Sendable {
 
     /// A permit for one call. If the breaker is half-open, it is closed by a probe first.
     private func admit(within limit: Duration) async throws(StoreError) -> CircuitBreaker.Permit {
-        if let permit = breaker.withLock({ $0.admit(at: now()) }) {
+        if let permit = breaker.admit() {
             guard permit.isProbe, let probe else { return permit }
             do throws(StoreError) {
                 try await probe(limit)
@@ -78,8 +78,8 @@ final class GuardedCalls: Sendable {
                 settle(permit, final, of: .get)
                 throw final
             }
-            if breaker.withLock({ $0.succeed(permit) }) { reportChange(.resumed) }
-            if let next = breaker.withLock({ $0.admit(at: now()) }) { return next }
+            breaker.succeeded(permit)
+            if let next = breaker.admit() { return next }
         }
         meter.countFailure(.suspended)
         throw .suspended
@@ -95,22 +95,15 @@ final class GuardedCalls: Sendable {
 
     /// Reports a failed call to the breaker.
     private func settle(_ permit: CircuitBreaker.Permit, _ error: StoreError, of operation: StoreOperation) {
-        let time = now()
         switch error {
-        case .cancelled, .closed, .file, .exhausted: breaker.withLock { $0.abandon(permit, at: time) }
-        case _ where error.isOutage(of: operation):
-            if breaker.withLock({ $0.fail(permit, at: time) }) { reportChange(.suspended(error)) }
+        case .cancelled, .closed, .file, .exhausted: breaker.abandoned(permit)
+        case _ where error.isOutage(of: operation): breaker.failed(permit, error)
         case .denied:
             // The credentials may not delete. The answer does not tell whether they are good for anything else.
-            breaker.withLock { $0.abandon(permit, at: time) }
+            breaker.abandoned(permit)
         default:
             // The server works: it answered, although not with what was hoped for.
-            if breaker.withLock({ $0.succeed(permit) }) { reportChange(.resumed) }
+            breaker.succeeded(permit)
         }
-    }
-
-    private func reportChange(_ event: StoreEvent) {
-        meter.update { $0.transitions += 1 }
-        report(event)
     }
 }
