@@ -32,7 +32,7 @@ import Testing
         var longest: Duration = .zero
         for number in 0..<count {
             let start = ContinuousClock.now
-            let flight = await node.cluster.joinFlight("f\(number)", sourceURL: url)
+            let flight = await node.cluster.flights.findOrLead("f\(number)", sourceURL: url)
             longest = max(longest, ContinuousClock.now - start)
             #expect(flight.error != nil)
         }
@@ -56,10 +56,12 @@ import Testing
         #expect(await longestWait(node) < limit)
         #expect(node.cluster.state.breaker != .closed)
         // The error shows that no command was sent.
-        #expect(await node.cluster.joinFlight("g", sourceURL: url).error == .breakerOpen)
+        #expect(await node.cluster.flights.findOrLead("g", sourceURL: url).error == .breakerOpen)
         server.pause(false)
         try await node.joined()
-        try await waitUntil("flights are shared again") { await node.cluster.joinFlight("h", sourceURL: url).lease != nil }
+        try await waitUntil("flights are shared again") {
+            await node.cluster.flights.findOrLead("h", sourceURL: url).lease != nil
+        }
     }
 
     @Test func aSlowServerCostsCallers250MillisecondsAtMost() async throws {
@@ -72,7 +74,9 @@ import Testing
         proxy.faults = .delay(.milliseconds(400))
         #expect(await longestWait(node) < limit)
         proxy.faults = .none
-        try await waitUntil("flights are shared again") { await node.cluster.joinFlight("h", sourceURL: url).lease != nil }
+        try await waitUntil("flights are shared again") {
+            await node.cluster.flights.findOrLead("h", sourceURL: url).lease != nil
+        }
     }
 
     @Test func fiftyMillisecondsOfDelayAreTolerated() async throws {
@@ -85,11 +89,11 @@ import Testing
         try await one.joined()
         try await two.joined()
         for number in 0..<5 {
-            let lease = try #require(await one.cluster.joinFlight("f\(number)", sourceURL: url).lease)
+            let lease = try #require(await one.cluster.flights.findOrLead("f\(number)", sourceURL: url).lease)
             #expect(await lease.complete(.test("object"), lifetime: .seconds(60)) == .published)
-            #expect(await two.cluster.joinFlight("f\(number)", sourceURL: url).record != nil)
+            #expect(await two.cluster.flights.findOrLead("f\(number)", sourceURL: url).record != nil)
         }
-        let report = await one.cluster.broadcastPurge(.all)
+        let report = await one.cluster.purger.broadcast(.all)
         #expect(report.nodes == 2 && report.acknowledged == 2)
     }
 
@@ -106,10 +110,12 @@ import Testing
         try await node.joined()
         proxy.faults = FaultProxy.Faults(responses: FaultProxy.Stream(failure: failure, after: 1))
         // Bytes that the proxy has read before are not affected.
-        try await waitUntil("the fault") { await node.cluster.joinFlight("first", sourceURL: url).error != nil }
+        try await waitUntil("the fault") { await node.cluster.flights.findOrLead("first", sourceURL: url).error != nil }
         #expect(await longestWait(node) < limit)
         proxy.faults = .none
-        try await waitUntil("flights are shared again") { await node.cluster.joinFlight("h", sourceURL: url).lease != nil }
+        try await waitUntil("flights are shared again") {
+            await node.cluster.flights.findOrLead("h", sourceURL: url).lease != nil
+        }
         #expect(node.cluster.metrics.errors.values.reduce(0, +) > 0)
     }
 
@@ -118,13 +124,15 @@ import Testing
         defer { server.stop() }
         let node = try TestNode("one", server.unixAddress)
         try await node.joined()
-        let lease = try #require(await node.cluster.joinFlight("a", sourceURL: url).lease)
+        let lease = try #require(await node.cluster.flights.findOrLead("a", sourceURL: url).lease)
         _ = await lease.complete(.test("object"), lifetime: .seconds(60))
         try server.kill()
         #expect(await longestWait(node) < limit)
         try await server.start()
         let start = ContinuousClock.now
-        try await waitUntil("flights are shared again") { await node.cluster.joinFlight("a", sourceURL: url).record != nil }
+        try await waitUntil("flights are shared again") {
+            await node.cluster.flights.findOrLead("a", sourceURL: url).record != nil
+        }
         #expect(ContinuousClock.now - start < .seconds(5))
         // One line per change.
         func kinds() -> [String] {
@@ -151,7 +159,7 @@ import Testing
         try await two.joined()
         try server.kill()
         try await waitUntil("the loss to be noticed") { !one.cluster.isSharing }
-        #expect(await one.cluster.broadcastPurge(.url(url)).acknowledged == 0)
+        #expect(await one.cluster.purger.broadcast(.url(url)).acknowledged == 0)
         #expect(one.cluster.metrics.purgesPending == 1)
         try await server.start()
         await one.cluster.leave()
@@ -163,7 +171,7 @@ import Testing
         try await three.joined()
         try server.kill()
         try await waitUntil("the loss to be noticed") { !three.cluster.isSharing }
-        _ = await three.cluster.broadcastPurge(.all)
+        _ = await three.cluster.purger.broadcast(.all)
         await three.cluster.leave()
         #expect(three.cluster.metrics.purgesPending == 1)
     }
@@ -174,8 +182,8 @@ import Testing
         let (one, two) = (try TestNode("one", server.unixAddress), try TestNode("two", server.unixAddress))
         try await one.joined()
         try await two.joined()
-        let lease = try #require(await one.cluster.joinFlight("a", sourceURL: url).lease)
-        async let follower = two.cluster.joinFlight("a", sourceURL: url)
+        let lease = try #require(await one.cluster.flights.findOrLead("a", sourceURL: url).lease)
+        async let follower = two.cluster.flights.findOrLead("a", sourceURL: url)
         try await waitUntil("the other node to wait") { try server.run("GET", "{test}:v1:flight:a:0").contains(":w") }
         try server.kill()
         let start = ContinuousClock.now
@@ -194,19 +202,21 @@ import Testing
         #expect(await longestWait(node, 3) < limit)
         // On a busy machine, the first calls may have ended by their time limit.
         try await waitUntil("the refusal is counted") {
-            _ = await node.cluster.joinFlight("g", sourceURL: url)
+            _ = await node.cluster.flights.findOrLead("g", sourceURL: url)
             return node.cluster.metrics.errors["oom", default: 0] > 0
         }
         try await waitUntil("the state") {
-            _ = await node.cluster.joinFlight("g", sourceURL: url)
+            _ = await node.cluster.flights.findOrLead("g", sourceURL: url)
             return node.cluster.state.breaker != .closed
         }
         try await node.put(url)
-        let report = await node.cluster.broadcastPurge(.url(url))
+        let report = await node.cluster.purger.broadcast(.url(url))
         #expect(report.counts.purged == 1)
         #expect(node.purges.contains(.url(url)))
         try server.run("CONFIG", "SET", "maxmemory", "0")
-        try await waitUntil("flights are shared again") { await node.cluster.joinFlight("h", sourceURL: url).lease != nil }
+        try await waitUntil("flights are shared again") {
+            await node.cluster.flights.findOrLead("h", sourceURL: url).lease != nil
+        }
         try await waitUntil("the purge is in the stream") {
             try server.run("XRANGE", "{test}:v1:purges", "-", "+").contains(url)
         }
@@ -221,7 +231,9 @@ import Testing
         #expect(await longestWait(node, 4) < limit)
         try await waitUntil("the error is counted") { node.cluster.metrics.errors["readonly", default: 0] > 0 }
         try server.run("REPLICAOF", "NO", "ONE")
-        try await waitUntil("flights are shared again") { await node.cluster.joinFlight("h", sourceURL: url).lease != nil }
+        try await waitUntil("flights are shared again") {
+            await node.cluster.flights.findOrLead("h", sourceURL: url).lease != nil
+        }
     }
 
     /// Every refusal would open a connection otherwise, fifty per second.
@@ -240,7 +252,7 @@ import Testing
         var number = 0
         while ContinuousClock.now < end {
             number += 1
-            _ = await node.cluster.joinFlight("f\(number)", sourceURL: url)
+            _ = await node.cluster.flights.findOrLead("f\(number)", sourceURL: url)
             await Task.yield()
         }
         #expect(number > 10 && node.cluster.metrics.connections - before <= 6)
@@ -260,9 +272,11 @@ import Testing
         try old.run("REPLICAOF", "127.0.0.1", "1")
         try await waitUntil("the refusal") { node.cluster.metrics.errors["readonly", default: 0] > 0 }
         proxy.target = new.port
-        try await waitUntil("flights are shared again") { await node.cluster.joinFlight("h", sourceURL: url).lease != nil }
+        try await waitUntil("flights are shared again") {
+            await node.cluster.flights.findOrLead("h", sourceURL: url).lease != nil
+        }
         // The connection of the stream may follow later.
-        try await waitUntil("purges are shared again") { await node.cluster.broadcastPurge(.url(url)).acknowledged == 1 }
+        try await waitUntil("purges are shared again") { await node.cluster.purger.broadcast(.url(url)).acknowledged == 1 }
         #expect(try new.run("XRANGE", "{test}:v1:purges", "-", "+").contains(url))
     }
 
@@ -273,7 +287,7 @@ import Testing
         try await node.joined()
         for name in ["a", "b"] {
             try server.run("SCRIPT", "FLUSH")
-            let lease = try #require(await node.cluster.joinFlight(name, sourceURL: url).lease)
+            let lease = try #require(await node.cluster.flights.findOrLead(name, sourceURL: url).lease)
             #expect(await lease.complete(.test("object"), lifetime: .seconds(60)) == .published)
         }
         #expect(node.cluster.state.breaker == .closed)
@@ -285,9 +299,9 @@ import Testing
         let node = try TestNode("one", server.unixAddress)
         try await node.joined()
         try server.run("SET", "{test}:v1:flight:a:0", "nonsense")
-        #expect(await node.cluster.joinFlight("a", sourceURL: url).lease != nil)
+        #expect(await node.cluster.flights.findOrLead("a", sourceURL: url).lease != nil)
         try server.run("LPUSH", "{test}:v1:flight:b:0", "nonsense")
-        #expect(await node.cluster.joinFlight("b", sourceURL: url).error != nil)
+        #expect(await node.cluster.flights.findOrLead("b", sourceURL: url).error != nil)
     }
 
     @Test func nonsenseInTheStreamRevalidatesEverything() async throws {
@@ -299,6 +313,6 @@ import Testing
         try server.run("XADD", "{test}:v1:purges", "*", "k", "x", "v", "y")
         try await waitUntil("everything is revalidated") { node.revalidations == before + 1 }
         try server.run("PUBLISH", "{test}:v1:events", "nonsense")
-        #expect(await node.cluster.broadcastPurge(.all).acknowledged == 1)
+        #expect(await node.cluster.purger.broadcast(.all).acknowledged == 1)
     }
 }

@@ -12,14 +12,14 @@ import Testing
         let (one, two) = (try TestNode("one", server.unixAddress), try TestNode("two", server.unixAddress))
         try await one.joined()
         try await two.joined()
-        let lease = try #require(await one.cluster.joinFlight("a1", sourceURL: url).lease)
+        let lease = try #require(await one.cluster.flights.findOrLead("a1", sourceURL: url).lease)
         #expect(lease.isHeld)
-        async let follower = two.cluster.joinFlight("a1", sourceURL: url)
+        async let follower = two.cluster.flights.findOrLead("a1", sourceURL: url)
         try await waitUntil("the other node to wait") { try server.run("GET", "{test}:v1:flight:a1:0").contains(":w") }
         #expect(await lease.complete(.test("object1"), lifetime: .seconds(60)) == .published)
         let followed = await follower
         #expect(followed.record?.objectID == "object1" && followed.isFollowed)
-        let found = await two.cluster.joinFlight("a1", sourceURL: url)
+        let found = await two.cluster.flights.findOrLead("a1", sourceURL: url)
         #expect(found.record == followed.record && !found.isFollowed)
         #expect(two.cluster.metrics.recordsFound == 1 && two.cluster.metrics.flightsFollowed == 1)
         #expect(!lease.isHeld)
@@ -32,11 +32,11 @@ import Testing
         let (one, two) = (try TestNode("one", server.unixAddress), try TestNode("two", server.unixAddress))
         try await one.joined()
         try await two.joined()
-        let lease = try #require(await one.cluster.joinFlight("a1", sourceURL: url).lease)
+        let lease = try #require(await one.cluster.flights.findOrLead("a1", sourceURL: url).lease)
         // Without threads and loops the node is as dead as after SIGKILL.
         one.cluster.close()
         let start = ContinuousClock.now
-        let taken = try #require(await two.cluster.joinFlight("a1", sourceURL: url).lease)
+        let taken = try #require(await two.cluster.flights.findOrLead("a1", sourceURL: url).lease)
         #expect(ContinuousClock.now - start < .seconds(3.6))
         #expect(await taken.complete(.test("object2"), lifetime: .seconds(60)) == .published)
         #expect(await lease.complete(.test("object1"), lifetime: .seconds(60)) != .published)
@@ -55,9 +55,9 @@ import Testing
         )
         try await one.joined()
         try await two.joined()
-        let lease = try #require(await one.cluster.joinFlight("a1", sourceURL: url).lease)
+        let lease = try #require(await one.cluster.flights.findOrLead("a1", sourceURL: url).lease)
         let start = ContinuousClock.now
-        async let follower = two.cluster.joinFlight("a1", sourceURL: url)
+        async let follower = two.cluster.flights.findOrLead("a1", sourceURL: url)
         try await waitUntil("three lease times") { ContinuousClock.now - start > .seconds(6) }
         #expect(lease.isHeld)
         #expect(await lease.complete(.test("object1"), lifetime: .seconds(60)) == .published)
@@ -71,9 +71,9 @@ import Testing
         let (one, two) = (try TestNode("one", server.unixAddress), try TestNode("two", server.unixAddress))
         try await one.joined()
         try await two.joined()
-        var lease = await one.cluster.joinFlight("a1", sourceURL: url).lease
+        var lease = await one.cluster.flights.findOrLead("a1", sourceURL: url).lease
         #expect(lease != nil)
-        async let follower = two.cluster.joinFlight("a1", sourceURL: url)
+        async let follower = two.cluster.flights.findOrLead("a1", sourceURL: url)
         try await waitUntil("the other node to wait") { try server.run("GET", "{test}:v1:flight:a1:0").contains(":w") }
         // The last reference ends the lease.
         lease = nil
@@ -86,12 +86,12 @@ import Testing
         let (one, two) = (try TestNode("one", server.unixAddress), try TestNode("two", server.unixAddress))
         try await one.joined()
         try await two.joined()
-        let lease = try #require(await one.cluster.joinFlight("a1", sourceURL: url).lease)
+        let lease = try #require(await one.cluster.flights.findOrLead("a1", sourceURL: url).lease)
         let failure = SharedRecord(outcome: .failure(code: "source_gone", details: [4, 1, 0]), fetchedAt: 1)
         #expect(await lease.complete(failure, lifetime: .milliseconds(300)) == .published)
-        #expect(await two.cluster.joinFlight("a1", sourceURL: url).record?.outcome == failure.outcome)
+        #expect(await two.cluster.flights.findOrLead("a1", sourceURL: url).record?.outcome == failure.outcome)
         try await waitUntil("the failure to be forgotten") { try server.run("GET", "{test}:v1:flight:a1:0").hasPrefix("$-1") }
-        #expect(await two.cluster.joinFlight("a1", sourceURL: url).lease != nil)
+        #expect(await two.cluster.flights.findOrLead("a1", sourceURL: url).lease != nil)
     }
 
     @Test func aCallerReplacesARecordThatIsStaleForIt() async throws {
@@ -100,11 +100,11 @@ import Testing
         let (one, two) = (try TestNode("one", server.unixAddress), try TestNode("two", server.unixAddress))
         try await one.joined()
         try await two.joined()
-        let lease = try #require(await one.cluster.joinFlight("a1", sourceURL: url).lease)
+        let lease = try #require(await one.cluster.flights.findOrLead("a1", sourceURL: url).lease)
         _ = await lease.complete(.test("object1"), lifetime: .seconds(60))
-        let stale = try #require(await two.cluster.joinFlight("a1", sourceURL: url).record)
-        let renewal = try #require(await two.cluster.joinFlight("a1", sourceURL: url, outdated: stale).lease)
-        async let follower = one.cluster.joinFlight("a1", sourceURL: url)
+        let stale = try #require(await two.cluster.flights.findOrLead("a1", sourceURL: url).record)
+        let renewal = try #require(await two.cluster.flights.findOrLead("a1", sourceURL: url, outdated: stale).lease)
+        async let follower = one.cluster.flights.findOrLead("a1", sourceURL: url)
         try await waitUntil("the other node to wait") { try server.run("GET", "{test}:v1:flight:a1:0").contains(":w") }
         #expect(await renewal.complete(.test("object2"), lifetime: .seconds(60)) == .published)
         #expect(await follower.record?.objectID == "object2")
@@ -116,8 +116,8 @@ import Testing
         let (one, two) = (try TestNode("one", server.unixAddress), try TestNode("two", server.unixAddress))
         try await one.joined()
         try await two.joined()
-        let lease = await one.cluster.joinFlight("a1", sourceURL: url).lease
-        let waiting = Task { await two.cluster.joinFlight("a1", sourceURL: url) }
+        let lease = await one.cluster.flights.findOrLead("a1", sourceURL: url).lease
+        let waiting = Task { await two.cluster.flights.findOrLead("a1", sourceURL: url) }
         try await waitUntil("the other node to wait") { try server.run("GET", "{test}:v1:flight:a1:0").contains(":w") }
         waiting.cancel()
         #expect(await waiting.value.error == .cancelled)
@@ -134,10 +134,10 @@ import Testing
         let node = try TestNode("one", server.unixAddress, timings: timings)
         try await node.joined()
         // The server knows the scripts after this.
-        _ = await node.cluster.joinFlight("warm", sourceURL: url).lease?.complete(.test("warm"), lifetime: .seconds(60))
+        _ = await node.cluster.flights.findOrLead("warm", sourceURL: url).lease?.complete(.test("warm"), lifetime: .seconds(60))
         let (before, trips) = (try server.commandCalls(), node.cluster.metrics.roundTrips)
         for number in 1...10 {
-            let lease = try #require(await node.cluster.joinFlight("b\(number)", sourceURL: url).lease)
+            let lease = try #require(await node.cluster.flights.findOrLead("b\(number)", sourceURL: url).lease)
             _ = await lease.complete(.test("object"), lifetime: .seconds(60))
         }
         let after = try server.commandCalls()

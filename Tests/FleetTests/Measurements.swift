@@ -25,7 +25,9 @@ private let count = ProcessInfo.processInfo.environment["GIFREEL_MEASURE"].flatM
             let url = "https://origin.test/\(number)"
             var lease: Lease?
             taken.append(
-                await ContinuousClock().measure { lease = await one.cluster.joinFlight("m\(number)", sourceURL: url).lease })
+                await ContinuousClock().measure {
+                    lease = await one.cluster.flights.findOrLead("m\(number)", sourceURL: url).lease
+                })
             completed.append(
                 await ContinuousClock().measure { _ = await lease?.complete(.test("object"), lifetime: .seconds(600)) })
         }
@@ -34,11 +36,11 @@ private let count = ProcessInfo.processInfo.environment["GIFREEL_MEASURE"].flatM
         for number in 0..<taken.count {
             found.append(
                 await ContinuousClock().measure {
-                    _ = await two.cluster.joinFlight("m\(number)", sourceURL: "https://origin.test/\(number)")
+                    _ = await two.cluster.flights.findOrLead("m\(number)", sourceURL: "https://origin.test/\(number)")
                 })
         }
         for _ in 0..<20 {
-            purged.append(await ContinuousClock().measure { _ = await one.cluster.broadcastPurge(.url("https://other/")) })
+            purged.append(await ContinuousClock().measure { _ = await one.cluster.purger.broadcast(.url("https://other/")) })
         }
         func middle(_ times: [Duration]) -> Duration { times.sorted()[times.count / 2] }
         print(

@@ -28,7 +28,7 @@ import Testing
         defer { server.stop() }
         let nodes = try (1...3).map { try TestNode("n\($0)", server.unixAddress) }
         for node in nodes { try await node.joined() }
-        let report = await nodes[0].cluster.broadcastPurge(.url(url))
+        let report = await nodes[0].cluster.purger.broadcast(.url(url))
         #expect(
             report == PurgeReport(counts: PurgeCounts(), nodes: 3, acknowledged: 3, id: report.id))
         for node in nodes { #expect(node.purges == [.url(url)]) }
@@ -39,16 +39,16 @@ import Testing
         defer { server.stop() }
         let nodes = try (1...3).map { try TestNode("n\($0)", server.unixAddress) }
         for node in nodes { try await node.joined() }
-        let report = await nodes[0].cluster.broadcastPurge(.url(url))
+        let report = await nodes[0].cluster.purger.broadcast(.url(url))
         let entry = try #require(report.id)
-        for node in nodes { #expect(try await node.cluster.purgeProgress(of: entry) == report) }
+        for node in nodes { #expect(try await node.cluster.purger.progress(of: entry) == report) }
         for id in ["1-0", "x", entry + "1", String(repeating: "0", count: 32)] {
-            #expect(try await nodes[0].cluster.purgeProgress(of: id) == nil)
+            #expect(try await nodes[0].cluster.purger.progress(of: id) == nil)
         }
         // A node that comes later has applied it, and has not acknowledged it.
         let late = try TestNode("late", server.unixAddress)
         try await late.joined()
-        let later = try #require(try await nodes[1].cluster.purgeProgress(of: entry))
+        let later = try #require(try await nodes[1].cluster.purger.progress(of: entry))
         #expect(later.nodes == 4 && later.acknowledged == 4)
     }
 
@@ -61,14 +61,14 @@ import Testing
         try await waitUntil("one knows both") { one.cluster.state.nodes == 2 }
         try server.kill()
         try await waitUntil("the loss is noticed") { !one.cluster.isSharing }
-        let report = await one.cluster.broadcastPurge(.url(url))
+        let report = await one.cluster.purger.broadcast(.url(url))
         #expect(report.nodes == 2 && report.acknowledged == 0)
         let token = try #require(report.id)
-        #expect(try await one.cluster.purgeProgress(of: token)?.acknowledged == 0)
-        await #expect(throws: RedisError.self) { try await two.cluster.purgeProgress(of: token) }
+        #expect(try await one.cluster.purger.progress(of: token)?.acknowledged == 0)
+        await #expect(throws: RedisError.self) { try await two.cluster.purger.progress(of: token) }
         try await server.start()
         try await waitUntil("both nodes have applied it") {
-            let progress = try? await two.cluster.purgeProgress(of: token)
+            let progress = try? await two.cluster.purger.progress(of: token)
             return progress?.nodes == 2 && progress?.acknowledged == 2
         }
     }
@@ -79,16 +79,16 @@ import Testing
         let one = try TestNode("one", server.unixAddress)
         try await one.joined()
         let before = PurgeScope.url("https://origin.test/before")
-        let folder = try await folderOfAbsentNode(one, server) { _ = await one.cluster.broadcastPurge(before) }
-        _ = await one.cluster.broadcastPurge(.url(url))
+        let folder = try await folderOfAbsentNode(one, server) { _ = await one.cluster.purger.broadcast(before) }
+        _ = await one.cluster.purger.broadcast(.url(url))
         let two = try TestNode("two", server.unixAddress, folder: folder)
         try await two.joined()
         #expect(two.latePurges == [.url(url)])
         // One in its turn is not late, and one that another node had made alone is.
-        _ = await one.cluster.broadcastPurge(.prefix("https://origin.test/"))
+        _ = await one.cluster.purger.broadcast(.prefix("https://origin.test/"))
         try server.kill()
         try await waitUntil("the loss is noticed") { !one.cluster.isSharing }
-        _ = await one.cluster.broadcastPurge(.all)
+        _ = await one.cluster.purger.broadcast(.all)
         try await server.start()
         try await waitUntil("the other node applies it") { two.latePurges == [.url(url), .all] }
         #expect(one.latePurges.isEmpty)
@@ -101,7 +101,7 @@ import Testing
         timings.beatInterval = .milliseconds(50)
         let nodes = try (1...2).map { try TestNode("n\($0)", server.unixAddress, timings: timings) }
         for node in nodes { try await node.joined() }
-        let report = await nodes[0].cluster.broadcastPurge(.url(url))
+        let report = await nodes[0].cluster.purger.broadcast(.url(url))
         try await waitUntil("both positions") {
             let (live, latest) = await nodes[1].cluster.liveNodes()
             let positions: [String] = live.map(\.position.description)
@@ -120,7 +120,7 @@ import Testing
         let epoch = two.cache.epoch(for: during)
         try server.kill()
         try await waitUntil("the loss is noticed") { !one.cluster.isSharing }
-        #expect(await one.cluster.broadcastPurge(.all).acknowledged == 0)
+        #expect(await one.cluster.purger.broadcast(.all).acknowledged == 0)
         // Beyond what the bounds of the clocks leave open.
         let moment = one.cache.sharedClock.latest
         try await waitUntil("a later moment") { two.cache.sharedClock.earliest > moment }
@@ -134,7 +134,7 @@ import Testing
         #expect(await !two.has(during))
         #expect(await two.has(after))
         #expect(await one.has(after))
-        #expect(await two.cluster.broadcastPurge(.url(url)).acknowledged == 2)
+        #expect(await two.cluster.purger.broadcast(.url(url)).acknowledged == 2)
         #expect(one.purges == [.all, .url(url)] && one.cluster.metrics.purgesPending == 0)
         // Delivered again by an empty server, it removes nothing.
         try server.kill()
@@ -153,13 +153,13 @@ import Testing
         let folder = two.folder.appendingPathComponent("one")
         do {
             let one = try TestNode("one", "redis://127.0.0.1:1", folder: folder)
-            #expect(await one.cluster.broadcastPurge(.object("o")).acknowledged == 0)
+            #expect(await one.cluster.purger.broadcast(.object("o")).acknowledged == 0)
             await one.cluster.leave()
         }
         let back = try TestNode("one", server.unixAddress, folder: folder)
         try await back.joined()
         try await waitUntil("the other node applies it") { two.purges == [.object("o")] }
-        #expect(await two.cluster.broadcastPurge(.url(url)).acknowledged == 2)
+        #expect(await two.cluster.purger.broadcast(.url(url)).acknowledged == 2)
         #expect(back.purges == [.url(url)])
     }
 
@@ -171,14 +171,14 @@ import Testing
         try await two.joined()
         try server.kill()
         try await waitUntil("the loss is noticed") { !one.cluster.isSharing }
-        _ = await one.cluster.broadcastPurge(.object("o"))
+        _ = await one.cluster.purger.broadcast(.object("o"))
         try await server.start()
         try await waitUntil("the other node applies it") { two.purges == [.object("o")] }
         // It may apply it before it takes part again.
         try await waitUntil("both take part") { one.cluster.isSharing && two.cluster.isSharing }
         // What was missed with the former stream is unknown.
         #expect(two.gaps.last == .possible)
-        #expect(await two.cluster.broadcastPurge(.url(url)).acknowledged == 2)
+        #expect(await two.cluster.purger.broadcast(.url(url)).acknowledged == 2)
         #expect(one.purges == [.object("o"), .url(url)])
     }
 
@@ -188,13 +188,13 @@ import Testing
         let (one, two) = (try TestNode("one", server.unixAddress), try TestNode("two", server.unixAddress))
         try await one.joined()
         try await two.joined()
-        let stored = try #require(await one.cluster.joinFlight("a1", sourceURL: url).lease)
+        let stored = try #require(await one.cluster.flights.findOrLead("a1", sourceURL: url).lease)
         _ = await stored.complete(.test("old"), lifetime: .seconds(60))
-        let working = try #require(await one.cluster.joinFlight("a2", sourceURL: url).lease)
-        #expect(await two.cluster.broadcastPurge(.url(url)).acknowledged == 2)
-        #expect(await two.cluster.joinFlight("a1", sourceURL: url).lease != nil)
+        let working = try #require(await one.cluster.flights.findOrLead("a2", sourceURL: url).lease)
+        #expect(await two.cluster.purger.broadcast(.url(url)).acknowledged == 2)
+        #expect(await two.cluster.flights.findOrLead("a1", sourceURL: url).lease != nil)
         // Work that began before the purge holds up no caller, and is not published.
-        #expect(await two.cluster.joinFlight("a2", sourceURL: url).lease != nil)
+        #expect(await two.cluster.flights.findOrLead("a2", sourceURL: url).lease != nil)
         #expect(await working.complete(.test("old"), lifetime: .seconds(60)) == .lost)
     }
 
@@ -203,12 +203,12 @@ import Testing
         defer { server.stop() }
         let node = try TestNode("one", server.unixAddress)
         try await node.joined()
-        let lease = try #require(await node.cluster.joinFlight("a1", sourceURL: url).lease)
+        let lease = try #require(await node.cluster.flights.findOrLead("a1", sourceURL: url).lease)
         let id = String(repeating: "0a", count: 32)
         _ = await lease.complete(.test(id), lifetime: .seconds(60))
-        #expect(await node.cluster.joinFlight("a1", sourceURL: url).record != nil)
-        _ = await node.cluster.broadcastPurge(.object(id))
-        #expect(await node.cluster.joinFlight("a1", sourceURL: url).lease != nil)
+        #expect(await node.cluster.flights.findOrLead("a1", sourceURL: url).record != nil)
+        _ = await node.cluster.purger.broadcast(.object(id))
+        #expect(await node.cluster.flights.findOrLead("a1", sourceURL: url).lease != nil)
     }
 
     @Test func aNodeThatWasAwayAppliesWhatItMissedBeforeItTakesPart() async throws {
@@ -217,9 +217,9 @@ import Testing
         let one = try TestNode("one", server.unixAddress)
         try await one.joined()
         let folder = try await folderOfAbsentNode(one, server) {
-            _ = await one.cluster.broadcastPurge(.url("https://origin.test/first"))
+            _ = await one.cluster.purger.broadcast(.url("https://origin.test/first"))
         }
-        let report = await one.cluster.broadcastPurge(.url(url))
+        let report = await one.cluster.purger.broadcast(.url(url))
         #expect(
             report == PurgeReport(counts: PurgeCounts(), nodes: 1, acknowledged: 1, id: report.id))
         let back = try TestNode("two", server.unixAddress, folder: folder)
@@ -243,7 +243,7 @@ import Testing
         try await back.joined()
         // The name of the dead process would count for seconds.
         try await waitUntil("the former name is off the list") { await one.cluster.liveNodes().nodes.count == 2 }
-        let report = await one.cluster.broadcastPurge(.url(url))
+        let report = await one.cluster.purger.broadcast(.url(url))
         #expect(report.nodes == 2 && report.acknowledged == 2)
     }
 
@@ -257,12 +257,12 @@ import Testing
         do {
             let two = try TestNode("two", server.unixAddress, folder: folder, volatile: object)
             try await two.joined()
-            let report = await one.cluster.broadcastPurge(object)
+            let report = await one.cluster.purger.broadcast(object)
             #expect(
                 report
                     == PurgeReport(counts: PurgeCounts(), nodes: 2, acknowledged: 1, id: report.id))
             // The position is recorded after it, so that later ones are not durable either.
-            #expect(await one.cluster.broadcastPurge(.url(url)).acknowledged == 1)
+            #expect(await one.cluster.purger.broadcast(.url(url)).acknowledged == 1)
             await two.cluster.leave()
         }
         let back = try TestNode("two", server.unixAddress, folder: folder)
@@ -281,9 +281,9 @@ import Testing
         do {
             let two = try TestNode("two", server.unixAddress, folder: folder, volatile: object)
             try await two.joined()
-            #expect(await one.cluster.broadcastPurge(object).nodes == 2)
+            #expect(await one.cluster.purger.broadcast(object).nodes == 2)
             try two.mendDisk()
-            #expect(await one.cluster.broadcastPurge(.url(url)).acknowledged == 2)
+            #expect(await one.cluster.purger.broadcast(.url(url)).acknowledged == 2)
             await two.cluster.leave()
         }
         let back = try TestNode("two", server.unixAddress, folder: folder)
@@ -296,7 +296,7 @@ import Testing
         defer { server.stop() }
         let node = try TestNode("one", server.unixAddress, volatile: .object("o"))
         try await node.joined()
-        let report = await node.cluster.broadcastPurge(.object("o"))
+        let report = await node.cluster.purger.broadcast(.object("o"))
         #expect(
             report == PurgeReport(counts: PurgeCounts(), nodes: 1, acknowledged: 0, id: report.id))
     }
@@ -307,7 +307,7 @@ import Testing
         let (one, two) = (try TestNode("one", server.unixAddress), try TestNode("two", server.unixAddress))
         try await one.joined()
         try await two.joined()
-        for number in 1...3 { _ = await one.cluster.broadcastPurge(.url("https://origin.test/\(number)")) }
+        for number in 1...3 { _ = await one.cluster.purger.broadcast(.url("https://origin.test/\(number)")) }
         let gaps = two.revalidations
         let stream = try server.run("XRANGE", "{test}:v1:purges", "-", "+", "COUNT", "1")
         let identity = try #require(
@@ -321,7 +321,7 @@ import Testing
             "{test}:v1:purges")
         try await waitUntil("the gap is noticed") { two.revalidations > gaps && two.gaps.last == .certain }
         #expect(two.events.contains(.revalidating))
-        #expect(await one.cluster.broadcastPurge(.url(url)).acknowledged == 2)
+        #expect(await one.cluster.purger.broadcast(.url(url)).acknowledged == 2)
     }
 
     @Test func aNodeRevalidatesEverythingWhereTheStreamDoesNotReachBack() async throws {
@@ -330,17 +330,17 @@ import Testing
         let one = try TestNode("one", server.unixAddress)
         try await one.joined()
         let folder = try await folderOfAbsentNode(one, server) {
-            _ = await one.cluster.broadcastPurge(.url("https://origin.test/first"))
+            _ = await one.cluster.purger.broadcast(.url("https://origin.test/first"))
         }
-        let lease = try #require(await one.cluster.joinFlight("a1", sourceURL: "https://origin.test/3").lease)
+        let lease = try #require(await one.cluster.flights.findOrLead("a1", sourceURL: "https://origin.test/3").lease)
         _ = await lease.complete(.test("old"), lifetime: .seconds(60))
-        for number in [3, 1, 2] { _ = await one.cluster.broadcastPurge(.url("https://origin.test/\(number)")) }
+        for number in [3, 1, 2] { _ = await one.cluster.purger.broadcast(.url("https://origin.test/\(number)")) }
         try server.run("XTRIM", "{test}:v1:purges", "MAXLEN", "1")
         let back = try TestNode("two", server.unixAddress, folder: folder)
         try await back.joined()
         #expect(back.revalidations == 1 && back.events.contains(.revalidating))
         // The record was made before a purge that the node has missed.
-        #expect(await back.cluster.joinFlight("a1", sourceURL: "https://origin.test/3").lease != nil)
+        #expect(await back.cluster.flights.findOrLead("a1", sourceURL: "https://origin.test/3").lease != nil)
     }
 
     @Test func aNodeThatComesBackAppliesWhatTheStreamStillHas() async throws {
@@ -352,7 +352,7 @@ import Testing
         // Two hours ago.
         let id = StreamID(UInt64(TimeSource.system.unixMilliseconds) - 7_200_000, 0)
         try server.run("XADD", "{test}:v1:purges", id.description, "k", "o", "v", "old", "n", "one")
-        _ = await one.cluster.broadcastPurge(.url(url))
+        _ = await one.cluster.purger.broadcast(.url(url))
         try server.run("XTRIM", "{test}:v1:purges", "MAXLEN", "2")
         let back = try TestNode("two", server.unixAddress, folder: folder)
         try await back.joined()
@@ -364,7 +364,7 @@ import Testing
         defer { server.stop() }
         let one = try TestNode("one", server.unixAddress)
         try await one.joined()
-        _ = await one.cluster.broadcastPurge(.url(url))
+        _ = await one.cluster.purger.broadcast(.url(url))
         try server.kill()
         try await server.start()
         try await waitUntil("the node to be back") { one.revalidations == 2 }
@@ -389,7 +389,7 @@ import Testing
                 try PurgeTables(database).setPosition(saved)
             }
         }
-        _ = await one.cluster.broadcastPurge(.url(url))
+        _ = await one.cluster.purger.broadcast(.url(url))
         let back = try TestNode("two", server.unixAddress, folder: folder)
         try await back.joined()
         #expect(back.purges == [.url(url)] && back.revalidations == 0)
@@ -401,11 +401,11 @@ import Testing
         let (one, two) = (try TestNode("one", server.unixAddress), try TestNode("two", server.unixAddress))
         try await one.joined()
         try await two.joined()
-        _ = await one.cluster.broadcastPurge(.url(url))
+        _ = await one.cluster.purger.broadcast(.url(url))
         let last = try server.run("XREVRANGE", "{test}:v1:purges", "+", "-", "COUNT", "1")
         let id = try #require(last.split(whereSeparator: \.isNewline).first { StreamID(String($0)) != nil })
         try server.run("XDEL", "{test}:v1:purges", String(id))
-        _ = await two.cluster.broadcastPurge(.url("https://origin.test/later"))
+        _ = await two.cluster.purger.broadcast(.url("https://origin.test/later"))
         #expect(try !server.run("XRANGE", "{test}:v1:purges", "-", "+").contains(url))
         try server.run("CLIENT", "KILL", "TYPE", "normal")
         try await waitUntil("the purge is in the stream") {
@@ -420,7 +420,9 @@ import Testing
         defer { server.stop() }
         let node = try TestNode("one", server.unixAddress)
         try await node.joined()
-        for name in ["first", "second", "third"] { _ = await node.cluster.broadcastPurge(.url("https://origin.test/\(name)")) }
+        for name in ["first", "second", "third"] {
+            _ = await node.cluster.purger.broadcast(.url("https://origin.test/\(name)"))
+        }
         try server.run("XTRIM", "{test}:v1:purges", "MAXLEN", "2")
         let before = try server.commandCalls()["xrange", default: 0]
         try server.run("CLIENT", "KILL", "TYPE", "normal")
@@ -437,11 +439,11 @@ import Testing
         let (one, two) = (try TestNode("one", server.unixAddress), try TestNode("two", server.unixAddress))
         try await one.joined()
         try await two.joined()
-        _ = await one.cluster.broadcastPurge(.url("https://origin.test/first"))
+        _ = await one.cluster.purger.broadcast(.url("https://origin.test/first"))
         try server.kill()
         try await waitUntil("the loss is noticed") { !one.cluster.isSharing }
         let start = ContinuousClock.now
-        let report = await one.cluster.broadcastPurge(.url(url))
+        let report = await one.cluster.purger.broadcast(.url(url))
         #expect(report.acknowledged == 0 && report.nodes == 2)
         // It does not wait two seconds for acknowledgements.
         #expect(ContinuousClock.now - start < .milliseconds(1900))
@@ -464,7 +466,7 @@ import Testing
             folder = one.folder
             try server.kill()
             try await waitUntil("the loss is noticed") { !one.cluster.isSharing }
-            _ = await one.cluster.broadcastPurge(.url(url))
+            _ = await one.cluster.purger.broadcast(.url(url))
         }
         try await server.start()
         let again = try TestNode("one", server.unixAddress, folder: folder)
@@ -481,10 +483,10 @@ import Testing
         try server.run("SADD", "{test}:v1:nodes", "ghost")
         try server.run("SET", "{test}:v1:node:ghost", "ghost", "PX", "60000")
         let start = ContinuousClock.now
-        let report = await one.cluster.broadcastPurge(.all)
+        let report = await one.cluster.purger.broadcast(.all)
         #expect(report.nodes == 2 && report.acknowledged == 1)
         #expect(ContinuousClock.now - start < .seconds(3))
         try server.run("DEL", "{test}:v1:node:ghost")
-        #expect(await one.cluster.broadcastPurge(.all).nodes == 1)
+        #expect(await one.cluster.purger.broadcast(.all).nodes == 1)
     }
 }

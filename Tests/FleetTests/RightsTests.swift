@@ -66,7 +66,7 @@ import Testing
         defer { server.stop() }
         let node = try TestNode("one", address)
         try await waitUntil("the reason") { node.events.contains { $0.description.contains("+llen +xclaim") } }
-        #expect(await node.cluster.joinFlight("a", sourceURL: url).error != nil)
+        #expect(await node.cluster.flights.findOrLead("a", sourceURL: url).error != nil)
         // It takes part as soon as it may.
         try server.run("ACL", "SETUSER", "gifreel", "+xclaim", "+llen")
         try await node.joined()
@@ -91,13 +91,13 @@ import Testing
         try await one.joined()
         try await two.joined()
         try server.run("ACL", "SETUSER", "gifreel", "-mget")
-        let report = await one.cluster.broadcastPurge(.url(url))
+        let report = await one.cluster.purger.broadcast(.url(url))
         #expect(report.nodes == 2 && report.acknowledged < 2)
         try server.run("ACL", "SETUSER", "gifreel", "+mget")
         try await one.joined()
         try await two.joined()
         try await waitUntil("a complete purge") {
-            let report = await one.cluster.broadcastPurge(.url(url))
+            let report = await one.cluster.purger.broadcast(.url(url))
             return report.nodes == 2 && report.acknowledged == 2
         }
     }
@@ -110,10 +110,10 @@ import Testing
         let (one, two) = (try TestNode("one", server.address), try TestNode("two", server.address))
         try await one.joined()
         try await two.joined()
-        #expect(await one.cluster.broadcastPurge(purged).acknowledged == 2)
-        let lease = try #require(await one.cluster.joinFlight("a1", sourceURL: url).lease)
+        #expect(await one.cluster.purger.broadcast(purged).acknowledged == 2)
+        let lease = try #require(await one.cluster.flights.findOrLead("a1", sourceURL: url).lease)
         #expect(await lease.complete(.test("object1"), lifetime: .seconds(60)) == .published)
-        #expect(await two.cluster.joinFlight("a1", sourceURL: url).record != nil)
+        #expect(await two.cluster.flights.findOrLead("a1", sourceURL: url).record != nil)
         _ = try await one.cluster.prewarm.add("list1", [[1]])
         let ticket = try #require(try await two.cluster.prewarm.claim(1).first)
         #expect(try await two.cluster.prewarm.finish(ticket, PrewarmOutcome(kind: .new, bytes: 1, sourceBytes: 2)))
@@ -149,13 +149,13 @@ import Testing
         try await one.joined()
         try await two.joined()
 
-        let report = await one.cluster.broadcastPurge(purged)
+        let report = await one.cluster.purger.broadcast(purged)
         #expect(report.nodes == 2 && report.acknowledged == 2)
-        let lease = try #require(await one.cluster.joinFlight("a1", sourceURL: url).lease)
-        async let follower = two.cluster.joinFlight("a1", sourceURL: url)
+        let lease = try #require(await one.cluster.flights.findOrLead("a1", sourceURL: url).lease)
+        async let follower = two.cluster.flights.findOrLead("a1", sourceURL: url)
         #expect(await lease.complete(.test("object1"), lifetime: .seconds(60)) == .published)
         #expect(await follower.record?.objectID == "object1")
-        let released = try #require(await one.cluster.joinFlight("a2", sourceURL: url).lease)
+        let released = try #require(await one.cluster.flights.findOrLead("a2", sourceURL: url).lease)
         await released.release()
         _ = try await one.cluster.prewarm.add(PrewarmOrder(id: "list1", payloads: [[1], [2]]), limit: 2)
         #expect(await two.cluster.prewarm.arrivals.wait(for: .seconds(30)))

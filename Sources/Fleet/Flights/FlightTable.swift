@@ -15,7 +15,7 @@ package enum FlightStart: Sendable {
 /// Flights that the nodes of a cluster share: one node leads, and the others wait for its record.
 ///
 /// Any thread. Callers suspend and can be cancelled.
-final class FlightTable: Sendable {
+package final class FlightTable: Sendable {
     private struct Waiter {
         let wakeup: AsyncSignal
         var value: [UInt8]?
@@ -47,13 +47,16 @@ final class FlightTable: Sendable {
 
     // MARK: Joining
 
-    /// Finds the record of a source's rendition, waits for a flight on another node, or takes the lease.
+    /// Finds the record of a source's rendition, waits for another node's flight, or takes the lease for one.
+    ///
+    /// Suspends while another node leads; a cancelled caller leaves at once. While the server is slow or gone the caller waits
+    /// 250 ms at most.
     ///
     /// - Parameters:
-    ///   - alias: The rendition's name before anything is fetched: a digest in hexadecimal.
-    ///   - sourceURL: The source's canonical URL.
-    ///   - outdated: A record that the caller has got before and does not want again, such as a stale one.
-    func findOrLead(_ alias: String, sourceURL: String, outdated: SharedRecord?) async -> FlightStart {
+    ///   - alias: The rendition's name before anything is fetched, as hexadecimal digits.
+    ///   - sourceURL: The source's canonical URL, as purges compare it.
+    ///   - outdated: A record that this function returned before and that the caller does not want again, such as a stale one.
+    package func findOrLead(_ alias: String, sourceURL: String, outdated: SharedRecord? = nil) async -> FlightStart {
         guard isTakingPart() else { return alone(.unavailable("this node does not take part in the cluster")) }
         // Before the lease: purges that are accepted from now on overtake the work.
         let began = purges.epoch.began

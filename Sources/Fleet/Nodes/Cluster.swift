@@ -9,6 +9,12 @@ package import SystemIO
 ///
 /// Any thread, except that ``close()`` blocks.
 package final class Cluster: Sendable {
+    /// Flights that the nodes share.
+    package var flights: FlightTable { node.flights }
+
+    /// Purges of all nodes.
+    package var purger: ClusterPurger { node.purger }
+
     /// Prewarm lists on which all nodes work.
     package var prewarm: SharedPrewarm { node.prewarm }
 
@@ -107,34 +113,6 @@ package final class Cluster: Sendable {
         node.stop()
         for link in [commandLink, messageLink, streamLink] { link.close() }
         disk.close()
-    }
-
-    /// Finds the record of a source's rendition, waits for another node's flight, or takes the lease for one.
-    ///
-    /// Suspends while another node leads; a cancelled caller leaves at once. While the server is slow or gone the caller waits
-    /// 250 ms at most.
-    ///
-    /// - Parameters:
-    ///   - alias: The rendition's name before anything is fetched, as hexadecimal digits.
-    ///   - sourceURL: The source's canonical URL, as purges compare it.
-    ///   - outdated: A record that this function returned before and that the caller does not want again, such as a stale one.
-    package func joinFlight(_ alias: String, sourceURL: String, outdated: SharedRecord? = nil) async -> FlightStart {
-        await node.flights.findOrLead(alias, sourceURL: sourceURL, outdated: outdated)
-    }
-
-    /// Purges all nodes. Returns when every live node has applied the purge, or after a time; without the server as soon as this node
-    /// has, and the others follow when the server is back.
-    ///
-    /// - Parameter limit: The longest wait; nil for two seconds.
-    package func broadcastPurge(_ scope: PurgeScope, within limit: Duration? = nil) async -> PurgeReport {
-        await node.purger.broadcast(scope, within: limit)
-    }
-
-    /// How far a purge of any node is. Nil if it is not known, or not any more: after an hour.
-    ///
-    /// - Parameter id: ``PurgeReport/id``.
-    package func purgeProgress(of id: String) async throws(RedisError) -> PurgeReport? {
-        try await node.purger.progress(of: id)
     }
 
     /// The live nodes now, this one included; those at the latest look if the server cannot be reached. And the latest position in the

@@ -1,9 +1,9 @@
-internal import Store
+package import Store
 internal import Synchronization
 internal import SystemIO
 
 /// Purges the whole cluster: adds an entry to the stream, and waits until every live node has acknowledged it.
-final class ClusterPurger: Sendable {
+package final class ClusterPurger: Sendable {
     private static let lookInterval: Duration = .milliseconds(100)
 
     private let follower: PurgeFollower
@@ -25,10 +25,11 @@ final class ClusterPurger: Sendable {
         waiters.withLock { $0[id] }?.signal()
     }
 
-    /// Purges all nodes, and waits for them. Without the server it purges this node, and the others later.
+    /// Purges all nodes. Returns when every live node has applied the purge, or after a time; without the server as soon as this node
+    /// has, and the others follow when the server is back.
     ///
     /// - Parameter limit: The longest wait; nil for ``ClusterTimings/purgeLimit``.
-    func broadcast(_ scope: PurgeScope, within limit: Duration? = nil) async -> PurgeReport {
+    package func broadcast(_ scope: PurgeScope, within limit: Duration? = nil) async -> PurgeReport {
         let end = time.now + (limit ?? timings.purgeLimit)
         let (purge, own) = await follower.accept(scope)
         let added = follower.isTakingPart ? await add(purge) : nil
@@ -67,10 +68,10 @@ final class ClusterPurger: Sendable {
             id: id.description)
     }
 
-    /// How far a purge is; nil if it is not known, or not any more.
+    /// How far a purge of any node is. Nil if it is not known, or not any more: after an hour.
     ///
     /// - Parameter name: ``PurgeReport/id``.
-    func progress(of name: String) async throws(RedisError) -> PurgeReport? {
+    package func progress(of name: String) async throws(RedisError) -> PurgeReport? {
         let entry: StreamEntry?
         do throws(RedisError) {
             entry = try await stream.entry(name)

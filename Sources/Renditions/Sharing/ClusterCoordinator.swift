@@ -24,7 +24,7 @@ package struct ClusterCoordinator: NodeCoordinator {
     ) async -> FlightRole {
         var outdated = rejected
         while true {
-            switch await cluster.joinFlight(key.description, sourceURL: source.canonical, outdated: outdated) {
+            switch await cluster.flights.findOrLead(key.description, sourceURL: source.canonical, outdated: outdated) {
             case .lead(let lease):
                 return .lead(FlightLease(lease: lease, failureScope: failureScope, freshFor: freshFor, clock: clock))
             case .found(let record, let isFollowed):
@@ -40,11 +40,11 @@ package struct ClusterCoordinator: NodeCoordinator {
     }
 
     package func purgeAllNodes(_ scope: PurgeScope, within limit: Duration?) async -> PurgeReport {
-        await cluster.broadcastPurge(scope, within: limit)
+        await cluster.purger.broadcast(scope, within: limit)
     }
 
     package func progress(ofPurge id: String) async throws -> PurgeReport? {
-        try await cluster.purgeProgress(of: id)
+        try await cluster.purger.progress(of: id)
     }
 }
 
