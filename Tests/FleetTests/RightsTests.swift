@@ -161,7 +161,7 @@ import Testing
         #expect(await two.cluster.prewarm.arrivals.wait(for: .seconds(30)))
         let outcomes = [
             PrewarmOutcome(kind: .new, bytes: 1, sourceBytes: 2),
-            PrewarmOutcome(PrewarmFailure(code: "source_gone", detail: "It is gone.")),
+            PrewarmOutcome(code: "source_gone", detail: "It is gone."),
         ]
         for (number, ticket) in try await two.cluster.prewarm.claim(2).enumerated() {
             let result = PrewarmReport.Result(number: number, outcome: outcomes[number])

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("All nodes work on prewarm lists", .enabled(if: RedisServer.isAvailable)) struct SharedPrewarmTests {
     private let made = PrewarmOutcome(kind: .new, bytes: 10, sourceBytes: 15)
-    private let failed = PrewarmOutcome(PrewarmFailure(code: "source_gone", detail: "It is gone."))
+    private let failed = PrewarmOutcome(code: "source_gone", detail: "It is gone.")
     private let failure = PrewarmReport.Failure(url: "https://origin.test/a.gif", code: "source_gone", detail: "It is gone.")
 
     @Test func everyEntryIsClaimedOnceAndCounted() async throws {

@@ -13,7 +13,7 @@ import Testing
 
     private let entries = (0..<3).map { PrewarmEntry(url: "https://a.test/\($0).gif") }
     private let new = PrewarmOutcome(kind: .new, bytes: 1, sourceBytes: 5)
-    private let failed = PrewarmOutcome(PrewarmFailure(code: "timeout", detail: "Too late."))
+    private let failed = PrewarmOutcome(code: "timeout", detail: "Too late.")
 
     private var journalPath: String { directory.path("state/run.ndjson") }
 
@@ -99,7 +99,7 @@ import Testing
     }
 
     private func failure(_ code: String, _ detail: String = "Detail.") -> PrewarmOutcome {
-        PrewarmOutcome(PrewarmFailure(code: code, detail: detail))
+        PrewarmOutcome(code: code, detail: detail)
     }
 
     @Test func theSummaryNamesTheLargestSavingsAndEachCodeOfAFailureOnce() {

@@ -43,7 +43,7 @@ import Testing
 
     private let new = PrewarmOutcome(kind: .new, bytes: 10, sourceBytes: 30)
     private let hit = PrewarmOutcome(kind: .hit, bytes: 5, sourceBytes: 0)
-    private let failed = PrewarmOutcome(PrewarmFailure(code: "not_an_animation", detail: "The file is not a GIF."))
+    private let failed = PrewarmOutcome(code: "not_an_animation", detail: "The file is not a GIF.")
 
     private func finish(_ number: Int, _ outcome: PrewarmOutcome, of digit: Character, _ tables: PrewarmTables) async throws
         -> Bool
@@ -307,7 +307,7 @@ import Testing
             }
             let outcomes = entries.map { _ in
                 Bool.random(using: &numbers)
-                    ? PrewarmOutcome(PrewarmFailure(code: text(), detail: text()))
+                    ? PrewarmOutcome(code: text(), detail: text())
                     : PrewarmOutcome(
                         kind: Bool.random(using: &numbers) ? .hit : .new, bytes: Int.random(in: 0...1 << 40, using: &numbers),
                         sourceBytes: Int.random(in: 0...1 << 40, using: &numbers))

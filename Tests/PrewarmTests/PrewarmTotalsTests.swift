@@ -6,7 +6,7 @@ import Testing
 @Suite("Sums over outcomes") struct PrewarmTotalsTests {
     @Test func totalsAddWhatIsInTheCacheAndWhatItSaves() {
         var totals = PrewarmTotals()
-        let failed = PrewarmOutcome(PrewarmFailure(code: "not_an_animation", detail: "The file is not a GIF."))
+        let failed = PrewarmOutcome(code: "not_an_animation", detail: "The file is not a GIF.")
         for outcome in [
             PrewarmOutcome(kind: .new, bytes: 10, sourceBytes: 30), PrewarmOutcome(kind: .hit, bytes: 5, sourceBytes: 0),
             failed,

@@ -1,16 +1,3 @@
-/// An error as reports show it.
-package struct PrewarmFailure: Sendable {
-    /// A stable word for programs (docs/api.md, errors).
-    package let code: String
-    /// A sentence.
-    package let detail: String
-
-    package init(code: String, detail: String) {
-        self.code = code
-        self.detail = detail
-    }
-}
-
 /// The outcome of an entry.
 package struct PrewarmOutcome: Sendable, Hashable, Codable {
     package enum Kind: String, Sendable, Hashable, Codable {
@@ -26,7 +13,7 @@ package struct PrewarmOutcome: Sendable, Hashable, Codable {
     package var bytes = 0
     /// Bytes of the source; 0 if unknown.
     package var sourceBytes = 0
-    /// The code and the sentence of a failure (docs/api.md, errors).
+    /// The code of a failure, a stable word for programs (docs/api.md, errors), and its sentence.
     package var code: String?
     package var detail: String?
 
@@ -36,10 +23,10 @@ package struct PrewarmOutcome: Sendable, Hashable, Codable {
         self.sourceBytes = sourceBytes
     }
 
-    package init(_ failure: PrewarmFailure) {
-        self.init(kind: .failed)
-        code = failure.code
-        detail = failure.detail
+    /// A failure.
+    package init(code: String, detail: String) {
+        kind = .failed
+        (self.code, self.detail) = (code, detail)
     }
 
     /// The bytes by which the rendition is smaller than its source.

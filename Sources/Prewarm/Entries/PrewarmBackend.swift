@@ -32,7 +32,7 @@ package struct LocalBackend: PrewarmBackend {
     ///   - describe: Gives the code and the sentence of an error, for reports.
     ///   - retries: Attempts after the first, per entry.
     package init(
-        pipeline: RenditionPipeline, describe: @escaping PrewarmFailure.Describe, concurrency: Int, retries: Int
+        pipeline: RenditionPipeline, describe: @escaping PrewarmOutcome.Describe, concurrency: Int, retries: Int
     ) {
         prewarmer = Prewarmer(pipeline: { pipeline }, describe: describe)
         self.concurrency = concurrency

@@ -1,9 +1,9 @@
 package import Fleet
 package import Renditions
 
-extension PrewarmFailure {
-    /// Gives the code and the sentence of an error.
-    package typealias Describe = @Sendable (RenditionError) -> PrewarmFailure
+extension PrewarmOutcome {
+    /// Gives the outcome that an error is.
+    package typealias Describe = @Sendable (RenditionError) -> PrewarmOutcome
 }
 
 /// An entry with its outcome.

@@ -8,7 +8,7 @@ internal import SystemIO
 struct Prewarmer: Sendable {
     /// Returns the pipeline of the current settings.
     let pipeline: @Sendable () -> RenditionPipeline
-    let describe: PrewarmFailure.Describe
+    let describe: PrewarmOutcome.Describe
 
     /// How long an entry is retried while the server has no capacity for it.
     private static let capacityTimeout = Duration.seconds(900)
@@ -22,7 +22,7 @@ struct Prewarmer: Sendable {
         do throws(RenditionError) {
             target = try entry.target(pipeline().defaults)
         } catch {
-            return PrewarmOutcome(describe(error))
+            return describe(error)
         }
         var origin = RetryDelays()
         var capacity = RetryDelays()
@@ -44,7 +44,7 @@ struct Prewarmer: Sendable {
             case .whenOriginRecovers(let seconds) where origin.attempts < retries:
                 pause = origin.next(retryAfter: seconds)
             case .whenServerHasCapacity, .whenOriginRecovers, .never:
-                return PrewarmOutcome(describe(failure))
+                return describe(failure)
             }
             do {
                 try await Task.sleep(for: pause)
@@ -75,7 +75,7 @@ struct Prewarmer: Sendable {
             case .shared, .followed: "another node produced it, and the cache of this one could not take it"
             case .hit, .stale, .renewed, .stored, .collapsed: "another request produced it, and could not store it"
             }
-        return PrewarmOutcome(PrewarmFailure(code: "not_stored", detail: "The rendition is not stored: \(cause)."))
+        return PrewarmOutcome(code: "not_stored", detail: "The rendition is not stored: \(cause).")
     }
 }
 

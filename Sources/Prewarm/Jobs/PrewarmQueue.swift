@@ -52,7 +52,7 @@ package final class PrewarmQueue: Sendable {
     ///   - describe: Gives the code and the sentence of an error, for reports.
     ///   - report: Called for each list with a callback that has ended, until the report has ended.
     package func start(
-        _ pipeline: @escaping @Sendable () -> RenditionPipeline, describe: @escaping PrewarmFailure.Describe,
+        _ pipeline: @escaping @Sendable () -> RenditionPipeline, describe: @escaping PrewarmOutcome.Describe,
         report: @escaping Report
     ) {
         let prewarmer = Prewarmer(pipeline: pipeline, describe: describe)

@@ -103,7 +103,7 @@ final class PrewarmRunner: Sendable {
         _ work: Work, _ lists: some PrewarmLists, _ prewarmer: Prewarmer, _ report: @escaping PrewarmQueue.Report
     ) async {
         if let callback = work.ticket.callback { return await send(report, work.ticket, to: callback, lists) }
-        var outcome = PrewarmOutcome(PrewarmFailure(code: "bad_request", detail: "The entry cannot be read."))
+        var outcome = PrewarmOutcome(code: "bad_request", detail: "The entry cannot be read.")
         if let entry = work.entry {
             guard let found = await prewarmer.warm(entry.entry, retries: entry.retries) else { return }
             outcome = found

@@ -165,8 +165,8 @@ extension Problem {
     private static let kill: Int32 = 9
 }
 
-extension PrewarmFailure {
-    /// The code and the sentence of an error, as in an HTTP response.
+extension PrewarmOutcome {
+    /// The outcome of an entry that fails with an error, with the code and the sentence of an HTTP response.
     package init(_ error: RenditionError) {
         let problem = Problem(error)
         self.init(code: problem.code, detail: problem.detail)

@@ -202,8 +202,8 @@ struct PrewarmCommand: ParsableCommand {
                 print("\(rendition.canonicalText) \(url.canonical)")
             } catch {
                 wrong += 1
-                let failure = PrewarmFailure(error)
-                _ = Self.complain("\(entry.url): \(failure.code): \(failure.detail)", 0)
+                let problem = Problem(error)
+                _ = Self.complain("\(entry.url): \(problem.code): \(problem.detail)", 0)
             }
         }
         _ = Self.complain("Renditions: \(entries.count). Cannot be made: \(wrong).", 0)
@@ -229,7 +229,7 @@ struct PrewarmCommand: ParsableCommand {
             } else {
                 let opened = try openLocalPipeline(zygote)
                 backend = LocalBackend(
-                    pipeline: opened.pipeline, describe: PrewarmFailure.init, concurrency: parallelism, retries: retries)
+                    pipeline: opened.pipeline, describe: PrewarmOutcome.init, concurrency: parallelism, retries: retries)
                 local = opened
             }
         } catch {

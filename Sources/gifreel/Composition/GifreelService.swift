@@ -157,7 +157,7 @@ package final class GifreelService: Sendable {
                 current.value.handler.becomeReady()
             }
         }
-        web.prewarm.start({ [current] in current.value.pipeline }, describe: PrewarmFailure.init) { [webhooks = web.webhooks] in
+        web.prewarm.start({ [current] in current.value.pipeline }, describe: PrewarmOutcome.init) { [webhooks = web.webhooks] in
             webhooks.report($0, to: $1, ended: $2)
         }
         web.background.start { [current] in current.value.pipeline }

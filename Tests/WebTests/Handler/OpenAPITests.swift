@@ -277,7 +277,7 @@ import Testing
         let results = try #require(APISchemas.named["PrewarmReport"]?["properties"]?["results"])
         let schema = try #require(results["items"]?["properties"]?["outcome"])
         for outcome in [
-            PrewarmOutcome(kind: .new, bytes: 3, sourceBytes: 4), PrewarmOutcome(PrewarmFailure(code: "a", detail: "b")),
+            PrewarmOutcome(kind: .new, bytes: 3, sourceBytes: 4), PrewarmOutcome(code: "a", detail: "b"),
         ] {
             let value = try JSONSerialization.jsonObject(with: Data(JSONText.encode(outcome)))
             #expect(faults(value, schema).isEmpty, "\(faults(value, schema))")
