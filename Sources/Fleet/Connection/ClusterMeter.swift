@@ -1,4 +1,4 @@
-package import SystemIO
+internal import SystemIO
 
 /// Counters of the cluster since the start, as a snapshot for metrics.
 package struct ClusterMetrics: Sendable, Equatable {
@@ -34,10 +34,10 @@ package struct ClusterMetrics: Sendable, Equatable {
     package var purgeLag: Duration = .zero
 }
 
-package typealias ClusterMeter = Meter<ClusterMetrics>
+typealias ClusterMeter = Meter<ClusterMetrics>
 
 extension Meter<ClusterMetrics> {
-    package convenience init() {
+    convenience init() {
         self.init(ClusterMetrics())
     }
 

@@ -1,23 +1,23 @@
-package import Store
-package import SystemIO
+internal import Store
+internal import SystemIO
 
 /// Sends commands over a link behind a circuit breaker, and counts them.
 ///
 /// A pipeline counts as failed if it has no replies, or if a reply says that the server as a whole refuses work.
-package final class GuardedCommands: RedisCommands {
+final class GuardedCommands: RedisCommands {
     private let link: RedisLink
     private let breaker: ServiceBreaker<RedisError>
     private let meter: ClusterMeter
     private let time: TimeSource
 
-    package init(_ link: RedisLink, _ breaker: ServiceBreaker<RedisError>, _ meter: ClusterMeter, _ time: TimeSource) {
+    init(_ link: RedisLink, _ breaker: ServiceBreaker<RedisError>, _ meter: ClusterMeter, _ time: TimeSource) {
         self.link = link
         self.breaker = breaker
         self.meter = meter
         self.time = time
     }
 
-    package func replies(to commands: [RedisCommand], within limit: Duration) async throws(RedisError) -> [RedisValue] {
+    func replies(to commands: [RedisCommand], within limit: Duration) async throws(RedisError) -> [RedisValue] {
         guard let permit = breaker.admit() else {
             meter.count(.breakerOpen)
             throw .breakerOpen

@@ -1,8 +1,8 @@
-package import SystemIO
+internal import SystemIO
 
 /// Sends commands to a server. The protocols above a connection know nothing else of it, so that a model of a server can take
 /// its place in tests.
-package protocol RedisCommands: Sendable {
+protocol RedisCommands: Sendable {
     /// Sends the commands in order, without waiting for replies in between, and returns the reply to each.
     ///
     /// - Parameter limit: The longest wait for all replies.
@@ -15,12 +15,12 @@ package protocol RedisCommands: Sendable {
 }
 
 extension RedisCommands {
-    package func drop(_ reason: RedisError) {}
+    func drop(_ reason: RedisError) {}
 
     /// Runs the commands as ``replies(to:within:)`` does, and sends scripts that the server does not know.
     ///
     /// - Returns: As many replies as commands.
-    package func run(
+    func run(
         _ commands: [RedisCommand], within limit: Duration, _ time: TimeSource
     ) async throws(RedisError) -> [RedisValue] {
         let end = time.now + limit
@@ -40,7 +40,7 @@ extension RedisCommands {
     }
 
     /// Runs one command.
-    package func run(
+    func run(
         _ command: RedisCommand, within limit: Duration, _ time: TimeSource
     ) async throws(RedisError) -> RedisValue {
         try await run([command], within: limit, time)[0]

@@ -1,7 +1,7 @@
 internal import CLinux
 internal import Glibc
 internal import Synchronization
-package import SystemIO
+internal import SystemIO
 
 /// One connection, driven by a thread of its own that connects, writes, reads and reconnects.
 ///
@@ -9,9 +9,9 @@ package import SystemIO
 /// connection is closed if the server then stays silent for ``stallLimit``.
 ///
 /// Any thread. Completions and events run on the link's thread, which they must not block.
-package final class RedisLink: Sendable {
+final class RedisLink: Sendable {
     /// A change of the connection.
-    package enum Event: Sendable, Equatable {
+    enum Event: Sendable, Equatable {
         case connected
         /// An established connection was lost.
         case lost(RedisError)
@@ -70,7 +70,7 @@ package final class RedisLink: Sendable {
     ///   - rights: Tried on every new connection, which is given up where one is missing.
     ///   - onEvent: Called for every change.
     ///   - onMessage: Called with the payload of every message.
-    package init(
+    init(
         _ address: RedisAddress, name: String, channel: String? = nil, rights: ServerRights? = nil,
         time: TimeSource = TimeSource.system,
         onEvent: @escaping @Sendable (Event) -> Void, onMessage: @escaping @Sendable ([UInt8]) -> Void = { _ in }
@@ -87,7 +87,7 @@ package final class RedisLink: Sendable {
     }
 
     /// Starts the thread. Without a thread or a descriptor every request fails, as without a server.
-    package func start() {
+    func start() {
         guard let wake,
             state.withLock({ state in
                 defer { state.isStarted = true }
@@ -103,7 +103,7 @@ package final class RedisLink: Sendable {
     }
 
     /// Ends the thread, and waits up to two seconds for it: a resolver that does not answer cannot be interrupted. Blocks.
-    package func close() {
+    func close() {
         let isRunning = state.withLock { state in
             state.isClosing = true
             return state.isStarted
@@ -116,10 +116,10 @@ package final class RedisLink: Sendable {
     }
 
     /// Whether requests can be sent.
-    package var isConnected: Bool { state.withLock { $0.isConnected } }
+    var isConnected: Bool { state.withLock { $0.isConnected } }
 
     /// Closes the current connection, which is then opened again. Without effect for two seconds after the last time.
-    package func drop(_ reason: RedisError) {
+    func drop(_ reason: RedisError) {
         let now = time.now
         let isDue = state.withLock { state in
             if let last = state.lastDrop, now < last + Self.dropInterval { return false }
@@ -132,7 +132,7 @@ package final class RedisLink: Sendable {
     /// Sends a pipeline.
     ///
     /// - Returns: A closure that completes the request with ``RedisError/cancelled``.
-    package func submit(
+    func submit(
         _ commands: [RedisCommand], within limit: Duration,
         _ completion: @escaping @Sendable (Result<[RedisValue], RedisError>) -> Void
     ) -> @Sendable () -> Void {
@@ -252,7 +252,7 @@ package final class RedisLink: Sendable {
 }
 
 extension RedisLink: RedisCommands {
-    package func replies(to commands: [RedisCommand], within limit: Duration) async throws(RedisError) -> [RedisValue] {
+    func replies(to commands: [RedisCommand], within limit: Duration) async throws(RedisError) -> [RedisValue] {
         if commands.isEmpty { return [] }
         if Task.isCancelled { throw .cancelled }
         let cancel = Mutex<(@Sendable () -> Void)?>(nil)

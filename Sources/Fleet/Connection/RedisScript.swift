@@ -2,13 +2,13 @@ internal import CSystem
 internal import SystemIO
 
 /// A Lua script, which the server runs as one step.
-package struct RedisScript: Sendable, Equatable {
-    package let text: String
-    package let shape: ReplyShape
+struct RedisScript: Sendable, Equatable {
+    let text: String
+    let shape: ReplyShape
     /// The SHA-1 of the text in hexadecimal, by which the server knows a script that it has run before.
-    package let digest: String
+    let digest: String
 
-    package init(_ shape: ReplyShape, _ text: String) {
+    init(_ shape: ReplyShape, _ text: String) {
         self.text = text
         self.shape = shape
         var digest = [UInt8](repeating: 0, count: 20)

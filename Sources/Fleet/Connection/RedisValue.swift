@@ -1,5 +1,5 @@
 /// A reply.
-package enum RedisValue: Sendable, Equatable {
+enum RedisValue: Sendable, Equatable {
     case none
     case status(String)
     case integer(Int64)
@@ -63,7 +63,7 @@ package enum RedisValue: Sendable, Equatable {
 
 /// The replies that a command can have, apart from errors. A reply of another type shows that the connection carries replies
 /// to other commands, or no replies at all.
-package enum ReplyShape: Sendable, Equatable {
+enum ReplyShape: Sendable, Equatable {
     case status
     case integer
     case bytesOrNone
@@ -85,13 +85,13 @@ package enum ReplyShape: Sendable, Equatable {
 }
 
 /// A command: its name, its arguments and the shape of its reply.
-package struct RedisCommand: Sendable, Equatable {
-    package let arguments: [[UInt8]]
-    package let shape: ReplyShape
+struct RedisCommand: Sendable, Equatable {
+    let arguments: [[UInt8]]
+    let shape: ReplyShape
     /// The script that an `EVALSHA` names, to be sent if the server does not know it.
-    package let script: RedisScript?
+    let script: RedisScript?
 
-    package init(_ shape: ReplyShape, _ arguments: [any RedisArgument]) {
+    init(_ shape: ReplyShape, _ arguments: [any RedisArgument]) {
         self.arguments = arguments.map(\.argument)
         self.shape = shape
         script = nil
@@ -104,7 +104,7 @@ package struct RedisCommand: Sendable, Equatable {
     }
 
     /// A call of a script by its digest.
-    package static func script(_ script: RedisScript, keys: [String], _ arguments: [any RedisArgument]) -> RedisCommand {
+    static func script(_ script: RedisScript, keys: [String], _ arguments: [any RedisArgument]) -> RedisCommand {
         let names: [any RedisArgument] = ["EVALSHA", script.digest, keys.count]
         return RedisCommand(script, (names + keys + arguments).map(\.argument))
     }
@@ -117,28 +117,28 @@ package struct RedisCommand: Sendable, Equatable {
 }
 
 /// An argument of a command: text, a number, bytes, or a time in whole milliseconds, at least one.
-package protocol RedisArgument: Sendable {
+protocol RedisArgument: Sendable {
     var argument: [UInt8] { get }
 }
 
 extension String: RedisArgument {
-    package var argument: [UInt8] { Array(utf8) }
+    var argument: [UInt8] { Array(utf8) }
 }
 
 extension Int: RedisArgument {
-    package var argument: [UInt8] { Array(String(self).utf8) }
+    var argument: [UInt8] { Array(String(self).utf8) }
 }
 
 extension Int64: RedisArgument {
-    package var argument: [UInt8] { Array(String(self).utf8) }
+    var argument: [UInt8] { Array(String(self).utf8) }
 }
 
 extension [UInt8]: RedisArgument {
-    package var argument: [UInt8] { self }
+    var argument: [UInt8] { self }
 }
 
 extension Duration: RedisArgument {
-    package var argument: [UInt8] { max(1, milliseconds).argument }
+    var argument: [UInt8] { max(1, milliseconds).argument }
 }
 
 extension Duration {

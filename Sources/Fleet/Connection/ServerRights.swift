@@ -1,5 +1,5 @@
 /// Rights in the server, and how they are tried: each by a command.
-package struct ServerRights: Sendable {
+struct ServerRights: Sendable {
     /// The commands, in the order of their replies.
     let commands: [RedisCommand]
     /// The name of the right that each command needs, as `ACL SETUSER` takes it.

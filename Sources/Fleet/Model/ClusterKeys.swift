@@ -3,14 +3,14 @@
 /// The names begin with the cluster's name and the version of the format, so that clusters, and nodes of two versions during an
 /// upgrade, can share a server. The cluster's name is a hash tag: a server with Redis Cluster keeps all names in one slot, so that
 /// commands may name several.
-package struct ClusterKeys: Sendable {
+struct ClusterKeys: Sendable {
     /// Changes whenever nodes of two versions could misread one another.
-    package static let formatVersion = 1
+    static let formatVersion = 1
 
     private let prefix: String
 
     /// - Parameter name: The cluster's name.
-    package init(name: String) {
+    init(name: String) {
         prefix = "{\(name)}:v\(Self.formatVersion):"
         pattern = "{\(name)}:*"
     }
@@ -24,7 +24,7 @@ package struct ClusterKeys: Sendable {
     ///   keys.
     func flight(_ alias: String, cover: Int64) -> String { "\(prefix)flight:\(alias):\(cover)" }
     /// Completed flights, acknowledged purges, and new prewarm lists.
-    package var channel: String { prefix + "events" }
+    var channel: String { prefix + "events" }
     var purges: String { prefix + "purges" }
     func acknowledgements(_ id: StreamID) -> String { "\(prefix)acks:\(id)" }
     /// What is added to the server's clock; see ``ClusterTime``.
@@ -51,7 +51,7 @@ package struct ClusterKeys: Sendable {
 
 extension ClusterKeys {
     /// The rights that a node needs. They are tried on a key that nodes do not use.
-    package var rights: ServerRights {
+    var rights: ServerRights {
         let key = prefix + "probe"
         let trials: [(name: String, words: [any RedisArgument])] = [
             ("get", ["GET", key]), ("mget", ["MGET", key]), ("set", ["SET", key, "1", "PX", "1000"]),

@@ -7,7 +7,7 @@ package struct LiveNode: Sendable, Equatable {
     /// The position in the purge stream up to which it had applied all purges when it began to take part; zero before that.
     let joined: StreamID
     /// The position up to which it has applied all purges.
-    package let position: StreamID
+    package internal(set) var position: StreamID
 
     /// - Parameter value: What the node has written.
     init(_ name: String, _ value: [UInt8]) {
@@ -15,14 +15,6 @@ package struct LiveNode: Sendable, Equatable {
         let parts = String(decoding: value.prefix(128), as: UTF8.self).split(separator: " ").map { StreamID(String($0)) }
         joined = parts.first.flatMap(\.self) ?? .zero
         position = parts.last.flatMap(\.self) ?? .zero
-    }
-}
-
-extension LiveNode {
-    /// A node at a later position.
-    init(_ node: LiveNode, at position: StreamID) {
-        (name, joined) = (node.name, node.joined)
-        self.position = position
     }
 }
 

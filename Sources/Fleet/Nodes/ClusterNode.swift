@@ -113,8 +113,9 @@ final class ClusterNode: Sendable {
     /// The live nodes now, with this node's own position; those at the latest look if the server cannot be reached.
     func look() async -> [LiveNode] {
         _ = try? await registry.liveNodes(context.commands, within: timings.commandLimit)
-        let position = follower.position
-        return registry.liveNodes.map { node in node.name == registry.name ? LiveNode(node, at: position) : node }
+        var nodes = registry.liveNodes
+        for index in nodes.indices where nodes[index].name == registry.name { nodes[index].position = follower.position }
+        return nodes
     }
 
     /// Handles a message of the cluster's channel.

@@ -19,11 +19,12 @@ final class StateReporter: Sendable {
 
     private let state = Mutex(State())
     private let server: String
-    private let onChange: @Sendable (ClusterEvent) -> Void
+    /// Reports an event.
+    let report: @Sendable (ClusterEvent) -> Void
 
     init(server: String, onChange: @escaping @Sendable (ClusterEvent) -> Void) {
         self.server = server
-        self.onChange = onChange
+        report = onChange
     }
 
     var sharing: ClusterState.Sharing {
@@ -43,7 +44,7 @@ final class StateReporter: Sendable {
             state.reported = kind
             return reason.map { .alone(server: server, $0) } ?? .shared(server: server)
         }
-        if let event { onChange(event) }
+        if let event { report(event) }
     }
 
     /// Notes that the subscription to messages works, or why it does not. Where the server cannot be reached, other parts report it.
@@ -57,11 +58,7 @@ final class StateReporter: Sendable {
             state.isDeaf = true
             return .deaf(server: server, .refused(refusal))
         }
-        if let event { onChange(event) }
-    }
-
-    func report(_ event: ClusterEvent) {
-        onChange(event)
+        if let event { report(event) }
     }
 
     private static func reason(_ state: State) -> RedisError? {

@@ -1,10 +1,10 @@
-package import Fleet
+internal import Fleet
 internal import Foundation
-package import Logging
+internal import Logging
 internal import Renditions
-package import Store
+internal import Store
 internal import Synchronization
-package import SystemIO
+internal import SystemIO
 
 /// The lists of this server, in its ledger. Claims are in memory, so those of an earlier process are pending.
 ///

@@ -9,7 +9,7 @@ internal import SystemIO
 package final class Ledger: Sendable {
     package static let fileName = "ledger.sqlite"
     /// The name of a damaged database that was put aside.
-    package static let damagedFileName = "ledger.damaged"
+    static let damagedFileName = "ledger.damaged"
 
     /// The tables of one owner.
     package struct Tables: Sendable {

@@ -109,7 +109,7 @@ package final class SQLiteConnection: @unchecked Sendable {
     /// Copies the write-ahead log into the database file, and waits until that is durable.
     ///
     /// - Parameter emptyingLog: Whether it waits for readers and empties the log. Otherwise it copies what readers allow.
-    package func checkpoint(emptyingLog: Bool) throws(LedgerError) {
+    func checkpoint(emptyingLog: Bool) throws(LedgerError) {
         let mode = emptyingLog ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE
         let code = sqlite3_wal_checkpoint_v2(handle, nil, mode, nil, nil)
         guard code == SQLITE_OK else { throw LedgerError(code, handle) }

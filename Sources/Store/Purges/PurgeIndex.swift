@@ -252,7 +252,7 @@ package final class PurgeIndex: Sendable {
     }
 
     /// The latest time of the known purges of an object itself; nil if there are none.
-    package func latestRemoval(of object: ObjectID) -> Int64? {
+    func latestRemoval(of object: ObjectID) -> Int64? {
         state.withLock { $0.objects[object]?.map(\.madeAt).max() }
     }
 

@@ -48,7 +48,7 @@ package struct PurgeTable {
     }
 
     /// The purges whose rows are kept after they are done, so that they are recognised when they are delivered again.
-    package static let kept: Int64 = 10_000
+    static let kept: Int64 = 10_000
 
     private let database: SQLiteConnection
 
@@ -71,7 +71,7 @@ package struct PurgeTable {
     // MARK: Adding
 
     /// Adds a purge, unless one with its token is known.
-    package func insert(_ purge: Purge, _ sequence: Int64) throws {
+    func insert(_ purge: Purge, _ sequence: Int64) throws {
         try database.run(
             "INSERT OR IGNORE INTO purges VALUES (?, ?, ?, ?, ?, ?, ?, 0)",
             [
@@ -82,17 +82,17 @@ package struct PurgeTable {
     // MARK: Queries
 
     /// All purges, the oldest first.
-    package func all() throws -> [Row] {
+    func all() throws -> [Row] {
         try database.all("SELECT \(Self.columns) FROM purges ORDER BY sequence") { try row($0) }
     }
 
     /// The latest sequence whose row was removed, and the latest time of a removed one.
-    package func floor() throws -> (sequence: Int64, madeAt: Int64) {
+    func floor() throws -> (sequence: Int64, madeAt: Int64) {
         try database.first("SELECT sequence, made FROM purge_floor") { (try $0.value(0), try $0.value(1)) } ?? (0, 0)
     }
 
     /// The oldest purge with rows left to remove that is not among some.
-    package func nextToSweep(except held: Set<Int64>) throws -> Row? {
+    func nextToSweep(except held: Set<Int64>) throws -> Row? {
         try database.all(
             "SELECT \(Self.columns) FROM purges WHERE swept = 0 ORDER BY sequence LIMIT ?", [held.count + 1]
         ) { try row($0) }.first { !held.contains($0.sequence) }
@@ -123,7 +123,7 @@ package struct PurgeTable {
 
     // MARK: Changing
 
-    package func markSwept(_ sequence: Int64) throws {
+    func markSwept(_ sequence: Int64) throws {
         try database.run("UPDATE purges SET swept = 1 WHERE sequence = ?", [sequence])
     }
 
@@ -142,7 +142,7 @@ package struct PurgeTable {
             "INSERT INTO purges SELECT max(sequence) + 1, 'a', '', ?, 0, ?, NULL, 1 FROM purges", [latest, token])
     }
 
-    package static let mostPending: Int64 = 4096
+    static let mostPending: Int64 = 4096
 
     /// Notes that purges up to a time may have been missed.
     package func raiseFloor(toTime time: Int64) throws {
@@ -154,10 +154,10 @@ package struct PurgeTable {
     }
 
     /// Whether ``removeDone()`` should be called.
-    package func hasManyDone() throws -> Bool { try count() > Self.kept + Self.kept / 4 }
+    func hasManyDone() throws -> Bool { try count() > Self.kept + Self.kept / 4 }
 
     /// Removes the rows of the oldest purges that are done beyond ``kept``, and notes the floor.
-    package func removeDone() throws {
+    func removeDone() throws {
         let count = try count()
         let done = try database.all(
             "SELECT sequence, made FROM purges WHERE swept = 1 AND entry IS NOT NULL ORDER BY sequence LIMIT ?",

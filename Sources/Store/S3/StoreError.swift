@@ -93,7 +93,7 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
     }
 
     /// Whether the same request may succeed shortly afterwards.
-    package var isTransient: Bool {
+    var isTransient: Bool {
         switch self {
         case .timedOut, .unreachable, .interrupted, .throttled, .serverFailed, .invalidResponse: true
         default: false
@@ -102,7 +102,7 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
 
     /// Whether the error of this operation shows that the server as a whole does not work for this client, so that other calls would
     /// fail as well. Credentials may be good for everything but deletions.
-    package func isOutage(of operation: StoreOperation) -> Bool {
+    func isOutage(of operation: StoreOperation) -> Bool {
         switch self {
         case .denied(code: "AccessDenied"): operation != .delete
         case .denied, .noKeys, .wrongRegion, .noBucket: true
