@@ -47,6 +47,17 @@ import Testing
         #expect(abs(PictureSimilarity.decibels(error: error) - decibels) < 1e-9)
     }
 
+    @Test func filmsWithoutTheirDitherHaveToBeNearerThanTheirH264() {
+        func correction(isUndithered: Bool = false, chroma: ChromaFormat = .half, isExcerpt: Bool = false) -> Double {
+            let content = PictureContent(isDrawing: false, isUndithered: isUndithered, chroma: chroma)
+            return QualityTrial<GIFReader>.correction(content, isExcerpt: isExcerpt)
+        }
+        #expect(correction() == 0)
+        #expect(correction(isUndithered: true) == 0.9)
+        #expect(correction(chroma: .full) == -1)
+        #expect(abs(correction(isUndithered: true, isExcerpt: true) - 1.5) < 1e-9)
+    }
+
     @Test func aPictureIsMostSimilarToItself() {
         var random = SeededNumbers(seed: 1)
         var first = (0..<17 * 13).map { _ in UInt8.random(in: 16...235, using: &random) }

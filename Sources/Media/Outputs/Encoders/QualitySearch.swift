@@ -136,9 +136,7 @@ final class QualityTrial<Decoder: AnimationDecoder & ~Copyable> {
             reached = try quality(ofMP4With: coarser).decibels
         }
         let clear = Self.clear(quality: transcoder.options.quality)
-        let colors = content.chroma == .full ? Self.worthOfColors : 0
-        let smoothness = content.isUndithered ? Self.costOfSmoothing : 0
-        return (min(reached, clear) + (isExcerpt ? Self.excerptGain : 0) - colors + smoothness, steps, reached > clear)
+        return (min(reached, clear) + Self.correction(content, isExcerpt: isExcerpt), steps, reached > clear)
     }
 
     /// The quality of the pictures in an MP4 of the animation, and its bytes for each picture up to the last of them.
@@ -167,6 +165,12 @@ final class QualityTrial<Decoder: AnimationDecoder & ~Copyable> {
         try encoder.finish { packet throws(TranscodeError) in try decode(packet) }
         try decoder.decode(nil, compare)
         return (similarity.decibels, Double(size) / Double(max(1, source.samples)))
+    }
+
+    /// The decibels that are added to the quality of the H.264.
+    static func correction(_ content: PictureContent, isExcerpt: Bool) -> Double {
+        (isExcerpt ? excerptGain : 0) - (content.chroma == .full ? worthOfColors : 0)
+            + (content.isUndithered ? costOfSmoothing : 0)
     }
 
     /// The decibels by which excerpts come out better than the same pictures in the whole, because more of them follow a key picture
