@@ -9,7 +9,8 @@ let strict: [SwiftSetting] = [
     .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
-/// Debug builds optimise what works on pixels, with its assertions: tests of it would take several times as long otherwise.
+/// Debug builds optimise what works on pixels, and what makes pictures for tests, with its assertions: tests would take several times as
+/// long otherwise.
 let optimized: [SwiftSetting] = [.unsafeFlags(["-O", "-assert-config", "Debug"], .when(configuration: .debug))]
 
 /// The directory of the reduced libav that `scripts/libav` builds. If it does not exist, the system's libav is found.
@@ -159,7 +160,7 @@ let package = Package(
         .systemLibrary(name: "CWebPEncoder", path: "Tests/CWebPEncoder"),
         .target(
             name: "TestSupport", dependencies: ["SystemIO", "CLinux", "CWebPEncoder", "CSystem"], path: "Tests/TestSupport",
-            swiftSettings: strict),
+            swiftSettings: strict + optimized),
         .testTarget(name: "StructureTests", swiftSettings: strict),
         .testTarget(name: "TestSupportTests", dependencies: ["TestSupport"], swiftSettings: strict),
         .testTarget(name: "SystemIOTests", dependencies: ["SystemIO", "TestSupport"], swiftSettings: strict),

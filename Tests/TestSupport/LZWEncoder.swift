@@ -6,19 +6,22 @@ package enum LZWEncoder {
         let clear = 1 << minimumCodeSize
         var size = minimumCodeSize + 1
         var next = clear + 2
-        var table: [[UInt8]: Int] = [:]
-        var current: [UInt8] = []
-
-        func code(_ string: [UInt8]) -> Int { string.count == 1 ? Int(string[0]) : table[string] ?? clear }
+        // Each string is a shorter one, of which the code is known, and one more index.
+        var table: [Int: Int] = [:]
+        var current: Int?
 
         writer.write(clear, size)
         for index in indices {
-            let longer = current + [index]
-            if longer.count == 1 || table[longer] != nil {
-                current = longer
+            guard let code = current else {
+                current = Int(index)
                 continue
             }
-            writer.write(code(current), size)
+            let longer = code << 8 | Int(index)
+            if let known = table[longer] {
+                current = known
+                continue
+            }
+            writer.write(code, size)
             if next < 4096 {
                 table[longer] = next
                 // The decoder learns an entry one code later than the encoder.
@@ -26,14 +29,14 @@ package enum LZWEncoder {
                 next += 1
             } else {
                 writer.write(clear, size)
-                table.removeAll()
+                table.removeAll(keepingCapacity: true)
                 size = minimumCodeSize + 1
                 next = clear + 2
             }
-            current = [index]
+            current = Int(index)
         }
-        if !current.isEmpty { writer.write(code(current), size) }
-        if next >= 1 << size && size < 12 && !current.isEmpty { size += 1 }
+        if let current { writer.write(current, size) }
+        if next >= 1 << size && size < 12 && current != nil { size += 1 }
         if usesEndCode { writer.write(clear + 1, size) }
         return writer.finish()
     }
