@@ -27,8 +27,17 @@ enum Break: String, CaseIterable, Sendable {
     /// A node does not notice that the stream was trimmed, or that it is another one.
     case gapsAreIgnored
 
-    /// The first order to try. Those that notice one of the steps are far apart.
-    var firstOrder: UInt64 { self == .countsItselfIfTheLookFails ? 2300 : 0 }
+    /// The first order to try, shortly before one that notices the step. Others are tried if that has moved.
+    var firstOrder: UInt64 {
+        switch self {
+        case .countsItselfIfTheLookFails: 2300
+        case .purgesWaitForNobody: 200
+        case .leasesNeverExpire: 180
+        case .servesBeforeCatchingUp, .gapsAreIgnored: 135
+        case .positionsAreNotCompared: 85
+        default: 0
+        }
+    }
 }
 
 /// The connection of a node that leaves a step out.

@@ -6,7 +6,7 @@ import Testing
 
 /// Two nodes and a server in many orders of events that a seed decides: commands, replies, messages, timers, lost connections,
 /// stopped and killed nodes.
-@Suite("Orders of events in a cluster", .serialized) struct ClusterInterleavingTests {
+@Suite("Orders of events in a cluster") struct ClusterInterleavingTests {
     /// `GIFREEL_CLUSTER_ORDERS=20000` tries more of them, and counts those in which a missing step is noticed.
     private static let chosenCount = ProcessInfo.processInfo.environment["GIFREEL_CLUSTER_ORDERS"].flatMap { UInt64($0) }
 
