@@ -65,7 +65,7 @@ final class TestNode: Sendable {
 
     /// Whether a rendition of the source is found.
     func has(_ url: String) async -> Bool {
-        (try? await cache.look(for: AliasKey(sourceURL: url, rendition: "mp4"), isFirstLook: true)) ?? nil != nil
+        (try? await cache.rendition(for: AliasKey(sourceURL: url, rendition: "mp4"), countsMiss: true)) ?? nil != nil
     }
 }
 
@@ -74,7 +74,7 @@ extension Cache {
         var configuration = CacheConfiguration()
         configuration.directory = "\(folder)/cache"
         configuration.minFreeBytes = 0
-        configuration.housekeepingInterval = 50
+        configuration.housekeepingInterval = .milliseconds(50)
         return try Cache(configuration: configuration, owners: [PurgeTables.owned])
     }
 

@@ -23,7 +23,7 @@ import Testing
         return PrewarmQueue(
             limits: limits, ledger: try Ledger(directory: directory.path, owners: [PrewarmQueue.owned]),
             threads: WorkThreads(count: 1, limit: 64, name: "prewarm"),
-            meter: LabelledCounter(Families.prewarmed, label: "result", factory: PrometheusRegistry([])),
+            meter: LabelledCounter(MetricFamily.prewarmed, label: "result", factory: PrometheusRegistry([])),
             logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }))
     }
 

@@ -30,20 +30,20 @@ package final class WorkMeter: Sendable {
         func counter(_ family: MetricFamily) -> Counter { Counter(label: family.name, factory: factory) }
         func timer(_ family: MetricFamily) -> Timer { Timer(label: family.name, factory: factory) }
         fetches = LabelledCounter(
-            Families.fetches, label: "result", values: ["fetched", "not_modified"], factory: factory)
-        fetchDuration = timer(Families.fetchDuration)
-        conversions = LabelledCounter(Families.conversions, label: "result", values: ["made"], factory: factory)
-        conversionDuration = timer(Families.conversionDuration)
-        conversionQueue = timer(Families.conversionQueue)
-        conversionCPU = FloatingPointCounter(label: Families.conversionCPU.name, factory: factory)
-        sourceBytes = counter(Families.sourceBytes)
-        outputBytes = counter(Families.outputBytes)
-        savedBytes = counter(Families.savedBytes)
+            MetricFamily.fetches, label: "result", values: ["fetched", "not_modified"], factory: factory)
+        fetchDuration = timer(MetricFamily.fetchDuration)
+        conversions = LabelledCounter(MetricFamily.conversions, label: "result", values: ["made"], factory: factory)
+        conversionDuration = timer(MetricFamily.conversionDuration)
+        conversionQueue = timer(MetricFamily.conversionQueue)
+        conversionCPU = FloatingPointCounter(label: MetricFamily.conversionCPU.name, factory: factory)
+        sourceBytes = counter(MetricFamily.sourceBytes)
+        outputBytes = counter(MetricFamily.outputBytes)
+        savedBytes = counter(MetricFamily.savedBytes)
         kills = LabelledCounter(
-            Families.kills, label: "cause", values: SandboxError.killCauses, factory: factory)
-        uploadedBytes = counter(Families.requestBytes)
-        blockedSources = counter(Families.blockedSources)
-        flashingSources = counter(Families.flashingSources)
+            MetricFamily.kills, label: "cause", values: SandboxError.killCauses, factory: factory)
+        uploadedBytes = counter(MetricFamily.requestBytes)
+        blockedSources = counter(MetricFamily.blockedSources)
+        flashingSources = counter(MetricFamily.flashingSources)
     }
 
     /// Runs a fetch and records its outcome and duration.

@@ -52,7 +52,7 @@ extension RenditionPipeline {
 
     /// A stored document with facts; nil if there is none, or if it cannot be read.
     private func storedFacts(_ rendition: Rendition, of source: SourceURL) async throws(CacheError) -> FactsDocument? {
-        guard let stored = try await cache.look(for: AliasKey(source, rendition), isFirstLook: false) else { return nil }
+        guard let stored = try await cache.rendition(for: AliasKey(source, rendition), countsMiss: false) else { return nil }
         return try await cache.onThread { () throws(CacheError) in FactsFile.read(stored) }
     }
 }

@@ -4,7 +4,7 @@ internal import Store
 internal import SystemIO
 
 /// The result of a request's look-up before its miss.
-struct EarlierLook: Sendable {
+struct EarlierLookup: Sendable {
     /// A rendition whose origin has to be asked.
     let stored: CachedRendition?
     /// Noted before the look-up.
@@ -32,11 +32,11 @@ struct MissRunner: Sendable {
 
     /// Runs a miss. One call per flight.
     ///
-    /// - Parameter look: The look-up of the request that started the flight; nil if there was none.
+    /// - Parameter lookup: The look-up of the request that started the flight; nil if there was none.
     func run(
-        _ request: RenditionRequest, _ flight: Flight, after look: EarlierLook? = nil
+        _ request: RenditionRequest, _ flight: Flight, after lookup: EarlierLookup? = nil
     ) async throws(RenditionError) -> RenditionResult {
-        let stored = try await lookAgain(request, after: look)
+        let stored = try await lookUpAgain(request, after: lookup)
         if let stored, case .fresh = cache.freshness(of: stored) { return RenditionResult(stored, .hit) }
         try state.failures.check(request.key, of: request.source)
         let slot = try state.admission.admit(
@@ -52,7 +52,7 @@ struct MissRunner: Sendable {
             }
         } catch .remembered(let error, let remaining) {
             // Another node found the source missing.
-            if stored != nil { _ = await forgets(request.source, after: error) }
+            if stored != nil { _ = await removeIfGone(request.source, after: error) }
             throw .remembered(error, remaining: remaining)
         } catch {
             throw error
@@ -63,12 +63,12 @@ struct MissRunner: Sendable {
     /// start of this flight.
     ///
     /// - Throws: ``RenditionError/overloaded(cause:)`` if too many look-ups wait. A fetch would cost more.
-    private func lookAgain(
-        _ request: RenditionRequest, after look: EarlierLook?
+    private func lookUpAgain(
+        _ request: RenditionRequest, after lookup: EarlierLookup?
     ) async throws(RenditionError) -> CachedRendition? {
-        if let look, look.version == cache.version { return look.stored }
+        if let lookup, lookup.version == cache.version { return lookup.stored }
         do throws(CacheError) {
-            return try await cache.look(for: request.key, isFirstLook: false)
+            return try await cache.rendition(for: request.key, countsMiss: false)
         } catch {
             throw RenditionError(error)
         }
@@ -81,9 +81,9 @@ struct MissRunner: Sendable {
             nil, bytes: request.source.count, cost: request.rendition.cost, urgency: flight.turn.urgency, client: request.client
         )
         defer { withExtendedLifetime(slot) {} }
-        let production = Production(request.rendition, of: request.source, epoch: cache.epoch(for: nil))
-        try await check(production, flight)
-        let result = try await producer.produce(production, flight)
+        let job = RenditionJob(request.rendition, of: request.source, epoch: cache.epoch(for: nil))
+        try await check(job, flight)
+        let result = try await producer.produce(job, flight)
         sharing?.save(result)
         return result
     }
@@ -123,9 +123,9 @@ struct MissRunner: Sendable {
                 RenditionFacts(stored: result.rendition.facts)?.staysSource(length: result.rendition.length) ?? false
             {
                 // If it cannot be stored now, the request for it tries again.
-                let production = Production(
+                let job = RenditionJob(
                     alternative, of: loaded, isIncomplete: result.rendition.isOfIncompleteSource)
-                _ = try? await producer.produce(production, flight)
+                _ = try? await producer.produce(job, flight)
             }
             return result
         }
@@ -136,7 +136,7 @@ struct MissRunner: Sendable {
         _ loaded: LoadedSource, _ request: RenditionRequest, _ stored: CachedRendition?, _ flight: Flight
     ) async throws(RenditionError) {
         do throws(RenditionError) {
-            try await check(Production(request.rendition, of: loaded), flight)
+            try await check(RenditionJob(request.rendition, of: loaded), flight)
             // The check of a still does not tell whether the source may be shown.
             if request.rendition.format.isMoving || !producer.flashes.withholds { loaded.arriving.show() }
         } catch {
@@ -159,13 +159,13 @@ struct MissRunner: Sendable {
     /// Compares a source with the block list, and counts its flashes.
     ///
     /// - Parameter isTrial: Whether nothing is stored, logged and counted.
-    func check(_ production: Production, _ flight: Flight, isTrial: Bool = false) async throws(RenditionError) {
+    func check(_ job: RenditionJob, _ flight: Flight, isTrial: Bool = false) async throws(RenditionError) {
         do throws(RenditionError) {
-            try await producer.check(production, flight, storing: !isTrial)
+            try await producer.check(job, flight, storing: !isTrial)
         } catch {
             if !isTrial {
                 onObjection(error)
-                log.objected(to: production.source, error)
+                log.objected(to: job.source, error)
             }
             if case .flashing = error, producer.flashes == .warn { return }
             throw error
@@ -199,7 +199,7 @@ struct MissRunner: Sendable {
             state.missing.remove(request.source)
             return outcome
         } catch {
-            if stored != nil { _ = await forgets(request.source, after: error) }
+            if stored != nil { _ = await removeIfGone(request.source, after: error) }
             throw error
         }
     }
@@ -207,8 +207,8 @@ struct MissRunner: Sendable {
     /// Removes the stored renditions of a source if its origin has removed it: it says so (410), or answers 404 for longer than
     /// the grace.
     ///
-    /// - Returns: Whether they must not be sent any more, as after a purge.
-    func forgets(_ source: SourceURL, after error: RenditionError) async -> Bool {
+    /// - Returns: Whether they were removed and must not be sent any more, as after a purge.
+    func removeIfGone(_ source: SourceURL, after error: RenditionError) async -> Bool {
         switch error {
         case .fetchFailed(.gone): break
         case .fetchFailed(.notFound) where !state.missing.note(source, grace: .seconds(originRules.goneGrace)): break
@@ -247,7 +247,7 @@ struct MissRunner: Sendable {
         _ request: RenditionRequest, of loaded: LoadedSource, _ flight: Flight
     ) async throws(RenditionError) -> RenditionResult {
         do throws(RenditionError) {
-            return try await producer.produce(Production(request.rendition, of: loaded), flight)
+            return try await producer.produce(RenditionJob(request.rendition, of: loaded), flight)
         } catch {
             state.failures.remember(error, of: request.key, of: request.source, since: loaded.epoch)
             throw error

@@ -121,12 +121,12 @@ package struct RenditionPipeline: Sendable {
     private func findMoving(_ request: RenditionRequest) async throws(RenditionError) -> RenditionResult {
         switch try await lookUp(request) {
         case .usable(let stored): return stored
-        case .none(let look): return try await findAfresh(request, after: look)
-        case .unconfirmed(let stored, let look):
+        case .none(let lookup): return try await findAfresh(request, after: lookup)
+        case .unconfirmed(let stored, let lookup):
             do throws(RenditionError) {
-                return try await findAfresh(request, after: look, within: Self.confirmationLimit)
+                return try await findAfresh(request, after: lookup, within: Self.confirmationLimit)
             } catch {
-                return try answer(stored, since: look.version.epoch, to: request, after: error)
+                return try answer(stored, since: lookup.version.epoch, to: request, after: error)
             }
         }
     }
@@ -152,7 +152,7 @@ package struct RenditionPipeline: Sendable {
     ///
     /// - Parameter limit: The longest wait; nil for that of the settings.
     private func findAfresh(
-        _ request: RenditionRequest, after look: EarlierLook, within limit: Duration? = nil
+        _ request: RenditionRequest, after lookup: EarlierLookup, within limit: Duration? = nil
     ) async throws(RenditionError) -> RenditionResult {
         if let lastFrame = try await redirectPastEnd(request) { return try await find(lastFrame) }
         try state.failures.check(request.key, of: request.source)
@@ -162,10 +162,10 @@ package struct RenditionPipeline: Sendable {
                 for: FlightKey(request), urgency: request.urgency, client: request.client, outlivesCallers: limit != nil,
                 within: limit, watch: request.watch
             ) {
-                flight async throws(RenditionError) in try await misses.run(request, flight, after: look)
+                flight async throws(RenditionError) in try await misses.run(request, flight, after: lookup)
             }
         }
-        if joined, wasPurged(result) { return try await findAfresh(request, after: look, within: limit) }
+        if joined, wasPurged(result) { return try await findAfresh(request, after: lookup, within: limit) }
         return RenditionResult(result, joined: joined)
     }
 
@@ -193,19 +193,19 @@ package struct RenditionPipeline: Sendable {
     private func findOrFollowMoving(_ request: RenditionRequest) async throws(RenditionError) -> FollowedResult {
         switch try await lookUp(request) {
         case .usable(let stored): return .rendition(stored)
-        case .none(let look): return try await follow(request, after: look)
-        case .unconfirmed(let stored, let look):
+        case .none(let lookup): return try await follow(request, after: lookup)
+        case .unconfirmed(let stored, let lookup):
             do throws(RenditionError) {
-                return try await follow(request, after: look)
+                return try await follow(request, after: lookup)
             } catch {
-                return .rendition(try answer(stored, since: look.version.epoch, to: request, after: error))
+                return .rendition(try answer(stored, since: lookup.version.epoch, to: request, after: error))
             }
         }
     }
 
     /// Follows the source of a rendition that is not stored; see ``findOrFollow(_:)``.
     private func follow(
-        _ request: RenditionRequest, after look: EarlierLook
+        _ request: RenditionRequest, after lookup: EarlierLookup
     ) async throws(RenditionError) -> FollowedResult {
         if let failure = state.failures.failure(of: request.key, of: request.source) {
             // The source flashes as its renditions do.
@@ -218,7 +218,7 @@ package struct RenditionPipeline: Sendable {
                 var request = request
                 request.followsSource = true
                 let buffer = try state.admission.reserve(bytes: FollowedSource.pieceLimit, for: request.client)
-                return try await race(request, after: look, loader.follow(request.source), buffer).get()
+                return try await race(request, after: lookup, loader.follow(request.source), buffer).get()
             }
         } catch {
             guard error.isRefusal else { throw error }
@@ -263,7 +263,7 @@ package struct RenditionPipeline: Sendable {
 
     /// Returns a rendition if it is stored and may be answered. Produces and renews nothing.
     package func stored(_ request: RenditionRequest) async -> CachedRendition? {
-        let stored = await usable((try? await cache.look(for: request.key, isFirstLook: false)) ?? nil, request.rendition)
+        let stored = await usable((try? await cache.rendition(for: request.key, countsMiss: false)) ?? nil, request.rendition)
         guard let stored else {
             guard let lastFrame = try? await redirectPastEnd(request) else { return nil }
             return await self.stored(lastFrame)
@@ -295,26 +295,26 @@ package struct RenditionPipeline: Sendable {
 
     /// Runs the flight of a miss, and returns what comes first: its result, or the first bytes of the source.
     private func race(
-        _ request: RenditionRequest, after look: EarlierLook, _ arriving: ArrivingSource, _ buffer: AdmittedMemory
+        _ request: RenditionRequest, after lookup: EarlierLookup, _ arriving: ArrivingSource, _ buffer: AdmittedMemory
     ) async -> Result<FollowedResult, RenditionError> {
         let race = SourceRace(arriving: arriving, source: request.source, rules: policy.originRules, buffer: buffer)
         return await race.run { () async throws(RenditionError) in
             let (result, joined) = try await state.flights.value(
                 for: FlightKey(request), urgency: request.urgency, client: request.client, outlivesCallers: true
             ) { flight async throws(RenditionError) in
-                try await runMissBehindResponse(request, flight, after: look)
+                try await runMissBehindResponse(request, flight, after: lookup)
             }
-            if joined, wasPurged(result) { return try await findAfresh(request, after: look) }
+            if joined, wasPurged(result) { return try await findAfresh(request, after: lookup) }
             return RenditionResult(result, joined: joined)
         }
     }
 
     /// Runs a miss whose callers may have left with the source, so that an error has to be logged here.
     private func runMissBehindResponse(
-        _ request: RenditionRequest, _ flight: Flight, after look: EarlierLook? = nil
+        _ request: RenditionRequest, _ flight: Flight, after lookup: EarlierLookup? = nil
     ) async throws(RenditionError) -> RenditionResult {
         do throws(RenditionError) {
-            return try await misses.run(request, flight, after: look)
+            return try await misses.run(request, flight, after: lookup)
         } catch {
             if error != .cancelled { log.failed(request, error) }
             throw error
@@ -363,7 +363,7 @@ package struct RenditionPipeline: Sendable {
         // No origin can confirm an object.
         await state.catchUp.wait(until: policy.objectCatchUpLimit)
         do throws(CacheError) {
-            if let stored = try await cache.look(for: id, isFirstLook: true) { return stored }
+            if let stored = try await cache.rendition(for: id, countsMiss: true) { return stored }
         } catch {
             throw RenditionError(error)
         }
@@ -389,8 +389,8 @@ package struct RenditionPipeline: Sendable {
     private enum LookUp {
         case usable(RenditionResult)
         /// May be used if the origin does not answer, and no purge has come since the look-up.
-        case unconfirmed(CachedRendition, EarlierLook)
-        case none(EarlierLook)
+        case unconfirmed(CachedRendition, EarlierLookup)
+        case none(EarlierLookup)
     }
 
     /// The time after a start in which requests wait for the purges that this node missed. After it, the origin is asked.
@@ -405,31 +405,31 @@ package struct RenditionPipeline: Sendable {
         let version = cache.version
         let found: CachedRendition?
         do throws(CacheError) {
-            found = try await cache.look(for: request.key, isFirstLook: true)
+            found = try await cache.rendition(for: request.key, countsMiss: true)
         } catch {
             throw RenditionError(error)
         }
         let stored = await usable(found, request.rendition)
-        let look = EarlierLook(stored: stored, version: version)
-        guard let stored else { return .none(look) }
+        let lookup = EarlierLookup(stored: stored, version: version)
+        guard let stored else { return .none(lookup) }
         switch cache.freshness(of: stored) {
         case .fresh:
             return .usable(RenditionResult(stored, .hit))
         case .stale where stored.isOfIncompleteSource:
-            return .none(look)
+            return .none(lookup)
         case .stale(let age):
             let failure = state.failures.failure(of: request.key, of: request.source)
             // Another request, or another node, has found that the origin does not have the source.
-            if case .remembered(let cause, _) = failure, await misses.forgets(request.source, after: cause) {
-                return .none(look)
+            if case .remembered(let cause, _) = failure, await misses.removeIfGone(request.source, after: cause) {
+                return .none(lookup)
             }
             // An origin that is known to fail is not asked again.
             if failure == nil { renewBehindResponse(request) }
             return .usable(RenditionResult(stored, .stale(age)))
         case .unconfirmed:
-            return stored.isOfIncompleteSource ? .none(look) : .unconfirmed(stored, look)
+            return stored.isOfIncompleteSource ? .none(lookup) : .unconfirmed(stored, lookup)
         case .expired:
-            return .none(look)
+            return .none(lookup)
         }
     }
 
@@ -456,7 +456,7 @@ package struct RenditionPipeline: Sendable {
         let redirected = request.with(last)
         let found: CachedRendition?
         do throws(CacheError) {
-            found = try await cache.look(for: redirected.key, isFirstLook: false)
+            found = try await cache.rendition(for: redirected.key, countsMiss: false)
         } catch {
             throw RenditionError(error)
         }

@@ -18,12 +18,12 @@ struct RenditionProducer: Sendable {
     let log: ProductionLog
 
     /// Returns the rendition if it is stored already, else converts the source and publishes the file.
-    func produce(_ production: Production, _ flight: Flight) async throws(RenditionError) -> RenditionResult {
-        if let result = try await reuse(production) { return result }
-        if let result = await sharing?.load(production) { return result }
-        if production.rendition.format == .original { return try await publishOriginal(production) }
-        let conversion = try await traced(production, flight)
-        var finished = production.converted(conversion.report)
+    func produce(_ job: RenditionJob, _ flight: Flight) async throws(RenditionError) -> RenditionResult {
+        if let result = try await reuse(job) { return result }
+        if let result = await sharing?.load(job) { return result }
+        if job.rendition.format == .original { return try await publishOriginal(job) }
+        let conversion = try await traced(job, flight)
+        var finished = job.converted(conversion.report)
         if let last = finished.rendition.pastEnd, let frame = finished.rendition.options.frame.number,
             conversion.report.result.frames <= frame
         {
@@ -35,21 +35,21 @@ struct RenditionProducer: Sendable {
             conversion.file, finished,
             facts: RenditionFacts(
                 conversion.report.result, of: finished.rendition.format, codecs: conversion.report.codecs,
-                sourceBytes: production.source.count))
+                sourceBytes: job.source.count))
         log.produced(finished, conversion.report, outcome)
         return finished.result(outcome)
     }
 
     /// Converts the source, and records the time in the queue and the conversion in the request's trace.
     private func traced(
-        _ production: Production, _ flight: Flight
+        _ job: RenditionJob, _ flight: Flight
     ) async throws(RenditionError) -> Converter.Conversion {
         let submitted = DefaultTracerClock.now
         do throws(RenditionError) {
-            let conversion = try await convert(production.source, production.rendition, flight)
+            let conversion = try await convert(job.source, job.rendition, flight)
             let report = conversion.report
             recordSpan("queue", from: submitted, for: report.queued)
-            recordSpan("convert", from: submitted + report.queued, for: report.ran, report.attributes(of: production))
+            recordSpan("convert", from: submitted + report.queued, for: report.ran, report.attributes(of: job))
             return conversion
         } catch {
             // Without a report, the time in the queue is a part of the conversion.
@@ -61,52 +61,52 @@ struct RenditionProducer: Sendable {
     /// Returns the object if it is stored, produced earlier from the same bytes for another URL, and links the alias to it.
     ///
     /// - Throws: ``RenditionError/overloaded(cause:)`` if the cache has too much work to look it up.
-    func reuse(_ production: Production) async throws(RenditionError) -> RenditionResult? {
-        if let alias = production.alias(with: []) { return await link(alias, production).map(production.result) }
+    func reuse(_ job: RenditionJob) async throws(RenditionError) -> RenditionResult? {
+        if let alias = job.alias(with: []) { return await link(alias, job).map(job.result) }
         do throws(CacheError) {
             let stored =
-                if production.source.origin == nil {
-                    try await cache.uploadedObject(production.id)
+                if job.source.origin == nil {
+                    try await cache.uploadedObject(job.id)
                 } else {
-                    try await cache.look(for: production.id, isFirstLook: false)
+                    try await cache.rendition(for: job.id, countsMiss: false)
                 }
-            return stored.map { production.result(.existing($0)) }
+            return stored.map { job.result(.existing($0)) }
         } catch {
             throw RenditionError(error)
         }
     }
 
     /// Links the alias to the object; nil if there is no such object.
-    private func link(_ alias: AliasRecord, _ production: Production) async -> PublishOutcome? {
-        let linked = await cache.link(alias, to: production.id, epoch: production.epoch)
+    private func link(_ alias: AliasRecord, _ job: RenditionJob) async -> PublishOutcome? {
+        let linked = await cache.link(alias, to: job.id, epoch: job.epoch)
         // Only the object shows whether its source breaks off.
-        guard let linked, let known = production.alias(with: linked.rendition.facts), known != alias else { return linked }
-        return await cache.link(known, to: production.id, epoch: production.epoch)
+        guard let linked, let known = job.alias(with: linked.rendition.facts), known != alias else { return linked }
+        return await cache.link(known, to: job.id, epoch: job.epoch)
     }
 
     /// Publishes the GIF itself, for clients that do not accept the video. The fetcher has checked its signature, and no
     /// worker decodes it.
-    private func publishOriginal(_ production: Production) async throws(RenditionError) -> RenditionResult {
+    private func publishOriginal(_ job: RenditionJob) async throws(RenditionError) -> RenditionResult {
         let file: StagedFile
         do throws(CacheError) {
-            file = try await cache.stage(copyOf: production.source.bytes, count: production.source.count)
+            file = try await cache.stage(copyOf: job.source.bytes, count: job.source.count)
         } catch {
             throw RenditionError(error)
         }
-        return production.result(try await publish(file, production, facts: nil))
+        return job.result(try await publish(file, job, facts: nil))
     }
 
     func publish(
-        _ file: StagedFile, _ production: Production, facts: RenditionFacts?
+        _ file: StagedFile, _ job: RenditionJob, facts: RenditionFacts?
     ) async throws(RenditionError) -> PublishOutcome {
         let facts = facts?.encoded ?? []
         let outcome: PublishOutcome
         do throws(CacheError) {
             outcome = try await inSpan("publish") { _ async throws(CacheError) in
                 try await cache.publish(
-                    file, as: production.id, fileExtension: production.rendition.format.rawValue,
-                    facts: facts, alias: production.alias(with: facts), epoch: production.epoch,
-                    storing: production.storage.isAllowed)
+                    file, as: job.id, fileExtension: job.rendition.format.rawValue,
+                    facts: facts, alias: job.alias(with: facts), epoch: job.epoch,
+                    storing: job.storage.isAllowed)
             }
         } catch {
             throw RenditionError(error)
@@ -118,10 +118,10 @@ struct RenditionProducer: Sendable {
 
 extension WorkerReport {
     /// The attributes of the span of a conversion.
-    fileprivate func attributes(of production: Production) -> SpanAttributes {
+    fileprivate func attributes(of job: RenditionJob) -> SpanAttributes {
         [
-            "gifreel.format": .string(production.rendition.format.rawValue),
-            "gifreel.source_bytes": .int(Int64(production.source.count)), "gifreel.bytes": .int(Int64(result.bytes)),
+            "gifreel.format": .string(job.rendition.format.rawValue),
+            "gifreel.source_bytes": .int(Int64(job.source.count)), "gifreel.bytes": .int(Int64(result.bytes)),
             "gifreel.frames": .int(Int64(result.frames)), "gifreel.cpu_ms": .int(Int64(cpuMicroseconds / 1000)),
         ]
     }

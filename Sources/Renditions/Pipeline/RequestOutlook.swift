@@ -46,7 +46,7 @@ extension RenditionPipeline {
         let failures = state.failures.list(of: request.source)
         let stored: CachedRendition?
         do throws(CacheError) {
-            stored = try await cache.look(for: request.key, isFirstLook: false)
+            stored = try await cache.rendition(for: request.key, countsMiss: false)
         } catch {
             throw RenditionError(error)
         }
@@ -85,7 +85,7 @@ extension MissRunner {
         let loaded = try await loader.loadApart(request.source, slot)
         let source = loaded.source
         slot.sourceArrived(bytes: source.count)
-        try await check(Production(request.rendition, of: loaded), Flight(), isTrial: true)
+        try await check(RenditionJob(request.rendition, of: loaded), Flight(), isTrial: true)
         var times = StageTimes(fetch: loaded.time)
         guard request.rendition.format.output != nil else {
             return RenditionTrial(sourceBytes: source.count, sourceFormat: source.format, result: nil, times: times)

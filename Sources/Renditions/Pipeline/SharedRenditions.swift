@@ -109,14 +109,14 @@ struct SharedRenditions: Sendable {
     // MARK: The shared tier
 
     /// Publishes a rendition from the shared tier in the local cache; nil if the tier does not have it.
-    func load(_ production: Production) async -> RenditionResult? {
-        guard production.storage.isAllowed else { return nil }
+    func load(_ job: RenditionJob) async -> RenditionResult? {
+        guard job.storage.isAllowed else { return nil }
         guard
             case .published(let outcome) = await receive(
-                production.id, production.rendition.format.rawValue, production.epoch, isOnlySource: false,
-                alias: production.alias)
+                job.id, job.rendition.format.rawValue, job.epoch, isOnlySource: false,
+                alias: job.alias)
         else { return nil }
-        return production.result(outcome, as: .shared)
+        return job.result(outcome, as: .shared)
     }
 
     /// Publishes an object from the shared tier in the local cache; nil if the tier does not have it.

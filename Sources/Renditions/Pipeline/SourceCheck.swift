@@ -10,21 +10,21 @@ extension RenditionProducer {
     /// A source that cannot be decoded has no pictures: only its bytes are compared.
     ///
     /// - Parameters:
-    ///   - production: Any rendition of the source.
+    ///   - job: Any rendition of the source.
     ///   - storing: Whether the facts are stored.
     /// - Throws: ``RenditionError/blocked(label:)``; ``RenditionError/flashing(general:red:)``, unless the limit is off; another error if the
     ///   facts cannot be computed now.
-    func check(_ production: Production, _ flight: Flight, storing: Bool = true) async throws(RenditionError) {
+    func check(_ job: RenditionJob, _ flight: Flight, storing: Bool = true) async throws(RenditionError) {
         if let blocks {
-            if let label = blocks.label(of: production.source.digest) { throw .blocked(label: label) }
+            if let label = blocks.label(of: job.source.digest) { throw .blocked(label: label) }
             if blocks.hasHashes {
-                try await judge(production.facts(.fingerprints), flight, storing: { storing && $0 == nil }) { facts in
+                try await judge(job.facts(.fingerprints), flight, storing: { storing && $0 == nil }) { facts in
                     blocks.label(of: facts.hashes).map { .blocked(label: $0) }
                 }
             }
         }
-        if flashes != .off, production.rendition.format.isMoving {
-            try await judge(production.facts(.flashes), flight, storing: { _ in storing }) { facts in
+        if flashes != .off, job.rendition.format.isMoving {
+            try await judge(job.facts(.flashes), flight, storing: { _ in storing }) { facts in
                 guard let found = facts.flashes, max(found.general, found.red) > Flashes.allowed else { return nil }
                 return .flashing(general: found.general, red: found.red)
             }
@@ -35,7 +35,7 @@ extension RenditionProducer {
     ///
     /// - Parameter storing: Whether facts with that objection are stored.
     private func judge(
-        _ facts: Production, _ flight: Flight, storing: (RenditionError?) -> Bool,
+        _ facts: RenditionJob, _ flight: Flight, storing: (RenditionError?) -> Bool,
         by objection: @escaping @Sendable (FactsDocument) -> RenditionError?
     ) async throws(RenditionError) {
         if let known = try await reuse(facts) {

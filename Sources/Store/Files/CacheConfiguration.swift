@@ -21,8 +21,8 @@ package struct CacheConfiguration: Sendable, Equatable {
     /// Bytes per second that are read in the background to compare them with their SHA-256; 0 turns it off. A file
     /// counts as at least 64 KiB.
     package var scrubBytesPerSecond: Int64 = 8 << 20
-    /// Milliseconds between two rounds of housekeeping.
-    package var housekeepingInterval = 1000
+    /// The time between two rounds of housekeeping.
+    package var housekeepingInterval = Duration.seconds(1)
 
     package init() {}
 }

@@ -31,7 +31,7 @@ final class CacheContext: Sendable {
         report: @escaping @Sendable (CacheEvent) -> Void,
         onStep: (@Sendable (Step) -> Void)?
     ) throws(CacheError) {
-        let housekeeping = RepeatingThread(interval: configuration.housekeepingInterval)
+        let housekeeping = RepeatingThread(every: configuration.housekeepingInterval)
         let sharedClock = SharedClock(clock)
         let purges = PurgeIndex(now: { sharedClock.earliest })
         (self.sharedClock, self.purges) = (sharedClock, purges)

@@ -10,9 +10,9 @@ final class RepeatingThread: Sendable {
     private let closing = Atomic(false)
     private let thread = Mutex<SystemThread?>(nil)
 
-    /// - Parameter interval: Milliseconds between two rounds.
-    init(interval: Int) {
-        self.interval = .milliseconds(interval)
+    /// - Parameter interval: The time between two rounds.
+    init(every interval: Duration) {
+        self.interval = interval
     }
 
     /// Starts the thread, which begins the first round at once. Must be called once.

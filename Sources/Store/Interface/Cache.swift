@@ -16,7 +16,7 @@ package import SystemIO
 /// ```
 /// let cache = try Cache(configuration: configuration)
 /// if let rendition = cache.hotAlias(key) { return rendition }  // on an I/O thread
-/// if let rendition = try await cache.look(for: key, isFirstLook: true) { return rendition }
+/// if let rendition = try await cache.rendition(for: key, countsMiss: true) { return rendition }
 /// ```
 ///
 /// The owner must call ``close()``; until then the cache's threads keep it alive.
@@ -131,7 +131,7 @@ package final class Cache: Sendable {
 
     /// The rendition with that id, if it is in use and its file open. Never waits for a disk.
     ///
-    /// Nil for an object that ``holdAliases(_:)`` concerns: ``look(for:isFirstLook:)`` finds it.
+    /// Nil for an object that ``holdAliases(_:)`` concerns: ``rendition(for:countsMiss:)`` finds it.
     package func hotObject(_ id: ObjectID) -> CachedRendition? {
         guard let found = hot.use(id), !context.index.doubts.isHeld(found.object.sequence) else { return nil }
         return found
@@ -139,22 +139,22 @@ package final class Cache: Sendable {
 
     /// The rendition that an alias leads to, from memory, or from the database and the disk on a thread of the cache.
     ///
-    /// - Parameter isFirstLook: False if the same request was counted as a miss before.
+    /// - Parameter countsMiss: Whether to count a miss if there is none: false if the request has been counted.
     /// - Throws: ``CacheError/busy`` if too many look-ups wait or the cache is closed: whether there is one is unknown.
-    package func look(for key: AliasKey, isFirstLook: Bool) async throws(CacheError) -> CachedRendition? {
+    package func rendition(for key: AliasKey, countsMiss: Bool) async throws(CacheError) -> CachedRendition? {
         if let found = hotAlias(key) { return found }
-        return try await lookUp(isFirstLook: isFirstLook) { finder throws(RenditionFinder.Unverified) in
+        return try await find(countsMiss: countsMiss) { finder throws(RenditionFinder.Unverified) in
             try finder.rendition(under: key)
         }
     }
 
     /// The rendition with that id, from memory, or from the database and the disk on a thread of the cache.
     ///
-    /// - Parameter isFirstLook: False if nothing should be counted as a miss.
+    /// - Parameter countsMiss: Whether to count a miss if there is none.
     /// - Throws: ``CacheError/busy`` if too many look-ups wait or the cache is closed: whether there is one is unknown.
-    package func look(for id: ObjectID, isFirstLook: Bool) async throws(CacheError) -> CachedRendition? {
+    package func rendition(for id: ObjectID, countsMiss: Bool) async throws(CacheError) -> CachedRendition? {
         if let found = hotObject(id) { return found }
-        return try await lookUp(isFirstLook: isFirstLook) { finder throws(RenditionFinder.Unverified) in
+        return try await find(countsMiss: countsMiss) { finder throws(RenditionFinder.Unverified) in
             try finder.rendition(with: id)
         }
     }
@@ -165,32 +165,32 @@ package final class Cache: Sendable {
     /// - Throws: ``CacheError/busy`` if too much work waits or the cache is closed: whether there is one is unknown.
     package func uploadedObject(_ id: ObjectID) async throws(CacheError) -> CachedRendition? {
         if let found = hotObject(id), found.object.isUploaded { return found }
-        return try count(await publishers.run { [publisher] in publisher.recordUpload(of: id) }, isFirstLook: true)
+        return try count(await publishers.run { [publisher] in publisher.recordUpload(of: id) }, countsMiss: true)
     }
 
     /// Looks up on a thread for look-ups, or, if a large file has to be hashed, on one for that, so that no miss waits for it.
-    private func lookUp(
-        isFirstLook: Bool,
-        _ find: @escaping @Sendable (RenditionFinder) throws(RenditionFinder.Unverified) -> CachedRendition?
+    private func find(
+        countsMiss: Bool,
+        _ query: @escaping @Sendable (RenditionFinder) throws(RenditionFinder.Unverified) -> CachedRendition?
     ) async throws(CacheError) -> CachedRendition? {
         let found = await lookups.run { [quickFinder] in
-            Result { () throws(RenditionFinder.Unverified) in try find(quickFinder) }
+            Result { () throws(RenditionFinder.Unverified) in try query(quickFinder) }
         }
         return switch found {
-        case nil: try count(nil, isFirstLook: isFirstLook)
-        case .success(let rendition)?: try count(.some(rendition), isFirstLook: isFirstLook)
-        case .failure?: try count(await verifiers.run { [finder] in try? find(finder) }, isFirstLook: isFirstLook)
+        case nil: try count(nil, countsMiss: countsMiss)
+        case .success(let rendition)?: try count(.some(rendition), countsMiss: countsMiss)
+        case .failure?: try count(await verifiers.run { [finder] in try? query(finder) }, countsMiss: countsMiss)
         }
     }
 
     /// - Parameter found: What was found; nil if no thread took the work.
-    private func count(_ found: CachedRendition??, isFirstLook: Bool) throws(CacheError) -> CachedRendition? {
+    private func count(_ found: CachedRendition??, countsMiss: Bool) throws(CacheError) -> CachedRendition? {
         guard let found else {
             context.counters.update { $0.refused += 1 }
             throw .busy
         }
         context.counters.update { counters in
-            if found != nil { counters.diskHits += 1 } else if isFirstLook { counters.misses += 1 }
+            if found != nil { counters.diskHits += 1 } else if countsMiss { counters.misses += 1 }
         }
         return found
     }
@@ -453,7 +453,7 @@ package final class Cache: Sendable {
 
     /// Doubts every alias until ``confirmAliases()``: purges may have been made while this node was away, and those that are made now do
     /// not count it. This includes aliases that are stored from now on, until ``doubtAliases()``. Where purges may be complete, also has
-    /// objects that are stored found by ``look(for:isFirstLook:)`` only. Not recorded. May block.
+    /// objects that are stored found by ``rendition(for:countsMiss:)`` only. Not recorded. May block.
     package func holdAliases(_ doubt: MissedPurges = .certain) {
         index.changes.withLock { index.doubts.hold(doubt, through: $0.sequence) }
     }

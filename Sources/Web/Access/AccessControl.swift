@@ -86,7 +86,7 @@ struct AccessControl: Sendable {
         target.mount?.rule.requiresSignature ?? (target.source.map(sources.rights)?.needsSignature == true ? true : nil)
     }
 
-    private func checkRights(of target: ParsedTarget, _ credentials: Credentials) throws(Problem) {
+    private func checkRights(of target: ParsedTarget, _ credentials: RequestSignature) throws(Problem) {
         let rights = target.source.map(sources.rights)
         try options.check(
             credentials.options.map { ($0.name, $0.value) }, isSigned: target.key != nil, presets: presets)
@@ -166,7 +166,7 @@ package struct SignatureCheck: Sendable {
     /// - Returns: The key that has verified a signature; nil for a request without one.
     /// - Throws: `bad_signature` or `expired_signature`.
     @discardableResult
-    func verify(_ credentials: Credentials, of source: SourceURL?, rule: Bool?) throws(Problem) -> SigningKey? {
+    func verify(_ credentials: RequestSignature, of source: SourceURL?, rule: Bool?) throws(Problem) -> SigningKey? {
         var key: SigningKey?
         if !keys.isEmpty {
             if let signature = credentials.signature {

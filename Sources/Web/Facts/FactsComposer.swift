@@ -28,7 +28,7 @@ struct FactsComposer: Sendable {
         for listed in Rendition.listed {
             let rendition = defaults.applied(to: listed)
             let id = ObjectID(digest, format, rendition)
-            let stored = (try? await cache.look(for: id, isFirstLook: false)) ?? nil
+            let stored = (try? await cache.rendition(for: id, countsMiss: false)) ?? nil
             // An upload has no address; its stored renditions have the addresses of objects.
             guard let url = addresses?.target(rendition) ?? stored.map(RenditionResponder.path) else { continue }
             renditions[listed.canonicalText] = Self.entry(url, rendition.format, stored)

@@ -262,7 +262,7 @@ private struct FactsOrder: Sendable {
     /// Whether what is not stored is produced in the background.
     var queues = false
     /// The signature covers the list, too, which the sink adds.
-    var credentials: Credentials
+    var credentials: RequestSignature
 
     init(_ query: [QueryItem]) throws(Problem) {
         var reader = OptionReader(format: .json, named: Route.facts)

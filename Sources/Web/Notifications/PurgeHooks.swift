@@ -154,7 +154,7 @@ package final class PurgeHooks: Sendable {
 
     private static func count(_ result: String, _ hook: String, _ factory: any MetricsFactory, by number: Int64 = 1) {
         let dimensions = [("hook", hook), ("result", result)]
-        Counter(label: Families.purgeHooks.name, dimensions: dimensions, factory: factory).increment(by: number)
+        Counter(label: MetricFamily.purgeHooks.name, dimensions: dimensions, factory: factory).increment(by: number)
     }
 
     /// Refuses further calls, waits for those that are queued, and gives up those that are left after the limit.

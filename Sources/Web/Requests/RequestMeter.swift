@@ -50,8 +50,8 @@ package final class RequestMeter: HTTPObserver {
     package init(mounts: some Sequence<String>, factory: any MetricsFactory) {
         state = Mutex(State(routes: RouteNames(mounts: mounts)))
         self.factory = factory
-        incomplete = Counter(label: Families.cutResponses.name, factory: factory)
-        unobserved = Counter(label: Families.unobserved.name, factory: factory)
+        incomplete = Counter(label: MetricFamily.cutResponses.name, factory: factory)
+        unobserved = Counter(label: MetricFamily.unobserved.name, factory: factory)
     }
 
     /// Replaces the names of mounts. Any thread.
@@ -87,9 +87,9 @@ package final class RequestMeter: HTTPObserver {
         let status = kind.status == 0 ? "none" : String(kind.status)
         return Instruments(
             requests: Counter(
-                label: Families.requests.name, dimensions: [route, ("status", status), cache], factory: factory),
-            duration: Timer(label: Families.requestDuration.name, dimensions: [route, cache], factory: factory),
-            bytes: Counter(label: Families.responseBytes.name, dimensions: [route], factory: factory))
+                label: MetricFamily.requests.name, dimensions: [route, ("status", status), cache], factory: factory),
+            duration: Timer(label: MetricFamily.requestDuration.name, dimensions: [route, cache], factory: factory),
+            bytes: Counter(label: MetricFamily.responseBytes.name, dimensions: [route], factory: factory))
     }
 }
 

@@ -6,7 +6,7 @@ internal import SystemIO
 package struct OptionReader {
     private var rendition: Rendition
     /// The signature and what it has to cover. The caller sets the source.
-    package var credentials: Credentials
+    package var credentials: RequestSignature
     /// `on_miss`; nil if it is not given.
     private(set) var onMiss: Mount.OnMiss?
     /// `on_error` of a page; nil if it is not given.
@@ -33,7 +33,7 @@ package struct OptionReader {
     ) {
         rendition = defaults.rendition(format)
         self.defaults = defaults
-        credentials = Credentials(name: name ?? format.rawValue)
+        credentials = RequestSignature(name: name ?? format.rawValue)
     }
 
     /// The answer to a request for a rendition that is larger than its source.

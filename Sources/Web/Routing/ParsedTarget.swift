@@ -5,7 +5,7 @@ internal import Renditions
 struct ParsedTarget: Sendable {
     var route: Route
     /// Nil for routes that need no signature.
-    var credentials: Credentials?
+    var credentials: RequestSignature?
     /// The key that has signed the request; nil for none, and before access was checked.
     var key: SigningKey?
     /// The mount of the request; nil if the target contains the URL of its source.

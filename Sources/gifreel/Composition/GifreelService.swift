@@ -45,7 +45,7 @@ package final class GifreelService: Sendable {
         try libraries.check()
         let outdatedPackages = packages.outdated()
         self.outdatedPackages = outdatedPackages
-        let registry = PrometheusRegistry(Families.instruments)
+        let registry = PrometheusRegistry(MetricFamily.instruments)
         let core = try RenditionCore(
             configuration, zygote: zygote, clock: clock, registry: registry, holdsPuts: configuration.cluster != nil,
             logger: logger)
@@ -54,10 +54,10 @@ package final class GifreelService: Sendable {
             let prewarm = PrewarmQueue(
                 limits: configuration.prewarm, ledger: core.cache.ledger, threads: threads, cluster: core.cluster?.prewarm,
                 meter: LabelledCounter(
-                    Families.prewarmed, label: "result", values: ["hit", "new", "failed"], factory: registry),
+                    MetricFamily.prewarmed, label: "result", values: ["hit", "new", "failed"], factory: registry),
                 logger: logger)
             let backgroundMeter = LabelledCounter(
-                Families.backgroundRenditions, label: "result",
+                MetricFamily.backgroundRenditions, label: "result",
                 values: BackgroundRenditions.Outcome.allCases.map(\.rawValue), factory: registry)
             let background = BackgroundRenditions(
                 BackgroundRenditions.Limits(concurrency: configuration.prewarm.concurrency)
@@ -68,7 +68,7 @@ package final class GifreelService: Sendable {
             self.webhookSender = webhookSender
             let webhooks = Webhooks(
                 configuration.webhooks, clock: clock,
-                meter: LabelledCounter(Families.webhooks, label: "result", values: Webhooks.results, factory: registry),
+                meter: LabelledCounter(MetricFamily.webhooks, label: "result", values: Webhooks.results, factory: registry),
                 logger: logger
             ) { document, url, fields async throws(FetchError) in
                 try await webhookSender.post(document, to: url, fields: fields)

@@ -54,7 +54,7 @@ struct TraceExport: Sendable {
         let exporter = SpanExporter(
             TraceResource(service: "gifreel", version: Gifreel.version, node: configuration.node),
             limits: SpanExporter.limits(items: configuration.queue),
-            meter: LabelledCounter(Families.traceSpans, label: "result", values: SpanExporter.results, factory: registry),
+            meter: LabelledCounter(MetricFamily.traceSpans, label: "result", values: SpanExporter.results, factory: registry),
             logger: logger
         ) { document in
             var request = ClientRequest(

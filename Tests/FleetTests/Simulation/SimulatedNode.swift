@@ -107,14 +107,14 @@ final class SimulatedNode: @unchecked Sendable {
 
     /// The version of a source that may be given out without a question to its origin.
     func stored(_ url: String) async -> Int? {
-        guard !isDead, let found = (try? await cache.look(for: key(url), isFirstLook: true)) ?? nil else { return nil }
+        guard !isDead, let found = (try? await cache.rendition(for: key(url), countsMiss: true)) ?? nil else { return nil }
         if case .fresh = cache.freshness(of: found) { return Int(found.facts.first ?? 0) }
         return missing == .servesBeforeCatchingUp ? Int(found.facts.first ?? 0) : nil
     }
 
     /// Whether the version of a source is in the store, fresh or not.
     func holds(_ url: String, _ version: Int) async -> Bool {
-        guard !isDead, let found = (try? await cache.look(for: key(url), isFirstLook: true)) ?? nil else { return false }
+        guard !isDead, let found = (try? await cache.rendition(for: key(url), countsMiss: true)) ?? nil else { return false }
         return Int(found.facts.first ?? 0) >= version
     }
 

@@ -199,9 +199,9 @@ import Testing
             world.setConvertedCount(1000)
             _ = try await world.pipeline.find(world.request("/a.gif", alternative: Rendition(format: .original)))
             let original = try world.request("/a.gif", .original).key
-            #expect(try await world.cache.look(for: original, isFirstLook: true) == nil)
+            #expect(try await world.cache.rendition(for: original, countsMiss: true) == nil)
             let facts = try world.request("/a.gif", .json).key
-            #expect(try await world.cache.look(for: facts, isFirstLook: true) != nil && world.fetches.count == 1)
+            #expect(try await world.cache.rendition(for: facts, countsMiss: true) != nil && world.fetches.count == 1)
         }
     }
 

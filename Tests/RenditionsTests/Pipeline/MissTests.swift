@@ -136,7 +136,7 @@ import Testing
         try await PipelineFixture.run { world async throws in
             world.answer("/a.gif", .content(gif))
             let url = try await world.find("/a.gif")
-            let loaded = try #require(try await world.cache.look(for: url.rendition.objectID, isFirstLook: true))
+            let loaded = try #require(try await world.cache.rendition(for: url.rendition.objectID, countsMiss: true))
             let found = try await world.pipeline.object(loaded.objectID, fileExtension: "mp4", allowance: .unlimited)
             #expect(found?.objectID == loaded.objectID)
             let unknown = try #require(ObjectID(hex: String(repeating: "0", count: 64)))
@@ -186,7 +186,7 @@ import Testing
             world.answer("/a.gif", .failure(.gone))
             #expect(try await world.error(of: "/a.gif") == .fetchFailed(.gone))
             let key = try world.request("/a.gif").key
-            #expect(try await world.cache.look(for: key, isFirstLook: true) == nil)
+            #expect(try await world.cache.rendition(for: key, countsMiss: true) == nil)
             withExtendedLifetime(first) {}
         }
     }
@@ -219,7 +219,7 @@ import Testing
             world.answer("/b.gif", .content(gif, etag: "\"1\"", CacheDirectives("private")))
             #expect(try await world.find("/b.gif").provenance == .unstored(.unwanted))
             let key = try world.request("/b.gif").key
-            #expect(try await world.cache.look(for: key, isFirstLook: true) == nil)
+            #expect(try await world.cache.rendition(for: key, countsMiss: true) == nil)
         }
     }
 
@@ -323,7 +323,7 @@ import Testing
                 guard case .remembered(.fetchFailed(.notFound), _) = try await world.error(of: "/a.gif") else { return false }
                 return true
             }
-            #expect(try await world.cache.look(for: try world.request("/a.gif").key, isFirstLook: true) == nil)
+            #expect(try await world.cache.rendition(for: try world.request("/a.gif").key, countsMiss: true) == nil)
         }
     }
 
@@ -394,7 +394,7 @@ import Testing
                 Issue.record("\(String(describing: error))")
                 return
             }
-            #expect(try await world.cache.look(for: request.key, isFirstLook: true) == nil)
+            #expect(try await world.cache.rendition(for: request.key, countsMiss: true) == nil)
         }
     }
 }

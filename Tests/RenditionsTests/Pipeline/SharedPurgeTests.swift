@@ -43,17 +43,17 @@ import Testing
 
     @Test func aPurgeOfAnotherNodeLeavesWhatIsNewerAndRemovesOlderObjectsFromTheTier() async throws {
         try await run { world, id, purges, _ async throws in
-            let began = try #require(try await world.cache.look(for: id, isFirstLook: false)).epoch.began
+            let began = try #require(try await world.cache.rendition(for: id, countsMiss: false)).epoch.began
             func purge(madeAt time: Int64) async throws -> PurgeCounts {
                 try await world.cache.purge(
                     [Purge(.object(id), madeAt: time, isLocal: false, token: "\(time)", entry: "1-0")])
             }
             #expect(try await purge(madeAt: began - 100_000).purged == 0)
-            #expect(try await world.cache.look(for: id, isFirstLook: false) != nil)
+            #expect(try await world.cache.rendition(for: id, countsMiss: false) != nil)
             // What other nodes had sent before the purge is removed.
             #expect(try deletions(world) == [id.description: began - 100_000])
             #expect(try await purge(madeAt: began + 100_000).purged == 1)
-            #expect(try await world.cache.look(for: id, isFirstLook: false) == nil)
+            #expect(try await world.cache.rendition(for: id, countsMiss: false) == nil)
         }
     }
 
@@ -64,7 +64,7 @@ import Testing
             }
             let error = await #expect(throws: CacheError.self) { try await purges.purge(.object(id)) }
             if case .purgeNotDurable = error {} else { Issue.record("\(String(describing: error))") }
-            #expect(try await world.cache.look(for: id, isFirstLook: false) == nil)
+            #expect(try await world.cache.rendition(for: id, countsMiss: false) == nil)
             #expect(try deletions(world).isEmpty)
             try world.cache.ledger.write(.normal) { try $0.execute("DROP TRIGGER broken") }
             _ = try await purges.purge(.url("http://other.example/"))

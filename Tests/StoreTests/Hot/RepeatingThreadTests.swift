@@ -7,7 +7,7 @@ import Testing
 @Suite("A repeating thread runs a round after each interval and when it is woken", .timeLimit(.minutes(10)))
 struct RepeatingThreadTests {
     @Test func theFirstRoundComesAtOnceAndEachWakeUpStartsAnother() {
-        let thread = RepeatingThread(interval: 3_600_000)
+        let thread = RepeatingThread(every: .seconds(3600))
         let rounds = Semaphore()
         thread.start(name: "test") { rounds.signal() }
         rounds.wait()
@@ -20,7 +20,7 @@ struct RepeatingThreadTests {
     }
 
     @Test func roundsRepeatAfterTheInterval() {
-        let thread = RepeatingThread(interval: 1)
+        let thread = RepeatingThread(every: .milliseconds(1))
         let rounds = Semaphore()
         thread.start(name: "test") { rounds.signal() }
         for _ in 0..<5 { rounds.wait() }
@@ -28,7 +28,7 @@ struct RepeatingThreadTests {
     }
 
     @Test func aWakeUpDuringARoundIsNotLost() {
-        let thread = RepeatingThread(interval: 3_600_000)
+        let thread = RepeatingThread(every: .seconds(3600))
         let entered = Semaphore()
         let gate = Semaphore()
         thread.start(name: "test") {
@@ -47,7 +47,7 @@ struct RepeatingThreadTests {
         final class Captured: Sendable {}
         weak var captured: Captured?
         do {
-            let thread = RepeatingThread(interval: 3_600_000)
+            let thread = RepeatingThread(every: .seconds(3600))
             let entered = Semaphore()
             let work = Captured()
             captured = work
@@ -64,7 +64,7 @@ struct RepeatingThreadTests {
     }
 
     @Test func aThreadThatWasNeverStartedCanBeClosed() {
-        let thread = RepeatingThread(interval: 1)
+        let thread = RepeatingThread(every: .milliseconds(1))
         thread.close()
         #expect(thread.isEnding)
     }

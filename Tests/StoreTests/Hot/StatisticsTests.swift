@@ -15,8 +15,8 @@ import Testing
         let cache = try Cache.open(directory)
         defer { cache.close() }
         #expect(await cache.alias(.test("https://a/")) == nil)
-        #expect(try await cache.look(for: AliasKey.test("https://a/"), isFirstLook: false) == nil)
-        #expect(try await cache.look(for: ObjectID.test("x"), isFirstLook: false) == nil)
+        #expect(try await cache.rendition(for: AliasKey.test("https://a/"), countsMiss: false) == nil)
+        #expect(try await cache.rendition(for: ObjectID.test("x"), countsMiss: false) == nil)
         #expect(cache.statistics().misses == 1)
         try await cache.put([1, 2], url: "https://a/")
         #expect(await cache.alias(.test("https://a/")) != nil)

@@ -19,7 +19,7 @@ import Testing
         for first in stride(from: 0, to: Self.count, by: 100) {
             let directory = try TemporaryDirectory(inMemory: true)
             var configuration = CacheConfiguration.test(directory)
-            configuration.housekeepingInterval = 3_600_000
+            configuration.housekeepingInterval = .seconds(3600)
             // Alternately too few entries, so that most look-ups use the disk, and enough for all.
             configuration.hotEntries = first % 200 == 0 ? 2 : 200
             let cache = try Cache(configuration: configuration, clock: .system) { _ in turns.pause() }

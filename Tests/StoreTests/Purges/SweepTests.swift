@@ -134,7 +134,7 @@ import Testing
             threads: CacheThreads(create: { _, _, _ in FullWork() }, includeHousekeeping: false), onStep: nil)
         defer { cache.close() }
         let error = await #expect(throws: CacheError.self) {
-            try await cache.look(for: AliasKey.test("https://a/1"), isFirstLook: true)
+            try await cache.rendition(for: AliasKey.test("https://a/1"), countsMiss: true)
         }
         if case .busy = error {} else { Issue.record("\(String(describing: error))") }
         #expect(cache.statistics().misses == 0 && cache.statistics().refused == 1)

@@ -12,7 +12,7 @@ extension CacheConfiguration {
         var configuration = CacheConfiguration()
         configuration.directory = directory.path
         configuration.minFreeBytes = 0
-        configuration.housekeepingInterval = 20
+        configuration.housekeepingInterval = .milliseconds(20)
         return configuration
     }
 }
@@ -85,11 +85,11 @@ extension PurgeIndex {
 /// The parameters that most tests leave out.
 extension Cache {
     func alias(_ key: AliasKey) async -> CachedRendition? {
-        (try? await look(for: key, isFirstLook: true)) ?? nil
+        (try? await rendition(for: key, countsMiss: true)) ?? nil
     }
 
     func object(_ id: ObjectID) async -> CachedRendition? {
-        (try? await look(for: id, isFirstLook: true)) ?? nil
+        (try? await rendition(for: id, countsMiss: true)) ?? nil
     }
 
     func publish(

@@ -22,7 +22,7 @@ final class Collector: Sendable {
     static func run(
         _ configure: (inout DeliveryLimits) -> Void = { _ in },
         answer: @escaping @Sendable (_ number: Int) -> DeliveryResult = { _ in .delivered },
-        registry: PrometheusRegistry = PrometheusRegistry(Families.instruments),
+        registry: PrometheusRegistry = PrometheusRegistry(MetricFamily.instruments),
         _ body: (Collector, SpanExporter) async throws -> Void
     ) async throws {
         let collector = Collector(answer)
@@ -33,7 +33,7 @@ final class Collector: Sendable {
         let threads = WorkThreads(count: 1, limit: 4, name: "test-collector")
         let exporter = SpanExporter(
             TraceResource(service: "gifreel", version: "1.2.3", node: "node-1"), limits: limits,
-            meter: LabelledCounter(Families.traceSpans, label: "result", values: SpanExporter.results, factory: registry),
+            meter: LabelledCounter(MetricFamily.traceSpans, label: "result", values: SpanExporter.results, factory: registry),
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         ) { document in await threads.run { collector.receive(document) } ?? .unavailable(cause: "no thread is free") }
         let result: Result<Void, any Error>

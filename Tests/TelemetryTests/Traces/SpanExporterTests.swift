@@ -20,7 +20,7 @@ import Tracing
     }
 
     @Test func spansAreSentInBatches() async throws {
-        let registry = PrometheusRegistry(Families.instruments)
+        let registry = PrometheusRegistry(MetricFamily.instruments)
         try await Collector.run({ $0.batch = 10 }, registry: registry) { collector, exporter in
             record(25, exporter)
             try await waitUntil("all spans") { count("exported", registry) == 25 }
@@ -34,7 +34,7 @@ import Tracing
     }
 
     @Test func aStalledCollectorCostsABoundedQueueAndNoTime() async throws {
-        let registry = PrometheusRegistry(Families.instruments)
+        let registry = PrometheusRegistry(MetricFamily.instruments)
         let gate = DispatchSemaphore(value: 0)
         let answer: @Sendable (Int) -> DeliveryResult = { _ in
             gate.wait()
@@ -59,7 +59,7 @@ import Tracing
     }
 
     @Test(arguments: [408, 429, 502, 503, 504]) func aRequestIsRepeatedAfterATemporaryFailure(_ status: Int) async throws {
-        let registry = PrometheusRegistry(Families.instruments)
+        let registry = PrometheusRegistry(MetricFamily.instruments)
         let answer: @Sendable (Int) -> DeliveryResult = {
             $0 == 1 ? DeliveryResult(status: status) : $0 == 2 ? .unavailable(cause: "a test") : .delivered
         }
@@ -73,7 +73,7 @@ import Tracing
     @Test(arguments: [(400, 1), (413, 1), (500, 3), (503, 3)]) func whatCannotBeExportedIsCounted(
         _ status: Int, _ attempts: Int
     ) async throws {
-        let registry = PrometheusRegistry(Families.instruments)
+        let registry = PrometheusRegistry(MetricFamily.instruments)
         try await Collector.run({ $0.attempts = 3 }, answer: { _ in DeliveryResult(status: status) }, registry: registry) {
             collector, exporter in
             record(2, exporter)
@@ -84,7 +84,7 @@ import Tracing
     }
 
     @Test func aStopSendsWhatWaits() async throws {
-        let registry = PrometheusRegistry(Families.instruments)
+        let registry = PrometheusRegistry(MetricFamily.instruments)
         try await Collector.run({ $0.interval = .seconds(3600) }, registry: registry) { collector, exporter in
             record(3, exporter)
             await exporter.stop(within: .seconds(60))
@@ -96,7 +96,7 @@ import Tracing
     }
 
     @Test func aStopGivesUpAfterItsLimit() async throws {
-        let registry = PrometheusRegistry(Families.instruments)
+        let registry = PrometheusRegistry(MetricFamily.instruments)
         try await Collector.run(
             { $0.attempts = 1_000_000 }, answer: { _ in .unavailable(cause: "a test") }, registry: registry
         ) { collector, exporter in

@@ -115,7 +115,7 @@ import Testing
         _ statuses: [Int], queue: Int = 1000,
         _ body: (PurgeHooks, Recorded<ClientRequest>, PrometheusRegistry) async throws -> Void
     ) async throws {
-        let registry = PrometheusRegistry(Families.instruments)
+        let registry = PrometheusRegistry(MetricFamily.instruments)
         let sent = Recorded<ClientRequest>()
         let left = Mutex(statuses)
         var limits = PurgeHooks.Limits()
@@ -163,7 +163,7 @@ import Testing
     }
 
     @Test func hooksThatHangDoNotDelayOthers() async throws {
-        let registry = PrometheusRegistry(Families.instruments)
+        let registry = PrometheusRegistry(MetricFamily.instruments)
         let (sent, gate) = (Recorded<String>(), AsyncGate())
         let hooks = PurgeHooks(factory: registry, logger: Logger(label: "test")) { request in
             sent.append(request.url)

@@ -127,7 +127,7 @@ final class WebFixture: Sendable {
         var cacheConfiguration = CacheConfiguration()
         cacheConfiguration.directory = directory.path
         cacheConfiguration.minFreeBytes = settings.minFreeBytes
-        cacheConfiguration.housekeepingInterval = 20
+        cacheConfiguration.housekeepingInterval = .milliseconds(20)
         cache = try Cache(configuration: cacheConfiguration, owners: [PrewarmQueue.owned], clock: settings.cacheClock)
         var fetch = FetchConfiguration()
         fetch.allowPrivate = [try #require(AddressException("127.0.0.1"))]
@@ -142,7 +142,7 @@ final class WebFixture: Sendable {
                 queueTimeout: .seconds(300), fetchLifetime: .seconds(300), missLifetime: .seconds(300), jobs: settings.jobs,
                 bytes: 1 << 30, fetches: 64),
             cache: cache, clock: .system)
-        let registry = PrometheusRegistry(Families.instruments)
+        let registry = PrometheusRegistry(MetricFamily.instruments)
         let meter = WorkMeter(factory: registry) { Problem($0).code }
         var core = RenditionPipeline.Policy(
             originRules: OriginRules(), maxSourceBytes: fetch.maxBytes,
@@ -163,7 +163,7 @@ final class WebFixture: Sendable {
             limits: PrewarmQueue.Limits(concurrency: 2, urls: settings.prewarmURLs),
             ledger: cache.ledger, threads: admin,
             meter: LabelledCounter(
-                Families.prewarmed, label: "result", values: ["hit", "new", "failed"], factory: registry),
+                MetricFamily.prewarmed, label: "result", values: ["hit", "new", "failed"], factory: registry),
             logger: logger)
         background = BackgroundRenditions(settings.background) { [outcomes] in outcomes.append($0) }
         background.start { pipeline }
@@ -174,7 +174,7 @@ final class WebFixture: Sendable {
         self.sender = sender
         webhooks = Webhooks(
             settings.webhooks, limits: settings.webhookLimits,
-            meter: LabelledCounter(Families.webhooks, label: "result", factory: registry), logger: logger
+            meter: LabelledCounter(MetricFamily.webhooks, label: "result", factory: registry), logger: logger
         ) { document, url, fields async throws(FetchError) in
             try await sender.post(document, to: url, fields: fields)
         }
@@ -248,7 +248,7 @@ final class WebFixture: Sendable {
         limits.interval = .milliseconds(1)
         let exporter = SpanExporter(
             TraceResource(service: "gifreel", version: "1.2.3", node: "node-1"), limits: limits,
-            meter: LabelledCounter(Families.traceSpans, label: "result", factory: registry), logger: logger,
+            meter: LabelledCounter(MetricFamily.traceSpans, label: "result", factory: registry), logger: logger,
             send: traces.collect)
         return OTLPTracer(exporter, share: traces.share)
     }

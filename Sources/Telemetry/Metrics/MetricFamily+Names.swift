@@ -1,5 +1,5 @@
-/// The metric families that several places use. Names and units follow Prometheus' conventions: base units, and `_total` for counters.
-package enum Families {
+/// The metric families of the program. Names and units follow Prometheus' conventions: base units, and `_total` for counters.
+extension MetricFamily {
     // MARK: Requests
 
     package static let requests = MetricFamily(

@@ -5,7 +5,7 @@ internal import Sandbox
 internal import Store
 
 /// A rendition on its way from the source's bytes into the cache.
-struct Production: Sendable {
+struct RenditionJob: Sendable {
     let rendition: Rendition
     let source: SourceFile
     /// The id of the object.
@@ -48,9 +48,9 @@ struct Production: Sendable {
     }
 
     /// The facts of the same source with that beside the usual ones.
-    func facts(_ requested: TranscodeOptions.Facts) -> Production {
+    func facts(_ requested: TranscodeOptions.Facts) -> RenditionJob {
         let rendition = Rendition.facts(requested)
-        return Production(rendition, named: rendition, of: source, epoch: epoch, storage, times)
+        return RenditionJob(rendition, named: rendition, of: source, epoch: epoch, storage, times)
     }
 
     /// The alias to publish with an object, or to link to one; nil for an upload, or if the origin forbids storing.
@@ -66,18 +66,18 @@ struct Production: Sendable {
     }
 
     /// The same with the times of its conversion.
-    func converted(_ report: WorkerReport) -> Production {
-        var production = self
-        production.times.queue = report.queued
-        production.times.transcode = report.ran
-        production.times.cpu = .microseconds(report.cpuMicroseconds)
-        return production
+    func converted(_ report: WorkerReport) -> RenditionJob {
+        var job = self
+        job.times.queue = report.queued
+        job.times.transcode = report.ran
+        job.times.cpu = .microseconds(report.cpuMicroseconds)
+        return job
     }
 
     /// The same for a poster whose frame is past the end. All such numbers share one alias and one object: that of the last
     /// frame.
-    func pastEnd(as shared: Rendition, lastFrame: Int) -> Production {
-        Production(rendition.ofFrame(lastFrame), named: shared, of: source, epoch: epoch, storage, times)
+    func pastEnd(as shared: Rendition, lastFrame: Int) -> RenditionJob {
+        RenditionJob(rendition.ofFrame(lastFrame), named: shared, of: source, epoch: epoch, storage, times)
     }
 
     /// The result for the callers of the flight.
@@ -104,14 +104,14 @@ struct ProductionLog: Sendable {
         self.logger = logger
     }
 
-    func produced(_ production: Production, _ report: WorkerReport, _ outcome: PublishOutcome) {
+    func produced(_ job: RenditionJob, _ report: WorkerReport, _ outcome: PublishOutcome) {
         var metadata: Logger.Metadata = [
-            "rendition": "\(production.rendition.canonicalText)", "source_bytes": .stringConvertible(production.source.count),
+            "rendition": "\(job.rendition.canonicalText)", "source_bytes": .stringConvertible(job.source.count),
             "bytes": .stringConvertible(report.result.bytes), "frames": .stringConvertible(report.result.frames),
             "transcode_ms": .stringConvertible((report.ran / .microseconds(100)).rounded() / 10),
             "cpu_ms": .stringConvertible((Double(report.cpuMicroseconds) / 100).rounded() / 10),
         ]
-        if let origin = production.source.origin { metadata["source_host"] = "\(origin.url.host)" }
+        if let origin = job.source.origin { metadata["source_host"] = "\(origin.url.host)" }
         switch outcome {
         case .unstored(_, .unwanted):
             logger.info("produced a rendition that its origin forbids to store", metadata: metadata)

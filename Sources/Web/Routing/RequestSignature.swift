@@ -1,6 +1,6 @@
 internal import Fetch
 /// The signature of a request, and the text that it has to cover.
-package struct Credentials: Sendable, Equatable {
+package struct RequestSignature: Sendable, Equatable {
     /// The name of a format, or ``Route/auto`` or ``Route/facts``.
     var name: String
     /// The options as the client wrote them, without `sig`.
