@@ -32,7 +32,7 @@ import Testing
 
     @Test func aFilmIsEncodedWithThePresetsReferences() throws {
         expect(
-            ["ref=3", "me=hex", "subme=6", "aq=1:1.30", "qcomp=0.50", "deblock=1:0:0"],
+            ["ref=3", "me=hex", "subme=6", "aq=1:1.00", "qcomp=0.50", "deblock=1:0:0"],
             in: try settings(PictureContent(isDrawing: false, changedShare: 1, frames: 1000)))
     }
 
