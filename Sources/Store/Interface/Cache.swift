@@ -27,6 +27,8 @@ package final class Cache: Sendable {
     private let verifiers: any BlockingWork
     private let publishers: any BlockingWork
     private let purgers: any BlockingWork
+    /// Returns a token that no other purge has. The pages of the database that a purge changes depend on it.
+    private let purgeToken: @Sendable () -> String
     private let isClosed = Atomic(false)
     // The synchronous operations behind the `async` methods; tests call them on threads of their own.
     let finder: RenditionFinder
@@ -53,8 +55,9 @@ package final class Cache: Sendable {
     init(
         configuration: CacheConfiguration, owners: [Ledger.Tables] = [], clock: TimeSource,
         report: @escaping @Sendable (CacheEvent) -> Void = { _ in }, threads: CacheThreads = .system,
-        onStep: (@Sendable (Step) -> Void)?
+        purgeToken: @escaping @Sendable () -> String = StagedFile.uniqueName, onStep: (@Sendable (Step) -> Void)?
     ) throws(CacheError) {
+        self.purgeToken = purgeToken
         let context = try CacheContext(
             configuration: configuration, owners: owners, clock: clock, report: report, onStep: onStep)
         self.context = context
@@ -394,7 +397,7 @@ package final class Cache: Sendable {
     /// - Parameter isShared: Whether the other nodes of a cluster have to get it.
     package func newPurge(_ scope: PurgeScope, isShared: Bool = false) -> Purge {
         Purge(
-            scope, madeAt: sharedClock.latest, isLocal: true, token: StagedFile.uniqueName(), entry: isShared ? nil : "")
+            scope, madeAt: sharedClock.latest, isLocal: true, token: purgeToken(), entry: isShared ? nil : "")
     }
 
     /// Has every purge of an object delete it in the shared store too: the deletion is recorded in the transaction of the purge.

@@ -50,6 +50,7 @@ final class SimulatedNode: Sendable {
             threads: CacheThreads(
                 create: { count, limit, _ in SimulatedThreads(scheduler, count: count, limit: limit) },
                 includeHousekeeping: false),
+            purgeToken: { Hex.encode(scheduler.number(UInt64.min...UInt64.max)) },
             onStep: { _ in if scheduler.chance(0.5) { scheduler.pause() } })
         state = RenditionState(
             Self.limits(jobs: 12), cache: cache, clock: clock,
