@@ -6,7 +6,7 @@ package enum LZWEncoder {
         let clear = 1 << minimumCodeSize
         var size = minimumCodeSize + 1
         var next = clear + 2
-        // Each string is a shorter one, of which the code is known, and one more index.
+        // The codes of strings, by the code of the prefix and the last index.
         var table: [Int: Int] = [:]
         var current: Int?
 

@@ -30,20 +30,20 @@ package final class WorkMeter: Sendable {
         func counter(_ family: MetricFamily) -> Counter { Counter(label: family.name, factory: factory) }
         func timer(_ family: MetricFamily) -> Timer { Timer(label: family.name, factory: factory) }
         fetches = LabelledCounter(
-            MetricFamily.fetches, label: "result", values: ["fetched", "not_modified"], factory: factory)
-        fetchDuration = timer(MetricFamily.fetchDuration)
-        conversions = LabelledCounter(MetricFamily.conversions, label: "result", values: ["made"], factory: factory)
-        conversionDuration = timer(MetricFamily.conversionDuration)
-        conversionQueue = timer(MetricFamily.conversionQueue)
+            .fetches, label: "result", values: ["fetched", "not_modified"], factory: factory)
+        fetchDuration = timer(.fetchDuration)
+        conversions = LabelledCounter(.conversions, label: "result", values: ["made"], factory: factory)
+        conversionDuration = timer(.conversionDuration)
+        conversionQueue = timer(.conversionQueue)
         conversionCPU = FloatingPointCounter(label: MetricFamily.conversionCPU.name, factory: factory)
-        sourceBytes = counter(MetricFamily.sourceBytes)
-        outputBytes = counter(MetricFamily.outputBytes)
-        savedBytes = counter(MetricFamily.savedBytes)
+        sourceBytes = counter(.sourceBytes)
+        outputBytes = counter(.outputBytes)
+        savedBytes = counter(.savedBytes)
         kills = LabelledCounter(
-            MetricFamily.kills, label: "cause", values: SandboxError.killCauses, factory: factory)
-        uploadedBytes = counter(MetricFamily.requestBytes)
-        blockedSources = counter(MetricFamily.blockedSources)
-        flashingSources = counter(MetricFamily.flashingSources)
+            .kills, label: "cause", values: SandboxError.killCauses, factory: factory)
+        uploadedBytes = counter(.requestBytes)
+        blockedSources = counter(.blockedSources)
+        flashingSources = counter(.flashingSources)
     }
 
     /// Runs a fetch and records its outcome and duration.

@@ -1,4 +1,4 @@
-/// The metric families of the program. Names and units follow Prometheus' conventions: base units, and `_total` for counters.
+/// Metric families that several places use. Names and units follow Prometheus' conventions: base units, and `_total` for counters.
 extension MetricFamily {
     // MARK: Requests
 

@@ -16,9 +16,9 @@ final class KeyLimits: Sendable {
     private let now: @Sendable () -> UInt64
 
     init(clock: TimeSource, factory: any MetricsFactory) {
-        requests = LabelledCounter(MetricFamily.keyRequests, label: "key", factory: factory)
-        misses = LabelledCounter(MetricFamily.keyMisses, label: "key", factory: factory)
-        refusals = LabelledCounter(MetricFamily.keyRefusals, label: "key", factory: factory)
+        requests = LabelledCounter(.keyRequests, label: "key", factory: factory)
+        misses = LabelledCounter(.keyMisses, label: "key", factory: factory)
+        refusals = LabelledCounter(.keyRefusals, label: "key", factory: factory)
         now = clock.monotonicNanoseconds
     }
 

@@ -27,7 +27,7 @@ enum Break: String, CaseIterable, Sendable {
     /// A node does not notice that the stream was trimmed, or that it is another one.
     case gapsAreIgnored
 
-    /// The first order to try, shortly before one that notices the step. Others are tried if that has moved.
+    /// The first order to try: shortly before one that notices the missing step. Later orders follow.
     var firstOrder: UInt64 {
         switch self {
         case .countsItselfIfTheLookFails: 2300
