@@ -128,6 +128,16 @@ import Testing
         #expect(verifications.count.load(ordering: .relaxed) == (count == 1 ? 0 : 1))
     }
 
+    /// A simulation can repeat a run only if it chooses the tokens.
+    @Test func tokensOfPurgesComeFromTheirSource() throws {
+        let count = Atomic(0)
+        let cache = try Cache(
+            configuration: .test(directory), clock: .system,
+            purgeToken: { "token \(count.add(1, ordering: .relaxed).newValue)" }, onStep: nil)
+        defer { cache.close() }
+        #expect([PurgeScope.all, .url("https://a/")].map { cache.newPurge($0).token } == ["token 1", "token 2"])
+    }
+
     @Test func aLookUpThatCannotWaitIsNoMiss() async throws {
         let cache = try Cache(
             configuration: .test(directory), clock: .system,
