@@ -1,5 +1,4 @@
 """scripts/bench cache: a cache of many objects."""
-import concurrent.futures
 import hashlib
 import pathlib
 import random
@@ -33,18 +32,10 @@ class Visitor:
     def during(self, work):
         """Requests while `work` runs, every two milliseconds. Returns the seconds that it took and its result."""
         self.times, self.wrong = [], 0
-
-        def timed():
+        with lab.meanwhile(self.ask, 0.002):
             began = time.monotonic()
             result = work()
             return time.monotonic() - began, result
-
-        with concurrent.futures.ThreadPoolExecutor(1) as pool:
-            running = pool.submit(timed)
-            while not running.done():
-                self.ask()
-                time.sleep(0.002)
-        return running.result()
 
     @property
     def told(self):

@@ -1,13 +1,13 @@
 """scripts/bench hits, log, encodes, slow and idle: the HTTP server under load by wrk."""
 import collections
-import concurrent.futures
+import contextlib
+import itertools
 import os
 import re
 import resource
 import socket
 import statistics
 import subprocess
-import threading
 import time
 import urllib.request
 
@@ -104,32 +104,24 @@ def log(options):
 
 def encodes(options):
     """The 99th percentile of hits while two encodes run, against that of an idle server."""
-    ratios = []
+    ratios, large, numbers = [], gifs.noise(480, 360, 12), itertools.count()
     with lab.started(options.gifreel, log__level="notice") as gifreel:
         target, _ = gifreel.upload(gifs.noise(*SIZES["20k"]))
+
+        def encode():
+            # Other bytes in the palette make another GIF.
+            gifreel.upload(large[:13] + next(numbers).to_bytes(3, "little") + large[16:])
+
         for _ in range(options.rounds):
             idle = wrk(gifreel.url(target), options.seconds, connections=16, threads=1)
-            stopped = threading.Event()
-            with concurrent.futures.ThreadPoolExecutor(2) as pool:
-                encoders = [pool.submit(keep_encoding, gifreel, number, stopped) for number in range(2)]
+            with lab.meanwhile(encode) as one, lab.meanwhile(encode) as other:
                 time.sleep(0.5)
                 busy = wrk(gifreel.url(target), options.seconds, connections=16, threads=1)
-                stopped.set()
-            done = sum(each.result() for each in encoders)
             ratios.append(busy.p99 / idle.p99)
+            done = len(one) + len(other)
             print(f"      p99 {idle.p99:.2f} ms idle, {busy.p99:.2f} ms beside two encodes ({done} done)", flush=True)
     ratio = statistics.median(ratios)
     lab.report(ratio <= 3, f"p99 {ratio:.1f} times that of an idle server (goal: 3)")
-
-
-def keep_encoding(gifreel, number, stopped):
-    """Uploads new GIFs until it is stopped, and returns their number."""
-    gif, count = gifs.noise(480, 360, 12, seed=number), 0
-    while not stopped.is_set():
-        count += 1
-        # Other bytes in the palette make another GIF.
-        gifreel.upload(gif[:13] + (1000 * number + count).to_bytes(3, "little") + gif[16:])
-    return count
 
 
 def raise_descriptor_limit(wanted):
@@ -139,55 +131,27 @@ def raise_descriptor_limit(wanted):
     resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
-class SlowClients:
-    """Holds connections of three kinds in equal parts: a head with one byte per second, silence, and an answer that is not read."""
+def slow_client(port):
+    """A connection with a small buffer for what it receives."""
+    one = socket.socket()
+    one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    one.settimeout(30)
+    one.connect(("127.0.0.1", port))
+    return one
 
-    def __init__(self, port, path, count):
-        self.stopped = threading.Event()
-        self.sockets = [self.open(port) for _ in range(count)]
-        for one in self.sockets[2::3]:
-            one.sendall(f"GET {path} HTTP/1.1\r\nHost: h\r\n\r\n".encode())
-        self.thread = threading.Thread(target=self.drip, daemon=True)
-        self.thread.start()
 
-    @staticmethod
-    def open(port):
-        one = socket.socket()
-        one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        one.settimeout(30)
-        one.connect(("127.0.0.1", port))
-        return one
-
-    def drip(self):
-        text = ("GET / HTTP/1.1\r\nHost: h\r\nX-Slow: " + "x" * 1000).encode()
-        for at in range(len(text)):
-            for one in self.sockets[::3]:
-                try:
-                    one.send(text[at:at + 1])
-                except OSError:
-                    pass
-            if self.stopped.wait(1):
-                return
-
-    def close(self):
-        """Returns the number of connections that the server has not closed."""
-        self.stopped.set()
-        self.thread.join()
-        count = 0
-        for one in self.sockets:
-            one.setblocking(False)
-            try:
-                count += one.recv(1, socket.MSG_PEEK) != b""
-            except BlockingIOError:
-                count += 1
-            except OSError:
-                pass
-            one.close()
-        return count
+def is_open(connection):
+    """Whether the server has not closed a connection."""
+    connection.setblocking(False)
+    try:
+        return connection.recv(1, socket.MSG_PEEK) != b""
+    except OSError as error:
+        return isinstance(error, BlockingIOError)
 
 
 def slow(options):
-    """Hits while slow clients of three kinds are held, against hits without them."""
+    """Hits while slow clients are held, against hits without them. The clients are of three kinds in equal parts: a head with one byte per
+    second, silence, and an answer that is not read."""
     raise_descriptor_limit(options.clients + 500)
     with lab.started(options.gifreel, log__level="notice", server__head_timeout="5m", server__idle_timeout="5m") as gifreel:
         target, _ = gifreel.upload(gifs.noise(*SIZES["20k"]))
@@ -197,10 +161,23 @@ def slow(options):
             return [wrk(gifreel.url(target), options.seconds, connections=16, threads=1) for _ in range(options.rounds)]
 
         before = measure()
-        crowd = SlowClients(gifreel.port, large, options.clients)
-        time.sleep(2)
-        during = measure()
-        held = crowd.close()
+        crowd = [slow_client(gifreel.port) for _ in range(options.clients)]
+        for one in crowd[2::3]:
+            one.sendall(f"GET {large} HTTP/1.1\r\nHost: h\r\n\r\n".encode())
+        head = itertools.chain(b"GET / HTTP/1.1\r\nHost: h\r\nX-Slow: ", itertools.repeat(ord("x")))
+
+        def drip():
+            piece = bytes([next(head)])
+            for one in crowd[::3]:
+                with contextlib.suppress(OSError):
+                    one.send(piece)
+
+        with lab.meanwhile(drip, 1):
+            time.sleep(2)
+            during = measure()
+        held = sum(map(is_open, crowd))
+        for one in crowd:
+            one.close()
     ratio = statistics.median(one.p99 for one in during) / statistics.median(one.p99 for one in before)
     failed = sum(one.failed for one in during)
     lab.report(

@@ -8,6 +8,7 @@ Every wait has a deadline.
 """
 import argparse
 import collections
+import concurrent.futures
 import contextlib
 import http.client
 import http.server
@@ -83,6 +84,26 @@ def wait_for(condition, limit, what="a condition"):
             raise SystemExit(f"{what} did not hold within {limit} s")
         time.sleep(0.02)
     return time.monotonic() - began
+
+
+@contextlib.contextmanager
+def meanwhile(act, pause=0.0):
+    """Calls a function again and again in another thread during the block, with a pause in seconds after each call. Yields the list of its
+    results, at least one. An error of the function ends the calls, and is raised at the end of the block."""
+    found, over = [], threading.Event()
+
+    def run():
+        found.append(act())
+        while not over.wait(pause):
+            found.append(act())
+
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        running = pool.submit(run)
+        try:
+            yield found
+        finally:
+            over.set()
+    running.result()
 
 
 class Request(http.server.BaseHTTPRequestHandler):
