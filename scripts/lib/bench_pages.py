@@ -1,8 +1,6 @@
 """scripts/bench pages: a page with many GIFs, in the ways that docs/pages.md describes."""
 import concurrent.futures
-import datetime
 import json
-import os
 import pathlib
 import random
 import re
@@ -10,7 +8,6 @@ import subprocess
 import urllib.request
 
 import browsers
-import charts
 import gifs
 import lab
 import processes
@@ -25,7 +22,7 @@ class Visit:
     """A page, scrolled through in a browser that has loaded nothing before: the seconds until its first picture, the bytes of each image
     by its number, those of all else, and the browser's processor time."""
 
-    def __init__(self, url, screenshot):
+    def __init__(self, url):
         self.images, self.others = {}, 0
         self.addresses = {}
         with browsers.launch("chromium") as browser:
@@ -50,9 +47,6 @@ class Visit:
             page.wait_for(f"((image) => !image || void image.scrollIntoView())({missing})", 300)
             self.cpu = processes.session_cpu(browser.session) - before
             self.first = page.evaluate("first") / 1000
-            self.version = browser.version.replace("HeadlessChrome", "Chrome").split(".")[0].replace("/", " ")
-            if screenshot:
-                pathlib.Path(screenshot).write_bytes(page.screenshot())
 
     def count(self, method, event):
         if method == "Network.requestWillBeSent":
@@ -76,7 +70,7 @@ class Site:
         body = self.files.get(request.path.partition("?")[0])
         request.reply(body, Cache_Control="max-age=60", Content_Type="image/gif" if request.path.endswith(".gif") else "text/html")
 
-    def show(self, gifreel, base, home, way, screenshot=None):
+    def show(self, gifreel, base, home, way):
         """A visit of the page whose images have their addresses in a way."""
         lazy = "loading=lazy" if way == "lazy" else ""
         start = base + "/neg/" if way == "mount" else "/g/"
@@ -89,7 +83,7 @@ class Site:
             page = subprocess.run(
                 [gifreel, "rewrite", "--server", base, "--base", home + "/"], input=page, check=True, capture_output=True).stdout
         self.files["/page"] = page
-        return Visit(home + "/page", screenshot)
+        return Visit(home + "/page")
 
 
 def keep(base, source):
@@ -107,11 +101,10 @@ def pages(options):
         files = [path.read_bytes() for path in paths]
     else:
         files = [gifs.bars(number, frames=10 + number % 20, side=90, width=120) + bytes(20_000) for number in range(options.count)]
-    total, visits, site = sum(map(len, files)), {}, Site(files)
+    total, site = sum(map(len, files)), Site(files)
 
     def view(way, visitor, base):
-        photograph = options.screenshot if (way, visitor) == ("rewrite", "later") else None
-        visit = visits[way, visitor] = site.show(options.gifreel, base, home, way, photograph)
+        visit = site.show(options.gifreel, base, home, way)
         own = sum(visit.images.values())
         larger = [(number, len(files[number]), count) for number, count in visit.images.items() if count > len(files[number])]
         lab.report(
@@ -130,11 +123,3 @@ def pages(options):
                 list(pool.map(lambda number: keep(server.url(), f"{home}/g/{number}.gif"), range(len(files))))
             for way in WAYS[1:]:
                 view(way, "later", server.url())
-    if options.picture:
-        first, later = visits["gifs", "first"], visits["rewrite", "later"]
-        received = {"GIFs": total, "gifreel.js": sum(later.images.values()) + later.others}
-        pathlib.Path(options.picture).write_text(charts.bars(
-            f"A page with {len(files)} GIFs, scrolled through", "Shown at 320 × 240, as GIFs and with the addresses that negotiate",
-            [("Bytes received", received, lambda value: f"{value / 1e6:.1f} MB"),
-             ("Processor time of the browser", {"GIFs": first.cpu, "gifreel.js": later.cpu}, lambda value: f"{value:.1f} s")],
-            f"scripts/bench pages, {later.version}, {os.cpu_count()} cores, {datetime.date.today()}"))

@@ -1,5 +1,6 @@
-"""Draws charts as SVG, on a card that is readable on light and dark pages."""
+"""Draws numbers over time as SVG, on a card that is readable on light and dark pages."""
 import html
+import itertools
 
 STEP = 10
 WIDTH, PANEL, LEFT, RIGHT, TOP = 760, 120, 60, 20, 56
@@ -15,47 +16,23 @@ def steps(samples, summary):
 
 
 def _ceiling(number):
-    """The next number of the form 1, 2 or 5 times a power of ten."""
-    power = 1e-3
-    while True:
-        for factor in (1, 2, 5):
-            if factor * power >= number:
-                return factor * power
-        power *= 10
+    """The next number of the form 1, 2 or 5 times a power of ten, from 0.001 on."""
+    return next(factor * 10**power for power in itertools.count(-3) for factor in (1, 2, 5) if factor * 10**power >= number)
 
 
 def _text(x, y, words, size=12, color="#1f2933", more=""):
     return f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" fill="{color}" {more}>{html.escape(words)}</text>'
 
 
-def _card(title, height, parts):
-    return "\n".join([
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" font-family="DejaVu Sans, sans-serif">',
-        f'<rect x="0.5" y="0.5" width="{WIDTH - 1}" height="{height - 1}" rx="10" fill="#fff" stroke="#c5ccd3"/>',
-        _text(20, 30, title, 16, more='font-weight="bold"'), *parts, "</svg>", ""])
-
-
-def bars(title, subtitle, measures, footer):
-    """One pair of bars per measure. A measure is a name, two labelled numbers as a dictionary, and a function that writes a number."""
-    parts, y = [_text(20, 50, subtitle, color="#52606d")], 56
-    for name, numbers, words in measures:
-        parts.append(_text(20, y + 26, name, 14, more='font-weight="bold"'))
-        first = next(iter(numbers.values()))
-        for index, (label, number) in enumerate(numbers.items()):
-            top, width = y + 34 + 26 * index, 440 * number / max(numbers.values())
-            share = f" ({number / first:.0%})" if index else ""
-            parts.append(_text(20, top + 15, label))
-            parts.append(f'<rect x="110" y="{top}" width="{width:.1f}" height="20" rx="3" fill="{("#9aa5b1", COLORS[0])[index]}"/>')
-            parts.append(_text(118 + width, top + 15, words(number) + share))
-        y += 34 + 26 * len(numbers)
-    return _card(title, y + 44, [*parts, _text(20, y + 26, footer, color="#52606d")])
-
-
 def timelines(title, panels):
     """Numbers over the time of a run, one panel for each quantity. Each panel is a name and its lines; each line is a name, empty if it is
     the only one, and (seconds, number) pairs."""
     end = max(second for _, lines in panels for _, points in lines for second, _ in points) or 1
-    parts = []
+    height = TOP + PANEL * len(panels) + 10
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" font-family="DejaVu Sans, sans-serif">',
+        f'<rect x="0.5" y="0.5" width="{WIDTH - 1}" height="{height - 1}" rx="10" fill="#fff" stroke="#c5ccd3"/>',
+        _text(20, 30, title, 16, more='font-weight="bold"')]
     for number, (name, lines) in enumerate(panels):
         top, bottom = TOP + number * PANEL + 22, TOP + number * PANEL + PANEL - 14
         most = _ceiling(max((value for _, points in lines for _, value in points), default=1))
@@ -74,4 +51,4 @@ def timelines(title, panels):
     for minute in range(0, int(end // 60) + 1, max(1, int(end // 60) // 6)):
         x = LEFT + minute * 60 / end * (WIDTH - LEFT - RIGHT)
         parts.append(_text(x, bottom + 14, f"{minute} min", color="#52606d", more='text-anchor="middle"'))
-    return _card(title, TOP + PANEL * len(panels) + 10, parts)
+    return "\n".join([*parts, "</svg>", ""])
