@@ -1,13 +1,9 @@
-"""Programs on loopback that checks put beside a server: nginx, Redis, an S3 server, and links with a delay.
+"""Programs on loopback that checks put beside a server: nginx, Redis, an S3 server.
 
 Standard library only; the programs come from scripts/setup --tests (redis-server, juicefs) and Debian's nginx-light.
 """
-import asyncio
-import contextlib
-import multiprocessing
 import os
 import pathlib
-import signal
 import socket
 import subprocess
 
@@ -41,8 +37,14 @@ class Redis(lab.Part):
         self.wait_until(lambda: "master_link_status:up" in self.ask("INFO replication"), 30)
 
     def promote(self):
+        """Ends the replication."""
         self.primary = None
         self.ask("REPLICAOF NO ONE")
+
+    def replace(self, other):
+        """Takes the port of a server that has ended, which gets the own one for its next start."""
+        self.ask(f"CONFIG SET port {other.port}")
+        self.port, other.port = other.port, self.port
 
 
 class ObjectStore(lab.Part):
@@ -121,56 +123,3 @@ class Balancer(Nginx):
     def retried(self):
         """Requests that nginx sent to more than one node."""
         return sum(", " in line for line in pathlib.Path(self.requests).read_text(errors="replace").splitlines())
-
-
-class Link:
-    """A TCP port that forwards to another one and delays what clients send."""
-
-    def __init__(self, target, milliseconds=0):
-        self.port = 0
-        self.milliseconds = milliseconds
-        self.process = None
-        self.point(target)
-
-    def point(self, target):
-        """Ends all connections, and forwards new ones to another port."""
-        self.stop()
-        listener = socket.create_server(("127.0.0.1", self.port), backlog=512)
-        self.port = listener.getsockname()[1]
-        # In a separate process, because the threads of the load would delay its timers.
-        self.process = multiprocessing.get_context("fork").Process(
-            target=_forward, args=(listener, target, self.milliseconds / 1000), daemon=True)
-        self.process.start()
-        listener.close()
-
-    def stop(self):
-        """Ends all connections, and refuses new ones."""
-        if self.process:
-            self.process.terminate()
-            self.process.join(5)
-
-
-def _forward(listener, target, delay):
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-    async def copy(reader, writer, delay):
-        loop = asyncio.get_running_loop()
-        # Timers with the same delay run in the order in which they were set.
-        with contextlib.suppress(OSError):
-            while chunk := await reader.read(1 << 16):
-                loop.call_later(delay, writer.write, chunk)
-        loop.call_later(delay, writer.close)
-
-    async def serve(reader, writer):
-        try:
-            other_reader, other_writer = await asyncio.open_connection("127.0.0.1", target)
-        except OSError:
-            writer.close()
-            return
-        await asyncio.gather(copy(reader, other_writer, delay), copy(other_reader, writer, 0))
-
-    async def run():
-        server = await asyncio.start_server(serve, sock=listener)
-        await server.serve_forever()
-
-    asyncio.run(run())
