@@ -112,7 +112,7 @@ class Browser:
 
 
 class Page:
-    """A tab. Both browsers have `goto`, `evaluate`, `screenshot`, `set_size` and `close`."""
+    """A tab. Both browsers have `goto` and `evaluate`."""
 
     def wait_for(self, condition, timeout=30):
         """Waits until a JavaScript expression is truthy, and returns its value."""
@@ -346,11 +346,3 @@ class Firefox(Browser, Page):
         if "error" in answer:
             raise Failed(answer["error"])
         return answer.get("value")
-
-    def screenshot(self):
-        """What the window shows, as the bytes of a PNG."""
-        return base64.b64decode(self.command("WebDriver:TakeScreenshot", {"full": False, "hash": False})["value"])
-
-    def set_size(self, width, height):
-        """Sets the size of the window in CSS pixels."""
-        self.command("WebDriver:SetWindowRect", {"width": width, "height": height})

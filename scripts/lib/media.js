@@ -103,6 +103,18 @@ function numberOf(source) {
     return bits[0] === 1 && bits[1] === 0 ? bits.slice(2).reduce((number, bit) => number * 2 + bit, 0) : null;
 }
 
+const paintClear = sheet(COLUMNS * SIDE, ROWS * SIDE);
+
+/** The mean alpha, of 255, in the middle of the squares below the number, which are transparent in some GIFs. */
+function alphaOf(source) {
+    const pixels = paintClear(source);
+    let sum = 0;
+    for (let column = 0; column < COLUMNS; column++) {
+        sum += pixels[(2.5 * SIDE * COLUMNS * SIDE + (column + 0.5) * SIDE) * 4 + 3];
+    }
+    return sum / COLUMNS;
+}
+
 /** What a video shows at first and a millisecond behind each start, and its duration. */
 async function watchVideo(url, starts) {
     const { video, first } = await openVideo(url);
@@ -112,7 +124,7 @@ async function watchVideo(url, starts) {
         let time = index ? await seek(video, start + 0.001) : first;
         // The picture from before the seek may have been shown once more. A wrong one stays.
         if (time === null || Math.abs(time - start) > 0.001) time = (await nextPicture(video, 500)) ?? time;
-        pictures.push([time, numberOf(video)]);
+        pictures.push([time, numberOf(video), alphaOf(video)]);
     }
     return { duration: video.duration, pictures };
 }
@@ -150,11 +162,11 @@ async function watchSeam(url, starts, end) {
     return { unreadable, gaps };
 }
 
-/** The pictures of an image by the browser's decoder for scripts; null if it has none. */
+/** The pictures of an image as `watchVideo` tells them, by the browser's decoder for scripts; null if it has none. */
 async function watchImage(url) {
     if (typeof ImageDecoder === "undefined") return null;
-    const { starts, pictures, end, loops } = await openImage(url, {}, numberOf);
-    return { duration: end, pictures: starts.map((start, index) => [start, pictures[index]]), loops };
+    const { starts, pictures, end, loops } = await openImage(url, {}, (image) => [numberOf(image), alphaOf(image)]);
+    return { duration: end, pictures: starts.map((start, index) => [start, ...pictures[index]]), loops };
 }
 
 // scripts/checks/sources: the colours at some points, which are shares of width and height
