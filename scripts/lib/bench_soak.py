@@ -1,11 +1,9 @@
 """scripts/bench soak: all kinds of requests together for a long time."""
 import collections
-import pathlib
 import signal
 import statistics
 import time
 
-import charts
 import lab
 import processes
 from origin import Origin
@@ -40,22 +38,18 @@ def prewarm(server, traffic, limit):
     return None
 
 
-def chart(title, began, samples, times):
-    """Memory, descriptors and latency over the run, as SVG."""
-    def sampled(name):
-        return [("", charts.steps([(each["time"] - began, each[name]) for each in samples], max))]
-
-    def latency(kind):
-        found = [(at - began, seconds * 1000) for at, seconds in times[kind]]
-        return [
-            (name, charts.steps(found, lambda values, share=share: lab.percentile(values, share)))
-            for name, share in (("median", 0.5), ("99 %", 0.99))]
-
-    return charts.timelines(title, [
-        ("resident memory of the server, MB", sampled("resident MB")),
-        ("descriptors without those of clients", sampled("descriptors")),
-        ("latency of hits, ms", latency("hit")), ("latency of misses, ms", latency("miss")),
-    ])
+def tell(began, end, samples, times):
+    """Prints memory, descriptors and latency over the run, in ten parts."""
+    part = (end - began) / 10
+    print("      minute  resident MB  descriptors  hits p50, p99 ms  misses p50, p99 ms")
+    for start in (began + number * part for number in range(10)):
+        seen = [each for each in samples if start <= each["time"] < start + part]
+        most = [max((each[name] for each in seen), default=0) for name in ("resident MB", "descriptors")]
+        waits = []
+        for kind in ("hit", "miss"):
+            found = [seconds * 1000 for at, seconds in times[kind] if start <= at < start + part]
+            waits += [lab.percentile(found, 0.5), lab.percentile(found, 0.99)]
+        print("      {:6.1f}  {:11.1f}  {:11.0f}  {:8.1f} {:7.1f}  {:10.0f} {:7.0f}".format((start - began) / 60, *most, *waits))
 
 
 def growth(samples, name):
@@ -85,9 +79,8 @@ def soak(options):
     times, failures, counts = traffic.begin()
     counts.update({kind: len(found) for kind, found in times.items()}, lists=len(lists), reloads=len(reloads))
     wrong = failures + [problem for problem in lists if problem]
-    if options.chart:
-        pathlib.Path(options.chart).write_text(chart(what, began, samples, times))
     print(what + ": " + ", ".join(f"{count} {name}" for name, count in sorted(counts.items()) if count))
+    tell(began, end, samples, times)
     steady = samples[len(samples) // 4:]
     for name, bound in BOUNDS.items():
         rise = growth(steady, name)
