@@ -16,35 +16,9 @@ from origin import Origin
 GROUP = 1000
 
 
-class Visitor:
-    """Requests one target again and again on one connection, and measures each answer."""
-
-    def __init__(self, server, target):
-        self.client = lab.Client(server.port)
-        self.target, self.times, self.wrong = target, [], 0
-
-    def ask(self, target=None):
-        began = time.monotonic()
-        answer = self.client.ask(target or self.target)
-        self.times.append(time.monotonic() - began)
-        self.wrong += answer.status != 200
-
-    def during(self, work):
-        """Requests while `work` runs, every two milliseconds. Returns the seconds that it took and its result."""
-        self.times, self.wrong = [], 0
-        with lab.meanwhile(self.ask, 0.002):
-            began = time.monotonic()
-            result = work()
-            return time.monotonic() - began, result
-
-    @property
-    def told(self):
-        return f"p99 {lab.percentile(self.times, 0.99) * 1000:.1f} ms, longest {max(self.times) * 1000:.0f} ms"
-
-
 def hit_cost(server, target, count=20_000):
     """Microseconds of processor time per hit of the server."""
-    visitor = Visitor(server, target)
+    visitor = lab.Visitor(server, target)
     visitor.ask()
     began = processes.cpu(server.pid)
     for _ in range(count):
@@ -99,7 +73,7 @@ def cache(options):
         cost = hit_cost(server, target(1))
         lab.report(
             cost < 1.1 * small_cost + 2, f"a hit in memory takes {cost:.1f} µs of processor time, with one object {small_cost:.1f} µs")
-        visitor = Visitor(server, target(1))
+        visitor = lab.Visitor(server, target(1))
         for _ in range(2000):
             visitor.ask(target(chance.randrange(count)))
         lab.report(
@@ -110,7 +84,7 @@ def cache(options):
         server.stop(signal.SIGKILL)
 
         server = lab.Server(options.gifreel, folder).start()
-        visitor = Visitor(server, target(1))
+        visitor = lab.Visitor(server, target(1))
         visitor.during(lambda: time.sleep(10))
         lab.report(
             server.start_time < 1 and visitor.wrong == 0, f"after a kill -9: ready after {server.start_time * 1000:.0f} ms; "
@@ -127,7 +101,7 @@ def cache(options):
 
         limit = left * size // 2
         server = lab.Server(options.gifreel, folder, cache__max_bytes=f"{limit}B").start()
-        visitor = Visitor(server, target(1))
+        visitor = lab.Visitor(server, target(1))
         seconds, _ = visitor.during(lambda: lab.wait_for(lambda: server.statistics()["bytes"] <= limit * 0.95, options.seconds))
         evicted = left - server.statistics()["objects"]
         lab.report(

@@ -61,22 +61,16 @@ def opened(port, target, seconds, rate):
 
 
 def measure(server, hot, work):
-    """Asks for a hit every 5 ms while `work` runs, which returns answers."""
-    client = lab.Client(server.port)
-
-    def hit():
-        began = time.perf_counter()
-        answer = client.ask(hot, headers={"Range": "bytes=0-1023"})
-        assert answer.status == 206, answer.status
-        return (time.perf_counter() - began) * 1000
-
+    """Asks for hits while `work` runs, which returns answers."""
     def memory():
         # Resident bytes of the process and its children, in which shared pages count once.
         return sum(processes.memory(each, "Pss", "smaps_rollup") for each in processes.family(server.pid))
 
-    with lab.meanwhile(hit, 0.005) as times, lab.meanwhile(memory, 0.25) as sizes:
-        answers = work()
-    return Measured(answers, lab.percentile(times, 0.99), max(sizes))
+    visitor = lab.Visitor(server, hot)
+    with lab.meanwhile(memory, 0.25) as sizes:
+        _, answers = visitor.during(work)
+    assert not visitor.wrong
+    return Measured(answers, visitor.p99, max(sizes))
 
 
 def made(load, begin, end):

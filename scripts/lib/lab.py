@@ -315,6 +315,37 @@ class Client:
         self.connection.close()
 
 
+class Visitor:
+    """Requests one target again and again on one connection, and measures each answer."""
+
+    def __init__(self, server, target):
+        self.client = Client(server.port)
+        self.target, self.times, self.wrong = target, [], 0
+
+    def ask(self, target=None):
+        began = time.monotonic()
+        answer = self.client.ask(target or self.target)
+        self.times.append(time.monotonic() - began)
+        self.wrong += answer.status != 200
+
+    def during(self, work):
+        """Requests while `work` runs, with two milliseconds between them. Returns the seconds that it took and its result."""
+        self.times, self.wrong = [], 0
+        with meanwhile(self.ask, 0.002):
+            began = time.monotonic()
+            result = work()
+            return time.monotonic() - began, result
+
+    @property
+    def p99(self):
+        """Milliseconds."""
+        return percentile(self.times, 0.99) * 1000
+
+    @property
+    def told(self):
+        return f"p99 {self.p99:.1f} ms, longest {max(self.times) * 1000:.0f} ms"
+
+
 @contextlib.contextmanager
 def started(gifreel, **settings):
     """A `Server` with a temporary folder of its own, for the block."""
