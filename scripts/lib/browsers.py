@@ -9,7 +9,6 @@ Chromium's DevTools protocol goes over two pipes (JSON, each message followed by
 block. Not thread-safe. Every wait has a deadline; past it, `TimeoutError` says what was waited for.
 """
 import base64
-import fcntl
 import json
 import os
 import pathlib
@@ -130,36 +129,20 @@ class Chromium(Browser):
     def _start(self, path):
         self._buffer = bytearray()
         self._answers, self._pages = {}, {}
-        self._ends = []
-        theirs_in, self._out = self._pipe()
-        self._in, theirs_out = self._pipe()
-        command = [path, *FLAGS, f"--user-data-dir={self._profile}", "about:blank"]
-        if os.geteuid() == 0:
-            command.insert(1, "--no-sandbox")  # Chromium's own sandbox refuses to start as root
-
-        def place():
-            # The descriptors at which the browser expects its pipes. Python's own are closed when it starts.
-            os.dup2(theirs_in, 3)
-            os.dup2(theirs_out, 4)
-
-        self._run(command, preexec_fn=place, close_fds=False)
-        for end in (theirs_in, theirs_out):
-            self._ends.remove(end)
-            os.close(end)
+        theirs_in, self._out = os.pipe()
+        self._in, theirs_out = os.pipe()
+        # Chromium's own sandbox refuses to start as root.
+        flags = [*FLAGS, *(["--no-sandbox"] if os.geteuid() == 0 else []), f"--user-data-dir={self._profile}"]
+        # The browser expects its pipes at the descriptors 3 and 4.
+        place = f'exec "$@" 3<&{theirs_in} 4>&{theirs_out}'
+        self._run(["bash", "-c", place, "bash", path, *flags, "about:blank"], pass_fds=(theirs_in, theirs_out))
+        os.close(theirs_in)
+        os.close(theirs_out)
         self.version = self.command("Browser.getVersion", timeout=60)["product"]
 
-    def _pipe(self):
-        """A pipe whose descriptors have numbers well above 3 and 4."""
-        ends = os.pipe()
-        moved = [fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 10) for end in ends]
-        for end in ends:
-            os.close(end)
-        self._ends += moved
-        return moved
-
     def _disconnect(self):
-        for end in self._ends:
-            os.close(end)
+        os.close(self._in)
+        os.close(self._out)
 
     def open(self, url="about:blank", timeout=30):
         """Opens a page and waits until it has loaded."""
