@@ -62,6 +62,14 @@ def launch(name):
     return {"chromium": Chromium, "firefox": Firefox}[name](path)
 
 
+def attempt(name, check, *arguments):
+    """Runs a function of checks. An error of the page, or a wait that ends without its condition, is a check that fails."""
+    try:
+        check(*arguments)
+    except (TimeoutError, Failed) as error:
+        lab.report(False, f"{name}: to its end: {error}")
+
+
 class Browser:
     """A running browser. A context manager: it ends with the block."""
 

@@ -4,7 +4,6 @@ import contextlib
 import json
 import random
 
-import browsers
 import gifs
 import lab
 import pictures
@@ -32,14 +31,6 @@ def gifreel(path, **settings):
     """Starts a server with its own cache and yields its address."""
     with lab.started(path, log__level="error", **settings) as server:
         yield server.url()
-
-
-def attempt(name, check, *arguments):
-    """Runs a function of checks. An error of the page, or a wait that ends without its condition, is a check that fails."""
-    try:
-        check(*arguments)
-    except (TimeoutError, browsers.Failed) as error:
-        lab.report(False, f"{name}: to its end: {error}")
 
 
 class Tab:
