@@ -62,7 +62,7 @@ def read_options(words, operands=None, **options):
     parser = argparse.ArgumentParser(description=words, formatter_class=argparse.RawDescriptionHelpFormatter)
     add_options(parser, options)
     if operands:
-        parser.add_argument(operands, nargs="*", metavar="FILE")
+        parser.add_argument(operands, nargs="+", metavar="FILE")
     found = parser.parse_args()
     found.gifreel = find_gifreel(found.gifreel)
     return found

@@ -1,12 +1,20 @@
 """The parts of scripts/checks/pages and scripts/checks/script: GIFs, a server, tabs and the actions of a visitor."""
 import base64
 import contextlib
+import io
 import json
 import random
+import sys
 
 import gifs
 import lab
-import pictures
+
+# scripts/setup --checks installs Pillow in .tools.
+sys.path += map(str, lab.ROOT.glob(".tools/lib/python3*/site-packages"))
+try:
+    import PIL.Image
+except ImportError:
+    raise lab.Missing("Pillow is missing: scripts/setup --checks installs it") from None
 
 SIZES = {"phone": (390, 844), "desktop": (1280, 900)}
 
@@ -109,5 +117,5 @@ def box_of(page, element):
 def red(page):
     """The share of red, which only the first frame has, in the area of the video."""
     box = box_of(page, "video")
-    image = pictures.read(page.screenshot(box))
+    image = PIL.Image.open(io.BytesIO(page.screenshot(box))).convert("RGB")
     return sum(r > 180 and g < 80 and b < 80 for r, g, b in image.getdata()) / (image.width * image.height)
