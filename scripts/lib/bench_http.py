@@ -1,11 +1,9 @@
-"""scripts/bench hits, log, encodes, slow and idle: the HTTP server under load by wrk."""
+"""scripts/bench hits, log, encodes and idle: the HTTP server under load by wrk."""
 import collections
-import contextlib
 import itertools
 import os
 import re
 import resource
-import socket
 import statistics
 import subprocess
 import time
@@ -124,70 +122,9 @@ def encodes(options):
     lab.report(ratio <= 3, f"p99 {ratio:.1f} times that of an idle server (goal: 3)")
 
 
-def raise_descriptor_limit(wanted):
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if hard < wanted:
-        raise lab.Missing(f"{wanted} open files are needed; `ulimit -Hn` is {hard}.")
-    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-
-
-def slow_client(port):
-    """A connection with a small buffer for what it receives."""
-    one = socket.socket()
-    one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-    one.settimeout(30)
-    one.connect(("127.0.0.1", port))
-    return one
-
-
-def is_open(connection):
-    """Whether the server has not closed a connection."""
-    connection.setblocking(False)
-    try:
-        return connection.recv(1, socket.MSG_PEEK) != b""
-    except OSError as error:
-        return isinstance(error, BlockingIOError)
-
-
-def slow(options):
-    """Hits while slow clients are held, against hits without them. The clients are of three kinds in equal parts: a head with one byte per
-    second, silence, and an answer that is not read."""
-    raise_descriptor_limit(options.clients + 500)
-    with lab.started(options.gifreel, log__level="notice", server__head_timeout="5m", server__idle_timeout="5m") as gifreel:
-        target, _ = gifreel.upload(gifs.noise(*SIZES["20k"]))
-        large, _ = gifreel.upload(gifs.noise(*SIZES["2m"]))
-
-        def measure():
-            return [wrk(gifreel.url(target), options.seconds, connections=16, threads=1) for _ in range(options.rounds)]
-
-        before = measure()
-        crowd = [slow_client(gifreel.port) for _ in range(options.clients)]
-        for one in crowd[2::3]:
-            one.sendall(f"GET {large} HTTP/1.1\r\nHost: h\r\n\r\n".encode())
-        head = itertools.chain(b"GET / HTTP/1.1\r\nHost: h\r\nX-Slow: ", itertools.repeat(ord("x")))
-
-        def drip():
-            piece = bytes([next(head)])
-            for one in crowd[::3]:
-                with contextlib.suppress(OSError):
-                    one.send(piece)
-
-        with lab.meanwhile(drip, 1):
-            time.sleep(2)
-            during = measure()
-        held = sum(map(is_open, crowd))
-        for one in crowd:
-            one.close()
-    ratio = statistics.median(one.p99 for one in during) / statistics.median(one.p99 for one in before)
-    failed = sum(one.failed for one in during)
-    lab.report(
-        ratio <= 2 and held == options.clients and failed == 0,
-        f"{held} of {options.clients} slow clients held; hits' p99 {ratio:.2f} times (goal: 2), {failed} hits failed")
-
-
 def idle(options):
     """The memory of 1,000 connections that are idle after one request."""
-    raise_descriptor_limit(2000)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (2000, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
     with lab.started(options.gifreel) as gifreel:
         target, _ = gifreel.upload(gifs.noise(*SIZES["20k"]))
         # The caches of the allocators are full before the measurement.
