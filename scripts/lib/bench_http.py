@@ -42,7 +42,7 @@ def wrk(url, seconds, connections=64, threads=2, headers=()):
 
 
 def hits(options):
-    """Processor time per hit and hits per second, against nginx with the same bytes: medians of paired rounds. About six minutes."""
+    """Processor time per hit and hits per second, against nginx with the same bytes: medians of paired rounds, six minutes."""
     with lab.started(options.gifreel) as gifreel:
         os.chmod(gifreel.folder, 0o755)
         for name in options.sizes.split(","):

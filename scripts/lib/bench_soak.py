@@ -71,7 +71,8 @@ def soak(options):
         traffic.start()
         began = time.monotonic()
         end = began + options.minutes * 60
-        with lab.meanwhile(lambda: sample(server), 1) as samples, lab.meanwhile(lambda: prewarm(server, traffic, end), 1) as lists, \
+        with lab.meanwhile(lambda: sample(server), 1) as samples, \
+                lab.meanwhile(lambda: prewarm(server, traffic, end), 1) as lists, \
                 lab.meanwhile(lambda: server.process.send_signal(signal.SIGHUP), 20) as reloads:
             time.sleep(options.minutes * 60)
         traffic.stop()

@@ -88,8 +88,8 @@ def wait_for(condition, limit, what="a condition"):
 
 @contextlib.contextmanager
 def meanwhile(act, pause=0.0):
-    """Calls a function again and again in another thread during the block, with a pause in seconds after each call. Yields the list of its
-    results, at least one. An error of the function ends the calls, and is raised at the end of the block."""
+    """Calls a function again and again in another thread during the block, with a pause in seconds after each call. Yields the list
+    of its results, at least one. An error of the function ends the calls, and is raised at the end of the block."""
     found, over = [], threading.Event()
 
     def run():
