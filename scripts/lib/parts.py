@@ -2,14 +2,47 @@
 
 Standard library only; the programs come from scripts/setup --tests (redis-server, juicefs) and Debian's nginx-light.
 """
+import asyncio
 import os
 import pathlib
+import queue
 import socket
 import subprocess
+import threading
 
 import lab
 
 ACCESS_KEY, SECRET_KEY, BUCKET = "gifreel-check", "gifreel-check-secret", "gifreel"
+
+
+def delayed(port, milliseconds):
+    """A port that passes connections on to a port, and their bytes that much later in either direction; the port itself without delay."""
+    if not milliseconds:
+        return port
+    ports = queue.SimpleQueue()
+
+    async def copy(source, sink):
+        loop = asyncio.get_running_loop()
+        while data := await source.read(1 << 16):
+            loop.call_later(milliseconds / 1000, sink.write, data)
+        loop.call_later(milliseconds / 1000, sink.close)
+
+    async def forward(reader, writer):
+        try:
+            far_reader, far_writer = await asyncio.open_connection("127.0.0.1", port)
+        except OSError:
+            return writer.close()
+        await asyncio.gather(copy(reader, far_writer), copy(far_reader, writer), return_exceptions=True)
+        writer.close()
+        far_writer.close()
+
+    async def serve():
+        server = await asyncio.start_server(forward, "127.0.0.1", 0)
+        ports.put(server.sockets[0].getsockname()[1])
+        await server.serve_forever()
+
+    threading.Thread(target=lambda: asyncio.run(serve()), daemon=True).start()
+    return ports.get()
 
 
 class Redis(lab.Part):
