@@ -89,8 +89,8 @@ struct AV1Tools: Equatable {
             keyInterval: keyInterval)
     }
 
-    /// The tools for trial encodes that find the quantizer of ``QualitySearch``. They skip the search for rare block shapes and for
-    /// copies within a picture, which takes a quarter of a trial's time and hardly changes the quality at a quantizer.
+    /// The tools for trial encodes that find the quantizer of ``QualitySearch``. They skip the search for rare block shapes,
+    /// which hardly changes the quality at a quantizer.
     var forTrial: AV1Tools {
         var tools = self
         tools.isTrial = true
@@ -148,17 +148,20 @@ struct AV1Tools: Equatable {
                 context.pointee.qmax = Int32(quantizer)
             }
         }
-        var list = parameters
-        // The search for copies of blocks within a picture takes 66 bytes per pixel for its tables.
-        if isTrial || pixels > Self.mostPixelsForCopies { list.append("enable-intrabc=0") }
-        av_opt_set(options, "aom-params", list.joined(separator: ":"), 0)
+        av_opt_set(options, "aom-params", parameters.joined(separator: ":"), 0)
     }
-
-    private static let mostPixelsForCopies = 1_000_000
 
     /// Options of libaom, in its own syntax.
     private var parameters: [String] {
-        var list = isDrawing ? ["tune-content=screen"] : []
+        // Copies of blocks within a picture need tables of 66 bytes per pixel and save nothing.
+        var list = ["enable-intrabc=0"]
+        if isDrawing {
+            // Little in drawings turns or bends, and their blocks are squares and rectangles.
+            list += [
+                "tune-content=screen", "enable-ab-partitions=0", "enable-1to4-partitions=0", "enable-obmc=0",
+                "enable-warped-motion=0", "enable-global-motion=0",
+            ]
+        }
         if isTrial { list += ["enable-ab-partitions=0", "enable-1to4-partitions=0", "enable-rect-partitions=0"] }
         // A look ahead makes use of everything.
         if looksAhead { return list }

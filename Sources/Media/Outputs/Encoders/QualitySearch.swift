@@ -33,18 +33,16 @@ struct QualitySearch {
     func quantizer<Decoder: AnimationDecoder & ~Copyable, Settings: EncoderSettings>(
         _ trial: QualityTrial<Decoder>, first: Int, _ settings: (Int) -> Settings
     ) throws(TranscodeError) -> Int {
-        guard trial.pixels <= Self.mostPixels, let (target, steps, isClear) = try trial.target() else { return first }
+        guard trial.pixels <= Self.mostPixels, let (target, steps) = try trial.target() else { return first }
         let more = Int((steps * Self.decibelsPerRateFactor / decibelsPerStep).rounded())
         let coarsest = min(range.upperBound, first + Self.mostStepsCoarser + more)
         func clamped(_ quantizer: Double) -> Int {
             Int(min(Double(coarsest), max(Double(range.lowerBound), quantizer)).rounded())
         }
         func distance(_ trial: (quantizer: Int, decibels: Double)) -> Double { abs(trial.decibels - target) }
-        // Where H.264 shows no error, most encoders show none even at the coarsest quantizer.
-        let guess = isClear ? coarsest : first
-        var last = (quantizer: guess, decibels: try trial.quality(settings(guess)))
-        guard distance(last) > Self.tolerance else { return guess }
-        var next = clamped(Double(guess) + (last.decibels - target) / decibelsPerStep)
+        var last = (quantizer: first, decibels: try trial.quality(settings(first)))
+        guard distance(last) > Self.tolerance else { return first }
+        var next = clamped(Double(first) + (last.decibels - target) / decibelsPerStep)
         for _ in 0..<Self.mostCorrections where next != last.quantizer && distance(last) > Self.far {
             let before = last
             last = (next, try trial.quality(settings(next)))
@@ -124,8 +122,8 @@ final class QualityTrial<Decoder: AnimationDecoder & ~Copyable> {
     }
 
     /// The quality that the other encoder is to reach, and the steps of x264's rate factor by which it is coarser because the MP4 would be
-    /// larger than its source; and whether H.264 shows no error. Nil for an animation without a picture.
-    func target() throws(TranscodeError) -> (decibels: Double, stepsCoarser: Double, isClear: Bool)? {
+    /// larger than its source. Nil for an animation without a picture.
+    func target() throws(TranscodeError) -> (decibels: Double, stepsCoarser: Double)? {
         guard !indices.isEmpty else { return nil }
         let settings = H264Settings(transcoder, content)
         var (reached, bytesPerPicture) = try quality(ofMP4With: settings)
@@ -136,7 +134,7 @@ final class QualityTrial<Decoder: AnimationDecoder & ~Copyable> {
             reached = try quality(ofMP4With: coarser).decibels
         }
         let clear = Self.clear(quality: transcoder.options.quality)
-        return (min(reached, clear) + Self.correction(content, isExcerpt: isExcerpt), steps, reached > clear)
+        return (min(reached, clear) + Self.correction(content, isExcerpt: isExcerpt), steps)
     }
 
     /// The quality of the pictures in an MP4 of the animation, and its bytes for each picture up to the last of them.
