@@ -461,7 +461,8 @@ import Testing
         // Refused once. The sender does not pause, because the next entry was not refused.
         fixture.start(concurrency: 1) { entry, number in entry.isDeletion && number == 0 ? .denied(code: "AccessDenied") : nil }
         try await fixture.put(TestRendition(2))
-        try await waitUntil("the put") { fixture.sent.values.count == 1 }
+        // Not only until it is sent: its entry must not be the next one below.
+        try await fixture.waitForEntries(0)
         try fixture.ledger.write(.normal) { database in
             let tables = OutboxTables(database)
             _ = try tables.addDeletion(of: TestRendition(1).name.id, until: 1 << 60, 100)
