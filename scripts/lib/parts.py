@@ -23,9 +23,12 @@ def delayed(port, milliseconds):
 
     async def copy(source, sink):
         loop = asyncio.get_running_loop()
-        while data := await source.read(1 << 16):
-            loop.call_later(milliseconds / 1000, sink.write, data)
-        loop.call_later(milliseconds / 1000, sink.close)
+        # Timers with the same delay run in the order in which they were set.
+        try:
+            while data := await source.read(1 << 16):
+                loop.call_later(milliseconds / 1000, sink.write, data)
+        finally:
+            loop.call_later(milliseconds / 1000, sink.close)
 
     async def forward(reader, writer):
         try:
@@ -33,8 +36,6 @@ def delayed(port, milliseconds):
         except OSError:
             return writer.close()
         await asyncio.gather(copy(reader, far_writer), copy(far_reader, writer), return_exceptions=True)
-        writer.close()
-        far_writer.close()
 
     async def serve():
         server = await asyncio.start_server(forward, "127.0.0.1", 0)

@@ -6,6 +6,7 @@ import json
 import random
 import threading
 import time
+import urllib.parse
 
 import gifs
 import lab
@@ -205,6 +206,13 @@ class _Client:
         # After an eviction, or a purge without the store, the source is converted again. The bytes follow from the number of threads.
         problem = self.fault(answer)
         return problem or ("200 for the tag of the answer" if answer.headers.get("etag") == tag else None)
+
+    def _facts(self):
+        source = urllib.parse.quote(self.traffic.origin.url(f"/ok/{self.chance.randrange(HOT)}.gif"), safe="")
+        answer = self.ask(f"/json?url={source}")
+        if answer.status != 200:
+            return self.status(answer, 200)
+        return None if json.loads(answer.body)["source"]["frames"] == 6 else "wrong facts"
 
     def _purge(self):
         answer = self.ask(self.hot(), "PURGE", AUTHORIZATION)
