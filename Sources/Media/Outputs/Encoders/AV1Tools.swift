@@ -156,7 +156,7 @@ struct AV1Tools: Equatable {
         // Copies of blocks within a picture need tables of 66 bytes per pixel and save nothing.
         var list = ["enable-intrabc=0"]
         if isDrawing {
-            // Little in drawings turns or bends, and their blocks are squares and rectangles.
+            // In drawings, rare block shapes and warped or overlapped motion hardly save bytes.
             list += [
                 "tune-content=screen", "enable-ab-partitions=0", "enable-1to4-partitions=0", "enable-obmc=0",
                 "enable-warped-motion=0", "enable-global-motion=0",
