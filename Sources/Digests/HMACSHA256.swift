@@ -1,6 +1,6 @@
 internal import CSystem
 
-/// Message authentication codes: HMAC with SHA-256 (RFC 2104), computed by OpenSSL. Any thread.
+/// HMAC-SHA-256 message authentication codes (RFC 2104), computed by OpenSSL. Any thread.
 package struct HMACSHA256: Sendable {
     private let key: [UInt8]
 
@@ -9,11 +9,11 @@ package struct HMACSHA256: Sendable {
         self.key = Array(key)
     }
 
-    /// The code of `message`: ``SHA256/byteCount`` bytes.
+    /// Returns the authentication code of `message`: ``SHA256/byteCount`` bytes.
     package func code(for message: some Sequence<UInt8>) -> [UInt8] {
         let message = Array(message)
         return [UInt8](unsafeUninitializedCapacity: SHA256.byteCount) { buffer, count in
-            // A null pointer would stand for the key of an earlier call.
+            // HMAC interprets a null key pointer as the key of the previous call.
             let result = key.withUnsafeBytes { key in
                 var none: UInt8 = 0
                 return withUnsafePointer(to: &none) { empty in
@@ -28,15 +28,15 @@ package struct HMACSHA256: Sendable {
         }
     }
 
-    /// Whether `code` is the code of `message`. Compares in constant time.
+    /// Whether `code` is the authentication code of `message`. Compares in constant time.
     package func isValid(_ code: some Sequence<UInt8>, for message: some Sequence<UInt8>) -> Bool {
         ConstantTime.areEqual(Array(code), self.code(for: message))
     }
 }
 
-/// Comparisons whose time does not depend on the bytes.
+/// Comparisons whose duration does not depend on the compared bytes.
 package enum ConstantTime {
-    /// Whether both are the same bytes. Their lengths are no secret.
+    /// Whether both arrays contain the same bytes. The lengths are not secret.
     package static func areEqual(_ left: [UInt8], _ right: [UInt8]) -> Bool {
         left.count == right.count && CRYPTO_memcmp(left, right, left.count) == 0
     }

@@ -1,8 +1,8 @@
 internal import CSystem
 
-/// MD5 (RFC 1321), where a protocol demands it as a checksum.
+/// MD5 (RFC 1321), for protocols that require it as a checksum.
 package enum MD5 {
-    /// The 16 bytes of the digest of `bytes`; nil if the policy of the machine's OpenSSL forbids MD5.
+    /// Returns the 16-byte digest of `bytes`; nil if the OpenSSL policy of this machine forbids MD5.
     package static func hash(_ bytes: [UInt8]) -> [UInt8]? {
         var digest = [UInt8](repeating: 0, count: 16)
         var count: UInt32 = 0

@@ -1,10 +1,10 @@
 internal import CSystem
 
-/// The SHA-256 of bytes that arrive in pieces (FIPS 180-4), computed by OpenSSL.
+/// An incremental SHA-256 hash (FIPS 180-4), computed by OpenSSL.
 ///
-/// A copy continues on its own. Values may move between threads, but two threads must not use one value at a time.
+/// A copy continues independently. Values may move between threads, but two threads must not use one value at the same time.
 package struct SHA256: Sendable {
-    /// Bytes of a digest.
+    /// The length of a digest in bytes.
     package static let byteCount = 32
 
     private var state: DigestState
@@ -13,7 +13,7 @@ package struct SHA256: Sendable {
         state = DigestState()
     }
 
-    /// The digest of `bytes`: ``byteCount`` bytes.
+    /// Returns the digest of `bytes`: ``byteCount`` bytes.
     package static func hash(_ bytes: some Sequence<UInt8>) -> [UInt8] {
         var hash = SHA256()
         hash.update(bytes)
@@ -31,7 +31,7 @@ package struct SHA256: Sendable {
         state.update(bytes)
     }
 
-    /// The digest of everything so far: ``byteCount`` bytes. More may follow.
+    /// Returns the digest of all bytes so far: ``byteCount`` bytes. More updates may follow.
     package func finalize() -> [UInt8] {
         [UInt8](unsafeUninitializedCapacity: Self.byteCount) { buffer, count in
             state.copy().finish(into: buffer)
@@ -40,7 +40,7 @@ package struct SHA256: Sendable {
     }
 }
 
-/// Owns a context of OpenSSL. OpenSSL fails here without memory only.
+/// Owns an OpenSSL digest context. These OpenSSL calls fail only if memory is exhausted.
 private final class DigestState: @unchecked Sendable {
     private let context: OpaquePointer
 
@@ -68,7 +68,7 @@ private final class DigestState: @unchecked Sendable {
         require(EVP_DigestFinal_ex(context, buffer.baseAddress, nil))
     }
 
-    /// Ends the process if there is no memory, as an allocation of Swift does.
+    /// Ends the process if memory is exhausted, as Swift's own allocations do.
     private static func allocate() -> OpaquePointer {
         guard let context = EVP_MD_CTX_new() else { fatalError("no memory for a digest") }
         return context
@@ -79,10 +79,9 @@ private final class DigestState: @unchecked Sendable {
     }
 }
 
-/// Algorithms of OpenSSL, each looked up once, because a look-up takes longer than the digest of a short text. Any thread may use
-/// them.
+/// OpenSSL algorithms. Each is fetched once, because fetching takes longer than hashing a short text. Any thread.
 enum OpenSSLAlgorithm {
-    /// Ends the process if OpenSSL lacks it: without SHA-256, no object has a name.
+    /// Ends the process if OpenSSL lacks SHA-256, without which no object has a name.
     nonisolated(unsafe) static let sha256: OpaquePointer = {
         guard let algorithm = EVP_MD_fetch(nil, "SHA2-256", nil) else { fatalError("this OpenSSL has no SHA-256") }
         return algorithm
