@@ -1,12 +1,12 @@
 internal import Glibc
 
-/// Read and write loops over descriptors. They repeat a call that a signal interrupted and continue after a partial transfer.
+/// Read and write loops for descriptors. They retry calls interrupted by a signal and continue after partial transfers.
 package enum DescriptorIO {
     /// Writes all of `bytes`. Blocks even on a non-blocking descriptor.
     ///
-    /// SIGPIPE must be blocked or ignored on the calling thread, so that a closed pipe is an error and not a signal.
+    /// SIGPIPE must be blocked or ignored on the calling thread, so that a closed pipe causes an error instead of a signal.
     ///
-    /// - Throws: ``SystemError``; part of the bytes may have been written.
+    /// - Throws: ``SystemError``; some of the bytes may have been written.
     package static func write(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) throws(SystemError) {
         var written = 0
         try write(bytes, to: descriptor, written: &written)
@@ -14,7 +14,7 @@ package enum DescriptorIO {
 
     /// Writes all of `bytes` as ``write(_:to:)`` does.
     ///
-    /// - Parameter written: Grows by the number of bytes that were written, even if this throws.
+    /// - Parameter written: Incremented by the number of bytes written, even if this throws.
     package static func write(
         _ bytes: UnsafeRawBufferPointer, to descriptor: Int32, written: inout Int
     ) throws(SystemError) {
@@ -42,7 +42,7 @@ package enum DescriptorIO {
         }.get()
     }
 
-    /// Waits until poll(2) reports `event`, an error or the other side's end.
+    /// Waits until poll(2) reports `event`, an error or a hang-up.
     private static func wait(for event: Int32, on descriptor: Int32) throws(SystemError) {
         var interest = pollfd(fd: descriptor, events: Int16(event), revents: 0)
         while poll(&interest, 1, -1) < 0 {
@@ -50,9 +50,9 @@ package enum DescriptorIO {
         }
     }
 
-    /// Writes all of `bytes` to a file from `offset` on, without moving the file's own offset.
+    /// Writes all of `bytes` at `offset`, without moving the file offset.
     ///
-    /// - Throws: ``SystemError``; part of the bytes may have been written.
+    /// - Throws: ``SystemError``; some of the bytes may have been written.
     package static func write(
         _ bytes: UnsafeRawBufferPointer, to descriptor: Int32, at offset: Int
     ) throws(SystemError) {
@@ -62,22 +62,22 @@ package enum DescriptorIO {
             let count = try retryingOnInterrupt("pwrite") {
                 pwrite(descriptor, base + done, bytes.count - done, off_t(offset + done))
             }
-            // Otherwise the loop might not end.
+            // A write of 0 bytes could make the loop endless.
             guard count > 0 else { throw SystemError("pwrite", code: EIO) }
             done += count
         }
     }
 
-    /// Writes all of `bytes` to a file from `offset` on, as the overload for buffers does.
+    /// Writes all of `bytes` at `offset`, as the overload for buffers does.
     package static func write(_ bytes: [UInt8], to descriptor: Int32, at offset: Int) throws(SystemError) {
         try bytes.withUnsafeBytes { buffer in
             Result { () throws(SystemError) in try write(buffer, to: descriptor, at: offset) }
         }.get()
     }
 
-    /// Reads into `buffer` from `offset` of a file on, without moving the file's own offset.
+    /// Reads into `buffer` from `offset`, without moving the file offset.
     ///
-    /// - Returns: The number of bytes read: fewer than `buffer` holds only at the file's end.
+    /// - Returns: The number of bytes read, which is less than the size of `buffer` only at the end of the file.
     package static func read(
         into buffer: UnsafeMutableRawBufferPointer, from descriptor: Int32, at offset: Int
     ) throws(SystemError) -> Int {
@@ -93,9 +93,9 @@ package enum DescriptorIO {
         return done
     }
 
-    /// Reads up to `count` bytes from `offset` of a file on, without moving the file's own offset.
+    /// Reads up to `count` bytes from `offset`, without moving the file offset.
     ///
-    /// - Returns: Fewer bytes only at the file's end.
+    /// - Returns: The bytes, fewer than `count` only at the end of the file.
     package static func read(_ count: Int, from descriptor: Int32, at offset: Int) throws(SystemError) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: count)
         let result = bytes.withUnsafeMutableBytes { buffer in
@@ -105,8 +105,8 @@ package enum DescriptorIO {
         return bytes
     }
 
-    /// Reads from the descriptor's own offset to the end of the file, pipe or socket, and calls `body` with each piece. Blocks even on a
-    /// non-blocking descriptor.
+    /// Reads from the current file offset to the end of the file, pipe or socket, and calls `body` with each piece. Blocks even
+    /// on a non-blocking descriptor.
     package static func readToEnd(
         of descriptor: Int32, _ body: (UnsafeRawBufferPointer) throws(SystemError) -> Void
     ) throws(SystemError) {

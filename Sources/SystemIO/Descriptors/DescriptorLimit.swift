@@ -1,7 +1,7 @@
 internal import CLinux
 internal import Glibc
 
-/// The limit of this process on open file descriptors (RLIMIT_NOFILE).
+/// This process's limit on open file descriptors (RLIMIT_NOFILE).
 package enum DescriptorLimit {
     /// The number of descriptors that may be open at the same time.
     package static var current: Int {
@@ -10,7 +10,7 @@ package enum DescriptorLimit {
         return Int(clamping: limit.rlim_cur)
     }
 
-    /// Whether fewer than `spare` descriptors are left. Takes them for a few microseconds to find out.
+    /// Whether fewer than `spare` descriptors are available. Briefly opens up to `spare` descriptors to find out.
     package static func isShort(of spare: Int = 8) -> Bool {
         var taken: [Int32] = []
         defer { for number in taken { close(number) } }

@@ -2,12 +2,12 @@ internal import CLinux
 internal import Glibc
 internal import Synchronization
 
-/// The only owner of a file descriptor, which it closes at the end of its lifetime.
+/// The sole owner of a file descriptor. Closes it when its lifetime ends.
 package struct OwnedDescriptor: ~Copyable, Sendable {
     /// The descriptor's number, valid during the owner's lifetime.
     package let number: Int32
 
-    /// Takes over an open descriptor, which no other code may close.
+    /// Takes ownership of an open descriptor, which no other code may close.
     package init(taking number: Int32) {
         self.number = number
     }
@@ -24,10 +24,10 @@ package struct OwnedDescriptor: ~Copyable, Sendable {
     }
 }
 
-/// A file descriptor with several owners. It is closed with the last reference.
+/// A file descriptor with shared ownership, closed when the last reference is released.
 ///
-/// Readers of a file read by position (`pread`, `sendfile` with an offset), never by the file's own offset, so that any number of
-/// threads may read at the same time. Unlinking or evicting the file does not affect readers that hold its descriptor.
+/// Readers use positioned reads (`pread`, `sendfile` with an offset) and never the file offset, so any number of threads may
+/// read at the same time. Unlinking or evicting the file does not affect readers that hold its descriptor.
 package final class SharedDescriptor: Sendable {
     /// The descriptor's number, valid during the lifetime of this object.
     package let number: Int32
@@ -38,9 +38,9 @@ package final class SharedDescriptor: Sendable {
         number = descriptor.release()
     }
 
-    /// Holds an object until the descriptor is closed, in place of the one that it holds.
+    /// Retains `object` until the descriptor is closed, in place of the object retained before.
     package func hold(_ object: any AnyObject & Sendable) {
-        // Released after the lock.
+        // Released after unlocking.
         let previous = held.withLock { held in
             defer { held = object }
             return held
@@ -59,33 +59,33 @@ package final class SharedDescriptor: Sendable {
         return Int(status.st_size)
     }
 
-    /// Reads into `buffer` from `offset` on, and returns the number of bytes read: fewer than `buffer` holds only at the file's
-    /// end.
+    /// Reads into `buffer` from `offset`. Returns the number of bytes read, which is less than the size of `buffer` only at the
+    /// end of the file.
     package func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(SystemError) -> Int {
         try DescriptorIO.read(into: buffer, from: number, at: offset)
     }
 
-    /// Reads `count` bytes from `offset` on; fewer only at the file's end.
+    /// Reads `count` bytes from `offset`; fewer only at the end of the file.
     package func read(_ count: Int, at offset: Int) throws(SystemError) -> [UInt8] {
         try DescriptorIO.read(count, from: number, at: offset)
     }
 
-    /// The whole file as an array; for small files and tests.
+    /// Returns the whole file; for small files and tests.
     package func readAll() throws(SystemError) -> [UInt8] {
         try DescriptorIO.read(try size(), from: number, at: 0)
     }
 }
 
-/// A file in memory (memfd) that is written once and then sealed, after which no process can change it.
+/// An in-memory file (memfd) that is written once and then sealed, after which no process can change it.
 ///
-/// It passes a GIF from the fetcher to the worker process without a copy and without a race.
+/// It passes a GIF from the fetcher to the worker process without copies or races.
 package struct MemoryFile: ~Copyable, Sendable {
-    /// The file for readers that follow while it is written. They may read the bytes up to ``count``, which do not change.
+    /// The file for concurrent readers. They may read the bytes up to ``count``, which do not change.
     package let reader: SharedDescriptor
-    /// Bytes written so far.
+    /// The number of bytes written so far.
     package private(set) var count = 0
 
-    /// An empty file. `name` appears under `/proc` only.
+    /// Creates an empty file. `name` appears only under `/proc`.
     package init(name: String) throws(SystemError) {
         let number = clinux_memfd_create(name)
         guard number >= 0 else { throw SystemError.last("memfd_create") }
@@ -98,7 +98,7 @@ package struct MemoryFile: ~Copyable, Sendable {
         count += bytes.count
     }
 
-    /// Seals the file for its readers.
+    /// Seals the file and returns it.
     package consuming func seal() throws(SystemError) -> SharedDescriptor {
         guard clinux_memfd_seal(reader.number) == 0 else { throw SystemError.last("fcntl(F_ADD_SEALS)") }
         return reader

@@ -12,7 +12,7 @@ package struct SystemError: Error, Equatable, Sendable, CustomStringConvertible 
         self.code = code
     }
 
-    /// The failure of `operation` with the calling thread's `errno`. Must directly follow the call that failed.
+    /// Returns an error for `operation` with the calling thread's `errno`. Call this directly after the failed call.
     package static func last(_ operation: String) -> SystemError {
         SystemError(operation, code: errno)
     }
@@ -25,10 +25,10 @@ package struct SystemError: Error, Equatable, Sendable, CustomStringConvertible 
     }
 }
 
-/// Repeats a system call that a signal interrupted (`EINTR`).
+/// Retries a system call while a signal interrupts it (`EINTR`).
 ///
 /// - Parameters:
-///   - operation: The operation named in the error.
+///   - operation: The operation that the error names.
 ///   - call: The call; a negative result means failure with `errno` set.
 /// - Returns: The call's result, never negative.
 /// - Throws: ``SystemError`` with the call's `errno`.

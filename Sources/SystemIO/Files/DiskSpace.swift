@@ -1,24 +1,24 @@
 internal import Glibc
 
-/// What a file system can still take (statvfs).
+/// The capacity and free space of a file system (statvfs).
 package struct DiskSpace: Sendable {
-    /// Free bytes for this user.
+    /// The bytes available to this user.
     package let freeBytes: Int64
-    /// The bytes that it can hold in all.
+    /// The total size in bytes.
     package let allBytes: Int64
-    /// The files that it can still take; nil if their number is not limited.
+    /// The number of files that can still be created; nil if the file system does not limit it.
     package let freeFiles: Int64?
-    /// The files that it can hold in all; 0 if their number is not limited.
+    /// The maximum number of files; 0 if the file system does not limit it.
     package let allFiles: Int64
 
-    /// The file system of an open file or directory. May wait for a network file system.
+    /// Queries the file system of an open file or directory. May block on a network file system.
     package init(of descriptor: CInt) throws(SystemError) {
         var status = statvfs()
         guard fstatvfs(descriptor, &status) == 0 else { throw .last("fstatvfs") }
         self.init(status)
     }
 
-    /// The file system of a path. May wait for a network file system.
+    /// Queries the file system of `path`. May block on a network file system.
     package init(at path: String) throws(SystemError) {
         var status = statvfs()
         guard statvfs(path, &status) == 0 else { throw .last("statvfs") }
@@ -33,7 +33,7 @@ package struct DiskSpace: Sendable {
         freeFiles = allFiles > 0 ? Int64(clamping: status.f_favail) : nil
     }
 
-    /// Some network file systems report more blocks than have a number of bytes.
+    /// Returns `blocks` × `size`, saturated: some network file systems report more blocks than `Int64` has bytes.
     static func bytes(blocks: UInt64, ofSize size: UInt64) -> Int64 {
         let (bytes, isOverflow) = blocks.multipliedReportingOverflow(by: size)
         return isOverflow ? .max : Int64(clamping: bytes)

@@ -1,9 +1,9 @@
 internal import Glibc
 
-/// A file or directory that cannot be read, written or created. The description is a sentence with its path and the reason.
+/// A failure to read, write or create a file or directory. The description is a sentence with the path and the reason.
 package struct FileError: Error, Equatable, Sendable, CustomStringConvertible {
     package let path: String
-    /// What failed, such as `read`, in the form that follows “cannot be”.
+    /// The failed action, such as `read`, as a participle that follows “cannot be”.
     package let action: String
     /// The value of `errno`.
     package let code: Int32
@@ -14,17 +14,17 @@ package struct FileError: Error, Equatable, Sendable, CustomStringConvertible {
     package var description: String { "\(path) cannot be \(action): \(reason)." }
 }
 
-/// Whole files by path, for commands and small files of state. Every function blocks.
+/// Operations on whole files by path, for commands and small state files. Every function blocks.
 package enum Files {
-    /// The bytes of a file, or of standard input for `-`.
+    /// Reads a file, or standard input for `-`.
     package static func read(_ path: String) throws(FileError) -> [UInt8] {
         var bytes: [UInt8] = []
         try forEachPiece(of: path) { piece in bytes += piece }
         return bytes
     }
 
-    /// Calls `body` with the pieces of a file, or of standard input for `-`, as they arrive. An error of `body` counts as one of the
-    /// file.
+    /// Calls `body` with each piece of a file, or of standard input for `-`, as it arrives. Errors that `body` throws are
+    /// reported as read errors of the file.
     package static func forEachPiece(
         of path: String, _ body: (UnsafeRawBufferPointer) throws(SystemError) -> Void
     ) throws(FileError) {
@@ -40,8 +40,8 @@ package enum Files {
         }
     }
 
-    /// Replaces the file as a whole: other processes see the old content or the new one, even after a crash of this process. See
-    /// ``OutputFile`` for devices and pipes.
+    /// Replaces the file atomically: other processes see either the old or the new content, even after this process crashes.
+    /// See ``OutputFile`` for devices and pipes.
     package static func write(_ bytes: UnsafeRawBufferPointer, to path: String) throws(FileError) {
         do throws(SystemError) {
             let file = try OutputFile(path)
@@ -57,17 +57,17 @@ package enum Files {
         }
     }
 
-    /// Replaces the file with a text.
+    /// Replaces the file with `text`.
     package static func write(_ text: String, to path: String) throws(FileError) {
         try write(Array(text.utf8), to: path)
     }
 
-    /// Replaces the file.
+    /// Replaces the file with `bytes`.
     package static func write(_ bytes: [UInt8], to path: String) throws(FileError) {
         try bytes.withUnsafeBytes { buffer in Result { () throws(FileError) in try write(buffer, to: path) } }.get()
     }
 
-    /// Creates a directory and those above it, if they do not exist.
+    /// Creates a directory and its missing parents.
     package static func createDirectory(_ path: String) throws(FileError) {
         if mkdir(path, 0o777) == 0 { return }
         var code = errno
@@ -94,13 +94,13 @@ package enum Files {
         return stat(path, &status) == 0
     }
 
-    /// Whether the path names a socket; symbolic links are not followed. Nil if it names nothing.
+    /// Whether the path names a socket; nil if it names nothing. Symbolic links are not followed.
     package static func isSocket(_ path: String) -> Bool? {
         var status = stat()
         return lstat(path, &status) == 0 ? status.st_mode & S_IFMT == S_IFSOCK : nil
     }
 
-    /// The path up to its last part: `a/b` of `a/b/c`, `.` of `c`.
+    /// Returns the path without its last component: `a/b` for `a/b/c`, `.` for `c`.
     package static func directory(of path: String) -> String {
         let trimmed = path.count > 1 && path.hasSuffix("/") ? path.dropLast() : path[...]
         guard let slash = trimmed.lastIndex(of: "/") else { return "." }
@@ -108,9 +108,9 @@ package enum Files {
     }
 }
 
-/// The names in directories.
+/// Directory listings.
 package enum DirectoryNames {
-    /// All names in a directory except `.` and `..`, in no particular order.
+    /// Returns all names in a directory except `.` and `..`, in no particular order.
     package static func list(_ path: String, below directory: Int32) throws(SystemError) -> [String] {
         let number = try retryingOnInterrupt("open") { openat(directory, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
         guard let stream = fdopendir(number) else {
@@ -118,7 +118,7 @@ package enum DirectoryNames {
             close(number)
             throw error
         }
-        // Closes the descriptor, too.
+        // Also closes the descriptor.
         defer { closedir(stream) }
         var names: [String] = []
         while true {
@@ -135,12 +135,12 @@ package enum DirectoryNames {
     }
 }
 
-/// A file to which bytes are appended. It belongs to one thread.
+/// A file opened for appending, used by one thread.
 package struct AppendedFile: ~Copyable {
     private let path: String
     private let descriptor: OwnedDescriptor
 
-    /// Opens the file, and creates it if it does not exist.
+    /// Opens the file, creating it if it does not exist.
     package init(path: String) throws(FileError) {
         let number = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0o644)
         guard number >= 0 else { throw FileError(path: path, action: "written", code: errno) }
@@ -158,7 +158,7 @@ package struct AppendedFile: ~Copyable {
         return byte
     }
 
-    /// Appends bytes, without waiting for the disk.
+    /// Appends bytes without waiting for the disk.
     package func append(_ bytes: [UInt8]) throws(FileError) {
         do throws(SystemError) {
             try DescriptorIO.write(bytes, to: descriptor.number)
@@ -170,10 +170,10 @@ package struct AppendedFile: ~Copyable {
 
 /// Standard error of a command.
 package enum StandardError {
-    /// Writes `text`, and blocks while the reader of a pipe stalls. A full disk or a closed pipe loses the text: no other
-    /// output is left to report that on.
+    /// Writes `text`. Blocks while the reader of a pipe stalls. On a full disk or a closed pipe the text is lost, because no
+    /// other output is left to report the error.
     package static func write(_ text: String) {
-        // A signal would end the command before it returns its exit code.
+        // SIGPIPE would end the command before it returns its exit code.
         signal(SIGPIPE, SIG_IGN)
         var text = text
         text.withUTF8 { try? DescriptorIO.write(UnsafeRawBufferPointer($0), to: STDERR_FILENO) }

@@ -2,25 +2,25 @@ internal import CLinux
 internal import Glibc
 internal import Synchronization
 
-/// A writer of lines to a descriptor, with a bounded queue and a thread of its own.
+/// Writes lines to a descriptor on its own thread, from a bounded queue.
 ///
-/// A caller never waits for the output: ``append(_:)`` copies the lines into the queue and returns. If the queue is full,
-/// because the reader of a pipe stalls, the lines are dropped. If a write fails, because the disk is full or the pipe is
-/// closed, the lines of that write are dropped. Dropped lines are counted, and the first write that succeeds afterwards
-/// adds one line with the number of missing lines.
+/// Callers never wait for the output: ``append(_:)`` copies the lines into the queue and returns. If the queue is full because
+/// the reader of a pipe stalls, the new lines are dropped. If a write fails because the disk is full or the pipe is closed, the
+/// lines of that write are dropped. Dropped lines are counted, and the next successful write adds a line that reports how many
+/// are missing.
 ///
 /// Any thread.
 package final class LineWriter: Sendable {
     private struct State {
         var queue: [UInt8] = []
-        /// Lines dropped since the thread last took the queue, all of which are newer than the lines in it.
+        /// Lines dropped since the thread last took the queue. All of them are newer than the queued lines.
         var overflow = 0
-        /// Lines dropped since the start.
+        /// Lines dropped since the writer started.
         var dropped = 0
         var isClosing = false
     }
 
-    /// Bytes of storage that are reused.
+    /// The largest line storage, in bytes, that is kept for reuse.
     private static let storageLimit = 256 * 1024
 
     private let descriptor: SharedDescriptor
@@ -30,13 +30,13 @@ package final class LineWriter: Sendable {
     private let wakeup = Semaphore()
     private let hasEnded = Semaphore()
 
-    /// Starts the thread. Without a thread, because the system has none left, all lines are dropped and counted.
+    /// Starts the thread. If the system cannot create a thread, all lines are dropped and counted.
     ///
     /// - Parameters:
-    ///   - descriptor: An open descriptor. The writer shares it and never changes its flags.
-    ///   - capacity: Bytes that may be queued.
+    ///   - descriptor: An open descriptor. The writer shares it and does not change its flags.
+    ///   - capacity: The maximum number of queued bytes.
     ///   - name: The thread's name in `top`, at most 15 bytes.
-    ///   - notice: Creates the line, with its line feed, that reports the number of missing lines.
+    ///   - notice: Creates the line, including its line feed, that reports the number of missing lines.
     package init(
         _ descriptor: SharedDescriptor, capacity: Int = 1 << 20, name: String,
         notice: @escaping @Sendable (_ dropped: Int) -> [UInt8]
@@ -53,7 +53,7 @@ package final class LineWriter: Sendable {
         thread.detach()
     }
 
-    /// A writer on a duplicate of `number`, such as standard error.
+    /// Creates a writer on a duplicate of `number`, such as standard error.
     ///
     /// - Throws: ``SystemError`` if the descriptor is not open for writing.
     package convenience init(
@@ -65,12 +65,12 @@ package final class LineWriter: Sendable {
         self.init(SharedDescriptor(OwnedDescriptor(taking: copy)), capacity: capacity, name: name, notice: notice)
     }
 
-    /// Lines dropped since the start.
+    /// Lines dropped since the writer started.
     package var droppedLines: Int { state.withLock { $0.dropped } }
 
-    /// Queues lines, or drops all of them if they do not fit into the queue.
+    /// Queues lines, or drops all of them if they do not fit.
     ///
-    /// - Parameter lines: One or more whole lines, each with its line feed.
+    /// - Parameter lines: One or more whole lines, each ending with a line feed.
     package func append(_ lines: UnsafeRawBufferPointer) {
         guard !lines.isEmpty else { return }
         let mustWake = state.withLock { state in
@@ -91,27 +91,27 @@ package final class LineWriter: Sendable {
         lines.withUnsafeBytes { append($0) }
     }
 
-    /// Takes no more lines and waits until those in the queue are written, or `limit` has passed. Blocks.
+    /// Refuses further lines and waits until the queued lines are written or `limit` has passed. Blocks.
     ///
-    /// - Returns: Whether the queue was written, or dropped because of an error, in time.
+    /// - Returns: Whether all queued lines were written, or dropped because of an error, in time.
     @discardableResult
     package func close(within limit: Duration) -> Bool {
         state.withLock { $0.isClosing = true }
         wakeup.signal()
         guard hasEnded.wait(for: limit) else { return false }
-        // A second caller gets the same result.
+        // Lets a second caller get the same result.
         hasEnded.signal()
         return true
     }
 
     // MARK: The thread
 
-    /// Writes what is queued until the writer is closed. A loop that answers requests is more urgent than a log, so the thread
-    /// runs as SCHED_BATCH (sched(7)), unless a scheduling policy was chosen for the process.
+    /// Writes queued lines until the writer is closed. The thread runs as SCHED_BATCH (sched(7)), because event loops are more
+    /// urgent than a log, unless another policy was set for the process.
     private func run() {
         if clinux_has_default_scheduling() != 0 { _ = clinux_use_batch_scheduling(1) }
         var output = LineOutput(descriptor)
-        // Dropped lines that no line has reported yet.
+        // Dropped lines that have not been reported yet.
         var missing = 0
         var lines: [UInt8] = []
         while true {
@@ -121,16 +121,16 @@ package final class LineWriter: Sendable {
             let lost = output.write(lines)
             if lost > 0 { state.withLock { $0.dropped += lost } }
             missing += lost + overflow
-            // The lines that did not fit are newer than those in the queue.
+            // The lines that did not fit are newer than the queued lines.
             if overflow > 0, output.write(notice(missing)) == 0 { missing = 0 }
             if isClosing { break }
         }
         hasEnded.signal()
     }
 
-    /// Moves the queue into `lines`, whose storage becomes that of the queue.
+    /// Moves the queue into `lines`, and lets the queue reuse the storage of `lines`.
     private func takeQueue(into lines: inout [UInt8]) -> (overflow: Int, isClosing: Bool) {
-        // A long queue is rare, so its memory is returned.
+        // A long queue is rare, so its memory is released.
         lines.removeAll(keepingCapacity: lines.capacity <= Self.storageLimit)
         return state.withLock { state in
             swap(&state.queue, &lines)
@@ -140,7 +140,7 @@ package final class LineWriter: Sendable {
     }
 }
 
-/// The descriptor of a ``LineWriter``, and whether the last write ended within a line. It belongs to the writer's thread.
+/// The output descriptor of a ``LineWriter``, with the state of the last line. Used only by the writer's thread.
 private struct LineOutput {
     private let descriptor: SharedDescriptor
     private let bytesPerWrite: Int
@@ -149,12 +149,12 @@ private struct LineOutput {
     init(_ descriptor: SharedDescriptor) {
         self.descriptor = descriptor
         var status = stat()
-        // Up to PIPE_BUF bytes are written to a pipe in one piece (pipe(7)): lines of several writers do not mix.
+        // A write of up to PIPE_BUF bytes to a pipe is atomic (pipe(7)), so lines of several writers do not mix.
         let isPipe = fstat(descriptor.number, &status) == 0 && status.st_mode & S_IFMT == S_IFIFO
         bytesPerWrite = isPipe ? Int(PIPE_BUF) : .max
     }
 
-    /// Writes whole lines, and returns how many of them were lost to an error.
+    /// Writes whole lines. Returns the number of lines lost to an error.
     mutating func write(_ lines: [UInt8]) -> Int {
         lines.withUnsafeBytes { lines in
             var start = 0
@@ -177,7 +177,7 @@ private struct LineOutput {
         }
     }
 
-    /// The end of the last line that fits into one write, or of the first one if that does not fit.
+    /// Returns the end of the last line that fits into one write, or of the first line if it does not fit.
     private func end(of lines: UnsafeRawBufferPointer, from start: Int) -> Int {
         guard lines.count - start > bytesPerWrite else { return lines.count }
         let feed = UInt8(ascii: "\n")

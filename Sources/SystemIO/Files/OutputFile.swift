@@ -1,14 +1,14 @@
 internal import CLinux
 internal import Glibc
 
-/// A file that is written as a whole, at a path that a user names. Every function blocks.
+/// A file that is written as a whole to a path chosen by the user. Every function blocks.
 ///
-/// A regular file, even at the end of symbolic links, is replaced by a new one with its permissions and, as far as the process may, its
-/// owner: other processes see the old content or the new one. The bytes are written to a device, to a pipe, and to the file of standard
-/// output or standard error once they are complete.
+/// A regular file, even at the end of symbolic links, is replaced by a new file with the same permissions and, if the process
+/// may set it, the same owner. Other processes see either the old or the new content. For a device, a pipe, or the file of
+/// standard output or standard error, the bytes are written once they are complete.
 package struct OutputFile: Sendable {
     private enum Place {
-        /// A new file that replaces `path`. Until it is complete it has no name, or else the name `partial`, in the directory of `path`.
+        /// A new file that replaces `path`. Until complete, it is unnamed or named `partial`, in the same directory.
         case replacement(path: String, partial: String, isNamed: Bool)
         /// The device or pipe at the path.
         case stream(path: String)
@@ -16,18 +16,18 @@ package struct OutputFile: Sendable {
         case descriptor(Int32)
     }
 
-    /// Gets the bytes: a regular file or memory, open for reading and writing.
+    /// The file that receives the bytes: a regular file or a memfd, open for reading and writing.
     package let descriptor: SharedDescriptor
     private let place: Place
 
-    /// Creates a file for the bytes. Nothing changes at the path before ``complete()``.
+    /// Creates a file for the bytes. The path does not change before ``complete()``.
     ///
-    /// - Parameter path: `-` is standard output.
+    /// - Parameter path: The path of the file; `-` means standard output.
     package init(_ path: String) throws(SystemError) {
         try self.init(path, mayBeUnnamed: true)
     }
 
-    /// - Parameter mayBeUnnamed: False stands for a file system without files that have no name, in tests.
+    /// - Parameter mayBeUnnamed: Pass false in tests to simulate a file system without unnamed files.
     init(_ path: String, mayBeUnnamed: Bool) throws(SystemError) {
         let status = path == "-" ? nil : try Self.status(of: path)
         let standard = path == "-" ? STDOUT_FILENO : status.flatMap(Self.standardDescriptor)
@@ -40,7 +40,7 @@ package struct OutputFile: Sendable {
         }
         let target = status == nil ? path : Self.resolved(path)
         let directory = Files.directory(of: target)
-        // Shorter than the longest name, which the target may have.
+        // Shorter than NAME_MAX, even if the target's name is not.
         let partial = "\(directory)/.gifreel-\(getpid())-\(UInt32.random(in: .min ... .max))"
         let mode: mode_t = status == nil ? 0o644 : 0o600
         let unnamed = mayBeUnnamed ? Self.unnamedFile(in: directory, mode) : nil
@@ -54,18 +54,18 @@ package struct OutputFile: Sendable {
         throw error
     }
 
-    /// The status of the file at the path; nil if there is none. Throws for a path that no file can have, before any work is done.
+    /// Returns the status of the file at the path; nil if no file exists. Throws early if the path cannot name a file.
     private static func status(of path: String) throws(SystemError) -> stat? {
         var status = stat()
         if stat(path, &status) == 0 { return status }
         guard errno == ENOENT else { throw .last("stat") }
-        // Only a directory can have such a name.
+        // Only a directory can have a path that ends with a slash.
         guard !path.hasSuffix("/") else { throw SystemError("open", code: EISDIR) }
         return nil
     }
 
-    /// A file without a name, which vanishes with the process. Nil if the file system has none, or if it could not get a name
-    /// afterwards, for which `/proc` is needed.
+    /// Creates an unnamed file, which vanishes with the process. Returns nil if the file system does not support it, or if the
+    /// file could not be named later, which requires `/proc`.
     private static func unnamedFile(in directory: String, _ mode: mode_t) -> Int32? {
         let number = clinux_open_tmpfile(directory, mode)
         guard number >= 0 else { return nil }
@@ -74,14 +74,14 @@ package struct OutputFile: Sendable {
         return nil
     }
 
-    /// Gives a file the owner, the group and the permissions of another. Without the right to set the group, the group gets no
+    /// Copies the owner, the group and the permissions from `status` to a file. If the group cannot be set, the group gets no
     /// permissions.
     ///
     /// - Returns: False if the permissions cannot be set.
     private static func setOwner(of number: Int32, like status: stat) -> Bool {
         var own = stat()
         guard fstat(number, &own) == 0 else { return false }
-        // A service may be forbidden to call chown(2) at all.
+        // The sandbox of a service may forbid chown(2) altogether.
         let hasGroup =
             (own.st_uid == status.st_uid && own.st_gid == status.st_gid)
             || fchown(number, status.st_uid, status.st_gid) == 0
@@ -89,8 +89,8 @@ package struct OutputFile: Sendable {
         return fchmod(number, status.st_mode & (hasGroup ? 0o777 : 0o707)) == 0
     }
 
-    /// Standard output or standard error, if it is open on this file. `/dev/stdout` leads to the file of a redirection, which the shell
-    /// goes on to write.
+    /// Returns standard output or standard error if it is open on this file. `/dev/stdout` can resolve to the target of a shell
+    /// redirection, which the shell continues to write.
     private static func standardDescriptor(of status: stat) -> Int32? {
         [STDOUT_FILENO, STDERR_FILENO].first { number in
             var open = stat()
@@ -98,11 +98,11 @@ package struct OutputFile: Sendable {
         }
     }
 
-    /// Puts the bytes at the path.
+    /// Replaces the file, or writes the bytes to the device, pipe or standard descriptor.
     package func complete() throws(SystemError) {
         switch place {
         case .replacement(let path, let partial, let isNamed):
-            // linkat(2) does not replace a file, so the file gets the name by which rename(2) moves it.
+            // linkat(2) cannot replace a file, so the file is first linked as `partial`, which rename(2) then moves.
             guard isNamed || clinux_link_tmpfile(descriptor.number, AT_FDCWD, partial) == 0 else { throw .last("linkat") }
             guard rename(partial, path) == 0 else { throw .last("rename") }
         case .descriptor(let number):
@@ -116,12 +116,12 @@ package struct OutputFile: Sendable {
         }
     }
 
-    /// Removes the bytes, even after ``complete()`` has failed.
+    /// Discards the bytes; also after ``complete()`` has failed.
     package func discard() {
         if case .replacement(_, let partial, _) = place { unlink(partial) }
     }
 
-    /// The path at the end of symbolic links.
+    /// Resolves symbolic links in the path.
     private static func resolved(_ path: String) -> String {
         guard let text = realpath(path, nil) else { return path }
         defer { free(text) }

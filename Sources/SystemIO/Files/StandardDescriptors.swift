@@ -1,20 +1,20 @@
 internal import CLinux
 internal import Glibc
 
-/// Standard input, output and error of the process, which a parent process may have closed.
+/// The process's standard input, output and error, which a parent process may have closed.
 package enum StandardDescriptors {
-    /// Opens the closed ones, so that no file opened later takes their numbers and receives their data. Each is opened in the unused
-    /// direction, so that using it is still an error (`EBADF`).
+    /// Opens substitutes for the closed descriptors, so that no file opened later gets their numbers and receives their data.
+    /// Each is opened in the wrong direction, so that using it still fails with `EBADF`.
     ///
-    /// Call this before anything else is opened. Child processes inherit the descriptors.
+    /// Call this before the process opens anything else. Child processes inherit the descriptors.
     package static func fillClosed() {
-        // A use by the path, such as /dev/stdout, opens the device again: there is nothing to read then, and no space to write.
+        // Opening a path such as /dev/stdout reopens the device: /dev/null yields no input, and /dev/full fails every write.
         let substitutes = [
             (STDIN_FILENO, "/dev/null", O_WRONLY), (STDOUT_FILENO, "/dev/full", O_RDONLY),
             (STDERR_FILENO, "/dev/full", O_RDONLY),
         ]
         for (number, device, mode) in substitutes where fcntl(number, F_GETFD) < 0 {
-            // Gets the lowest free number, which is this one: all below it are open.
+            // The lowest free number is this one, because all lower numbers are open.
             _ = open(device, mode)
         }
     }
@@ -28,7 +28,6 @@ package enum StandardDescriptors {
 
 /// Standard output of a command. Every function blocks.
 package enum StandardOutput {
-    /// Writes a text.
     package static func write(_ text: String) throws(FileError) {
         do throws(SystemError) {
             try DescriptorIO.write(Array(text.utf8), to: STDOUT_FILENO)
@@ -37,9 +36,9 @@ package enum StandardOutput {
         }
     }
 
-    /// Writes what `print` has buffered. The exit of the process does that too, but ignores errors.
+    /// Flushes the output buffered by `print`. Unlike the flush at exit, reports errors.
     ///
-    /// - Throws: ``FileError``, including for what could not be written earlier.
+    /// - Throws: ``FileError``, also for earlier failed writes.
     package static func flush() throws(FileError) {
         if clinux_flush_output() != 0 { throw failure(errno) }
     }

@@ -1,8 +1,8 @@
-/// Lower-case hexadecimal text.
+/// Lowercase hexadecimal text.
 package enum Hex {
     private static let digits = Array("0123456789abcdef".utf8)
 
-    /// Two digits per byte.
+    /// Encodes bytes with two digits each.
     package static func encode(_ bytes: some Sequence<UInt8>) -> String {
         var text: [UInt8] = []
         text.reserveCapacity(64)
@@ -13,12 +13,12 @@ package enum Hex {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// All digits of a number, the most significant ones first.
+    /// Encodes a number with all its digits, the most significant first.
     package static func encode(_ number: some FixedWidthInteger & UnsignedInteger) -> String {
         withUnsafeBytes(of: number.bigEndian) { encode($0) }
     }
 
-    /// The bytes for which `text` stands; nil for an odd count or characters other than `0…9 a…f`.
+    /// Decodes `text`; nil for an odd number of digits or characters other than `0…9 a…f`.
     package static func decode(_ text: some Sequence<UInt8>) -> [UInt8]? {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(32)

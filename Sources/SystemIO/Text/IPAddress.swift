@@ -2,12 +2,12 @@ package import Glibc
 
 /// An IPv4 or IPv6 address.
 package enum IPAddress: Hashable, Sendable {
-    /// The four bytes as one number, the first byte being the highest.
+    /// The four bytes in network order, the first byte being the most significant.
     case v4(UInt32)
-    /// The sixteen bytes as two numbers, the first bytes in `high`.
+    /// The sixteen bytes in network order, split into two halves.
     case v6(high: UInt64, low: UInt64)
 
-    /// Parses four decimal numbers with dots, or an IPv6 address without brackets and zone.
+    /// Parses a dotted-decimal IPv4 address, or an IPv6 address without brackets and zone.
     package init?(_ text: String) {
         self.init(terminated: text)
     }
@@ -26,7 +26,7 @@ package enum IPAddress: Hashable, Sendable {
 
     /// Parses text as ``init(_:)-(String)`` does, without creating a string.
     package init?(_ text: UnsafeRawBufferPointer) {
-        // With the zero byte that inet_pton(3) needs. A zero byte in the text would end it early.
+        // inet_pton(3) needs room for a terminating zero byte. A zero byte in the text would truncate it.
         guard text.count < Self.longestText, !text.contains(0) else { return nil }
         let address = withUnsafeTemporaryAllocation(byteCount: Self.longestText, alignment: 1) { buffer -> IPAddress? in
             buffer.copyMemory(from: text)
@@ -38,7 +38,7 @@ package enum IPAddress: Hashable, Sendable {
         self = address
     }
 
-    /// The address in a socket address of `length` bytes; nil for families other than IPv4 and IPv6.
+    /// Reads the address from a socket address of `length` bytes; nil for families other than IPv4 and IPv6.
     package init?(_ address: UnsafePointer<sockaddr>, length: Int) {
         let bytes = UnsafeRawBufferPointer(start: address, count: length)
         guard length >= MemoryLayout<sa_family_t>.size else { return nil }
@@ -52,7 +52,7 @@ package enum IPAddress: Hashable, Sendable {
         }
     }
 
-    /// The port in a socket address, which has the same offset for IPv4 and IPv6.
+    /// Returns the port of a socket address, which has the same offset for IPv4 and IPv6.
     package static func port(_ address: UnsafePointer<sockaddr>) -> Int {
         Int(UInt16(bigEndian: UnsafeRawPointer(address).loadUnaligned(fromByteOffset: 2, as: UInt16.self)))
     }
@@ -63,7 +63,7 @@ package enum IPAddress: Hashable, Sendable {
             low: UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self)))
     }
 
-    /// 32 or 128.
+    /// The number of bits of an address: 32 or 128.
     package var bitWidth: Int {
         switch self {
         case .v4: 32
@@ -88,7 +88,7 @@ extension IPAddress {
 }
 
 extension IPAddress: CustomStringConvertible {
-    /// The dotted form of IPv4, or the form of RFC 5952.
+    /// The dotted-decimal form of IPv4, or the form of RFC 5952 for IPv6.
     package var description: String {
         withUnsafeTemporaryAllocation(byteCount: Self.longestText, alignment: 1) { buffer in
             let count = write(to: buffer)
@@ -99,7 +99,7 @@ extension IPAddress: CustomStringConvertible {
     /// The size of a buffer for the text of any address, including the zero byte that inet_ntop(3) appends.
     package static let longestText = Int(INET6_ADDRSTRLEN)
 
-    /// Writes the address as text into at least ``longestText`` bytes, and returns its length.
+    /// Writes the address as text and returns its length. `buffer` must hold at least ``longestText`` bytes.
     package func write(to buffer: UnsafeMutableRawBufferPointer) -> Int {
         switch self {
         case .v4(let value): return Self.writeDotted(value, to: buffer)
@@ -111,7 +111,7 @@ extension IPAddress: CustomStringConvertible {
         }
     }
 
-    /// Without inet_ntop(3), which takes a thousand instructions: the access log does this for every request.
+    /// Avoids inet_ntop(3), which takes a thousand instructions: the access log does this for every request.
     private static func writeDotted(_ value: UInt32, to buffer: UnsafeMutableRawBufferPointer) -> Int {
         var count = 0
         func put(_ byte: UInt32) {
@@ -138,7 +138,7 @@ package struct AddressRange: Hashable, Sendable {
     /// The number of leading bits that are fixed.
     package let prefixLength: Int
 
-    /// Parses `address/bits`, or an address as a block of one. Nil if bits beyond the prefix are set, which is usually a mistake.
+    /// Parses `address/bits`, or a single address. Nil if bits beyond the prefix are set, which is usually a mistake.
     package init?(_ text: String) {
         let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
         guard let address = IPAddress(String(parts[0])) else { return nil }
@@ -156,14 +156,14 @@ package struct AddressRange: Hashable, Sendable {
         self.prefixLength = prefixLength
     }
 
-    /// The block of IPv4 addresses in a block of IPv4-mapped IPv6 addresses; any other block unchanged.
+    /// The IPv4 block that corresponds to a block of IPv4-mapped IPv6 addresses; any other block unchanged.
     package var unmapped: AddressRange {
         let first = base.unmapped
-        // The 96th bit of a mapped address is set, so a prefix that ends before it has no mapped base.
+        // The 96th bit of a mapped address is set, so the base of a prefix of fewer than 96 bits is never a mapped address.
         return AddressRange(base: first, prefixLength: prefixLength - (base.bitWidth - first.bitWidth))
     }
 
-    /// Whether the address is in the block. IPv4 addresses are in no IPv6 block, and vice versa.
+    /// Whether the block contains the address. An IPv6 block contains no IPv4 addresses, and vice versa.
     package func contains(_ address: IPAddress) -> Bool {
         Self.masked(address, to: prefixLength) == base && address.bitWidth == base.bitWidth
     }
@@ -171,7 +171,7 @@ package struct AddressRange: Hashable, Sendable {
     private static func masked(_ address: IPAddress, to length: Int) -> IPAddress {
         switch address {
         case .v4(let value):
-            // Swift's smart shift by the full width yields 0.
+            // Swift's smart shift by the full bit width yields 0.
             .v4(value & (UInt32.max << (32 - length)))
         case .v6(let high, let low):
             .v6(

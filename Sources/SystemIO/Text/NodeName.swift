@@ -2,7 +2,7 @@ internal import Glibc
 
 /// The default name of a node: its host name.
 package enum NodeName {
-    /// The host name, every character except letters, digits, `.`, `_` and `-` replaced; at most 64 bytes.
+    /// The host name, truncated to 64 bytes, with each character except letters, digits, `.`, `_` and `-` replaced by `-`.
     package static var current: String {
         var buffer = [CChar](repeating: 0, count: 256)
         guard gethostname(&buffer, buffer.count - 1) == 0 else { return "node" }

@@ -2,10 +2,10 @@
 package enum PercentEncoding {
     private static let digits = Array("0123456789ABCDEF".utf8)
 
-    /// Encodes all bytes except unreserved characters (section 2.3), as the value of a query parameter and the canonical URI of AWS
-    /// Signature Version 4 need it.
+    /// Encodes all bytes except unreserved characters (section 2.3), as query parameter values and the canonical URI of AWS
+    /// Signature Version 4 require.
     ///
-    /// - Parameter keepsSlashes: Whether `/` stays as it is, which it does in a path.
+    /// - Parameter keepsSlashes: Whether to leave `/` unencoded, as in a path.
     package static func encode(_ text: String, keepsSlashes: Bool = false) -> String {
         var result: [UInt8] = []
         result.reserveCapacity(text.utf8.count)
@@ -19,9 +19,9 @@ package enum PercentEncoding {
         return String(decoding: result, as: UTF8.self)
     }
 
-    /// Decodes `text` strictly: nil if a `%` is not followed by two hexadecimal digits or the result is not UTF-8.
+    /// Decodes `text` strictly: returns nil if a `%` is not followed by two hexadecimal digits or the result is not UTF-8.
     ///
-    /// A `+` stays a plus sign: a decoded value may be a URL, in which it is one.
+    /// A `+` stays a plus sign, because a decoded value may be a URL, in which `+` is literal.
     package static func decode(_ text: Substring) -> String? {
         guard text.utf8.contains(UInt8(ascii: "%")) else { return String(text) }
         var bytes: [UInt8] = []
@@ -52,7 +52,7 @@ package enum PercentEncoding {
         return missing == 0
     }
 
-    /// The byte that the `%` and two digits at `index` stand for; nil if there are none.
+    /// Returns the byte encoded by the triplet at `index`; nil if there is no triplet.
     package static func triplet(in bytes: [UInt8], at index: Int) -> UInt8? {
         guard bytes[index] == UInt8(ascii: "%"), index + 2 < bytes.count,
             let high = hexadecimal(bytes[index + 1]), let low = hexadecimal(bytes[index + 2])
@@ -60,7 +60,7 @@ package enum PercentEncoding {
         return high << 4 | low
     }
 
-    /// Appends `%` and two upper-case digits.
+    /// Appends `%` and two uppercase digits.
     package static func appendTriplet(_ byte: UInt8, to result: inout [UInt8]) {
         result += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
     }
@@ -84,7 +84,7 @@ package enum PercentEncoding {
 }
 
 extension UInt8 {
-    /// Whether it is a letter or a digit in ASCII.
+    /// Whether the byte is an ASCII letter or digit.
     package var isLetterOrDigit: Bool {
         switch self {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),

@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// Counters that several threads change, as one value. Not for counters of the path of a hit. Any thread.
+/// Counters that several threads update as one value. Not for the hot path of cache hits. Any thread.
 package final class Meter<Counters: Sendable>: Sendable {
     private let counters: Mutex<Counters>
 

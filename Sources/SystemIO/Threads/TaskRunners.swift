@@ -1,7 +1,7 @@
 internal import Synchronization
 
-/// Processes the work of a queue in a bounded number of concurrent tasks. Each task takes one piece of work after the other and ends
-/// when there is none. Any thread.
+/// Processes the work of a queue in a bounded number of concurrent tasks. Each task takes one piece of work after another and
+/// ends when the queue is empty. Any thread.
 ///
 ///     queue.append(work)
 ///     runners.wake(taking: { queue.popFirst() }, processing: { await convert($0) })
@@ -16,17 +16,17 @@ package final class TaskRunners: Sendable {
     private let state = Mutex(State())
 
     /// - Parameters:
-    ///   - limit: The number of concurrent tasks.
-    ///   - priority: Of the tasks; nil for the priority of the task that calls ``wake(taking:processing:)``.
+    ///   - limit: The maximum number of concurrent tasks.
+    ///   - priority: The priority of the tasks; nil for the priority of the task that calls ``wake(taking:processing:)``.
     package init(limit: Int, priority: TaskPriority? = nil) {
         self.limit = limit
         self.priority = priority
     }
 
-    /// Starts tasks, as many as there is work for. Call it after work was added.
+    /// Starts a task for each piece of work, up to the limit. Call this after adding work.
     ///
     /// - Parameters:
-    ///   - take: Removes the next piece of work from the queue; nil if there is none. It must not call the runners, which hold a lock.
+    ///   - take: Removes the next piece of work; nil if there is none. It must not call the runners, which hold a lock.
     ///   - process: Processes a piece of work. It should return soon after its task is cancelled.
     package func wake<Work: Sendable>(
         taking take: @escaping @Sendable () -> Work?, processing process: @escaping @Sendable (Work) async -> Void
@@ -40,7 +40,7 @@ package final class TaskRunners: Sendable {
         }
     }
 
-    /// Cancels the tasks in progress. Empty the queue before: a cancelled task still takes what is left.
+    /// Cancels the tasks in progress. Empty the queue first: a cancelled task still takes the remaining work.
     package func cancelAll() {
         for task in state.withLock({ $0.tasks.values }) { task.cancel() }
     }
@@ -53,7 +53,7 @@ package final class TaskRunners: Sendable {
             await process(work)
             next = state.withLock { state in
                 let work = take()
-                // Under the same lock: work that arrives from now on starts another task.
+                // Under the same lock, so that work added from now on starts another task.
                 if work == nil { state.tasks[number] = nil }
                 return work
             }

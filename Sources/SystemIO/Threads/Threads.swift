@@ -1,8 +1,8 @@
 internal import CLinux
 internal import Glibc
 
-/// A thread of the operating system, which its creator must join or detach. All signals are blocked on it, so that the main thread
-/// receives them, and a write to a closed pipe is an error there.
+/// An operating-system thread, which its creator must join or detach. All signals are blocked on it, so that the main thread
+/// receives them and a write to a closed pipe causes an error.
 package struct SystemThread: Sendable {
     private final class Body {
         let name: String
@@ -16,7 +16,7 @@ package struct SystemThread: Sendable {
 
     private let handle: pthread_t
 
-    /// Runs `body` in a new thread. Returns nil if the system has no more threads.
+    /// Runs `body` on a new thread. Returns nil if the system cannot create a thread.
     ///
     /// - Parameter name: The name that `top` shows, at most 15 bytes.
     package static func start(name: String, _ body: @escaping @Sendable () -> Void) -> SystemThread? {
@@ -39,8 +39,8 @@ package struct SystemThread: Sendable {
         return SystemThread(handle: handle)
     }
 
-    /// Runs blocking work on a thread of its own, and returns its result; nil if the system has no more threads. Suspends without
-    /// blocking. For work that is rare, may take long, and whose number the caller bounds.
+    /// Runs blocking work on its own thread and returns the result; nil if the system cannot create a thread. Suspends without
+    /// blocking. For rare, possibly long work whose concurrency the caller bounds.
     package static func run<Result: Sendable>(name: String, _ work: @escaping @Sendable () -> Result) async -> Result? {
         await withCheckedContinuation { continuation in
             guard let thread = start(name: name, { continuation.resume(returning: work()) }) else {
@@ -51,18 +51,18 @@ package struct SystemThread: Sendable {
         }
     }
 
-    /// Waits for the thread's end. Must be called once, and not from the thread itself.
+    /// Waits until the thread ends. Call this once, from another thread.
     package func join() {
         pthread_join(handle, nil)
     }
 
-    /// Releases the thread, which then ends by itself. Must be called once, instead of ``join()``.
+    /// Releases the thread's resources when it ends. Call this once, instead of ``join()``.
     package func detach() {
         pthread_detach(handle)
     }
 }
 
-/// A counting semaphore for threads (POSIX `sem_t`). Waiting blocks the thread, so tasks must not wait on one.
+/// A counting semaphore for threads (POSIX `sem_t`). Waiting blocks the thread, so tasks must not wait.
 package final class Semaphore: Sendable {
     private nonisolated(unsafe) let handle: UnsafeMutablePointer<sem_t>
 
@@ -77,7 +77,7 @@ package final class Semaphore: Sendable {
         handle.deallocate()
     }
 
-    /// Decrements the count, and waits before that while it is 0.
+    /// Waits while the count is 0, then decrements it.
     package func wait() {
         while sem_wait(handle) != 0 && errno == EINTR {}
     }
@@ -86,7 +86,7 @@ package final class Semaphore: Sendable {
     ///
     /// - Returns: Whether the count was decremented.
     package func wait(for limit: Duration) -> Bool {
-        // A day is longer than any caller waits, and its nanoseconds are in range.
+        // No caller waits longer than a day, whose nanoseconds do not overflow.
         let (seconds, attoseconds) = max(.zero, min(limit, .seconds(86_400))).components
         return clinux_semaphore_wait(handle, seconds * 1_000_000_000 + attoseconds / 1_000_000_000) == 0
     }

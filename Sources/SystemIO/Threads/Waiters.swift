@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// Tasks that wait until a condition holds. The owner keeps the state, and calls ``notify()`` after each change. Any thread.
+/// Tasks that wait for conditions. The owner keeps the state and calls ``notify()`` after each change. Any thread.
 package final class Waiters: Sendable {
     private struct State {
         var waiting: [Int: CheckedContinuation<Void, Never>] = [:]
@@ -24,7 +24,7 @@ package final class Waiters: Sendable {
     ///
     /// - Parameters:
     ///   - time: Provides the timer for the limit.
-    ///   - isMet: The condition. Not called again once it held.
+    ///   - isMet: The condition. Not called again after it returned true.
     package func wait(
         within limit: Duration? = nil, by time: TimeSource = .system, until isMet: () -> Bool
     ) async {
@@ -40,14 +40,14 @@ package final class Waiters: Sendable {
             await withTaskCancellationHandler {
                 await withCheckedContinuation { continuation in
                     state.withLock { $0.waiting[number] = continuation }
-                    // Not before the registration: a short limit could pass while there is no waiter to resume.
+                    // Started after the registration: otherwise a short limit could expire before there is a waiter to resume.
                     if timer == nil, let limit {
                         timer = time.after(limit) { [weak self] in
                             isExpired.set()
                             self?.resume(number)
                         }
                     }
-                    // A change, the limit or the cancellation before the registration has resumed nothing.
+                    // A change, expiry or cancellation before the registration found no waiter to resume.
                     isOver = isMet()
                     if isOver || Task.isCancelled || isExpired.isSet { resume(number) }
                 }
@@ -73,7 +73,7 @@ private final class ExpiryFlag: Sendable {
     }
 }
 
-/// A signal for which one task waits with a limit. One without a waiter is remembered for the next wait.
+/// A signal for which one task waits with a timeout. A signal without a waiter is kept for the next wait.
 ///
 /// Any thread may signal; one task at a time may wait.
 package final class AsyncSignal: Sendable {
@@ -88,7 +88,7 @@ package final class AsyncSignal: Sendable {
         waiters.notify()
     }
 
-    /// Suspends until a signal, for at most `limit`, or until the task is cancelled.
+    /// Suspends until a signal arrives, `limit` passes or the task is cancelled.
     ///
     /// - Parameter time: Provides the timer for the limit.
     /// - Returns: Whether there was a signal.

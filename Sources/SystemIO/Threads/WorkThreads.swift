@@ -1,8 +1,8 @@
 internal import DequeModule
 internal import Glibc
 
-/// Runs blocking work outside Swift's cooperative pool and I/O threads. ``WorkThreads`` is the implementation; a simulation
-/// replaces it by one that decides the order of the work.
+/// Runs blocking work outside Swift's cooperative pool and I/O threads. ``WorkThreads`` is the implementation; simulations
+/// replace it with one that controls the order of the work.
 package protocol BlockingWork: Sendable {
     typealias Work = @Sendable () -> Void
 
@@ -11,12 +11,12 @@ package protocol BlockingWork: Sendable {
     /// - Returns: False if the queue is full or closed; `work` then does not run.
     func submit(_ work: @escaping Work) -> Bool
 
-    /// Refuses further work and waits for the queued work. Blocks.
+    /// Refuses further work and waits until the queued work is done. Blocks.
     func close()
 }
 
 extension BlockingWork {
-    /// Runs `work`, and returns its result; nil if the queue is full or closed. Suspends without blocking.
+    /// Runs `work` and returns its result; nil if the queue is full or closed. Suspends without blocking.
     package func run<Result: Sendable>(_ work: @escaping @Sendable () -> Result) async -> Result? {
         await withCheckedContinuation { continuation in
             if !submit({ continuation.resume(returning: work()) }) { continuation.resume(returning: nil) }
@@ -24,11 +24,11 @@ extension BlockingWork {
     }
 }
 
-/// A fixed number of threads for blocking work, with a bounded queue. Blocking work must run neither on Swift's cooperative pool nor
+/// A fixed-size thread pool for blocking work, with a bounded queue. Blocking work must not run on Swift's cooperative pool or
 /// on an I/O thread.
 ///
-/// `@unchecked Sendable`: all state is accessed with `mutex` locked only. Mutex and condition have fixed addresses until `deinit`,
-/// which runs after the threads have ended, because each of them holds this object.
+/// `@unchecked Sendable`: all state is accessed only with `mutex` locked. The mutex and the condition have fixed addresses
+/// until `deinit`, which runs after the threads have ended, because each thread holds this object.
 package final class WorkThreads: BlockingWork, @unchecked Sendable {
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let wake = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
@@ -55,7 +55,7 @@ package final class WorkThreads: BlockingWork, @unchecked Sendable {
         mutex.deallocate()
     }
 
-    /// Queues `work` for the threads, which take it in order of arrival.
+    /// Queues `work` for the threads, which run it in order of arrival.
     ///
     /// - Returns: False if the queue is full or closed; `work` then does not run.
     package func submit(_ work: @escaping Work) -> Bool {
@@ -67,7 +67,7 @@ package final class WorkThreads: BlockingWork, @unchecked Sendable {
         return true
     }
 
-    /// Refuses further work, waits for the queued work, and ends the threads. Blocks; must not be called from one of them.
+    /// Refuses further work, waits for queued work, and ends the threads. Blocks; must not be called from these threads.
     package func close() {
         pthread_mutex_lock(mutex)
         isClosing = true

@@ -1,4 +1,4 @@
-/// Pauses that double from attempt to attempt, with jitter, so that many clients do not return at the same moment.
+/// Exponential backoff with jitter, so that many clients do not retry at the same moment.
 package struct Backoff: Sendable, Equatable {
     package var first: Duration
     package var longest: Duration
@@ -8,7 +8,7 @@ package struct Backoff: Sendable, Equatable {
         self.longest = longest
     }
 
-    /// The pause after `failures` consecutive failures: between half and all of `first` × 2^(failures − 1), at most ``longest``.
+    /// Returns the pause after `failures` consecutive failures: 50–100% of `first` × 2^(failures − 1), capped at ``longest``.
     package func pause(after failures: Int, using generator: inout some RandomNumberGenerator) -> Duration {
         let doublings = min(max(0, failures - 1), 30)
         let full = min(first * (1 << doublings), longest)

@@ -1,14 +1,14 @@
-/// The state of a circuit breaker: whether calls are sent, and when the next probe is due.
+/// A circuit breaker: decides whether calls are sent and when the next probe is due.
 ///
-/// Closed, it sends all calls and counts consecutive outages. At a limit it opens: calls fail at once. After a pause it is
-/// half-open: one call is sent as a probe. The probe's success closes the breaker; its failure opens it for a longer pause.
+/// A closed breaker admits all calls and counts consecutive outages. At a limit it opens: calls fail at once. After a pause it
+/// is half-open: one call is sent as a probe. The probe's success closes the breaker; its failure opens it for a longer pause.
 ///
-/// A value without a clock: callers pass the time.
+/// The breaker has no clock: callers pass the time.
 package struct CircuitBreaker: Sendable {
     package struct Limits: Sendable, Equatable {
-        /// Consecutive outages that open the breaker.
+        /// The number of consecutive outages that opens the breaker.
         package var failures: Int
-        /// The first pause between opening and a probe. It doubles with each failed probe.
+        /// The first pause between opening and a probe. Doubles with each failed probe.
         package var pause: Duration
         /// The longest pause.
         package var maxPause: Duration
@@ -20,17 +20,17 @@ package struct CircuitBreaker: Sendable {
         }
     }
 
-    /// The right to send one call, and the obligation to report how it ended.
+    /// Permission to send one call, with the obligation to report its outcome.
     package struct Permit: Sendable, Equatable {
         fileprivate let generation: Int
-        /// Whether the call is the probe of a breaker that is half-open.
+        /// Whether the call is the probe of a half-open breaker.
         package let isProbe: Bool
     }
 
     private enum State {
         case closed(failures: Int)
         case open(until: Duration)
-        /// A probe was sent. If its end is not reported until then, it counts as lost, and another one may be sent.
+        /// A probe was sent. If its outcome is not reported before `until`, it counts as lost, and another probe may be sent.
         case probing(until: Duration)
     }
 
@@ -40,7 +40,7 @@ package struct CircuitBreaker: Sendable {
     private let limits: Limits
     private var state = State.closed(failures: 0)
     private var pause: Duration
-    /// Grows with each change of the state. The end of a call that was sent in an earlier state changes nothing.
+    /// Incremented by each state change. The outcome of a call sent in an earlier state is ignored.
     private var generation = 0
 
     package init(_ limits: Limits) {
@@ -56,7 +56,7 @@ package struct CircuitBreaker: Sendable {
         }
     }
 
-    /// Returns a permit for one call; nil if it has to fail at once.
+    /// Returns a permit for one call; nil if the call must fail at once.
     package mutating func admit(at now: Duration) -> Permit? {
         switch state {
         case .closed: return Permit(generation: generation, isProbe: false)
@@ -101,20 +101,20 @@ package struct CircuitBreaker: Sendable {
         }
     }
 
-    /// Reports that a call ended without evidence about the server: a probe is due again at once.
+    /// Reports that a call ended without evidence about the server. The next probe is due at once.
     package mutating func abandon(_ permit: Permit, at now: Duration) {
         guard permit.generation == generation, case .probing = state else { return }
         change(to: .open(until: now))
     }
 
-    /// Opens the breaker at once, for an outage that no call has reported. Returns true if it was not open.
+    /// Opens the breaker at once, for an outage that no call reported. Returns false if it was already open.
     package mutating func trip(at now: Duration) -> Bool {
         defer { change(to: .open(until: now + pause)) }
         if case .open = state { return false }
         return true
     }
 
-    /// Lets a probe be sent at once if the breaker is open.
+    /// Makes a probe due at once if the breaker is open.
     package mutating func retry(at now: Duration) {
         if case .open = state { change(to: .open(until: now)) }
     }
@@ -125,7 +125,7 @@ package struct CircuitBreaker: Sendable {
     }
 }
 
-/// The state of the circuit breaker, as operators see it.
+/// The state of a circuit breaker as shown to operators.
 package enum BreakerPhase: String, Sendable, Equatable {
     /// Calls are sent.
     case closed

@@ -1,4 +1,4 @@
-/// A moment as a date and a time of the day in UTC, by the proleptic Gregorian calendar, independent of locale and time zones.
+/// A UTC date and time of day in the proleptic Gregorian calendar, independent of locale and time zones.
 package struct CivilTime: Sendable {
     package let year: Int
     /// 1 to 12.
@@ -10,7 +10,7 @@ package struct CivilTime: Sendable {
     package let minute: Int
     package let second: Int
 
-    /// - Parameter seconds: Since 1970.
+    /// - Parameter seconds: Seconds since 1970.
     package init(unixSeconds seconds: Int) {
         let time = (seconds % 86400 + 86400) % 86400
         let days = (seconds - time) / 86400
@@ -28,7 +28,7 @@ package struct CivilTime: Sendable {
         year = yearOfEra + era * 400 + (shiftedMonth < 10 ? 0 : 1)
     }
 
-    /// The days from 1970-01-01 to a date.
+    /// Returns the number of days from 1970-01-01 to a date.
     package static func days(toYear year: Int, month: Int, day: Int) -> Int {
         let shifted = month > 2 ? year : year - 1
         let era = (shifted >= 0 ? shifted : shifted - 399) / 400
@@ -37,19 +37,19 @@ package struct CivilTime: Sendable {
         return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
     }
 
-    /// The form of RFC 3339, for logs: `1994-11-06T08:49:37.123Z`.
+    /// Formats a time as RFC 3339, for logs: `1994-11-06T08:49:37.123Z`.
     ///
-    /// - Parameter milliseconds: Since 1970.
+    /// - Parameter milliseconds: Milliseconds since 1970.
     package static func text(milliseconds: Int) -> String {
         let fraction = (milliseconds % 1000 + 1000) % 1000
         let time = CivilTime(unixSeconds: (milliseconds - fraction) / 1000)
         return "\(digits(time.year, 4))-\(digits(time.month))-\(digits(time.day))T\(time.clock).\(digits(fraction, 3))Z"
     }
 
-    /// The time of the day: `08:49:37`.
+    /// The time of day: `08:49:37`.
     package var clock: String { "\(Self.digits(hour)):\(Self.digits(minute)):\(Self.digits(second))" }
 
-    /// A number with leading zeros.
+    /// Formats a number with leading zeros.
     package static func digits(_ number: Int, _ count: Int = 2) -> String {
         let text = String(number)
         return String(repeating: "0", count: max(0, count - text.utf8.count)) + text

@@ -2,10 +2,10 @@ internal import Dispatch
 
 /// A timer that runs an action once, unless it is released first.
 ///
-/// A task that sleeps would do the same, but a cancelled `Task.sleep` keeps its timer and some 500 bytes until the time has passed.
-/// A hundred cancelled timers of minutes per second would add up.
+/// Unlike this timer, a cancelled `Task.sleep` keeps its timer and about 500 bytes until the time has passed. A hundred
+/// cancelled multi-minute timers per second would add up.
 ///
-/// Any thread. Releasing the last reference cancels the timer, without waiting for an action that is running.
+/// Any thread. Releasing the last reference cancels the timer without waiting for a running action.
 package final class Deadline: Sendable {
     /// Any thread may use a Dispatch source, although its protocol is not `Sendable`.
     private nonisolated(unsafe) let timer: any DispatchSourceTimer
@@ -14,11 +14,11 @@ package final class Deadline: Sendable {
     private static let queue = DispatchQueue(label: "deadlines")
 
     /// - Parameters:
-    ///   - delay: The minimum time from now, by the monotonic clock.
-    ///   - action: Runs once, on a thread of the system; must not block. Released after it ran or was cancelled.
+    ///   - delay: The minimum delay by the monotonic clock.
+    ///   - action: Runs once, on a system thread; must not block. Released after it has run or was cancelled.
     package init(after delay: Duration, _ action: @escaping @Sendable () -> Void) {
         timer = DispatchSource.makeTimerSource(queue: Self.queue)
-        // The nanoseconds of a century are in the range of Int.
+        // The nanoseconds of a century do not overflow Int.
         let (seconds, attoseconds) = min(delay, .seconds(100 * 366 * 86_400)).components
         let nanoseconds = Int(seconds) * 1_000_000_000 + Int(attoseconds / 1_000_000_000)
         timer.setEventHandler(handler: action)

@@ -1,13 +1,12 @@
 internal import Synchronization
 
-/// The clock that the nodes of a cluster have in common, as far as this node knows it: two bounds, carried on by the machine's monotonic
-/// clock.
+/// The common clock of a cluster's nodes: this node's bounds on it, advanced by the machine's monotonic clock.
 ///
-/// Wall clocks of nodes may differ by minutes, and so may those of a server and of the replica that takes over from it. The nodes
-/// therefore define the time: one that reconnects keeps the server to the bounds that it has carried on. Without a sample, the bounds are
-/// the wall clock and ``uncertainty`` around it. Any thread.
+/// Wall clocks of nodes may differ by minutes, and so may those of a server and of the replica that replaces it. The nodes
+/// therefore define the time: a node that reconnects holds the server to the bounds that it has maintained. Without a sample,
+/// the bounds are the wall clock ± ``uncertainty``. Any thread.
 package final class SharedClock: Sendable {
-    /// The cluster's time at some moment between two times of the monotonic clock. All in milliseconds.
+    /// Bounds on the cluster's time at a moment of the monotonic clock, all in milliseconds.
     package struct Sample: Sendable, Equatable {
         package let earliest: Int64
         package let latest: Int64
@@ -20,9 +19,9 @@ package final class SharedClock: Sendable {
         }
     }
 
-    /// The difference between wall clocks that a node without a sample expects: 10 minutes.
+    /// The assumed maximum difference between wall clocks before the first sample: 10 minutes.
     private static let uncertainty: Int64 = 600_000
-    /// Milliseconds after which two monotonic clocks differ by one at most.
+    /// The milliseconds in which two monotonic clocks drift apart by at most one.
     private static let drift: Int64 = 2000
 
     private let time: TimeSource
@@ -32,10 +31,10 @@ package final class SharedClock: Sendable {
         self.time = time
     }
 
-    /// Milliseconds of the monotonic clock.
+    /// The monotonic clock in milliseconds.
     package var monotonic: Int64 { Int64(clamping: time.monotonicNanoseconds() / 1_000_000) }
 
-    /// The earliest and the latest time that it may be now, in milliseconds since 1970.
+    /// The earliest and the latest possible current time, in milliseconds since 1970.
     package var bounds: (earliest: Int64, latest: Int64) {
         let now = monotonic
         guard let sample = sample.withLock({ $0 }) else {
@@ -44,13 +43,13 @@ package final class SharedClock: Sendable {
         return Self.carry(sample, to: now)
     }
 
-    /// The earliest time that it may be now.
+    /// The earliest possible current time.
     package var earliest: Int64 { bounds.earliest }
 
-    /// The latest time that it may be now.
+    /// The latest possible current time.
     package var latest: Int64 { bounds.latest }
 
-    /// The bounds from a sample; nil before the first one. Only they may move the cluster's clock.
+    /// The bounds from a sample; nil before the first sample. Only these bounds may move the cluster's clock.
     package var known: (earliest: Int64, latest: Int64)? {
         let now = monotonic
         return sample.withLock { $0 }.map { Self.carry($0, to: now) }
@@ -62,30 +61,30 @@ package final class SharedClock: Sendable {
         return (sample.earliest + elapsed - error, sample.latest + elapsed + error)
     }
 
-    /// Takes over what the server said.
+    /// Updates the bounds with a time reported by the server.
     ///
     /// - Parameters:
     ///   - milliseconds: The cluster's time at some moment between `start` and now.
-    ///   - start: ``monotonic`` before the question.
+    ///   - start: ``monotonic`` before the request.
     package func set(_ milliseconds: Int64, askedAt start: Int64) {
         let now = monotonic
-        // The server said it at the end of its millisecond at the latest.
+        // The server's time is truncated, so it may be up to one millisecond later.
         let new = Sample(earliest: milliseconds, latest: milliseconds + 1 + max(0, now - start), monotonic: now)
         sample.withLock { sample in
             guard let old = sample.map({ Self.carry($0, to: now) }) else { return sample = new }
             let (earliest, latest) = (max(old.earliest, new.earliest), min(old.latest, new.latest))
-            // Bounds that do not meet: the cluster's clock was set. The server's is the one that the others know.
+            // Disjoint bounds mean that the cluster's clock was set. The server's time wins, because the other nodes use it.
             sample = earliest <= latest ? Sample(earliest: earliest, latest: latest, monotonic: now) : new
         }
     }
 
-    /// Takes over what a former process of this machine knew, unless the server was asked since.
+    /// Restores the sample of an earlier process on this machine, unless the server has been asked since.
     package func restore(_ former: Sample) {
         sample.withLock { sample in
             if sample == nil, former.earliest <= former.latest, former.monotonic <= monotonic { sample = former }
         }
     }
 
-    /// What to keep for ``restore(_:)``; nil before the first sample.
+    /// The sample to save for ``restore(_:)``; nil before the first sample.
     package var saved: Sample? { sample.withLock { $0 } }
 }

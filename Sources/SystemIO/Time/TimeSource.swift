@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// The clocks and timers of the server. Tests replace them. Any thread.
+/// The server's clocks and timers, which tests replace. Any thread.
 ///
 /// ```swift
 /// let time = TimeSource.system
@@ -13,12 +13,12 @@ package struct TimeSource: Sendable {
 
     /// Nanoseconds since 1970 by the wall clock, which may be set.
     package let unixNanoseconds: @Sendable () -> Int64
-    /// Nanoseconds by a clock that never goes back and that goes on while the machine is suspended.
+    /// Nanoseconds of a monotonic clock that includes the time during which the machine is suspended.
     package let monotonicNanoseconds: @Sendable () -> UInt64
     private let timers: Timers
     private let start: (unixNanoseconds: Int64, monotonicNanoseconds: UInt64)
 
-    /// - Parameter timers: Starts timers; those of the system by default.
+    /// - Parameter timers: Starts timers; the system's timers by default.
     package init(
         unixNanoseconds: @escaping @Sendable () -> Int64, monotonicNanoseconds: @escaping @Sendable () -> UInt64,
         timers: @escaping Timers = { Deadline(after: $0, $1) }
@@ -33,7 +33,7 @@ package struct TimeSource: Sendable {
     package static let system = TimeSource(
         unixNanoseconds: { read(CLOCK_REALTIME) }, monotonicNanoseconds: { UInt64(read(CLOCK_BOOTTIME)) })
 
-    /// Time since an arbitrary moment by the monotonic clock.
+    /// The monotonic clock's time since an arbitrary moment.
     package var now: Duration { .nanoseconds(Int64(monotonicNanoseconds())) }
 
     /// Seconds since 1970 by the wall clock.
@@ -42,8 +42,8 @@ package struct TimeSource: Sendable {
     /// Milliseconds since 1970 by the wall clock.
     package var unixMilliseconds: Int64 { unixNanoseconds() / 1_000_000 }
 
-    /// Seconds since 1970: the wall clock when this value was created, moved on by the monotonic clock. Ages by it do not change when
-    /// the wall clock is set. After a restart, a time that was written to disk may be in the future.
+    /// Seconds since 1970: the wall clock when this value was created, advanced by the monotonic clock. Setting the wall clock
+    /// does not change ages measured by it. After a restart, a time stored on disk may be in the future.
     package var steadySeconds: Int64 {
         (start.unixNanoseconds + Int64(monotonicNanoseconds() &- start.monotonicNanoseconds)) / 1_000_000_000
     }
