@@ -1,7 +1,7 @@
 internal import CSystem
 internal import SystemIO
 
-/// The calls of an ``HTTPClient``: it admits them, sends their requests and enforces time limits. Used on the client's thread only.
+/// Drives the calls of an ``HTTPClient``: admits them, sends requests and enforces timeouts. Used only on the client's thread.
 final class CallDriver {
     private final class ActiveCall {
         let id: Int
@@ -21,7 +21,7 @@ final class CallDriver {
             key = call.key
         }
 
-        /// Until the first request this limits the time in the queue, then the call.
+        /// The deadline of the wait in the queue; once the first request was sent, the deadline of the call.
         var deadline: ContinuousClock.Instant { (started ?? submitted) + call.timeout }
     }
 
@@ -33,12 +33,12 @@ final class CallDriver {
     private let publish: (HTTPClient.Counters) -> Void
     private var nextSweep = ContinuousClock.now
 
-    /// The maximum interval between two checks of deadlines.
+    /// The maximum interval between deadline checks.
     private static let sweepInterval = Duration.milliseconds(250)
-    /// The interval at which a call that may not begin yet is asked again.
+    /// The polling interval for calls whose ``HTTPCall/mayBegin()`` returned false.
     private static let gateInterval = Duration.milliseconds(20)
 
-    /// - Parameter publish: Called with the counters before a caller gets its result.
+    /// - Parameter publish: Called with the counters before a caller receives its result.
     init(_ limits: HTTPClient.Limits, publish: @escaping (HTTPClient.Counters) -> Void) {
         queue = FairQueue(limits)
         self.publish = publish
@@ -68,9 +68,9 @@ final class CallDriver {
         for active in Array(calls.values) { finish(active, error, on: multi) }
     }
 
-    /// Handles finished transfers and expired deadlines, and starts waiting calls as far as the limits allow. Does not wait.
+    /// Handles finished transfers and expired deadlines, and starts waiting calls within the limits. Does not block.
     ///
-    /// - Throws: An error of libcurl that concerns all transfers.
+    /// - Throws: A libcurl error that affects all transfers.
     func advance(on multi: borrowing MultiHandle) throws(HTTPError) {
         try multi.perform()
         for active in Array(byHandle.values) {
@@ -87,14 +87,14 @@ final class CallDriver {
         publishCounters()
     }
 
-    /// Whether a call may begin if the limits allow it. If not, it is asked again soon: what it waits for wakes no thread.
+    /// Whether a call may begin once the limits allow it. If not, it is polled, because nothing wakes the thread for it.
     private func mayBegin(_ id: Int, at now: ContinuousClock.Instant) -> Bool {
         guard let call = calls[id]?.call, !call.mayBegin() else { return true }
         nextSweep = min(nextSweep, now + Self.gateInterval)
         return false
     }
 
-    /// The longest time until the next call of ``advance(on:)``, in milliseconds.
+    /// The maximum time until the next call of ``advance(on:)``, in milliseconds.
     var waitLimit: Int32 {
         if calls.isEmpty { return 60_000 }
         let left = (nextSweep - ContinuousClock.now) / .milliseconds(1)
@@ -154,7 +154,7 @@ final class CallDriver {
         }
     }
 
-    /// Acts on the end of a request.
+    /// Handles the end of a request.
     private func end(_ active: ActiveCall, _ result: Result<Void, HTTPError>, on multi: borrowing MultiHandle) {
         guard let transfer = active.transfer else { return }
         active.needsFreshConnection = transfer.isStale(result)
@@ -172,7 +172,7 @@ final class CallDriver {
         active.call.end(error)
     }
 
-    /// Ends the request in progress, if any, and its share of the limits.
+    /// Ends the request in progress, if any, and releases its slot.
     private func release(_ active: ActiveCall, on multi: borrowing MultiHandle) {
         guard let transfer = active.transfer.take() else { return }
         multi.remove(transfer.easy.raw)

@@ -1,6 +1,6 @@
 package import SystemIO
 
-/// A request of an ``HTTPClient``, and what to do with the body of its response.
+/// A request of an ``HTTPClient``, and the destination of the response body.
 package struct ClientRequest: Sendable {
     package enum Body: Sendable {
         case bytes([UInt8])
@@ -15,32 +15,32 @@ package struct ClientRequest: Sendable {
         }
     }
 
-    /// Where the body of a successful response (2xx) goes. Of other bodies, the first 64 KiB are kept in memory.
+    /// The destination of a successful (2xx) body. Other bodies are kept in memory, up to the first 64 KiB.
     package enum Destination: Sendable {
-        /// The first 64 KiB are kept, and the rest is dropped.
+        /// Keeps the first 64 KiB and discards the rest.
         case excerpt
-        /// A longer body is an error.
+        /// Keeps the body in memory. A longer body is an error.
         case memory(limit: Int)
-        /// A file, which is emptied first. Its content is undefined after an error.
+        /// Writes the body to a file, which is truncated first. Its content is undefined after an error.
         case file(SharedDescriptor, limit: Int)
     }
 
     package var method: String
-    /// An absolute URL, encoded. It is sent unchanged.
+    /// An absolute, percent-encoded URL, which is sent unchanged.
     package var url: String
     /// Header fields as `Name: value`.
     package var fields: [String]
     package var body: Body?
-    /// Signs the request when it is sent; nil for a request that is not signed.
+    /// Signs the request when it is sent; nil for an unsigned request.
     package var signer: SignatureV4?
-    /// SHA-256 of the body in hexadecimal, for the signature; nil for an empty body.
+    /// The hexadecimal SHA-256 of the body, for the signature; nil for an empty body.
     package var digest: String?
     package var destination = Destination.excerpt
-    /// The time limit of the whole request, from when it is sent.
+    /// The timeout of the whole request, from when it is sent.
     package var timeout: Duration
-    /// The time limit for name lookup, connect and TLS handshake together.
+    /// The timeout for name lookup, connect and TLS handshake together.
     package var connectTimeout: Duration
-    /// The lowest rate of a response that has begun, in bytes per second over ``stallWindow``; 0 for none.
+    /// The minimum rate of a started response, in bytes per second over ``stallWindow``; 0 disables the check.
     package var stallRate = 0
     package var stallWindow = Duration.seconds(10)
     package var maxHeadBytes = 64 << 10
@@ -52,13 +52,13 @@ package struct ClientRequest: Sendable {
     /// Whether to wait for the server to accept the body (`Expect: 100-continue`).
     package var expectsContinue = false
     package var bufferSize = 64 << 10
-    /// A Unix socket that is connected to in place of the URL's host and port.
+    /// A Unix socket to connect to instead of the URL's host and port.
     package var unixPath: String?
-    /// Whether variables such as `http_proxy` apply.
+    /// Whether proxy variables such as `http_proxy` apply.
     package var usesProxies = false
-    /// The redirects that are followed.
+    /// The maximum number of redirects to follow.
     package var maxRedirects = 0
-    /// Whether compressed bodies are requested, and decompressed.
+    /// Whether to request and decompress compressed bodies.
     package var acceptsCompression = false
 
     package init(
@@ -77,28 +77,28 @@ package struct ClientRequest: Sendable {
 /// A complete response.
 package struct ClientResponse: Sendable {
     package var status: Int
-    /// Header fields; names in lower case. Of several with the same name, the last.
+    /// Header fields with lowercase names. For repeated names, the last value.
     package var fields: [String: String]
-    /// The body or its beginning, if it went to memory.
+    /// The body or its excerpt, if its destination is memory.
     package var body: [UInt8]
-    /// The number of bytes of the body, if it was received whole.
+    /// The length of the body in bytes, if it was received completely.
     package var length: Int
-    /// SHA-256 of a body that went to a file.
+    /// The SHA-256 of a body that was written to a file.
     package var digest: [UInt8]?
-    /// The delay that the server asks for (`Retry-After`), at most a day.
+    /// The delay requested by the server (`Retry-After`), at most a day.
     package var retryAfter: Duration?
 
     /// The body as text.
     package var text: String { String(decoding: body, as: UTF8.self) }
 }
 
-/// The failure of a request. The descriptions are for a log; they may contain addresses.
+/// The failure of a request. The descriptions are for logs; they may contain addresses.
 package enum HTTPError: Error, Equatable, Sendable {
-    /// How far the request got.
+    /// The phase that a request reached.
     package enum Phase: Sendable {
         /// Name lookup, connect or TLS handshake.
         case connect
-        /// The request was sent, and the head of a response of success has not been received.
+        /// The request was sent, but no complete head of a successful response was received.
         case head
         case body
     }
@@ -108,23 +108,23 @@ package enum HTTPError: Error, Equatable, Sendable {
     /// The TLS handshake failed, or the certificate cannot be trusted.
     case tls(cause: String)
     case timedOut(Phase, cause: String)
-    /// The response has begun and is too slow.
+    /// The response has started but is too slow.
     case stalled
     /// The connection ended before the response was complete.
     case interrupted(cause: String)
     /// The response violates HTTP.
     case invalidResponse(cause: String)
-    /// The body has more bytes than the caller takes.
+    /// The body exceeds the caller's limit.
     case tooLarge(limit: Int)
-    /// A file to send or to receive into failed.
+    /// Reading the file to send or writing the file to receive failed.
     case file(SystemError)
-    /// ``HTTPCall/allows(_:port:)`` has refused every address of the server.
+    /// ``HTTPCall/allows(_:port:)`` refused every address of the server.
     case addressRefused
-    /// A file that the request names, such as one of certificates, cannot be used.
+    /// A file that the request names, such as a certificate file, cannot be used.
     case misconfigured(cause: String)
     /// The process lacks memory, descriptors or threads.
     case exhausted(cause: String)
-    /// The client has no free connection: its queue is full, or the request waited too long in it.
+    /// The client has no free connection: its queue is full, or the request waited in it too long.
     case busy
     /// The calling task was cancelled.
     case cancelled

@@ -3,17 +3,17 @@ internal import Synchronization
 package import SystemIO
 
 package struct DeliveryLimits: Sendable {
-    /// Items that wait or are being sent, of all receivers together.
+    /// The maximum number of items that wait or are being sent, for all receivers together.
     package var items: Int
-    /// Whether a receiver is limited to three times the free places, so that a receiver that hangs leaves room for others.
+    /// Whether each receiver may hold at most three times the remaining capacity, leaving room for others if it hangs.
     package var leavesRoom = false
-    /// Items that are sent together.
+    /// The maximum number of items sent together.
     package var batch = 1
-    /// The time in which the first items of a batch are collected.
+    /// How long a sender collects items before its first batch.
     package var interval = Duration.zero
-    /// Batches that are sent at once to one receiver.
+    /// The maximum number of concurrent batches per receiver.
     package var perReceiver = 1
-    /// Attempts per batch.
+    /// The maximum number of attempts per batch.
     package var attempts: Int
     package var backoff: Backoff
 
@@ -24,7 +24,7 @@ package struct DeliveryLimits: Sendable {
     }
 }
 
-/// The result of an attempt to deliver something.
+/// The result of a delivery attempt.
 package enum DeliveryResult: Sendable {
     case delivered
     /// Another attempt will not succeed.
@@ -45,21 +45,21 @@ package enum DeliveryResult: Sendable {
 
 package enum DeliveryEvent: Sendable {
     case delivered
-    /// An attempt has failed, and another follows.
+    /// An attempt failed, and another follows.
     case repeated(cause: String)
     case failed(cause: String)
-    /// The stop of the queue has ended the delivery.
+    /// Stopping the queue ended the delivery.
     case stopped
 }
 
-/// Delivers items to receivers, and retries temporary failures after growing pauses.
+/// Delivers items to receivers, and retries temporary failures with exponential backoff.
 ///
-/// Each receiver has a queue and senders of its own, so that a receiver that fails or hangs delays no other. The queues are bounded and in
-/// memory: items that do not fit are refused, and a stop gives up those that are left. Any thread; lives as long as the process.
+/// Each receiver has its own queue and senders, so that a failing or hanging receiver delays no other. The queues are bounded
+/// and in memory: items that do not fit are refused, and stopping abandons the rest. Any thread; lives as long as the process.
 package final class DeliveryQueue<Item: Sendable>: Sendable {
     private struct Receiver {
         var items: Deque<Item> = []
-        /// Items that wait or are being sent.
+        /// The number of items that wait or are being sent.
         var count = 0
         var senders = 0
     }
@@ -70,7 +70,7 @@ package final class DeliveryQueue<Item: Sendable>: Sendable {
         var isStopped = false
         var lastSender = 0
         var senders: [Int: Task<Void, Never>] = [:]
-        /// The times in which items are collected, by sender.
+        /// The tasks that wait while items are collected, by sender.
         var pauses: [Int: Task<Void, Never>] = [:]
     }
 
@@ -91,7 +91,7 @@ package final class DeliveryQueue<Item: Sendable>: Sendable {
         self.report = report
     }
 
-    /// The items that wait or are being sent.
+    /// The number of items that wait or are being sent.
     package var count: Int { state.withLock { $0.count } }
 
     /// Queues an item.
@@ -109,7 +109,7 @@ package final class DeliveryQueue<Item: Sendable>: Sendable {
                 state.receivers[receiver]?.senders += 1
                 state.lastSender += 1
                 let number = state.lastSender
-                // Detached: the task must not have the trace of a request.
+                // Detached, so that the task does not inherit the trace of a request.
                 state.senders[number] = Task.detached { await self.run(receiver, number) }
             }
             return true
@@ -135,7 +135,7 @@ package final class DeliveryQueue<Item: Sendable>: Sendable {
         }
     }
 
-    /// Takes the next items; nil if there are none, and the sender ends then.
+    /// Takes the next batch. Returns nil if the queue is empty; the sender then ends.
     private func nextBatch(_ receiver: String, _ number: Int) -> [Item]? {
         state.withLock { state in
             var queue = state.receivers[receiver, default: Receiver()]
@@ -165,7 +165,7 @@ package final class DeliveryQueue<Item: Sendable>: Sendable {
         report(batch, .stopped)
     }
 
-    /// Refuses further items, sends those that wait, and gives up those that are left after the limit.
+    /// Refuses further items, sends the queued items, and gives up those that remain after `limit`.
     package func stop(within limit: Duration) async {
         let senders = stopCollecting()
         let watch = Task {
@@ -176,7 +176,7 @@ package final class DeliveryQueue<Item: Sendable>: Sendable {
         watch.cancel()
     }
 
-    /// Refuses further items, and gives up those that are left.
+    /// Refuses further items and gives up the remaining ones.
     package func cancel() {
         for sender in stopCollecting() { sender.cancel() }
     }
@@ -191,7 +191,7 @@ package final class DeliveryQueue<Item: Sendable>: Sendable {
 }
 
 extension HTTPClient {
-    /// Sends a request whose response matters by its status only.
+    /// Sends a request of whose response only the status matters.
     package func deliver(_ request: ClientRequest) async -> DeliveryResult {
         do throws(HTTPError) {
             return DeliveryResult(status: try await send(request).status)

@@ -4,8 +4,8 @@ internal import CSystem
 enum CurlLibrary {
     /// Initialises libcurl once; later calls do nothing.
     ///
-    /// Call it before other threads start, since TLS libraries may not be thread-safe during initialisation, and after worker
-    /// processes were forked, so that they contain no state of libcurl.
+    /// Call this before other threads start, because TLS libraries may not be thread-safe during initialisation, and after
+    /// forking worker processes, so that they contain no libcurl state.
     ///
     /// - Returns: Whether libcurl can be used.
     static func prepare() -> Bool { isReady }
@@ -13,7 +13,7 @@ enum CurlLibrary {
     private static let isReady = curl_global_init(ccurl_global_all) == CURLE_OK
 }
 
-/// The owner of a `CURL`: one request. It must be removed from its multi handle before it is destroyed.
+/// The owner of a `CURL`, which runs one request. It must be removed from its multi handle before it is destroyed.
 struct EasyHandle: ~Copyable {
     /// libcurl's handle, which also identifies the transfer.
     let raw: UnsafeMutableRawPointer
@@ -42,7 +42,7 @@ struct EasyHandle: ~Copyable {
         try check(ccurl_set_string(raw, option, value), option)
     }
 
-    /// Sets a size, which may exceed 32 bits.
+    /// Sets a size option, which may exceed 32 bits.
     func setSize(_ option: CURLoption, _ value: Int) throws(HTTPError) {
         try check(ccurl_set_offset(raw, option, curl_off_t(value)), option)
     }
@@ -56,7 +56,7 @@ struct EasyHandle: ~Copyable {
         try check(ccurl_set_headers(raw, fields), CURLOPT_HTTPHEADER)
     }
 
-    /// Sets the options that all requests share: no files of the home directory, verified certificates, no signals.
+    /// Sets the options common to all requests: no files from the home directory, verified certificates, no signals.
     func setCommonOptions() throws(HTTPError) {
         try set(CURLOPT_PATH_AS_IS, 1)
         try set(CURLOPT_PROTOCOLS_STR, "http,https")
@@ -72,7 +72,7 @@ struct EasyHandle: ~Copyable {
         try set(CURLOPT_QUICK_EXIT, 1)
     }
 
-    /// Sets the time limits of connecting and of the whole request.
+    /// Sets the timeouts for connecting and for the whole request.
     func setTimeouts(connect: Duration, total: Duration) throws(HTTPError) {
         try set(CURLOPT_CONNECTTIMEOUT_MS, min(connect, total).wholeMilliseconds)
         try set(CURLOPT_TIMEOUT_MS, total.wholeMilliseconds)
@@ -83,14 +83,14 @@ struct EasyHandle: ~Copyable {
         errorText.pointee != 0 ? String(cString: errorText) : String(cString: curl_easy_strerror(code))
     }
 
-    /// Throws if libcurl has refused to set `option`.
+    /// Throws if libcurl refused to set `option`.
     func check(_ code: CURLcode, _ option: CURLoption) throws(HTTPError) {
         guard code == CURLE_OK else { throw .exhausted(cause: "curl_easy_setopt(\(option.rawValue)) failed: \(code.rawValue)") }
     }
 }
 
 extension Duration {
-    /// Whole milliseconds, at least 1, because 0 means no limit for libcurl, and at most a day.
+    /// Whole milliseconds: at least 1, because libcurl treats 0 as no limit, and at most a day.
     fileprivate var wholeMilliseconds: Int {
         let (seconds, attoseconds) = min(self, .seconds(86_400)).components
         return max(1, Int(seconds) * 1000 + Int(attoseconds / 1_000_000_000_000_000))

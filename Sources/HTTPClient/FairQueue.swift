@@ -1,19 +1,19 @@
 internal import DequeModule
 
-/// A queue that admits operations up to a limit in total and per key, and queues the rest up to further limits. A pure value.
+/// A queue that admits operations up to total and per-key limits, and queues the rest up to further limits. A pure value.
 ///
-/// Operations are admitted in the order of their arrival, but those whose key is at its limit are skipped, so that one slow
-/// key does not block the others.
+/// Operations are admitted in order of arrival. Operations whose key is at its limit are skipped, so that a slow key does not
+/// block the others.
 struct FairQueue<ID: Hashable, Key: Hashable> {
     enum Decision: Hashable {
         case admitted
-        /// ``next()`` returns the operation later.
+        /// ``next(mayBegin:)`` returns the operation later.
         case queued
         /// The queue is full.
         case refused
     }
 
-    /// Lower limits affect later operations only: running ones keep running, and queued ones stay queued.
+    /// Lower limits affect only later operations: running operations keep running, and queued operations stay queued.
     var limits: HTTPClient.Limits
 
     private var running = 0
@@ -31,7 +31,7 @@ struct FairQueue<ID: Hashable, Key: Hashable> {
     /// Admits, queues or refuses an operation.
     ///
     /// - Parameters:
-    ///   - isContinuation: Whether the operation was running before, under any key. It is queued before all others and never refused.
+    ///   - isContinuation: Whether the operation ran before, under any key. It is queued ahead of all others and never refused.
     ///   - mayBegin: Whether the operation may begin if the limits allow it. Otherwise it is queued.
     mutating func enter(_ id: ID, key: Key, isContinuation: Bool = false, mayBegin: () -> Bool = { true }) -> Decision {
         if hasCapacity(for: key), mayBegin() {
@@ -48,13 +48,13 @@ struct FairQueue<ID: Hashable, Key: Hashable> {
         return .queued
     }
 
-    /// Notes that an operation that ran under `key` has ended.
+    /// Records the end of an operation that ran under `key`.
     mutating func leave(_ key: Key) {
         running -= 1
         Self.decrement(&runningByKey, key)
     }
 
-    /// Admits the next queued operation that the limits allow, and returns it.
+    /// Admits and returns the next queued operation that the limits allow.
     ///
     /// - Parameter mayBegin: See ``enter(_:key:isContinuation:mayBegin:)``.
     mutating func next(mayBegin: (ID) -> Bool = { _ in true }) -> ID? {
@@ -67,7 +67,7 @@ struct FairQueue<ID: Hashable, Key: Hashable> {
         return entry.id
     }
 
-    /// Removes an operation from the queue, if it is queued.
+    /// Removes an operation from the queue if it is queued.
     mutating func remove(_ id: ID) {
         guard let index = queue.firstIndex(where: { $0.id == id }) else { return }
         Self.decrement(&waitingByKey, queue.remove(at: index).key)

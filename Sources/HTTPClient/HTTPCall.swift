@@ -2,34 +2,34 @@ internal import Digests
 internal import Glibc
 package import SystemIO
 
-/// One call of an ``HTTPClient``: a request, or several one after the other, such as those of redirects. Used on the client's thread only.
+/// A call of an ``HTTPClient``: a request, or a sequence of requests such as redirects. Used only on the client's thread.
 package protocol HTTPCall: AnyObject {
-    /// Calls with the same key share ``HTTPClient/Limits/runningPerKey``. It may change when another request follows.
+    /// The key under which calls share ``HTTPClient/Limits/runningPerKey``. It may change before a further request.
     var key: String { get }
-    /// The limit of the whole call, from when its first request is sent. A call that waits that long for its first request ends with
-    /// ``HTTPError/busy``.
+    /// The timeout of the whole call, from when its first request is sent. A call that waits that long for its first request
+    /// fails with ``HTTPError/busy``.
     var timeout: Duration { get }
     /// Whether ``allows(_:port:)`` decides which connections may be used.
     var checksAddresses: Bool { get }
 
-    /// Whether the call may send its next request, as soon as the limits allow it. Asked again and again until it returns true; the
-    /// call waits until then.
+    /// Whether the call may send its next request once the limits allow it. Polled until it returns true; the call waits until
+    /// then.
     func mayBegin() -> Bool
     /// Returns the request to send now, or nil to end the call.
     func nextRequest() -> ClientRequest?
-    /// Whether the request may be sent to an address; nil for one that is not of the Internet Protocol.
+    /// Whether the request may be sent to an address; nil for an address that is not an IP address.
     func allows(_ address: IPAddress?, port: Int) -> Bool
-    /// Receives the complete head of the final response. Returning false ends the request.
+    /// Receives the complete head of the final response. Return false to end the request.
     func receive(_ head: HTTPHead) -> Bool
-    /// Receives a part of the body. Returning false ends the request.
+    /// Receives a piece of the body. Return false to end the request.
     func receive(_ bytes: UnsafeRawBufferPointer) -> Bool
-    /// Receives the end of the request. A call that has ended the request itself knows why.
+    /// Handles the end of the request. `result` does not say why if the call itself ended the request.
     ///
     /// - Returns: Whether another request follows.
     func continues(after result: Result<Void, HTTPError>) -> Bool
-    /// Reports to the caller. Called once, at the end.
+    /// Reports the result to the caller. Called exactly once, at the end.
     ///
-    /// - Parameter error: Reported in place of the call's own result.
+    /// - Parameter error: An error to report instead of the call's own result.
     func end(_ error: HTTPError?)
 }
 
@@ -40,7 +40,7 @@ extension HTTPCall {
     package func allows(_ address: IPAddress?, port: Int) -> Bool { true }
 }
 
-/// A request whose response is received whole.
+/// A single request whose response is received completely.
 final class BufferedCall: HTTPCall {
     private let request: ClientRequest
     private let finish: (Result<ClientResponse, HTTPError>) -> Void
@@ -68,7 +68,7 @@ final class BufferedCall: HTTPCall {
         return request
     }
 
-    /// Where the body goes.
+    /// The destination of the body.
     private var destination: ClientRequest.Destination {
         (200...299).contains(head.status) ? request.destination : .excerpt
     }

@@ -3,7 +3,7 @@ internal import Glibc
 internal import Synchronization
 internal import SystemIO
 
-/// An HTTP client on libcurl. It keeps connections, limits the calls that run at once, and enforces time limits.
+/// An HTTP client built on libcurl. It keeps connections open, limits concurrent calls, and enforces timeouts.
 ///
 /// One thread runs all calls; callers only wait. Any thread.
 ///
@@ -12,10 +12,10 @@ internal import SystemIO
 /// let response = try await client.send(ClientRequest("GET", "https://example.com/", timeout: .seconds(10)))
 /// ```
 ///
-/// `@unchecked` because of `multi`: other threads only call its `wake()`, which libcurl documents as safe from any thread. The
-/// client's own thread makes all other calls. The handle is freed with the last reference, after the thread has ended.
+/// `@unchecked` because of `multi`: other threads call only its `wake()`, which libcurl documents as thread-safe. The client's
+/// own thread makes all other calls. The handle is freed with the last reference, after the thread has ended.
 package final class HTTPClient: @unchecked Sendable {
-    /// The calls that run at once and that wait, in total and of one key (``HTTPCall/key``).
+    /// The maximum numbers of running and waiting calls, in total and per key (``HTTPCall/key``).
     package struct Limits: Hashable, Sendable {
         package let running: Int
         package let runningPerKey: Int
@@ -30,17 +30,17 @@ package final class HTTPClient: @unchecked Sendable {
         }
     }
 
-    /// The counters of the client since its start, and its current load.
+    /// The client's counters since its start, and its current load.
     package struct Counters: Sendable {
-        /// Bytes of bodies received, even by calls that failed.
+        /// Bytes of received bodies, including those of failed calls.
         package internal(set) var bytes = 0
         /// Connections opened.
         package internal(set) var connections = 0
         /// Connections refused because of their address or port.
         package internal(set) var refusedAddresses = 0
-        /// Calls with a request in progress now.
+        /// Calls with a request in progress.
         package internal(set) var active = 0
-        /// Calls that wait now.
+        /// Calls waiting in the queue.
         package internal(set) var waiting = 0
 
         package init() {}
@@ -63,16 +63,16 @@ package final class HTTPClient: @unchecked Sendable {
     private let lastID = Atomic(0)
     private let counted = Mutex(Counters())
 
-    /// Starts the thread. The owner has to call ``stop()``.
+    /// Starts the thread. The owner must call ``stop()``.
     ///
     /// - Parameters:
     ///   - name: The name of the thread, at most 15 bytes.
     ///   - limits: `running` is also the number of idle connections to keep.
-    /// - Throws: ``HTTPError/exhausted(cause:)`` if the process has no memory or no more threads.
+    /// - Throws: ``HTTPError/exhausted(cause:)`` if the process has no memory or threads left.
     package init(name: String, limits: Limits) throws(HTTPError) {
         guard CurlLibrary.prepare() else { throw .exhausted(cause: "curl_global_init") }
         multi = try MultiHandle(idleConnections: limits.running)
-        // The thread blocks all signals, among them SIGPIPE from writes to a closed TLS connection.
+        // The thread blocks all signals, including SIGPIPE from writes to a closed TLS connection.
         guard let started = SystemThread.start(name: name, { self.run(limits) }) else {
             throw .exhausted(cause: "no more threads")
         }
@@ -87,7 +87,7 @@ package final class HTTPClient: @unchecked Sendable {
         return try result.get()
     }
 
-    /// Sends a request on the calling thread and returns its response. Blocks, and keeps no connection.
+    /// Sends a request on the calling thread and returns its response. Blocks, and does not keep the connection.
     package static func perform(_ request: ClientRequest) throws(HTTPError) -> ClientResponse {
         guard CurlLibrary.prepare() else { throw .exhausted(cause: "curl_global_init") }
         var result: Result<ClientResponse, HTTPError> = .failure(.closed)
@@ -121,14 +121,14 @@ package final class HTTPClient: @unchecked Sendable {
         }
     }
 
-    /// Replaces the limits without ending a call. Waiting calls stay in the queue if it becomes shorter.
+    /// Replaces the limits without ending any call. Waiting calls stay queued even if they exceed the new limit.
     package func setLimits(_ limits: Limits) {
         post(.limit(limits))
     }
 
     package var counters: Counters { counted.withLock { $0 } }
 
-    /// Ends all calls with ``HTTPError/closed`` and waits for the thread to end. A second call does nothing.
+    /// Ends all calls with ``HTTPError/closed`` and waits for the thread to end. Later calls do nothing.
     package func stop() {
         guard let thread = thread.withLock({ $0.take() }) else { return }
         mailbox.withLock { $0.isClosed = true }
@@ -136,7 +136,7 @@ package final class HTTPClient: @unchecked Sendable {
         thread.join()
     }
 
-    /// Returns false after ``stop()``.
+    /// Posts a message to the client's thread. Returns false after ``stop()``.
     @discardableResult
     private func post(_ message: Message) -> Bool {
         let isOpen = mailbox.withLock { mailbox in
@@ -149,7 +149,7 @@ package final class HTTPClient: @unchecked Sendable {
 
     // MARK: The client's thread
 
-    /// The pauses after errors of libcurl that concern all transfers. The thread would spin without them if an error lasts.
+    /// The backoff after libcurl errors that affect all transfers, without which the thread would spin on a lasting error.
     private static var pauses: Backoff { Backoff(first: .milliseconds(2), longest: .milliseconds(200)) }
 
     private func run(_ limits: Limits) {
@@ -167,7 +167,7 @@ package final class HTTPClient: @unchecked Sendable {
                 try multi.wait(milliseconds: driver.waitLimit)
                 failures = 0
             } catch {
-                // libcurl fails here only when it is out of memory: end the transfers in progress and continue with new ones.
+                // libcurl fails here only if it is out of memory: end the transfers in progress and continue with new ones.
                 driver.endAll(error, on: multi)
                 failures += 1
                 usleep(UInt32(Self.pauses.pause(after: failures) / .microseconds(1)))

@@ -1,22 +1,22 @@
 internal import CSystem
 internal import Glibc
 
-/// The head of a response, read line by line. A pure value.
+/// A response head, parsed line by line. A pure value.
 package struct HTTPHead: Sendable {
-    /// The status of the latest head: an interim one (1xx) is followed by another. 0 before the first.
+    /// The status of the latest head: interim responses (1xx) are followed by further heads. 0 before the first head.
     package private(set) var status = 0
-    /// Whether the head of the final response has ended.
+    /// Whether the final response's head is complete.
     package private(set) var isComplete = false
-    /// Header fields in their order: names in lower case, values without spaces around them.
+    /// Header fields in order of arrival, with lowercase names and trimmed values.
     package private(set) var fields: [(name: String, value: [UInt8])] = []
-    /// Bytes of all lines so far, including interim responses.
+    /// Total bytes of all lines so far, including interim responses.
     private var size = 0
 
     package init() {}
 
-    /// Receives one line with its line end.
+    /// Receives one line, including its line break.
     ///
-    /// - Returns: An error in the head, or nil.
+    /// - Returns: A description of an error in the head, or nil.
     package mutating func receive(_ line: UnsafeRawBufferPointer, maxSize: Int) -> String? {
         size += line.count
         if size > maxSize { return "head over \(maxSize) bytes" }
@@ -45,7 +45,7 @@ package struct HTTPHead: Sendable {
         return nil
     }
 
-    /// The value of the last field with this name, in lower case.
+    /// Returns the value of the last field with this lowercase name.
     package func text(_ name: String) -> String? {
         fields.last { $0.name == name }.map { String(decoding: $0.value, as: UTF8.self) }
     }
@@ -53,7 +53,7 @@ package struct HTTPHead: Sendable {
     /// `Content-Length`, if it is a number.
     var contentLength: Int? { text("content-length").flatMap { Int($0) } }
 
-    /// `Retry-After` relative to `now`, at most a day; nil if the time has passed.
+    /// Returns `Retry-After` relative to `now`, at most a day; nil if the time has passed.
     package func retryAfter(now: Int) -> Duration? {
         guard let text = text("retry-after") else { return nil }
         let seconds = Int(text) ?? (curl_getdate(text, nil) - now)

@@ -2,7 +2,7 @@ internal import CSystem
 internal import Glibc
 internal import SystemIO
 
-/// One request on a handle of libcurl. Used on the thread that runs it only.
+/// A request running on a libcurl handle. Used only on the thread that runs it.
 final class HTTPTransfer {
     private let request: ClientRequest
     private let call: any HTTPCall
@@ -12,25 +12,25 @@ final class HTTPTransfer {
 
     private var head = HTTPHead()
     private var stall: StallMeter
-    /// Bytes of the request's body that libcurl has taken.
+    /// Bytes of the request body that libcurl has read.
     private var sent = 0
     private var failure: HTTPError?
     private var exhaustion: String?
     private var didSendRequest = false
     private var hasUnreadInput = false
-    /// Small parts of the body that the call gets together.
+    /// Small pieces of the body that are coalesced for the call.
     private var held: [UInt8] = []
     private(set) var receivedBytes = 0
     private(set) var openedSockets = 0
     private(set) var refusedSockets = 0
-    /// The socket of a reused connection until the head of the response arrives. On a new one, the kernel acknowledges at once.
+    /// The reused connection's socket, until the response head arrives. On new connections, the kernel acknowledges at once.
     private var reusedSocket: Int32?
 
-    /// Prepares a request; it begins when the handle is run or added to a multi handle.
+    /// Prepares a request, which begins when the handle is run or added to a multi handle.
     ///
     /// - Parameters:
-    ///   - timeLeft: The time limit of the request.
-    ///   - sockets: Those of the client.
+    ///   - timeLeft: The timeout of the request.
+    ///   - sockets: The client's socket table.
     ///   - onFreshConnection: Whether the request must use a new connection.
     init(
         _ request: ClientRequest, for call: any HTTPCall, timeLeft: Duration, sockets: SocketTable,
@@ -76,7 +76,7 @@ final class HTTPTransfer {
         try easy.set(CURLOPT_BUFFERSIZE, request.bufferSize)
         try easy.set(CURLOPT_FOLLOWLOCATION, request.maxRedirects > 0 ? 1 : 0)
         try easy.set(CURLOPT_MAXREDIRS, request.maxRedirects)
-        // An empty text stands for every coding that libcurl can decode.
+        // An empty string selects every coding that libcurl can decode.
         if request.acceptsCompression { try easy.set(CURLOPT_ACCEPT_ENCODING, "") }
         try easy.set(CURLOPT_HTTP_CONTENT_DECODING, request.acceptsCompression ? 1 : 0)
         var fields = request.fields
@@ -84,12 +84,12 @@ final class HTTPTransfer {
             try easy.set(CURLOPT_UPLOAD, 1)
             try easy.setSize(CURLOPT_INFILESIZE_LARGE, body.length)
             try easy.set(CURLOPT_UPLOAD_BUFFERSIZE, max(16 << 10, request.bufferSize))
-            // libcurl would wait a second for a server that ignores the question.
+            // By default, libcurl waits a second for a server that ignores `Expect`.
             if request.expectsContinue { try easy.set(CURLOPT_EXPECT_100_TIMEOUT_MS, 100) } else { fields.append("Expect:") }
         }
         switch request.method {
         case "GET" where request.body == nil: try easy.set(CURLOPT_HTTPGET, 1)
-        // Otherwise libcurl would wait for the body that the fields of the response announce.
+        // Otherwise libcurl would wait for the body announced by the response header.
         case "HEAD": try easy.set(CURLOPT_NOBODY, 1)
         default: try easy.set(CURLOPT_CUSTOMREQUEST, request.method)
         }
@@ -97,9 +97,9 @@ final class HTTPTransfer {
         try easy.setFields(signed ?? fields)
     }
 
-    // MARK: Callbacks of libcurl
+    // MARK: libcurl callbacks
 
-    /// Opens a socket, unless the call refuses its address.
+    /// Opens a socket unless the call refuses its address.
     fileprivate func openSocket(_ target: UnsafePointer<curl_sockaddr>) -> Int32 {
         let address = ccurl_address(target)
         if call.checksAddresses {
@@ -117,7 +117,7 @@ final class HTTPTransfer {
         return number
     }
 
-    /// Whether the request may be sent on the connection that libcurl has selected. A reused one did not pass through
+    /// Whether the request may be sent on the connection selected by libcurl. A reused connection did not pass through
     /// ``openSocket(_:)`` for this request.
     fileprivate func allowsRequest(to address: UnsafePointer<CChar>?, port: Int, localPort: Int) -> Bool {
         defer { didSendRequest = true }
@@ -127,8 +127,8 @@ final class HTTPTransfer {
         }
         guard call.checksAddresses else { return true }
         guard allows(ip, port: port), ip != nil else { return false }
-        // The surplus of an origin that sent more than it declared would be read as the response to this request. libcurl before
-        // 8.0 does not check for it. Over TLS there are always unread bytes of the protocol itself, so the check is impossible.
+        // Surplus bytes of an origin that sent more than it declared would be parsed as the response to this request. libcurl
+        // before 8.0 does not check for them. TLS connections always have unread protocol bytes, so they cannot be checked.
         if !isEncrypted, let reusedSocket, SocketTable.hasUnreadInput(reusedSocket) {
             hasUnreadInput = true
             return false
@@ -145,11 +145,11 @@ final class HTTPTransfer {
     private var isOnUsedConnection: Bool { openedSockets == 0 && !onFreshConnection }
     private var isEncrypted: Bool { request.url.lowercased().hasPrefix("https:") }
 
-    /// Receives a line of the head. Returning false ends the transfer.
+    /// Receives a line of the head. Returns false to end the transfer.
     fileprivate func receiveHead(_ line: UnsafeRawBufferPointer) -> Bool {
         stall.receive(line.count)
         if let socket = reusedSocket.take() { SocketTable.acknowledge(socket) }
-        // The head after a redirect that libcurl has followed.
+        // libcurl has followed a redirect, and another head begins.
         if head.isComplete, request.maxRedirects > 0, line.starts(with: "HTTP/".utf8) { head = HTTPHead() }
         let wasComplete = head.isComplete
         if let fault = head.receive(line, maxSize: request.maxHeadBytes) {
@@ -159,11 +159,11 @@ final class HTTPTransfer {
         return wasComplete || !head.isComplete || call.receive(head)
     }
 
-    /// Parts of the body below this size wait for others. A server that sends single bytes as chunks would otherwise occupy the
-    /// thread, and so delay other transfers.
+    /// Pieces of the body below this size are coalesced. Otherwise a server that sends single-byte chunks would occupy the
+    /// thread and delay other transfers.
     private static let smallPart = 4 << 10
 
-    /// Receives a part of the body. Returning false ends the transfer.
+    /// Receives a piece of the body. Returns false to end the transfer.
     fileprivate func receiveBody(_ bytes: UnsafeRawBufferPointer) -> Bool {
         receivedBytes += bytes.count
         stall.receive(bytes.count)
@@ -172,7 +172,7 @@ final class HTTPTransfer {
         return held.count < Self.smallPart || passOn()
     }
 
-    /// Passes on the parts of the body that wait. Called when no more arrive for the moment.
+    /// Passes on the coalesced pieces of the body. Called when no more bytes arrive for now.
     ///
     /// - Returns: False to end the transfer.
     func passOn() -> Bool {
@@ -181,7 +181,7 @@ final class HTTPTransfer {
         return held.withUnsafeBytes(call.receive)
     }
 
-    /// Fills `space` with the next bytes of the body to send. Returns nil if they cannot be read.
+    /// Fills `space` with the next bytes of the request body. Returns nil if they cannot be read.
     fileprivate func fill(_ space: UnsafeMutableRawBufferPointer) -> Int? {
         guard let body = request.body else { return 0 }
         let wanted = UnsafeMutableRawBufferPointer(rebasing: space[..<min(space.count, body.length - sent)])
@@ -201,34 +201,34 @@ final class HTTPTransfer {
         return wanted.count
     }
 
-    /// Continues the body to send at `offset`.
+    /// Moves the read position in the request body to `offset`.
     fileprivate func seek(to offset: Int) {
         sent = min(offset, request.body?.length ?? 0)
     }
 
     // MARK: The end
 
-    /// The time in which a response that is too slow has to be noticed; nil for a request without a limit.
+    /// The interval between stall checks; nil for a request without a minimum rate.
     var stallCheckInterval: Duration? { request.stallRate > 0 ? request.stallWindow / 4 : nil }
 
-    /// Whether the response has begun and is too slow.
+    /// Whether the response has started but is too slow.
     func isStalled(at now: ContinuousClock.Instant) -> Bool {
         stall.isStalled(at: now, hasBegun: head.status >= 200)
     }
 
-    /// The result of a transfer that its call has ended for a known reason.
+    /// The result of a transfer that its call ended for its own reason.
     static let refused = HTTPError.interrupted(cause: "the body was refused")
 
-    /// The result of a transfer that has ended with `code`.
+    /// Returns the result of a transfer that ended with `code`.
     func result(_ code: CURLcode) -> Result<Void, HTTPError> {
         if let failure { return .failure(failure) }
         guard passOn() else { return .failure(Self.refused) }
         guard code == CURLE_OK else { return .failure(error(for: code)) }
-        // libcurl takes a head that ends with the connection for a response without a body.
+        // libcurl treats a head cut off by the end of the connection as a response without a body.
         return head.isComplete ? .success(()) : .failure(.interrupted(cause: "its head is incomplete"))
     }
 
-    /// Whether a reused connection was not usable, so that the request has to be repeated on a new one.
+    /// Whether a reused connection was unusable, so that the request must be repeated on a new connection.
     func isStale(_ result: Result<Void, HTTPError>) -> Bool {
         if hasUnreadInput { return true }
         guard case .failure(.invalidResponse) = result else { return false }
@@ -239,12 +239,12 @@ final class HTTPTransfer {
         let cause = easy.errorMessage(code)
         switch code {
         case CURLE_COULDNT_RESOLVE_HOST:
-            // The resolver does not say that it got no descriptor.
+            // The resolver does not report that it ran out of descriptors.
             if DescriptorLimit.isShort() { return .exhausted(cause: SystemError("resolve", code: EMFILE).description) }
             return .unreachable(cause: cause)
         case CURLE_COULDNT_CONNECT, CURLE_COULDNT_RESOLVE_PROXY, CURLE_ABORTED_BY_CALLBACK:
             if let exhaustion { return .exhausted(cause: exhaustion) }
-            // A name may have several addresses: the server is refused only if no address was left to try.
+            // A name may have several addresses: the server counts as refused only if no address was left to try.
             if refusedSockets > 0, openedSockets == 0 || code == CURLE_ABORTED_BY_CALLBACK { return .addressRefused }
             return .unreachable(cause: cause)
         case CURLE_OPERATION_TIMEDOUT:
@@ -259,7 +259,7 @@ final class HTTPTransfer {
         case CURLE_SSL_CACERT_BADFILE, CURLE_FAILED_INIT:
             return .misconfigured(cause: cause)
         case CURLE_OUT_OF_MEMORY:
-            // libcurl reports this for a line that exceeds its buffer limit, too.
+            // libcurl also reports this for a line that exceeds its buffer limit.
             return !head.isComplete && didSendRequest
                 ? .invalidResponse(cause: "line of the head too long") : .exhausted(cause: cause)
         default:
@@ -268,19 +268,19 @@ final class HTTPTransfer {
     }
 }
 
-// libcurl calls these functions on the thread of the transfer, which they were set for, and the transfer outlives its handle.
+// libcurl calls these functions on the thread of the transfer that is their context. The transfer outlives its handle.
 
 private func transfer(_ context: UnsafeMutableRawPointer?) -> HTTPTransfer? {
     context.map { Unmanaged<HTTPTransfer>.fromOpaque($0).takeUnretainedValue() }
 }
 
-/// `CURLOPT_WRITEFUNCTION`: any result but the number of received bytes ends the transfer.
+/// `CURLOPT_WRITEFUNCTION`: any result other than the number of received bytes ends the transfer.
 private let bodyCallback: curl_write_callback = { bytes, size, count, context in
     let piece = UnsafeRawBufferPointer(start: bytes, count: size * count)
     return transfer(context)?.receiveBody(piece) == true ? piece.count : -1
 }
 
-/// `CURLOPT_HEADERFUNCTION`: as ``bodyCallback``, with one line of the head per call.
+/// `CURLOPT_HEADERFUNCTION`: like ``bodyCallback``, with one line of the head per call.
 private let headCallback: curl_write_callback = { bytes, size, count, context in
     let line = UnsafeRawBufferPointer(start: bytes, count: size * count)
     return transfer(context)?.receiveHead(line) == true ? line.count : -1

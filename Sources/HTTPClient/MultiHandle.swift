@@ -1,6 +1,6 @@
 internal import CSystem
 
-/// The owner of a `CURLM`: the transfers in progress and the idle connections.
+/// The owner of a `CURLM`, which holds the transfers in progress and the idle connections.
 ///
 /// All functions must be called on one thread, except ``wake()``, which any thread may call.
 struct MultiHandle: ~Copyable {
@@ -37,7 +37,7 @@ struct MultiHandle: ~Copyable {
         try check(curl_multi_perform(raw, &running))
     }
 
-    /// The next transfer that has ended.
+    /// Returns the next finished transfer.
     func nextFinished() -> (easy: UnsafeMutableRawPointer, code: CURLcode)? {
         var left: Int32 = 0
         while let message = curl_multi_info_read(raw, &left) {
@@ -47,7 +47,7 @@ struct MultiHandle: ~Copyable {
         return nil
     }
 
-    /// Waits for activity on a connection, for a timer of libcurl, for ``wake()``, or for `milliseconds`.
+    /// Waits for activity on a connection, a libcurl timer, ``wake()``, or at most `milliseconds`.
     func wait(milliseconds: Int32) throws(HTTPError) {
         try check(curl_multi_poll(raw, nil, 0, milliseconds, nil))
     }

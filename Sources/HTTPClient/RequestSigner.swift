@@ -1,13 +1,13 @@
-/// Keys that are renewed while the process runs.
+/// Credentials that are renewed while the process runs.
 package protocol RenewedKeys: AnyObject, Sendable {
-    /// Suspends until there are keys that have not expired, until it is known that there are none, or until `limit` has passed.
+    /// Suspends until unexpired keys are available, it is known that there are none, or `limit` has passed.
     func prepare(within limit: Duration) async
 
-    /// A signer with the latest keys; nil if there are none.
+    /// Returns a signer with the latest keys; nil if there are none.
     func signature(for region: String) -> SignatureV4?
 }
 
-/// The signer of requests to a bucket.
+/// The signer of requests to a bucket, with fixed or renewed keys.
 package enum RequestSigner: Sendable, Equatable {
     case fixed(SignatureV4)
     case renewed(any RenewedKeys, region: String)
@@ -17,7 +17,7 @@ package enum RequestSigner: Sendable, Equatable {
         if case .renewed(let keys, _) = self { await keys.prepare(within: limit) }
     }
 
-    /// Signs a request that is sent now; nil if it is sent without a signature.
+    /// The signer for a request to send now; nil to send it unsigned.
     package var signature: SignatureV4? {
         switch self {
         case .fixed(let signature): signature

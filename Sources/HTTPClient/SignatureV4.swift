@@ -2,18 +2,18 @@ internal import Digests
 internal import Glibc
 internal import SystemIO
 
-/// Signs requests to S3 by AWS Signature Version 4.
+/// Signs requests to S3 with AWS Signature Version 4.
 ///
-/// Only the fields that give a request its meaning are signed: `Host`, `Content-Type` and `x-amz-…`. Proxies in front of a bucket
-/// rewrite others, such as `Accept-Encoding`. libcurl would sign every field, and its versions from 8.13 on refuse to sign a path that is
-/// sent unchanged (`CURLOPT_PATH_AS_IS`).
+/// Only the fields that determine the meaning of a request are signed: `Host`, `Content-Type` and `x-amz-…`. Proxies in front
+/// of a bucket rewrite others, such as `Accept-Encoding`. libcurl would sign every field, and since 8.13 it refuses to sign a
+/// path that is sent unchanged (`CURLOPT_PATH_AS_IS`).
 package struct SignatureV4: Sendable, Equatable {
     private let region: String
     private let accessKey: String
     private let secretKey: String
     private let sessionToken: String?
 
-    /// - Parameter sessionToken: The token of temporary credentials.
+    /// - Parameter sessionToken: The session token of temporary credentials.
     package init(region: String, accessKey: String, secretKey: String, sessionToken: String? = nil) {
         self.region = region
         self.accessKey = accessKey
@@ -21,14 +21,14 @@ package struct SignatureV4: Sendable, Equatable {
         self.sessionToken = sessionToken
     }
 
-    /// Signs a request that is sent now.
+    /// Signs a request that is about to be sent.
     ///
     /// - Parameters:
-    ///   - url: An absolute URL, encoded as S3 encodes keys. It is signed unchanged and must be sent unchanged.
+    ///   - url: An absolute URL, percent-encoded as S3 encodes keys. It is signed unchanged and must be sent unchanged.
     ///   - fields: Header fields as `name: value`.
-    ///   - digest: SHA-256 of the body in hexadecimal; nil for an empty body.
-    ///   - unixSeconds: The time of the signature, which S3 compares with its own.
-    /// - Returns: All header fields to send: `fields`, `Host` and the fields of the signature.
+    ///   - digest: The hexadecimal SHA-256 of the body; nil for an empty body.
+    ///   - unixSeconds: The time of the signature, which S3 compares with its own clock.
+    /// - Returns: All header fields to send: `fields`, `Host` and the signature fields.
     package func sign(
         _ method: String, _ url: String, fields: [String] = [], digest: String? = nil, unixSeconds: Int = time(nil)
     ) -> [String] {
@@ -58,7 +58,7 @@ package struct SignatureV4: Sendable, Equatable {
 
     private static let emptyDigest = Hex.encode(SHA256.hash([UInt8]()))
 
-    /// The time as `20130524T000000Z`.
+    /// Formats a time as `20130524T000000Z`.
     private static func timestamp(_ unixSeconds: Int) -> String {
         let time = CivilTime(unixSeconds: unixSeconds)
         let date = "\(CivilTime.digits(time.year, 4))\(CivilTime.digits(time.month))\(CivilTime.digits(time.day))"
@@ -66,7 +66,7 @@ package struct SignatureV4: Sendable, Equatable {
     }
 }
 
-/// A header field of a request that is signed.
+/// A header field that the signature may cover.
 private struct Field {
     let name: String
     let value: String
@@ -76,30 +76,30 @@ private struct Field {
         self.value = value
     }
 
-    /// - Parameter line: `name: value`.
+    /// - Parameter line: A field as `name: value`.
     init(line: String) {
         let parts = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
         self.init(String(parts[0]), parts.count == 2 ? String(parts[1].drop { $0 == " " }) : "")
     }
 
-    /// The name in lower case, by which fields are sorted.
+    /// The lowercase name, by which fields are sorted.
     var key: String { name.lowercased() }
 
     var isSigned: Bool { key == "host" || key == "content-type" || key.hasPrefix("x-amz-") }
 
-    /// The value without spaces around it, and with single spaces inside.
+    /// The value with surrounding spaces removed and inner runs of spaces collapsed.
     var canonicalValue: String { value.split(separator: " ").joined(separator: " ") }
 
-    /// The field as libcurl takes it: a semicolon marks a field that is sent without a value.
+    /// The field in libcurl's syntax: a semicolon marks a field without a value.
     var line: String { value.isEmpty ? "\(name);" : "\(name): \(value)" }
 }
 
-/// The parts of a URL that are signed.
+/// The signed parts of a URL.
 private struct Target {
-    /// As `Host` names it: without the scheme's default port.
+    /// The value of `Host`: without the scheme's default port.
     let host: String
     let path: String
-    /// The query as sent.
+    /// The query as it is sent.
     private let query: Substring
 
     init(_ url: String) {
@@ -113,7 +113,7 @@ private struct Target {
         query = rest[path.endIndex...].dropFirst()
     }
 
-    /// The parameters in the order of their names, then of their values, each with an equals sign.
+    /// The parameters sorted by name, then by value, each with an equals sign.
     var canonicalQuery: String {
         let pairs = query.split(separator: "&").map { pair in
             let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)

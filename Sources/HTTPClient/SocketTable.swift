@@ -1,10 +1,10 @@
 internal import Glibc
 internal import SystemIO
 
-/// The sockets that were opened for libcurl, to find one by its addresses. Only the transfer loop's thread uses it.
+/// The sockets opened for libcurl, which can be looked up by their addresses. Used only by the thread that runs the transfers.
 ///
-/// libcurl closes sockets itself, and the kernel may have reused a descriptor for something else. The kernel is therefore asked
-/// about each descriptor when it is looked up.
+/// libcurl closes sockets itself, and the kernel may have reused their descriptors. Each lookup therefore asks the kernel about
+/// each descriptor.
 final class SocketTable {
     private var numbers: Set<Int32> = []
 
@@ -12,7 +12,7 @@ final class SocketTable {
         numbers.insert(number)
     }
 
-    /// The socket of the connection between `localPort` and `remote`.
+    /// Returns the socket of the connection between `localPort` and `remote`.
     func number(localPort: Int, remote: IPAddress, remotePort: Int) -> Int32? {
         for number in numbers {
             guard let local = Self.endpoint(of: number, getsockname) else {
@@ -28,14 +28,14 @@ final class SocketTable {
         return nil
     }
 
-    /// Whether unread bytes have arrived on a socket.
+    /// Whether a socket has unread input.
     static func hasUnreadInput(_ number: Int32) -> Bool {
         var byte: UInt8 = 0
         return recv(number, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) > 0
     }
 
-    /// Acknowledges now what has arrived on a socket. A server that writes head and body of a response apart otherwise waits for the
-    /// delayed acknowledgement of the head, 40 ms, before its kernel sends the body (Nagle's algorithm, RFC 896 and RFC 1122 §4.2.3.2).
+    /// Immediately acknowledges received data. Otherwise a server that writes head and body separately waits 40 ms for the
+    /// delayed acknowledgement of the head before its kernel sends the body (Nagle's algorithm, RFC 896 and RFC 1122 §4.2.3.2).
     static func acknowledge(_ number: Int32) {
         var on: Int32 = 1
         setsockopt(number, Int32(IPPROTO_TCP), TCP_QUICKACK, &on, socklen_t(MemoryLayout<Int32>.size))
