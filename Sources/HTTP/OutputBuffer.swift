@@ -1,9 +1,9 @@
 internal import SystemIO
 
-/// A buffer for bytes that are encoded one after the other, such as a response's head or the lines of a log. It is reused.
+/// A reusable buffer for sequentially encoded bytes, such as a response head or log lines.
 final class OutputBuffer {
     private var storage: UnsafeMutableRawBufferPointer
-    /// The start of the current piece, and the end of the kept ones.
+    /// The start of the current piece, which follows the kept pieces, and its end.
     private var start = 0
     private var end = 0
 
@@ -15,25 +15,25 @@ final class OutputBuffer {
         storage.deallocate()
     }
 
-    /// Bytes of the current piece.
+    /// The number of bytes in the current piece.
     var count: Int { end - start }
 
-    /// The current piece, valid until the next change.
+    /// The current piece, valid until the next modification.
     var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: storage[start..<end]) }
 
     /// Discards the current piece.
     func restart() { end = start }
 
-    /// Keeps the current piece and starts the next one after it. Returns the range of the kept piece.
+    /// Keeps the current piece and starts the next. Returns the range of the kept piece.
     func keep() -> Range<Int> {
         defer { start = end }
         return start..<end
     }
 
-    /// Bytes of the kept pieces.
+    /// The number of bytes in kept pieces.
     var keptCount: Int { start }
 
-    /// A kept piece, valid until the next change.
+    /// Returns a kept piece, valid until the next modification.
     func kept(_ range: Range<Int>) -> UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: storage[range]) }
 
     func removeAll() {
@@ -73,7 +73,7 @@ final class OutputBuffer {
         end += count
     }
 
-    /// Appends a number, which is at least 0, in decimal.
+    /// Appends a nonnegative number in decimal.
     func append(decimal number: Int) {
         let target = reserve(20)
         var digits = 1
@@ -100,7 +100,7 @@ final class OutputBuffer {
         end += RequestID.length
     }
 
-    /// Space for `more` bytes after the last one. A response with unusually many fields makes the buffer grow.
+    /// Returns space for `more` bytes after the last one. The buffer grows for responses with unusually many fields.
     @inline(__always)
     private func reserve(_ more: Int) -> UnsafeMutableRawPointer {
         if storage.count - end < more { grow(by: more) }

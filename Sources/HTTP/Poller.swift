@@ -2,8 +2,8 @@ internal import CLinux
 internal import Glibc
 internal import SystemIO
 
-/// An epoll instance. It passes tokens to the kernel, not pointers, so that a report for a closed connection can be distinguished from a
-/// report for its successor.
+/// An epoll instance. It passes tokens to the kernel instead of pointers, so that a report for a closed connection can be
+/// distinguished from a report for its successor.
 final class Poller: Sendable {
     private let descriptor: SharedDescriptor
 
@@ -13,14 +13,14 @@ final class Poller: Sendable {
         descriptor = SharedDescriptor(OwnedDescriptor(taking: number))
     }
 
-    /// Watches for input, output and hang-up, and reports changes only (edge-triggered), so that a connection needs no further
-    /// call. Returns false if the kernel refuses.
+    /// Watches for input, output and hang-up, edge-triggered, so that a connection needs no further epoll_ctl calls. Returns
+    /// false if the kernel refuses.
     func addConnection(_ number: Int32, token: UInt64) -> Bool {
         let interest = clinux_event_in | clinux_event_out | clinux_event_hangup_read | clinux_event_edge
         return clinux_epoll_add(descriptor.number, number, interest, token) == 0
     }
 
-    /// Watches for input and reports as long as there is any (level-triggered). A `shared` descriptor wakes one poller only.
+    /// Watches for input, level-triggered. A `shared` descriptor wakes only one poller.
     func addReadable(_ number: Int32, token: UInt64, shared: Bool = false) throws(SystemError) {
         let interest = clinux_event_in | (shared ? clinux_event_exclusive : 0)
         guard clinux_epoll_add(descriptor.number, number, interest, token) == 0 else { throw .last("epoll_ctl") }
@@ -30,7 +30,7 @@ final class Poller: Sendable {
         _ = clinux_epoll_remove(descriptor.number, number)
     }
 
-    /// Waits up to `timeout` milliseconds (-1: without limit) for reports. A signal ends the wait without any.
+    /// Waits up to `timeout` milliseconds (-1: indefinitely) for reports. A signal ends the wait without reports.
     func wait(_ reports: inout Reports, timeout: Int32) {
         reports.count = max(0, Int(clinux_epoll_wait(descriptor.number, reports.events, Int32(Reports.capacity), timeout)))
     }
@@ -53,19 +53,19 @@ final class Poller: Sendable {
     }
 }
 
-/// What epoll reports about a descriptor.
+/// The readiness of a descriptor as reported by epoll.
 struct Readiness: OptionSet {
     let rawValue: UInt32
 
     static let readable = Readiness(rawValue: clinux_event_in)
     static let writable = Readiness(rawValue: clinux_event_out)
-    /// The peer has closed its sending half; it may still read.
+    /// The peer has closed its sending half, but may still read.
     static let peerClosed = Readiness(rawValue: clinux_event_hangup_read)
     /// The connection is closed in both directions.
     static let broken: Readiness = [Readiness(rawValue: clinux_event_hangup), Readiness(rawValue: clinux_event_error)]
 }
 
-/// A signal that wakes a thread that waits in its poller (eventfd(2)). Any thread.
+/// Wakes a thread that waits in its poller (eventfd(2)). Any thread.
 final class Wakeup: Sendable {
     private let descriptor: SharedDescriptor
 
@@ -75,10 +75,10 @@ final class Wakeup: Sendable {
         descriptor = SharedDescriptor(OwnedDescriptor(taking: number))
     }
 
-    /// The descriptor for the poller.
+    /// The descriptor to add to the poller.
     var number: Int32 { descriptor.number }
 
-    /// Makes the descriptor readable. This can only fail while it is readable already.
+    /// Makes the descriptor readable. Fails only if it is readable already.
     func signal() {
         var one: UInt64 = 1
         _ = write(descriptor.number, &one, 8)

@@ -1,14 +1,14 @@
 internal import SystemIO
 
-/// An encoder for the lines of the access log. It works on bytes, because at full load it encodes a line for every request.
+/// Encodes access log lines. Works on bytes, because at full load it encodes a line for every request.
 struct AccessLineEncoder {
     private let format: HTTPAccessLogWriter.Format
     private let includesClientFields: Bool
     private let output = OutputBuffer(capacity: 128 * 1024)
-    /// The time of the previous line in milliseconds, and its text; most lines change only the milliseconds.
+    /// The time of the previous line in milliseconds, and its text. Most lines change only the milliseconds.
     private var time = Int.min
     private var timestamp: [UInt8] = []
-    /// The address of the previous line, and its text: behind a proxy, all requests may have the same address.
+    /// The address of the previous line, and its text. Behind a proxy, all requests may have the same address.
     private var latest: (address: IPAddress, text: [UInt8])?
 
     init(format: HTTPAccessLogWriter.Format, includesClientFields: Bool = false) {
@@ -16,7 +16,7 @@ struct AccessLineEncoder {
         self.includesClientFields = includesClientFields
     }
 
-    /// The lines so far, valid until the next change.
+    /// The lines so far, valid until the next modification.
     var bytes: UnsafeRawBufferPointer { output.bytes }
 
     func removeAll() { output.removeAll() }
@@ -43,7 +43,7 @@ struct AccessLineEncoder {
         time = next
     }
 
-    /// Appends a line that states the number of missing requests.
+    /// Appends a line that reports the number of missing requests.
     func append(lost: Int) {
         switch format {
         case .text:
@@ -117,7 +117,7 @@ struct AccessLineEncoder {
 
     private func append(_ number: Int) { output.append(decimal: number) }
 
-    /// Microseconds, at least 0, as milliseconds with three decimals.
+    /// Appends nonnegative microseconds as milliseconds with three decimals.
     private func append(milliseconds microseconds: Int) {
         append(microseconds / 1000)
         let rest = microseconds % 1000
@@ -141,8 +141,8 @@ struct AccessLineEncoder {
         latest = (address, Array(output.bytes.slice(start..<output.count)))
     }
 
-    /// Appends text for use within quotes. It escapes quotes and backslashes, and replaces bytes other than visible ASCII and spaces
-    /// by question marks, so that no client can forge a line or send codes to a terminal.
+    /// Appends text for use within quotes. Escapes quotes and backslashes, and replaces bytes other than visible ASCII and
+    /// spaces with question marks, so that no client can forge a line or send control codes to a terminal.
     private func append(escaped text: UnsafeRawBufferPointer, else placeholder: StaticString = "") {
         if text.isEmpty { append(placeholder) }
         if text.isPlainText {
@@ -157,7 +157,7 @@ struct AccessLineEncoder {
 }
 
 extension UnsafeRawBufferPointer {
-    /// Whether these bytes need no escaping.
+    /// Whether the bytes need no escaping.
     fileprivate var isPlainText: Bool {
         guard count >= 8 else {
             return allSatisfy { $0 >= 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") }
@@ -165,7 +165,7 @@ extension UnsafeRawBufferPointer {
         func marks(_ word: ByteWord) -> UInt64 {
             word.equal(to: UInt8(ascii: "\"")) | word.equal(to: UInt8(ascii: "\\")) | word.outsideASCII(from: 0x20)
         }
-        // The last word may overlap those before it.
+        // The last word may overlap the previous one.
         return marks(ByteWord(self, at: count - 8)) == 0 && ByteWord.firstMark(in: self, from: 0, marks) > count - 8
     }
 }

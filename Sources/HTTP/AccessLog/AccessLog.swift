@@ -3,11 +3,11 @@ internal import Synchronization
 internal import SystemIO
 
 /// A bounded queue of batches from the loops to the observer's thread. If it is full, a batch is dropped and its requests are
-/// counted, because a log must not delay responses. Any thread.
+/// counted, because logging must not delay responses. Any thread.
 final class AccessLog: Sendable {
     private struct State {
         var batches: [HTTPAccessBatch] = []
-        /// Bytes of memory that the batches hold.
+        /// Bytes of memory held by the batches.
         var bytes = 0
         var lost = 0
         var isClosed = false
@@ -39,13 +39,13 @@ final class AccessLog: Sendable {
         if wasEmpty { wakeup.signal() }
     }
 
-    /// Lets ``run()`` return after the queued batches.
+    /// Lets ``run()`` return once the queued batches are processed.
     func close() {
         state.withLock { $0.isClosed = true }
         wakeup.signal()
     }
 
-    /// Removes and returns the queued batches. The last one carries the number of dropped requests.
+    /// Removes and returns the queued batches. The last batch carries the number of dropped requests.
     func take() -> (batches: [HTTPAccessBatch], isClosed: Bool) {
         state.withLock { state in
             var batches = state.batches
@@ -57,8 +57,8 @@ final class AccessLog: Sendable {
         }
     }
 
-    /// Hands batches to the observer until the log is closed. Blocks, on a thread of its own. A loop in the middle of a turn is more
-    /// urgent, so the thread runs as SCHED_BATCH (sched(7)), unless a scheduling policy was chosen for the process.
+    /// Passes batches to the observer until the log is closed. Blocks, on its own thread. The thread runs as SCHED_BATCH
+    /// (sched(7)), because a loop in the middle of a turn is more urgent, unless another policy was set for the process.
     func run() {
         if clinux_has_default_scheduling() != 0 { _ = clinux_use_batch_scheduling(1) }
         do {
@@ -74,21 +74,21 @@ final class AccessLog: Sendable {
                 if isClosed { wakeup.signal() }
             }
         } catch {
-            // Without a poller there is no log. The loops continue, and drop the batches that do not fit into the queue.
+            // Without a poller there is no log. The loops continue and drop the batches that do not fit into the queue.
             return
         }
     }
 }
 
-/// A collector of a loop's finished requests, which it batches. It belongs to one loop thread.
+/// Collects a loop's finished requests in batches. Used by one loop thread.
 final class AccessRecorder {
-    /// Requests per full batch.
+    /// The number of requests in a full batch.
     static let batchSize = 512
-    /// The bytes of text from which on a batch takes no more requests.
+    /// The number of text bytes at which a batch counts as full.
     static let batchText = 64 * 1024
 
     private let log: AccessLog
-    /// No method of a batch accesses this object again, so the check at run time, which each request would pay for, is off.
+    /// The batch's methods never re-enter this object, so the runtime exclusivity check, a cost per request, is disabled.
     @exclusivity(unchecked) private var batch = HTTPAccessBatch()
 
     init(_ log: AccessLog) {
@@ -103,13 +103,13 @@ final class AccessRecorder {
         if batch.isFull { flush() }
     }
 
-    /// Records a request whose texts are stored one after the other.
+    /// Records a request whose texts are stored contiguously.
     func record(_ entry: AccessEntry, texts: UnsafeRawBufferPointer) {
         batch.append(entry, texts: texts)
         if batch.isFull { flush() }
     }
 
-    /// Hands over the recorded requests.
+    /// Posts the recorded requests to the log.
     func flush() {
         guard !isEmpty else { return }
         let full = batch

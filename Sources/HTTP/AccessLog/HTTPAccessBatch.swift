@@ -2,13 +2,13 @@ package import SystemIO
 
 /// An observer of finished requests.
 package protocol HTTPObserver: Sendable {
-    /// Receives the requests that have been answered or aborted since the last call.
+    /// Receives the requests that were answered or aborted since the last call.
     ///
-    /// Called on a dedicated thread of the server. While a call lasts, batches beyond a bound are dropped and counted.
+    /// Called on a dedicated server thread. During a call, batches beyond a bound are dropped and counted.
     func requestsFinished(_ batch: HTTPAccessBatch)
 
-    /// Receives requests that ``requestsFinished(_:)`` does not get, because the observer was too slow. Limits of clients must count
-    /// them. Called on loop threads; must not block.
+    /// Receives requests that were dropped before ``requestsFinished(_:)`` because the observer was too slow. Per-client limits
+    /// must count them. Called on loop threads; must not block.
     func requestsDropped(_ batch: HTTPAccessBatch)
 }
 
@@ -16,46 +16,46 @@ extension HTTPObserver {
     package func requestsDropped(_ batch: HTTPAccessBatch) {}
 }
 
-/// One finished request, as a view of its batch.
+/// A finished request, as a view of its batch.
 package struct HTTPAccessRecord: ~Copyable {
-    /// The client, from a trusted proxy or from the connection; nil on a Unix socket that is not trusted.
+    /// The client, from a trusted proxy or the connection; nil for an untrusted peer on a Unix socket.
     package let client: IPAddress?
     /// When the request finished, in milliseconds since 1970.
     package let time: Int
     /// Microseconds from the complete head to the last byte that the kernel accepted.
     package let duration: Int
-    /// Status of the response; 0 if the client left before the response.
+    /// The response status; 0 if the client left before the response.
     package let status: Int
-    /// Bytes of the response's body that the kernel accepted.
+    /// Bytes of the response body that the kernel accepted.
     package let bytes: Int
     /// Whether the kernel accepted the whole response.
     package let isComplete: Bool
-    /// The method; empty if the request line could not be parsed. Like the other bytes here, it is valid during the call.
+    /// The method; empty if the request line could not be parsed. Like all buffers here, it is valid only during the call.
     package let method: UnsafeRawBufferPointer
     /// The target; empty if the request line could not be parsed.
     package let target: UnsafeRawBufferPointer
     package let requestID: UnsafeRawBufferPointer
-    /// The response's `Cache-Status`; empty without one.
+    /// The response's `Cache-Status`; empty if absent.
     package let cacheStatus: UnsafeRawBufferPointer
-    /// The value of `Referer`; empty without one, and without ``HTTPServerConfiguration/recordsClientFields``.
+    /// The value of `Referer`; empty if absent or without ``HTTPServerConfiguration/recordsClientFields``.
     package let referrer: UnsafeRawBufferPointer
-    /// The value of `User-Agent`; empty without one, and without ``HTTPServerConfiguration/recordsClientFields``.
+    /// The value of `User-Agent`; empty if absent or without ``HTTPServerConfiguration/recordsClientFields``.
     package let userAgent: UnsafeRawBufferPointer
 }
 
-/// Finished requests of one loop, in order. Their texts are stored in one array, so that a request costs no allocation.
+/// Finished requests of one loop, in order. Their texts share one array, so that a request needs no allocation.
 package struct HTTPAccessBatch: Sendable {
     private(set) var entries: [AccessEntry] = []
     private(set) var text: [UInt8] = []
-    /// Requests that are missing because the observer was too slow.
+    /// The number of requests missing because the observer was too slow.
     package let lost: Int
 
-    /// Requests in the batch.
+    /// The number of requests in the batch.
     package var count: Int { entries.count }
 
     var isFull: Bool { entries.count >= AccessRecorder.batchSize || text.count >= AccessRecorder.batchText }
 
-    /// Bytes of memory that the batch holds.
+    /// Bytes of memory held by the batch.
     var memory: Int { entries.capacity * MemoryLayout<AccessEntry>.stride + text.capacity }
 
     init(lost: Int = 0) {
@@ -71,7 +71,7 @@ package struct HTTPAccessBatch: Sendable {
         entries.append(entry)
     }
 
-    /// - Parameter texts: The entry's texts, one after the other.
+    /// - Parameter texts: The entry's texts, concatenated.
     mutating func append(_ entry: AccessEntry, texts: UnsafeRawBufferPointer) {
         text.append(contentsOf: texts)
         entries.append(entry)
@@ -102,7 +102,7 @@ package struct HTTPAccessBatch: Sendable {
     }
 }
 
-/// The access log entry of a request: its numbers, and the lengths of its texts, which are stored one after the other.
+/// A request's access log entry: its numbers, and the lengths of its texts, which are stored contiguously.
 struct AccessEntry: Sendable {
     var client: IPAddress?
     var time = 0
@@ -118,13 +118,13 @@ struct AccessEntry: Sendable {
     var userAgentLength: UInt16 = 0
 }
 
-/// An entry whose response is still being sent, with its texts.
+/// The entry of a response that is still being sent, with its texts.
 struct AccessDraft: Sendable {
     var entry: AccessEntry
     var text: [UInt8]
 }
 
-/// The texts of an entry, in the buffers they come from.
+/// The texts of an entry, as views of their original buffers.
 struct AccessTexts {
     let method: UnsafeRawBufferPointer
     let target: UnsafeRawBufferPointer
@@ -134,7 +134,7 @@ struct AccessTexts {
     var referrer = UnsafeRawBufferPointer(start: nil, count: 0)
     var userAgent = UnsafeRawBufferPointer(start: nil, count: 0)
 
-    /// Stores the lengths in `entry` and calls `body` with the texts, one after the other. Texts are cut to 64 KiB.
+    /// Stores the lengths in `entry` and calls `body` with each text. Texts are truncated to 64 KiB.
     func forEach(lengthsIn entry: inout AccessEntry, _ body: (UnsafeRawBufferPointer) -> Void) {
         func take(_ text: UnsafeRawBufferPointer) -> UInt16 {
             let length = UInt16(clamping: text.count)

@@ -1,32 +1,32 @@
 internal import Synchronization
 package import SystemIO
 
-/// An observer that writes the access log: one line per request, in batches.
+/// Writes the access log: one line per request, in batches.
 ///
-/// Text has these columns, with `-` for an empty one:
-/// `time client "method target" status bytes duration_ms request_id "cache_status"`, and a last one, `cut`, if the client did not
-/// receive the whole response. JSON has one object per line with these names as members. With the fields of clients, `"referer"`
+/// Text lines have these columns, with `-` for empty values:
+/// `time client "method target" status bytes duration_ms request_id "cache_status"`, and a final `cut` if the client did not
+/// receive the whole response. JSON lines are objects with these names as members. If client fields are included, `"referer"`
 /// and `"user_agent"` follow the cache status.
 ///
-/// The lines go through a ``LineWriter``: if they cannot be written fast enough they are dropped and counted.
+/// Lines are written through a ``LineWriter``: if they cannot be written fast enough, they are dropped and counted.
 package final class HTTPAccessLogWriter: HTTPObserver {
-    /// The form of a line.
+    /// The format of a line.
     package enum Format: Sendable {
         case text, json
     }
 
-    /// Encoded lines are queued once they have this many bytes. The queue takes or drops all lines of one call, and a batch of long
-    /// targets exceeds its capacity.
+    /// The number of bytes at which encoded lines are queued. The queue accepts or drops all lines of a call at once, and a
+    /// batch of long targets may exceed its capacity.
     private static let pieceSize = 64 * 1024
 
     private let output: LineWriter
     private let encoder: Mutex<AccessLineEncoder>
 
-    /// A log on a duplicate of `descriptor`, such as standard output.
+    /// Creates a log on a duplicate of `descriptor`, such as standard output.
     ///
     /// - Parameters:
-    ///   - includesClientFields: Whether lines have `Referer` and `User-Agent`.
-    ///   - capacity: Bytes of lines that may wait to be written.
+    ///   - includesClientFields: Whether lines include `Referer` and `User-Agent`.
+    ///   - capacity: The maximum number of queued bytes.
     /// - Throws: ``SystemError`` if the descriptor is not open.
     package init(
         duplicating descriptor: Int32, format: Format, includesClientFields: Bool = false, capacity: Int = 4 << 20
@@ -50,16 +50,16 @@ package final class HTTPAccessLogWriter: HTTPObserver {
         }
     }
 
-    /// Queues the lines of the encoder.
+    /// Queues the encoder's lines.
     private func handOver(_ encoder: AccessLineEncoder) {
         output.append(encoder.bytes)
         encoder.removeAll()
     }
 
-    /// Lines that were dropped since the start, because the reader of a pipe stalled or a write failed.
+    /// Lines dropped since the start, because the reader of a pipe stalled or a write failed.
     package var droppedLines: Int { output.droppedLines }
 
-    /// Waits until all lines are written, or `limit` has passed. Later lines are dropped. Blocks.
+    /// Waits until all lines are written or `limit` has passed. Later lines are dropped. Blocks.
     package func close(within limit: Duration) {
         output.close(within: limit)
     }

@@ -11,38 +11,38 @@ struct TrustedProxies: Sendable {
         self.field = field
     }
 
-    /// The client of a request, and the trusted proxies between it and this server.
+    /// The client of a request, with the number of list elements added by trusted proxies.
     struct Origin {
         /// The client's address; nil for a Unix socket whose peer is not trusted.
         let client: IPAddress?
         fileprivate let field: ForwardedField
-        /// The list elements, counted from the end, that trusted proxies added; nil if the peer is not trusted.
+        /// The number of list elements, counted from the end, that trusted proxies added; nil if the peer is not trusted.
         fileprivate let trustedElements: Int?
 
         /// Whether the peer is a trusted proxy.
         var isTrusted: Bool { trustedElements != nil }
 
-        /// Whether the peer seems to be a proxy that the settings do not list; see ``TrustedProxies/mayBeUnlisted(_:)``.
+        /// Whether the peer seems to be a proxy missing from the settings; see ``TrustedProxies/mayBeUnlisted(_:)``.
         func isUnlistedProxy(_ head: RequestHead) -> Bool {
             !isTrusted && head.isForwarded && TrustedProxies.isInternal(client)
         }
     }
 
-    /// The address of a client that trusted proxies do not name: the unspecified address, which indicates the absence of an
-    /// address (RFC 4291 section 2.5.2). Such a client has the rights of neither a proxy nor a Unix socket's peer.
+    /// The client address if trusted proxies name none: the unspecified address, which indicates that there is none (RFC 4291
+    /// section 2.5.2). Such a client has neither the rights of a proxy nor those of a Unix socket's peer.
     private static let unknownClient = IPAddress.v6(high: 0, low: 0)
 
     /// Whether a peer is a trusted proxy.
     func contains(_ peer: IPAddress?) -> Bool { proxies.contains(peer) }
 
-    /// Whether a peer may be a proxy that the settings do not list: it is not trusted, and its address is one of this machine or of a
-    /// private network. It is one if a request from it has fields that proxies add.
+    /// Whether a peer may be a proxy missing from the settings: it is untrusted, and its address belongs to this machine or a
+    /// private network. It counts as a proxy once a request from it has fields that proxies add.
     ///
-    /// Many clients share the address of such a proxy, so the limits that keep one client from excluding others do not apply to it. A
-    /// client on the Internet cannot evade them by sending the fields, but one that reaches the server from a private address can.
+    /// Many clients share the address of such a proxy, so limits that keep one client from excluding others do not apply to it.
+    /// A client on the Internet cannot evade them by sending the fields, but a client that connects from a private address can.
     func mayBeUnlisted(_ peer: IPAddress?) -> Bool { Self.isInternal(peer) && !contains(peer) }
 
-    /// Loopback, private use, shared address space (RFC 6598), link-local and unique local addresses.
+    /// Loopback, private-use, shared (RFC 6598), link-local and unique local addresses.
     private static let internalNetworks = ClientList(
         [
             "127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "169.254.0.0/16", "::1",
@@ -54,9 +54,9 @@ struct TrustedProxies: Sendable {
         peer.map { internalNetworks.contains($0.unmapped) } ?? false
     }
 
-    /// Finds the client of a request: the peer, or the last address before the trusted proxies in the fields that they write.
+    /// Returns the client of a request: the peer, or the last address before the trusted proxies in the fields that they write.
     ///
-    /// The fields are read from their end, since only what trusted proxies added can be believed. An element without an
+    /// Reads the fields from their end, because only elements added by trusted proxies are reliable. An element without an
     /// address (`unknown`, an obfuscated name) ends the search: the elements before it may be forged.
     func origin(peer: IPAddress?, head: RequestHead) -> Origin {
         guard !proxies.isEmpty, proxies.contains(peer) else {
@@ -73,7 +73,7 @@ struct TrustedProxies: Sendable {
         return Origin(client: client, field: field, trustedElements: count)
     }
 
-    /// An address with or without quotes, brackets and port.
+    /// Parses an address with or without quotes, brackets and port.
     private static func address(_ quoted: UnsafeRawBufferPointer) -> IPAddress? {
         let bytes = quoted.withoutQuotes
         if bytes.first == UInt8(ascii: "[") {
@@ -88,15 +88,15 @@ struct TrustedProxies: Sendable {
 }
 
 extension TrustedProxies.Origin {
-    /// The scheme by which the client reached the outermost trusted proxy: `X-Forwarded-Proto`, or `proto` of `Forwarded`, of
-    /// the element that names the client. Nil if the fields name none, or the peer is not trusted.
+    /// Returns the scheme by which the client reached the outermost trusted proxy: `X-Forwarded-Proto`, or `proto` in
+    /// `Forwarded`, of the element that names the client. Nil if the fields contain no scheme or the peer is not trusted.
     ///
-    /// - Parameter head: The head in which the origin was found.
+    /// - Parameter head: The head from which the origin was determined.
     func scheme(_ head: RequestHead) -> HTTPScheme? {
         guard let trustedElements else { return nil }
         var scheme: HTTPScheme?
         var count = 0
-        // Some proxies pass on a single value instead of a list. At least one element is trusted if the peer is.
+        // Some proxies forward a single value instead of a list. At least one element is trusted if the peer is.
         head.forEachHop(in: field, .scheme) { hop in
             count += 1
             scheme = hop.flatMap { HTTPScheme($0.withoutQuotes) }
@@ -106,7 +106,7 @@ extension TrustedProxies.Origin {
     }
 }
 
-/// The scheme of the URL that a client requested.
+/// The scheme of a URL requested by a client.
 package enum HTTPScheme: String, Sendable {
     case http, https
 
@@ -121,11 +121,11 @@ package enum HTTPScheme: String, Sendable {
     }
 }
 
-/// A property of a request that proxies report.
+/// A request property reported by proxies.
 private enum ForwardedProperty {
     case address, scheme
 
-    /// The field of `X-Forwarded-…` with the property.
+    /// The `X-Forwarded-…` field of the property.
     var field: KnownField {
         switch self {
         case .address: .forwardedFor
@@ -133,7 +133,7 @@ private enum ForwardedProperty {
         }
     }
 
-    /// The name of the parameter of `Forwarded`.
+    /// The parameter name in `Forwarded`.
     var parameter: StaticString {
         switch self {
         case .address: "for"
@@ -143,8 +143,8 @@ private enum ForwardedProperty {
 }
 
 extension RequestHead {
-    /// Calls `body` with the property that each proxy has reported, from the last proxy to the first, until it returns false. Nil
-    /// is passed for a proxy that has reported none, and for a line of `Forwarded` whose elements cannot be separated.
+    /// Calls `body` with each proxy's value of the property, from the last proxy to the first, until it returns false. Passes
+    /// nil for a proxy that reported none, and for a `Forwarded` line whose elements cannot be separated.
     fileprivate func forEachHop(
         in field: ForwardedField, _ property: ForwardedProperty, _ body: (UnsafeRawBufferPointer?) -> Bool
     ) {
@@ -158,8 +158,8 @@ extension RequestHead {
         }
     }
 
-    /// Calls `body` with each part between commas in all fields of that kind, from the last to the first, until it returns false.
-    /// These fields have no quoted strings: a quote that a client sends must not join the element of a proxy to its own.
+    /// Calls `body` with each comma-separated part of all fields of the kind, from last to first, until it returns false. These
+    /// fields have no quoted strings: a client's quote must not merge a proxy's element with the client's own.
     private func forEachPartFromEnd(of known: KnownField, _ body: (UnsafeRawBufferPointer) -> Bool) {
         guard has(known) else { return }
         for field in fields.reversed() where field.known == known {
@@ -175,7 +175,7 @@ extension RequestHead {
 }
 
 extension UnsafeRawBufferPointer {
-    /// The elements of a line of `Forwarded`, in order; one nil if a quoted string does not end, because it may contain elements.
+    /// The elements of a `Forwarded` line, in order; a single nil if a quoted string, which may contain elements, does not end.
     fileprivate var forwardedElements: [UnsafeRawBufferPointer?] {
         var list = FieldList(self)
         var elements: [UnsafeRawBufferPointer?] = []
@@ -183,7 +183,7 @@ extension UnsafeRawBufferPointer {
         return list.isUnterminated ? [nil] : elements
     }
 
-    /// These bytes without the quotes around them.
+    /// The bytes without surrounding quotes.
     fileprivate var withoutQuotes: UnsafeRawBufferPointer {
         let quote = UInt8(ascii: "\"")
         return count >= 2 && first == quote && last == quote ? slice(1..<count - 1) : self

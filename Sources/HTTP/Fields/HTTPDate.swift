@@ -1,23 +1,23 @@
 internal import SystemIO
 
-/// Dates of HTTP (RFC 9110 section 5.6.7), to and from Unix seconds, independent of locale and calendar.
+/// HTTP dates (RFC 9110 section 5.6.7), converted to and from Unix seconds, independent of locale and calendar.
 package enum HTTPDate {
     private static let days = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
     private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 
-    /// IMF-fixdate: `Sun, 06 Nov 1994 08:49:37 GMT`.
+    /// Formats a date as IMF-fixdate: `Sun, 06 Nov 1994 08:49:37 GMT`.
     package static func format(_ seconds: Int) -> String {
         let time = CivilTime(unixSeconds: seconds)
         let date = "\(CivilTime.digits(time.day)) \(months[time.month - 1]) \(CivilTime.digits(time.year, 4))"
         return "\(days[time.weekday]), \(date) \(time.clock) GMT"
     }
 
-    /// A text with more bytes is not a date. The longest form, RFC 850's, has up to 33.
+    /// The maximum length of a date in bytes. The longest form, RFC 850, has up to 33.
     static let maxLength = 64
 
-    /// The Unix seconds of a date in any of the three forms (IMF-fixdate, RFC 850, asctime); nil for other text.
+    /// Parses a date in any of the three forms (IMF-fixdate, RFC 850, asctime) as Unix seconds; nil for other text.
     ///
-    /// - Parameter now: Unix seconds. A two-digit year that is more than 50 years ahead of it is in the past.
+    /// - Parameter now: The current Unix seconds. A two-digit year more than 50 years in the future is taken to be in the past.
     package static func parse(_ text: String, now: Int) -> Int? {
         var parts = text.split(separator: " ", omittingEmptySubsequences: true)
         guard let first = parts.first else { return nil }

@@ -1,18 +1,18 @@
-/// Header fields of a response, in order, in the form in which they are sent.
+/// The header fields of a response, in order, encoded as they are sent.
 ///
-/// Fields that many responses share are encoded once: copying them costs a reference count, sending them costs a `memcpy`. The
-/// engine itself adds `Date`, `Content-Length`, `Transfer-Encoding`, `Connection` and `X-Request-Id`.
+/// Fields shared by many responses are encoded once: copying them costs a reference count, sending them a `memcpy`. The server
+/// itself adds `Date`, `Content-Length`, `Transfer-Encoding`, `Connection` and `X-Request-Id`.
 package struct HTTPHeaders: Sendable, ExpressibleByDictionaryLiteral, CustomStringConvertible {
-    /// `Name: value` lines, each with its CRLF.
+    /// `Name: value` lines, each ending with CRLF.
     private(set) var encoded: [UInt8] = []
-    /// The range of the `Cache-Status` value in `encoded`, for the access log; empty without one.
+    /// The range of the `Cache-Status` value in `encoded`, for the access log; empty if absent.
     private(set) var cacheStatus = 0..<0
     /// The position of ``number`` in `encoded`; nil without such a field.
     private(set) var numberPosition: Int?
-    /// The number in the last field that was appended with a number. Copies with other numbers share all other bytes.
+    /// The number in the last field appended with a number. Copies with different numbers share all other bytes.
     package var number = 0
 
-    /// No fields.
+    /// Creates an empty list of fields.
     package init() {}
 
     package init(dictionaryLiteral fields: (HTTPFieldName, String)...) {
@@ -23,14 +23,14 @@ package struct HTTPHeaders: Sendable, ExpressibleByDictionaryLiteral, CustomStri
 
     package var description: String { String(decoding: complete, as: UTF8.self) }
 
-    /// All fields, with the number.
+    /// All fields, including the number.
     var complete: [UInt8] {
         var fields = self
         fields.settleNumber()
         return fields.encoded
     }
 
-    /// Merges the number into the other bytes.
+    /// Merges the number into the encoded bytes.
     private mutating func settleNumber() {
         guard let position = numberPosition else { return }
         let digits = String(number).utf8
@@ -43,7 +43,7 @@ package struct HTTPHeaders: Sendable, ExpressibleByDictionaryLiteral, CustomStri
 
     /// Appends a field.
     ///
-    /// Control characters in `value` become spaces (RFC 9110 section 5.5), so that no value can end its line.
+    /// Control characters in `value` become spaces (RFC 9110 section 5.5), so that no value can break its line.
     package mutating func append(_ name: HTTPFieldName, _ value: String) {
         encoded.append(contentsOf: name.bytes)
         encoded.append(UInt8(ascii: ":"))
@@ -55,15 +55,15 @@ package struct HTTPHeaders: Sendable, ExpressibleByDictionaryLiteral, CustomStri
         encoded.append(10)
     }
 
-    /// Appends a field whose value contains a number, which is at least 0. The number of the last such field can be changed.
+    /// Appends a field whose value contains a nonnegative number. The number of the last such field can be changed.
     ///
     /// - Parameters:
-    ///   - prefix: The value before the number.
-    ///   - suffix: The value after it.
+    ///   - prefix: The part of the value before the number.
+    ///   - suffix: The part of the value after the number.
     package mutating func append(_ name: HTTPFieldName, _ prefix: String, number: Int, _ suffix: String) {
         settleNumber()
         append(name, prefix)
-        // Before the line's end.
+        // Before the CRLF.
         let position = encoded.count - 2
         encoded.insert(contentsOf: suffix.utf8, at: position)
         (numberPosition, self.number) = (position, number)
@@ -81,7 +81,7 @@ package struct HTTPHeaders: Sendable, ExpressibleByDictionaryLiteral, CustomStri
         encoded.append(contentsOf: other.encoded)
     }
 
-    /// The value of the first field with that name, which is case-insensitive. Searches line by line: not for hot paths.
+    /// The value of the first field with this case-insensitive name. Searches line by line: not for hot paths.
     package subscript(_ name: HTTPFieldName) -> String? {
         complete.withUnsafeBytes { bytes in
             for line in bytes.split(separator: 10) {
@@ -95,7 +95,7 @@ package struct HTTPHeaders: Sendable, ExpressibleByDictionaryLiteral, CustomStri
     }
 }
 
-/// The name of a header field. Only literals convert to it, so outside data cannot become a name.
+/// The name of a header field. Only literals convert to it, so external data cannot become a name.
 package struct HTTPFieldName: Sendable, ExpressibleByStringLiteral, CustomStringConvertible {
     let literal: StaticString
 
@@ -106,11 +106,11 @@ package struct HTTPFieldName: Sendable, ExpressibleByStringLiteral, CustomString
 
     package var description: String { literal.description }
 
-    /// The name's bytes, which are valid as long as the process.
+    /// The name's bytes, valid for the lifetime of the process.
     var bytes: UnsafeRawBufferPointer { literal.bytes }
 }
 
 extension StaticString {
-    /// The literal's UTF-8, which is valid as long as the process.
+    /// The literal's UTF-8 bytes, valid for the lifetime of the process.
     var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: utf8Start, count: utf8CodeUnitCount) }
 }

@@ -3,10 +3,10 @@ package enum HTTPMethod: Sendable, Hashable, CustomStringConvertible {
     case get, head, post, put, delete, options, patch, trace, connect
     /// The method that removes a resource from a cache. No RFC defines it, but Squid, Varnish and their clients use it.
     case purge
-    /// Any other method, with the client's spelling.
+    /// Any other method, spelled as the client sent it.
     case other(String)
 
-    /// The method as in a request line.
+    /// The method as it appears in a request line.
     package var description: String {
         switch self {
         case .get: "GET"
@@ -23,7 +23,7 @@ package enum HTTPMethod: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// The method of a request line. `token` must contain token characters only.
+    /// Creates the method of a request line. `token` must contain only token characters.
     init(_ token: UnsafeRawBufferPointer) {
         if token.count == 3, token.equals("GET") {
             self = .get

@@ -1,6 +1,6 @@
-/// The reasons for which the engine itself refuses a request, before or without the handler.
+/// A reason for which the server itself refuses a request, before or without calling the handler.
 ///
-/// Each has a status, a stable code for problem documents and a public sentence. ``HTTPHandler/response(to:)`` creates
+/// Each reason has a status, a stable code for problem documents and a public sentence. ``HTTPHandler/response(to:)`` creates
 /// the response.
 package enum HTTPProtocolError: Error, Sendable, Hashable, CaseIterable {
     case malformedRequestLine, malformedTarget, malformedField, bareLineFeed
@@ -21,7 +21,7 @@ package enum HTTPProtocolError: Error, Sendable, Hashable, CaseIterable {
     /// The status code (RFC 9110 section 15, RFC 6585 for 431).
     package var status: Int { row.status }
 
-    /// A public sentence about the reason.
+    /// A public sentence that explains the reason.
     package var sentence: String { row.sentence }
 
     /// The code for problem documents: one per status.
@@ -42,7 +42,7 @@ package enum HTTPProtocolError: Error, Sendable, Hashable, CaseIterable {
         }
     }
 
-    /// The seconds after which the request may be repeated; nil if it would be refused again.
+    /// The number of seconds after which to retry; nil if the request would be refused again.
     package var retryAfter: Int? {
         if case .tooManyConnections = self { 2 } else { nil }
     }

@@ -1,4 +1,4 @@
-/// Status lines, and what a status means for the framing of a response.
+/// Status lines, and the effect of a status on the framing of a response.
 package enum HTTPStatus {
     /// Appends a status line such as `HTTP/1.1 200 OK`, with its CRLF.
     static func appendLine(_ status: Int, to bytes: inout [UInt8]) {
@@ -8,7 +8,7 @@ package enum HTTPStatus {
     /// Whether a response with this status never has a body (RFC 9112 section 6.3).
     static func isBodiless(_ status: Int) -> Bool { status == 204 || status == 304 || status < 200 }
 
-    /// The reason phrase (RFC 9110 section 15; RFC 6585 for 428, 429 and 431).
+    /// Returns the reason phrase (RFC 9110 section 15; RFC 6585 for 428, 429 and 431).
     package static func reason(_ status: Int) -> String {
         switch status {
         case 100: "Continue"

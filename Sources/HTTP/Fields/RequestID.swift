@@ -1,6 +1,6 @@
-/// Ids of requests: the client's own if it is usable, else a generated one.
+/// Request IDs: the client's own ID if it is usable, otherwise a generated one.
 enum RequestID {
-    /// Whether a client's id is short, and harmless in a log line and in a header field.
+    /// Whether a client's ID is short and harmless in log lines and header fields.
     static func isUsable(_ bytes: UnsafeRawBufferPointer) -> Bool {
         (1...64).contains(bytes.count)
             && bytes.allSatisfy { byte in
@@ -12,7 +12,7 @@ enum RequestID {
             }
     }
 
-    /// The length of a generated id.
+    /// The length of a generated ID.
     static let length = 16
 
     /// Writes a number as ``length`` hexadecimal digits.
@@ -23,7 +23,7 @@ enum RequestID {
         }
     }
 
-    /// The digits of a number as text.
+    /// Returns a number as hexadecimal text.
     static func text(_ number: UInt64) -> String {
         withUnsafeTemporaryAllocation(byteCount: length, alignment: 1) { buffer in
             guard let base = buffer.baseAddress else { return "" }
@@ -34,7 +34,7 @@ enum RequestID {
 }
 
 /// Generates numbers that do not repeat within a process and are unlikely to repeat across processes: a counter with a random
-/// start, mixed by a bijection (the finalizer of SplitMix64), so that ids of consecutive requests differ in all digits.
+/// start, mixed by a bijection (the SplitMix64 finalizer), so that IDs of consecutive requests differ in all digits.
 struct RequestIDGenerator {
     private var state = UInt64.random(in: .min ... .max)
 

@@ -1,19 +1,19 @@
-/// A handler of requests.
+/// Handles requests.
 package protocol HTTPHandler: Sendable {
     /// Decides how to answer a request whose head has arrived.
     ///
-    /// Called on loop threads, for several connections at the same time. It must not block: work that waits belongs in
-    /// ``HTTPReply/later(_:)``. The request is a view of the read buffer and ends with the call.
+    /// Called on loop threads, for several connections at the same time. Must not block: work that waits belongs in
+    /// ``HTTPReply/later(_:)``. The request is a view of the read buffer, valid only during the call.
     func respond(to request: borrowing HTTPRequest) -> HTTPReply
 
-    /// Creates the response to a request that the server itself refuses. Its status becomes that of the error.
+    /// Creates the response to a request that the server itself refuses. The server sets its status to that of the error.
     ///
     /// Called on loop threads; must not block.
     func response(to error: HTTPProtocolError) -> HTTPResponse
 }
 
 extension HTTPHandler {
-    /// The error's sentence as text.
+    /// Returns the error's sentence as text.
     package func response(to error: HTTPProtocolError) -> HTTPResponse {
         var response = HTTPResponse(
             status: error.status, contentType: "text/plain; charset=utf-8", text: error.sentence + "\n")
@@ -24,26 +24,26 @@ extension HTTPHandler {
 
 /// A handler's decision about a request.
 package enum HTTPReply {
-    /// The response is known, and is sent in the same turn of the loop.
+    /// A response that is available now and is sent in the same turn of the loop.
     case now(HTTPResponse)
-    /// The response takes time: the closure runs in a task of its own, and the connection waits without a thread.
+    /// A response that takes time: the closure runs in its own task, and the connection waits without a thread.
     ///
-    /// The task is cancelled when the client leaves, and its result is then discarded. A client that has closed only its sending
-    /// half (`printf … | nc`) still gets the response.
+    /// If the client leaves, the task is cancelled and its result is discarded. A client that has closed only its sending half
+    /// (`printf … | nc`) still gets the response.
     case later(@Sendable () async -> HTTPResponse)
-    /// The sink receives the body as it arrives, and then decides the reply itself.
+    /// The sink receives the body as it arrives and then decides the reply.
     case receive(any HTTPBodySink)
 }
 
-/// A receiver of a request's body while it arrives. All calls come from the connection's loop thread, in order.
+/// Receives a request body as it arrives. All calls come from the connection's loop thread, in order.
 package protocol HTTPBodySink: AnyObject {
-    /// The maximum number of bytes. A longer body gets 413: before anything is read if `Content-Length` exceeds it, else as soon
-    /// as the count exceeds it.
+    /// The maximum number of bytes. A longer body gets 413: before anything is read if `Content-Length` exceeds the limit,
+    /// otherwise as soon as the received bytes do.
     var limit: Int { get }
 
-    /// Receives the next bytes of the body, which are valid during the call. Must not block for long.
+    /// Receives the next bytes of the body, which are valid only during the call. Must not block for long.
     ///
-    /// - Throws: ``HTTPBodyRefusal`` to respond at once without the rest; any other error becomes a 500.
+    /// - Throws: ``HTTPBodyRefusal`` to respond at once without reading the rest; any other error causes a 500.
     func write(_ bytes: UnsafeRawBufferPointer) throws
 
     /// Decides the reply to a complete body. The reply must not be ``HTTPReply/receive(_:)``.
@@ -54,7 +54,7 @@ package protocol HTTPBodySink: AnyObject {
     func abort()
 }
 
-/// Thrown by a sink that refuses a body before its end.
+/// Thrown by a sink to refuse a body before its end.
 package struct HTTPBodyRefusal: Error, Sendable {
     /// The response, after which the connection is closed.
     package let response: HTTPResponse
@@ -64,14 +64,14 @@ package struct HTTPBodyRefusal: Error, Sendable {
     }
 }
 
-/// A writer that sends a streamed body piece by piece. One task at a time writes to it.
+/// Sends a streamed body piece by piece. Used by one task at a time.
 package struct HTTPBodyWriter: Sendable {
     let mailbox: LoopMailbox
     let token: ConnectionToken
 
-    /// Sends `bytes`, and returns when the kernel has accepted all of them: a slow client slows its writer down.
+    /// Sends `bytes` and returns once the kernel has accepted all of them, so that a slow client slows the writer down.
     ///
-    /// - Throws: ``HTTPClientLeft`` after the connection has ended.
+    /// - Throws: ``HTTPClientLeft`` if the connection has ended.
     package func write(_ bytes: [UInt8]) async throws(HTTPClientLeft) {
         if bytes.isEmpty { return }
         let isSent = await withCheckedContinuation { continuation in

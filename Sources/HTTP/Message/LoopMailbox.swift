@@ -1,23 +1,23 @@
 internal import Synchronization
 internal import SystemIO
 
-/// A queue of messages from other threads to a loop, which it wakes. Each waiting connection has at most one message
-/// in progress, which bounds the queue.
+/// A queue of messages from other threads to a loop, which it wakes. It is bounded, because each waiting connection has at most
+/// one message in progress.
 final class LoopMailbox: Sendable {
     enum Message: Sendable {
         /// The response that a connection waits for.
         case response(ConnectionToken, HTTPResponse)
-        /// The next bytes of a streamed body; the continuation receives whether they were sent.
+        /// The next bytes of a streamed body. The continuation receives whether they were sent.
         case chunk(ConnectionToken, [UInt8], CheckedContinuation<Bool, Never>)
-        /// The next piece of the file that a connection sends is in the page cache.
+        /// The next piece of a connection's file is now in the page cache.
         case loaded(ConnectionToken)
         /// The end of a streamed body, complete or not.
         case streamEnded(ConnectionToken, isComplete: Bool)
         /// A ping, which the loop answers in its next turn.
         case ping(LoopPing)
-        /// Stop listening; open connections get the drain timeout to end.
+        /// Stops listening; open connections may continue for the drain timeout.
         case drain
-        /// Close all connections.
+        /// Closes all connections.
         case stop
     }
 
@@ -54,7 +54,7 @@ final class LoopMailbox: Sendable {
         }
     }
 
-    /// Refuses messages from now on, and resumes the continuations of those in the queue.
+    /// Refuses further messages, and resumes the continuations of queued messages.
     func close() {
         let left = state.withLock { state in
             state.isClosed = true
@@ -65,12 +65,12 @@ final class LoopMailbox: Sendable {
     }
 }
 
-/// A ping to all loops, answered once each of them has taken a turn. Any thread.
+/// A ping to all loops, answered once each loop has taken a turn. Any thread.
 final class LoopPing: Sendable {
     private let missing: Atomic<Int>
     private let action: @Sendable () -> Void
 
-    /// - Parameter action: Called on the last loop that answers, which it must not block.
+    /// - Parameter action: Called on the last loop that answers; must not block.
     init(loops: Int, _ action: @escaping @Sendable () -> Void) {
         missing = Atomic(loops)
         self.action = action
@@ -81,7 +81,7 @@ final class LoopPing: Sendable {
     }
 }
 
-/// The identity of a connection of a loop: its descriptor, and a generation that distinguishes it from earlier connections with the
+/// Identifies a connection of a loop: its descriptor, and a generation that distinguishes it from earlier connections with the
 /// same descriptor.
 struct ConnectionToken: Sendable, Hashable {
     let descriptor: Int32
@@ -90,7 +90,7 @@ struct ConnectionToken: Sendable, Hashable {
 }
 
 extension ConnectionToken {
-    /// The form that epoll carries. Values below 2^32 are left for descriptors that are no connections.
+    /// The encoding for epoll. Values below 2^32 are reserved for descriptors that are not connections.
     var encoded: UInt64 { UInt64(generation) << 32 | UInt64(UInt32(bitPattern: descriptor)) }
 
     init(encoded: UInt64) {

@@ -1,4 +1,4 @@
-/// The way in which a request's body is delimited (RFC 9112 section 6).
+/// How a request body is delimited (RFC 9112 section 6).
 enum BodyFraming: Equatable, Sendable {
     case none
     /// `Content-Length` bytes, at least one.
@@ -6,7 +6,7 @@ enum BodyFraming: Equatable, Sendable {
     case chunked
 }
 
-/// Decodes a request's body from the bytes that follow its head. A pure value.
+/// Decodes a request body from the bytes after its head. A pure value.
 struct BodyDecoder: Sendable, Equatable {
     typealias Step = ChunkedDecoder.Step
 
@@ -26,12 +26,12 @@ struct BodyDecoder: Sendable, Equatable {
             }
     }
 
-    /// Bytes that are still to come; nil for a chunked body.
+    /// The number of bytes still to come; nil for a chunked body.
     var knownRemainder: Int? {
         if case .sized(let remaining) = kind { remaining } else { nil }
     }
 
-    /// Decodes `piece` from `position` on, and moves that past the bytes used.
+    /// Decodes `piece` from `position`, and advances `position` past the bytes consumed.
     mutating func next(
         _ piece: UnsafeRawBufferPointer, at position: inout Int
     ) throws(HTTPProtocolError) -> Step {
@@ -50,8 +50,8 @@ struct BodyDecoder: Sendable, Equatable {
     }
 }
 
-/// Decodes a chunked body (RFC 9112 section 7.1) strictly: hexadecimal sizes without sign, prefix or blanks, and CRLF everywhere.
-/// Extensions and trailers are skipped, and their length is bounded.
+/// Decodes a chunked body (RFC 9112 section 7.1) strictly: hexadecimal sizes without sign, prefix or blanks, and CRLF
+/// everywhere. Skips extensions and trailers, whose length is bounded.
 ///
 /// A pure value: it receives pieces as they arrive and stores only its state in the grammar.
 struct ChunkedDecoder: Sendable, Equatable {
@@ -59,9 +59,9 @@ struct ChunkedDecoder: Sendable, Equatable {
     enum Step: Equatable {
         /// Data, in this range of the piece.
         case data(Range<Int>)
-        /// The whole piece is used, and the body continues.
+        /// The whole piece is consumed, and the body continues.
         case needsMore
-        /// The body has ended; the bytes of the piece from this position on belong to the next request.
+        /// The body has ended; the bytes from this position on belong to the next request.
         case end(Int)
     }
 
@@ -75,7 +75,7 @@ struct ChunkedDecoder: Sendable, Equatable {
         case finished
     }
 
-    /// The maximum length of all extensions and trailers in a body, in bytes.
+    /// The maximum total length of extensions and trailers in a body, in bytes.
     static let overheadLimit = 4096
 
     private var state = State.size(digits: 0)
@@ -84,7 +84,7 @@ struct ChunkedDecoder: Sendable, Equatable {
 
     init() {}
 
-    /// Decodes `piece` from `position` on, and moves that past the bytes used.
+    /// Decodes `piece` from `position`, and advances `position` past the bytes consumed.
     mutating func next(_ piece: UnsafeRawBufferPointer, at position: inout Int) throws(HTTPProtocolError) -> Step {
         if state == .finished { return .end(position) }
         while position < piece.count {
@@ -106,7 +106,7 @@ struct ChunkedDecoder: Sendable, Equatable {
         switch state {
         case .size(let digits):
             if let digit = byte.hexDigit {
-                // Fifteen digits are less than 2^60, so the sum of size and position cannot overflow.
+                // Fifteen digits stay below 2^60, so the sum of size and position cannot overflow.
                 guard digits < 15 else { throw .malformedChunk }
                 remaining = remaining << 4 | digit
                 state = .size(digits: digits + 1)

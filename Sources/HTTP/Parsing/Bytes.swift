@@ -23,7 +23,7 @@ extension UnsafeRawBufferPointer {
         while true {
             if ByteWord(self, at: index).lowercased != ByteWord(other, at: index).lowercased { return false }
             if index == count - 8 { return true }
-            // The last word may overlap the one before it.
+            // The last word may overlap the previous one.
             index = Swift.min(index + 8, count - 8)
         }
     }
@@ -31,10 +31,10 @@ extension UnsafeRawBufferPointer {
     /// Whether these bytes equal `other`, ignoring the case of ASCII letters.
     package func equalsIgnoringCase(_ other: StaticString) -> Bool { equalsIgnoringCase(other.bytes) }
 
-    /// The bytes in `range`, as a buffer whose indices start at 0.
+    /// Returns the bytes in `range` as a buffer whose indices start at 0.
     package func slice(_ range: Range<Int>) -> UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: self[range]) }
 
-    /// These bytes without spaces and tabs at either end (OWS, RFC 9110 section 5.6.3).
+    /// The bytes without leading and trailing spaces and tabs (OWS, RFC 9110 section 5.6.3).
     package var trimmed: UnsafeRawBufferPointer {
         var start = 0
         var end = count
@@ -43,7 +43,7 @@ extension UnsafeRawBufferPointer {
         return slice(start..<end)
     }
 
-    /// The decimal number in these bytes; nil without digits, with other characters, or for a number beyond `Int`.
+    /// The bytes parsed as a decimal number; nil if empty, if there are other characters, or if the number overflows `Int`.
     package var decimal: Int? {
         guard !isEmpty, count <= 19 else { return nil }
         var value = 0
@@ -60,7 +60,7 @@ extension UnsafeRawBufferPointer {
 
 /// The character classes of HTTP's grammar.
 extension UInt8 {
-    /// Whether the byte is a `tchar` (RFC 9110 section 5.6.2): a byte of methods and field names.
+    /// Whether the byte is a `tchar` (RFC 9110 section 5.6.2), as in methods and field names.
     var isToken: Bool {
         // One bit per ASCII character.
         let bits: UInt64 = self < 64 ? 0x03FF_6CFA_0000_0000 : 0x57FF_FFFF_C7FF_FFFE
@@ -83,21 +83,21 @@ extension UInt8 {
         return letter >= 0x61 && letter <= 0x66 ? Int(letter) - 0x57 : nil
     }
 
-    /// The lowercase letter of an ASCII letter; any other byte unchanged.
+    /// The lowercase form of an ASCII letter; any other byte unchanged.
     var lowercased: UInt8 { self >= 0x41 && self <= 0x5A ? self | 0x20 : self }
 }
 
-/// Eight bytes that are examined together, at a quarter of the cost of examining each.
+/// Eight bytes that are examined together, at a quarter of the cost of examining each byte.
 ///
-/// Marks are numbers in which the highest bit of each matching byte is set; `marks.trailingZeroBitCount / 8` is the number of
-/// bytes before the first match, 8 without a match.
+/// A mark is the highest bit of a matching byte; `marks.trailingZeroBitCount / 8` is the number of bytes before the first
+/// match, 8 if there is none.
 struct ByteWord {
     private static let ones: UInt64 = 0x0101_0101_0101_0101
     private static let highs: UInt64 = 0x8080_8080_8080_8080
 
     private let bits: UInt64
 
-    /// The eight bytes from `offset` on; the first one becomes the lowest.
+    /// Loads eight bytes from `offset`; the first byte becomes the lowest.
     @inline(__always)
     init(_ bytes: UnsafeRawBufferPointer, at offset: Int) {
         bits = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
@@ -108,8 +108,8 @@ struct ByteWord {
     @inline(__always)
     func below(_ limit: UInt64) -> UInt64 { (bits &- Self.ones &* limit) & ~bits & Self.highs }
 
-    /// Marks bytes below `limit`, which is at most 128, and those from 127 (DEL) on. Correct up to the first mark; later marks may be
-    /// wrong, because the sum carries and the difference borrows.
+    /// Marks bytes below `limit`, which is at most 128, and bytes from 127 (DEL). Correct up to the first mark; later marks may
+    /// be wrong, because the sum carries and the difference borrows.
     @inline(__always)
     func outsideASCII(from limit: UInt64) -> UInt64 {
         ((bits &+ Self.ones) | (bits &- Self.ones &* limit) | bits) & Self.highs
@@ -122,7 +122,7 @@ struct ByteWord {
         return (difference &- Self.ones) & ~difference & Self.highs
     }
 
-    /// Marks bytes that are neither an ASCII letter nor a hyphen; most field names have none. Every mark is correct.
+    /// Marks bytes that are neither ASCII letters nor hyphens; most field names have none. Every mark is correct.
     @inline(__always)
     var neitherLetterNorHyphen: UInt64 {
         // Seven bits per byte, so that no addition carries into the next byte.
@@ -135,7 +135,7 @@ struct ByteWord {
         return ~((letter | ~noHyphen) & ~bits) & Self.highs
     }
 
-    /// The bytes with ASCII letters in lower case, as a number for comparisons.
+    /// The bytes with ASCII letters lowercased, as a number for comparisons.
     @inline(__always)
     var lowercased: UInt64 {
         let plain = bits & ~Self.highs
@@ -145,9 +145,9 @@ struct ByteWord {
         return bits | upper >> 2
     }
 
-    /// Finds the first byte from `start` on that `marks` marks, sixteen bytes at a time.
+    /// Finds the first byte from `start` that `marks` marks, sixteen bytes at a time.
     ///
-    /// - Returns: Its position; without a mark, a position followed by fewer than eight bytes, which were not examined.
+    /// - Returns: The mark's position; without a mark, a position followed by fewer than eight bytes, which were not examined.
     @inline(__always)
     static func firstMark(in bytes: UnsafeRawBufferPointer, from start: Int, _ marks: (ByteWord) -> UInt64) -> Int {
         var position = start

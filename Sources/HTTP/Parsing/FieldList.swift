@@ -1,19 +1,19 @@
-/// The elements of a field's value that is a list (RFC 9110 section 5.6.1): trimmed, in order, without empty ones.
+/// The elements of a list-valued field (RFC 9110 section 5.6.1): trimmed, in order, without empty elements.
 ///
-/// This is the only parser of lists and parameters. It works on bytes and takes time in proportion to their number, because clients
-/// choose what an event loop reads. Separators in quoted strings (section 5.6.4) do not separate. A quoted string that does not
-/// end contains the rest of the value.
+/// This is the only parser of lists and parameters. It works on bytes in linear time, because clients choose what an event loop
+/// parses. Separators in quoted strings (section 5.6.4) are literal. An unterminated quoted string extends to the end of the
+/// value.
 package struct FieldList: Sequence, IteratorProtocol {
     private let bytes: UnsafeRawBufferPointer
     private let separator: UInt8
     private let hasEscapes: Bool
     private var position = 0
-    /// Whether the last element that was returned has a quoted string without an end.
+    /// Whether the last returned element contains an unterminated quoted string.
     package private(set) var isUnterminated = false
 
     /// - Parameters:
-    ///   - bytes: Must be valid as long as the elements are used.
-    ///   - hasEscapes: Whether a backslash escapes the byte after it in a quoted string. Entity tags have no escapes (section 8.8.3).
+    ///   - bytes: The value, which must stay valid while the elements are used.
+    ///   - hasEscapes: Whether a backslash escapes the next byte in a quoted string. Entity tags have none (section 8.8.3).
     package init(
         _ bytes: UnsafeRawBufferPointer, separator: UInt8 = UInt8(ascii: ","), hasEscapes: Bool = true
     ) {
@@ -27,14 +27,14 @@ package struct FieldList: Sequence, IteratorProtocol {
             let start = position
             position = end(from: start)
             let element = bytes.slice(start..<position).trimmed
-            // The separator.
+            // Skips the separator.
             position += 1
             if !element.isEmpty { return element }
         }
         return nil
     }
 
-    /// The position of the next separator, or of the end.
+    /// Returns the position of the next separator, or of the end.
     private mutating func end(from start: Int) -> Int {
         var index = start
         var isQuoted = false
@@ -54,7 +54,7 @@ package struct FieldList: Sequence, IteratorProtocol {
     }
 }
 
-/// A value with parameters (RFC 9110 section 5.6.6), such as `video/mp4;q=0.8`: a whole field or an element of a ``FieldList``.
+/// A value with parameters (RFC 9110 section 5.6.6), such as `video/mp4;q=0.8`: a whole field or a ``FieldList`` element.
 package struct FieldElement {
     /// The bytes before the parameters.
     package let value: UnsafeRawBufferPointer
@@ -62,21 +62,21 @@ package struct FieldElement {
 
     package init(_ bytes: UnsafeRawBufferPointer) {
         var end = 0
-        // Nothing is compared with a quoted value, so its semicolons do not matter.
+        // Quoted values are never compared, so their semicolons do not matter.
         while end < bytes.count, bytes[end] != UInt8(ascii: ";") { end += 1 }
         value = bytes.slice(0..<end).trimmed
         parameters = bytes.slice(Swift.min(end + 1, bytes.count)..<bytes.count)
     }
 
-    /// A value that consists of parameters only, such as an element of `Forwarded` (RFC 7239 section 4).
+    /// Creates an element of only parameters, such as an element of `Forwarded` (RFC 7239 section 4).
     init(parameters: UnsafeRawBufferPointer) {
         value = parameters.slice(0..<0)
         self.parameters = parameters
     }
 
-    /// The value of the first parameter with that name, with its quotes; nil without one.
+    /// Returns the value of the first parameter with this name, including quotes; nil if absent.
     ///
-    /// - Parameter name: Compared without regard to case.
+    /// - Parameter name: The name, compared case-insensitively.
     package func parameter(_ name: StaticString) -> UnsafeRawBufferPointer? {
         for pair in FieldList(parameters, separator: UInt8(ascii: ";")) {
             guard let sign = pair.firstIndex(of: UInt8(ascii: "=")), pair.slice(0..<sign).trimmed.equalsIgnoringCase(name)
@@ -90,8 +90,8 @@ package struct FieldElement {
 }
 
 extension UnsafeRawBufferPointer {
-    /// The content of a quoted string (RFC 9110 section 5.6.4), and any other value unchanged; nil for a quoted string that does not
-    /// end, or does not end with the value.
+    /// The content of a quoted string (RFC 9110 section 5.6.4), or any other value unchanged; nil if a quoted string is
+    /// unterminated or ends before the value does.
     package var unquoted: [UInt8]? {
         guard first == UInt8(ascii: "\"") else { return Array(self) }
         var content: [UInt8] = []

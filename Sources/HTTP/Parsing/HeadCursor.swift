@@ -1,4 +1,4 @@
-/// A position in a request head, and the steps that move it. No step goes beyond the end.
+/// A position in a request head, with steps that advance it. No step moves past the end.
 struct HeadCursor {
     let bytes: UnsafeRawBufferPointer
     private(set) var position = 0
@@ -7,12 +7,12 @@ struct HeadCursor {
         self.bytes = bytes
     }
 
-    /// The byte at the position; nil at the end.
+    /// The byte at the current position; nil at the end.
     var next: UInt8? { position < bytes.count ? bytes[position] : nil }
 
     mutating func advance() { position += 1 }
 
-    /// Skips token characters (RFC 9110 section 5.6.2), and returns their range.
+    /// Skips token characters (RFC 9110 section 5.6.2) and returns their range.
     mutating func skipToken() -> Range<Int> {
         let start = position
         skipWords(until: \.neitherLetterNorHyphen)
@@ -20,7 +20,7 @@ struct HeadCursor {
         return start..<position
     }
 
-    /// Skips visible ASCII characters, and returns their range.
+    /// Skips visible ASCII characters and returns their range.
     mutating func skipVisible() -> Range<Int> {
         let start = position
         skipWords { $0.outsideASCII(from: 0x21) }
@@ -30,7 +30,7 @@ struct HeadCursor {
 
     /// Skips CRLF. Returns false if it is incomplete.
     ///
-    /// - Parameter error: The error for other bytes, except for a line feed without a carriage return.
+    /// - Parameter error: Thrown for other bytes, except for a line feed without a carriage return.
     mutating func skipLineEnd(orThrow error: HTTPProtocolError) throws(HTTPProtocolError) -> Bool {
         guard let first = next else { return false }
         guard first == 13 else { throw first == 10 ? .bareLineFeed : error }
@@ -63,8 +63,7 @@ struct HeadCursor {
         return (bytes[position + 5] - 0x30, bytes[position + 7] - 0x30)
     }
 
-    /// Skips a field's value up to its CR, and returns its range without the blanks around it; nil if the line is
-    /// incomplete.
+    /// Skips a field value up to its CR and returns its range without surrounding blanks; nil if the line is incomplete.
     mutating func skipFieldValue() throws(HTTPProtocolError) -> Range<Int>? {
         while position < bytes.count, bytes[position].isBlank { position += 1 }
         let start = position
@@ -72,7 +71,7 @@ struct HeadCursor {
             skipWords { $0.below(0x20) | $0.equal(to: 0x7F) }
             guard let byte = next else { return nil }
             if byte == 13 { break }
-            // Tabs and bytes beyond ASCII are allowed (RFC 9110 section 5.5), other control characters are not.
+            // Tabs and bytes beyond ASCII are allowed (RFC 9110 section 5.5); other control characters are not.
             guard byte >= 0x20 && byte != 0x7F || byte == 9 else {
                 throw byte == 10 ? .bareLineFeed : .malformedField
             }
@@ -83,7 +82,7 @@ struct HeadCursor {
         return start..<end
     }
 
-    /// Moves to the first byte that `marks` marks. It may stop in front of the last seven bytes.
+    /// Advances to the first byte marked by `marks`. May stop before the last seven bytes.
     @inline(__always)
     private mutating func skipWords(until marks: (ByteWord) -> UInt64) {
         position = ByteWord.firstMark(in: bytes, from: position, marks)

@@ -1,4 +1,4 @@
-/// Interprets the fields of a complete head that concern the connection: target, host, framing of the body, persistence.
+/// Interprets the fields of a complete head that affect the connection: target, host, body framing and persistence.
 enum HeadSemantics {
     static func apply(to head: inout RequestHead) throws(HTTPProtocolError) {
         let host = try soleHost(head)
@@ -8,7 +8,7 @@ enum HeadSemantics {
         try readExpectation(&head)
     }
 
-    /// The range of the only `Host` field (RFC 9112 section 3.2).
+    /// Returns the range of the only `Host` field (RFC 9112 section 3.2).
     private static func soleHost(_ head: RequestHead) throws(HTTPProtocolError) -> Range<Int>? {
         var found: Range<Int>?
         for field in head.fields where field.known == .host {
@@ -21,7 +21,7 @@ enum HeadSemantics {
         return found
     }
 
-    /// Reads the framing of the body (RFC 9112 section 6) strictly: one field must give it once. Even equal lengths in two fields are
+    /// Reads the body framing (RFC 9112 section 6) strictly: one field must state it once. Even equal lengths in two fields are
     /// refused.
     private static func readFraming(_ head: inout RequestHead) throws(HTTPProtocolError) {
         let isChunked = head.has(.transferEncoding)
@@ -47,7 +47,7 @@ enum HeadSemantics {
         }
     }
 
-    /// Whether `value` is a list of codings whose last element, and no other, is `chunked`.
+    /// Whether `value` is a list of codings that contains `chunked` once, as the last element.
     private static func endsWithChunked(_ value: UnsafeRawBufferPointer) -> Bool {
         var count = 0
         var last = false
@@ -71,7 +71,7 @@ enum HeadSemantics {
         if closes { head.keepsAlive = false }
     }
 
-    /// Reads `Expect` (RFC 9110 section 10.1.1), which is ignored from HTTP/1.0.
+    /// Reads `Expect` (RFC 9110 section 10.1.1), which is ignored for HTTP/1.0.
     private static func readExpectation(_ head: inout RequestHead) throws(HTTPProtocolError) {
         guard head.minorVersion > 0, let value = head.first(.expect) else { return }
         guard value.equalsIgnoringCase("100-continue") else { throw .expectationFailed }

@@ -1,25 +1,25 @@
-/// A parsed request head: a view of the bytes it was parsed from, valid as long as they are.
+/// A parsed request head: a view of the bytes that it was parsed from, valid as long as they are.
 ///
-/// One value is reused for all requests of a loop thread, so that parsing allocates nothing.
+/// Each loop thread reuses one value for all requests, so that parsing does not allocate.
 struct RequestHead {
-    /// The ranges of a header field in the head. Values have no blanks at their ends.
+    /// The ranges of a header field in the head. Values have no surrounding blanks.
     struct Field: Sendable {
         var name: Range<UInt32>
         var value: Range<UInt32>
         var known: KnownField
     }
 
-    /// The bytes of the head; ranges refer to them.
+    /// The bytes of the head, to which all ranges refer.
     private(set) var bytes = UnsafeRawBufferPointer(start: nil, count: 0)
-    /// Bytes of the whole head, including the empty line at its end and empty lines before its start.
+    /// The length of the whole head, including preceding empty lines and the terminating empty line.
     var length = 0
-    /// The method; of a refused head, GET if the method could not be parsed.
+    /// The method; GET if the method of a refused head could not be parsed.
     var method = HTTPMethod.get
     /// The range of the method; empty if the request line could not be parsed.
     var methodRange = 0..<0
-    /// The range of the request target; of an absolute-form, the part after the authority (RFC 9112 section 3.2.2).
+    /// The range of the request target; for an absolute-form, the part after the authority (RFC 9112 section 3.2.2).
     var target = 0..<0
-    /// The range of the authority in an absolute-form target, otherwise in the `Host` field. Empty if an HTTP/1.0 request has neither.
+    /// The range of the authority in an absolute-form target, otherwise of `Host`. Empty if an HTTP/1.0 client sent none.
     var authority = 0..<0
     /// Whether the target was an absolute-form without a path, which means `/`, or `*` with OPTIONS.
     var hasEmptyPath = false
@@ -30,10 +30,10 @@ struct RequestHead {
     var keepsAlive = true
     var expectsContinue = false
     private(set) var fields: [Field] = []
-    /// One bit per known field that occurs.
+    /// A bit set of the known fields that are present.
     private var present: UInt32 = 0
 
-    /// Prepares the value for the head at the start of `bytes`, and keeps its storage.
+    /// Resets the value for the head at the start of `bytes`, keeping its storage.
     mutating func reset(_ bytes: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0)) {
         self.bytes = bytes
         length = 0
@@ -55,10 +55,10 @@ struct RequestHead {
         present |= 1 << UInt32(field.known.rawValue)
     }
 
-    /// Whether a field of that kind occurs.
+    /// Whether a field of this kind is present.
     func has(_ known: KnownField) -> Bool { present & (1 << UInt32(known.rawValue)) != 0 }
 
-    /// Whether a field occurs that makes the response depend on more than the target.
+    /// Whether a field is present that makes the response depend on more than the target.
     var isConditionalOrPartial: Bool {
         let mask: UInt32 =
             1 << UInt32(KnownField.range.rawValue) | 1 << UInt32(KnownField.ifMatch.rawValue)
@@ -67,7 +67,7 @@ struct RequestHead {
         return present & mask != 0
     }
 
-    /// Whether a field occurs that proxies add.
+    /// Whether a field is present that proxies add.
     var isForwarded: Bool {
         let mask: UInt32 =
             1 << UInt32(KnownField.forwardedFor.rawValue) | 1 << UInt32(KnownField.forwarded.rawValue)
@@ -75,14 +75,14 @@ struct RequestHead {
         return present & mask != 0
     }
 
-    /// The value of the first field of that kind.
+    /// Returns the value of the first field of this kind.
     func first(_ known: KnownField) -> UnsafeRawBufferPointer? {
         guard has(known) else { return nil }
         for field in fields where field.known == known { return bytes.slice(field.value) }
         return nil
     }
 
-    /// The value of the first field of that name.
+    /// Returns the value of the first field with this name.
     func first(named name: HTTPFieldName) -> UnsafeRawBufferPointer? {
         let wanted = name.bytes
         for field in fields where field.name.count == wanted.count {
@@ -91,7 +91,7 @@ struct RequestHead {
         return nil
     }
 
-    /// Calls `body` with the value of every field of that name, in order.
+    /// Calls `body` with the value of every field with this name, in order.
     func forEachValue(of name: HTTPFieldName, _ body: (UnsafeRawBufferPointer) -> Void) {
         let wanted = name.bytes
         for field in fields where field.name.count == wanted.count {
@@ -99,7 +99,7 @@ struct RequestHead {
         }
     }
 
-    /// Calls `body` with the value of every field of that kind, in order.
+    /// Calls `body` with the value of every field of this kind, in order.
     func forEach(_ known: KnownField, _ body: (UnsafeRawBufferPointer) -> Void) {
         guard has(known) else { return }
         for field in fields where field.known == known { body(bytes.slice(field.value)) }
@@ -120,13 +120,13 @@ extension RequestHead {
 }
 
 extension UnsafeRawBufferPointer {
-    /// The bytes in a range of a field.
+    /// Returns the bytes in a field's range.
     func slice(_ range: Range<UInt32>) -> UnsafeRawBufferPointer {
         slice(Int(range.lowerBound)..<Int(range.upperBound))
     }
 }
 
-/// The request fields that the engine itself reads. They are recognized once, while the head is parsed.
+/// The request fields that the server itself reads, recognized once while the head is parsed.
 enum KnownField: UInt8 {
     case unknown
     case host, range, expect, connection, forwarded
@@ -134,7 +134,7 @@ enum KnownField: UInt8 {
     case contentLength, transferEncoding
     case requestID, forwardedFor, forwardedProto, via
 
-    /// The field with that name. `name` must contain token characters only.
+    /// Creates the field with this name. `name` must contain only token characters.
     init(_ name: UnsafeRawBufferPointer) {
         switch name.count {
         case 3: self = name.equalsIgnoringCase("via") ? .via : .unknown
@@ -163,10 +163,10 @@ enum KnownField: UInt8 {
 }
 
 extension UnsafeRawBufferPointer {
-    /// Whether these bytes equal `lowercase`, ignoring case. They must be token characters, as many as `lowercase` has.
+    /// Whether the bytes equal `lowercase`, ignoring case. They must be token characters, and as many as in `lowercase`.
     ///
-    /// The two cases of a letter differ in one bit, which a hyphen has too; the byte that differs from a hyphen in this bit is not
-    /// a token character (RFC 9110 section 5.6.2). Setting the bit therefore allows comparing a word at a time.
+    /// The two cases of a letter differ in one bit, which is also set in a hyphen; the byte that differs from a hyphen only in
+    /// this bit is not a token character (RFC 9110 section 5.6.2). Setting the bit therefore allows comparing a word at a time.
     @inline(__always)
     fileprivate func isFieldName(_ lowercase: StaticString) -> Bool {
         let name = lowercase.bytes

@@ -1,15 +1,15 @@
-/// Parses request heads (RFC 9112) without the leniency that the RFC allows: every line ends with CRLF, one space separates the
-/// parts of the request line, and no field is folded. A head that two servers could interpret differently is refused.
+/// Parses request heads (RFC 9112) without the leniency that the RFC permits: every line ends with CRLF, one space separates
+/// the parts of the request line, and no field is folded. A head that two servers could interpret differently is refused.
 ///
-/// A pure value that stores nothing between calls. While a head is incomplete, the caller calls again with the same bytes and more
-/// of them, preferably when another line has ended; ``HeadLimits/fields`` bounds the number of such calls.
+/// A pure value that stores nothing between calls. While a head is incomplete, the caller calls again with the same bytes plus
+/// new ones, preferably after another line has ended; ``HeadLimits/fields`` bounds the number of such calls.
 struct RequestHeadParser: Sendable {
     var limits = HeadLimits()
 
     /// Parses the head at the start of `bytes` into `head`.
     ///
     /// - Returns: Whether the head is complete; otherwise the content of `head` is meaningless.
-    /// - Throws: The first error, as soon as it is recognizable, even in an incomplete head.
+    /// - Throws: The first error as soon as it is detectable, even in an incomplete head.
     func parse(_ bytes: UnsafeRawBufferPointer, into head: inout RequestHead) throws(HTTPProtocolError) -> Bool {
         head.reset(bytes)
         var cursor = HeadCursor(bytes)
@@ -23,11 +23,11 @@ struct RequestHeadParser: Sendable {
         return true
     }
 
-    /// `method SP request-target SP HTTP-version CRLF`. Returns false if it is incomplete.
+    /// Parses `method SP request-target SP HTTP-version CRLF`. Returns false if it is incomplete.
     private func parseRequestLine(
         _ cursor: inout HeadCursor, into head: inout RequestHead
     ) throws(HTTPProtocolError) -> Bool {
-        // Empty lines before a request are skipped (RFC 9112 section 2.2); they count towards the limit of the head.
+        // Empty lines before a request are skipped (RFC 9112 section 2.2), but count towards the head limit.
         while cursor.next == 13 {
             guard try cursor.skipLineEnd(orThrow: .malformedRequestLine) else { return false }
         }
@@ -35,7 +35,7 @@ struct RequestHeadParser: Sendable {
         if method.count > limits.method { throw .methodNotImplemented }
         guard let space = cursor.next else { return false }
         guard space == 0x20, !method.isEmpty else { throw .malformedRequestLine }
-        // A refusal of the rest needs the method: the response to HEAD has no content (RFC 9110 section 9.3.2).
+        // Later refusals need the method: the response to HEAD has no content (RFC 9110 section 9.3.2).
         head.method = HTTPMethod(cursor.bytes.slice(method))
         cursor.advance()
 
@@ -54,15 +54,15 @@ struct RequestHeadParser: Sendable {
         return true
     }
 
-    /// `*( field-name ":" OWS field-value OWS CRLF ) CRLF`. Returns false if it is incomplete.
+    /// Parses `*( field-name ":" OWS field-value OWS CRLF ) CRLF`. Returns false if it is incomplete.
     private func parseFields(_ cursor: inout HeadCursor, into head: inout RequestHead) throws(HTTPProtocolError) -> Bool {
         while true {
             guard let first = cursor.next else { return false }
             if first == 13 { return try cursor.skipLineEnd(orThrow: .malformedField) }
             if head.fields.count == limits.fields { throw .headTooLarge }
 
-            // A blank before the name would be a folded line, and one before the colon allows request smuggling (RFC 9112
-            // sections 5.1 and 5.2). Neither is a token character.
+            // A blank before the name would be a folded line, and a blank before the colon allows request smuggling (RFC 9112
+            // sections 5.1 and 5.2). Blanks are not token characters.
             let name = cursor.skipToken()
             guard let colon = cursor.next else { return false }
             guard colon == UInt8(ascii: ":"), !name.isEmpty else {
@@ -82,12 +82,12 @@ struct RequestHeadParser: Sendable {
 
 /// The limits of a request head.
 struct HeadLimits: Sendable {
-    /// Bytes of the request target.
+    /// The maximum length of the request target in bytes.
     var target = 16 * 1024
-    /// Bytes of the whole head.
+    /// The maximum length of the whole head in bytes.
     var head = 32 * 1024
-    /// Header fields.
+    /// The maximum number of header fields.
     var fields = 100
-    /// Bytes of the method; the longest registered method has 17.
+    /// The maximum length of the method in bytes; the longest registered method has 17.
     var method = 24
 }

@@ -2,12 +2,12 @@ internal import Glibc
 
 /// The four forms of a request target (RFC 9112 section 3.2).
 enum RequestTarget {
-    /// Checks the target and reduces an absolute-form to what follows its authority, which then replaces `host`.
+    /// Checks the target and reduces an absolute-form to the part after its authority, which then replaces `host`.
     static func resolve(_ head: inout RequestHead, host: Range<Int>?) throws(HTTPProtocolError) {
         head.authority = host ?? 0..<0
         let target = head.bytes.slice(head.target)
         if head.method == .connect {
-            // The authority-form asks for a tunnel, which this server does not provide.
+            // The authority-form requests a tunnel, which this server does not provide.
             throw .methodNotImplemented
         }
         switch target[0] {
@@ -34,7 +34,7 @@ enum RequestTarget {
         while end < target.count, target[end] != UInt8(ascii: "/"), target[end] != UInt8(ascii: "?") { end += 1 }
         let authority = target.slice(scheme..<end)
         guard Authority.isValid(authority) else { throw .malformedHost }
-        // `http://host?query` means `/?query`, which the buffer does not contain. No client sends it.
+        // `http://host?query` means `/?query`, which the buffer does not contain. No client sends this.
         if end < target.count, target[end] == UInt8(ascii: "?") { throw .malformedTarget }
         let start = head.target.lowerBound
         head.authority = start + scheme..<start + end
@@ -42,8 +42,8 @@ enum RequestTarget {
         head.hasEmptyPath = head.target.isEmpty
     }
 
-    /// Whether the target, which is visible ASCII, has no fragment. A percent sign without two hexadecimal digits is left to the
-    /// handler: browsers send those in a typed address unchanged.
+    /// Whether the target, which is visible ASCII, has no fragment. Invalid percent-encoding is left to the handler: browsers
+    /// send it unchanged from a typed address.
     private static func isAcceptable(_ target: UnsafeRawBufferPointer) -> Bool {
         guard let base = target.baseAddress else { return true }
         return memchr(base, Int32(UInt8(ascii: "#")), target.count) == nil
@@ -75,13 +75,13 @@ enum Authority {
         return number <= 65535
     }
 
-    /// Checks the alphabet of what stands between the brackets of an IPv6 address or a later form.
+    /// Whether the bytes consist of characters allowed between the brackets of an IPv6 address.
     private static func isAddressLiteral(_ bytes: UnsafeRawBufferPointer) -> Bool {
         bytes.count >= 2
             && bytes.allSatisfy { $0.hexDigit != nil || $0 == UInt8(ascii: ":") || $0 == UInt8(ascii: ".") }
     }
 
-    /// Whether the byte is unreserved, one of sub-delims or the percent sign (`reg-name` of RFC 3986).
+    /// Whether the byte is unreserved, one of sub-delims, or the percent sign (`reg-name` in RFC 3986).
     private static func isNameByte(_ byte: UInt8) -> Bool {
         switch byte {
         case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true

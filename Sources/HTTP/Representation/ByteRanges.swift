@@ -13,7 +13,7 @@ enum ByteRanges: Equatable, Sendable {
 
     /// Evaluates the field's value for a representation of `length` bytes.
     ///
-    /// Ranges that overlap or touch are merged, so that no response is longer than the representation.
+    /// Overlapping and adjacent ranges are merged, so that no response is longer than the representation.
     init(_ value: UnsafeRawBufferPointer, length: Int) {
         let unit: StaticString = "bytes="
         guard value.count > 6, value.slice(0..<6).equalsIgnoringCase(unit) else {
@@ -46,12 +46,12 @@ enum ByteRanges: Equatable, Sendable {
         }
     }
 
-    /// The usual case of a single range, without an array.
+    /// Handles the common case of a single range without an array.
     private static func soleRange(_ set: UnsafeRawBufferPointer, length: Int) -> ByteRanges? {
         set.contains(UInt8(ascii: ",")) ? nil : parse(set.trimmed, length: length)
     }
 
-    /// `first-last`, `first-` or `-suffix`.
+    /// Parses `first-last`, `first-` or `-suffix`.
     private static func parse(_ spec: UnsafeRawBufferPointer, length: Int) -> ByteRanges {
         guard let dash = spec.firstIndex(of: UInt8(ascii: "-")) else { return .ignored }
         let after = spec.slice(dash + 1..<spec.count)
@@ -68,7 +68,7 @@ enum ByteRanges: Equatable, Sendable {
         return first >= length ? .unsatisfiable : .single(first..<min(last, length - 1) + 1)
     }
 
-    /// The number in `digits`. A number that exceeds `Int` lies past every end, so the largest `Int` replaces it.
+    /// Parses `digits`. A number beyond `Int` lies past the end of any representation, so it is clamped.
     private static func number(_ digits: UnsafeRawBufferPointer) -> Int? {
         guard !digits.isEmpty, digits.allSatisfy({ $0.digit != nil }) else { return nil }
         return min(digits.decimal ?? Int.max - 1, Int.max - 1)
@@ -77,7 +77,7 @@ enum ByteRanges: Equatable, Sendable {
     private static func merge(_ range: Range<Int>, into ranges: inout [Range<Int>]) {
         var merged = range
         var position = ranges.count
-        // Backwards, so that a removal does not move the ranges that are still to be compared.
+        // Iterates backwards, so that a removal does not move the ranges still to be compared.
         for index in ranges.indices.reversed()
         where ranges[index].lowerBound <= merged.upperBound && merged.lowerBound <= ranges[index].upperBound {
             let other = ranges.remove(at: index)

@@ -1,8 +1,8 @@
 package import SystemIO
 
-/// An immutable representation that many responses share: bytes of a file or in memory, with their media type and validators.
+/// An immutable representation shared by many responses: a file or bytes in memory, with media type and validators.
 ///
-/// The fields that all its responses have in common are encoded once, here, so that a hit builds no strings.
+/// Fields common to all responses are encoded once, here, so that a hit builds no strings.
 package final class HTTPResource: Sendable {
     /// The location of the bytes.
     enum Content: Sendable {
@@ -10,44 +10,44 @@ package final class HTTPResource: Sendable {
         case bytes([UInt8])
     }
 
-    /// The size up to which a file is read into memory. Sending it with its head in one call costs a fifth less than `sendfile` at
-    /// 2 KB and 4 % less at 20 KB; for larger files `sendfile` costs less.
+    /// The largest file that is read into memory. Sending it with its head in one call costs a fifth less than `sendfile` at
+    /// 2 KB, and 4% less at 20 KB; for larger files `sendfile` costs less.
     package static let inMemoryLimit = 32 * 1024
 
-    /// Whether the file is small enough to be read into memory, but was not in the page cache. A resource that is created after the
-    /// first response may have it in memory.
+    /// Whether the file is small enough to be read into memory but was not in the page cache. A resource created after the
+    /// first response may be in memory.
     package var isUnread: Bool {
         if case .file = content { length <= Self.inMemoryLimit } else { false }
     }
 
-    /// Bytes of the representation.
+    /// The length of the representation in bytes.
     package let length: Int
 
     let content: Content
     let validators: Validators
     let contentType: [UInt8]
 
-    /// Status line and fields of a 200, up to the fields that differ from response to response.
+    /// The status line and fields of a 200, up to the fields that vary between responses.
     let wholeHead: [UInt8]
-    /// Status line and fields of a 206 with one range, without length and range.
+    /// The status line and fields of a single-range 206, without length and range.
     let partHead: [UInt8]
-    /// Status line and fields of a 206 with several ranges, without length and type.
+    /// The status line and fields of a multi-range 206, without length and type.
     let partsHead: [UInt8]
-    /// Status line and fields of a 304.
+    /// The status line and fields of a 304.
     let notModifiedHead: [UInt8]
-    /// The fields of a whole response without a status line.
+    /// The fields of a whole response, without the status line.
     let wholeFields: [UInt8]
 
-    /// A file, which must not change any more. Its descriptor stays open as long as the resource exists, unless the file is
-    /// small enough (``inMemoryLimit``) to be read at once. Never waits for a disk.
+    /// Creates a resource from a file, which must not change any more. The descriptor stays open as long as the resource
+    /// exists, unless the file is small enough (``inMemoryLimit``) to be read at once. Never waits for a disk.
     ///
     /// - Parameters:
-    ///   - file: The file, read by position.
-    ///   - length: Its length in bytes.
+    ///   - file: The file, which is read by position.
+    ///   - length: The file's length in bytes.
     ///   - contentType: The media type.
-    ///   - entityTag: A strong tag, with its quotes.
-    ///   - lastModified: Unix seconds; nil sends no date, and dates in requests have no effect then.
-    ///   - headers: Fields of every response with this resource, such as `Cache-Control`; 304 carries them too.
+    ///   - entityTag: A strong entity tag, with its quotes.
+    ///   - lastModified: Unix seconds; nil omits the date and disables date preconditions.
+    ///   - headers: Fields of every response with this resource, such as `Cache-Control`, which 304 also carries.
     package convenience init(
         file: SharedDescriptor, length: Int, contentType: String, entityTag: String, lastModified: Int?,
         headers: HTTPHeaders = HTTPHeaders()
@@ -57,7 +57,7 @@ package final class HTTPResource: Sendable {
             lastModified: lastModified, headers: headers)
     }
 
-    /// Bytes in memory; the other parameters are those of a file.
+    /// Creates a resource from bytes in memory. The other parameters are those of a file.
     package convenience init(
         bytes: [UInt8], contentType: String, entityTag: String, lastModified: Int?, headers: HTTPHeaders = HTTPHeaders()
     ) {
@@ -93,7 +93,7 @@ package final class HTTPResource: Sendable {
         notModifiedHead = Self.head(304, shared)
     }
 
-    /// The bytes of a small file that is in the page cache. A file that cannot be read stays a file, and sending it reports the error.
+    /// Reads a small file that is in the page cache. If this fails, the content stays a file, and sending it reports the error.
     private static func content(of file: SharedDescriptor, _ length: Int) -> Content {
         let served = ServedFile(file, length: length)
         guard length <= inMemoryLimit, served.isInPageCache(0..<length) else { return .file(served) }

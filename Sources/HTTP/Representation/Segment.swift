@@ -1,4 +1,4 @@
-/// A part of a response that is still to be sent.
+/// A part of a response that remains to be sent.
 enum Segment {
     case bytes([UInt8], Range<Int>)
     case file(ServedFile, Range<Int>)
@@ -7,7 +7,7 @@ enum Segment {
         self = .bytes(bytes, 0..<bytes.count)
     }
 
-    /// A part of a representation.
+    /// Creates a segment from a part of a representation.
     init(_ content: HTTPResource.Content, _ range: Range<Int>) {
         self =
             switch content {
@@ -23,14 +23,14 @@ enum Segment {
         }
     }
 
-    /// Bytes left to send.
+    /// The number of bytes left to send.
     var count: Int {
         switch self {
         case .bytes(_, let range), .file(_, let range): range.count
         }
     }
 
-    /// The segment without its first `count` bytes.
+    /// Returns the segment without its first `count` bytes.
     func dropping(_ count: Int) -> Segment {
         switch self {
         case .bytes(let bytes, let range): .bytes(bytes, range.lowerBound + count..<range.upperBound)
@@ -39,13 +39,13 @@ enum Segment {
     }
 }
 
-/// The body of a 206 with several ranges (RFC 9110 section 14.6): parts with a head each, separated by boundaries.
+/// The body of a multi-range 206 (RFC 9110 section 14.6): parts with a head each, separated by boundaries.
 struct MultipartRanges {
     /// The `Content-Type` field with its CRLF.
     let contentType: [UInt8]
-    /// Bytes of the body.
+    /// The length of the body in bytes.
     let length: Int
-    /// The body; never empty.
+    /// The parts of the body; never empty.
     let segments: [Segment]
 
     init(_ resource: HTTPResource, _ ranges: [Range<Int>], boundary: String) {

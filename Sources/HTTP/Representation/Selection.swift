@@ -7,11 +7,11 @@ enum Selection: Equatable, Sendable {
     case preconditionFailed
     case rangeNotSatisfiable
 
-    /// Evaluates the preconditions and then the ranges (RFC 9110 section 13.2.2). Ranges apply to GET only (section 14.2).
+    /// Evaluates the preconditions and then the ranges (RFC 9110 section 13.2.2). Ranges apply only to GET (section 14.2).
     ///
     /// - Parameters:
-    ///   - length: Bytes of the representation.
-    ///   - now: Unix seconds.
+    ///   - length: The length of the representation in bytes.
+    ///   - now: The current Unix seconds.
     init(head: RequestHead, validators: Validators, length: Int, now: Int) {
         switch head.evaluatePreconditions(validators, now: now) {
         case .failed: self = .preconditionFailed
@@ -31,7 +31,7 @@ enum Selection: Equatable, Sendable {
     }
 }
 
-/// The preconditions of a GET or HEAD. Pure; `now` is in Unix seconds.
+/// Preconditions of GET and HEAD. Pure functions; `now` is in Unix seconds.
 extension RequestHead {
     enum PreconditionOutcome: Equatable {
         case proceed, notModified, failed
@@ -48,14 +48,14 @@ extension RequestHead {
         if has(.ifNoneMatch) {
             if anyListNamesTag(.ifNoneMatch, of: validators, weakly: true) { return .notModified }
         } else if let date = date(.ifModifiedSince, validators, now), date == validators.lastModified {
-            // A later date may belong to another representation: when a resource reverts to earlier contents, its date reverts too.
+            // A later date may belong to another representation: when a resource reverts to earlier contents, so does its date.
             return .notModified
         }
         return .proceed
     }
 
-    /// Whether `Range` applies: `If-Range` is missing or names the current representation (RFC 9110 section 13.1.5). A date
-    /// names it only if it is equal and old enough to be a strong validator (section 8.8.2.2).
+    /// Whether `Range` applies: `If-Range` is absent or matches the current representation (RFC 9110 section 13.1.5). A date
+    /// matches only if it is equal and old enough to be a strong validator (section 8.8.2.2).
     func allowsRange(_ validators: Validators, now: Int) -> Bool {
         guard let value = first(.ifRange) else { return true }
         if value.first == UInt8(ascii: "\"") || value.starts(with: ("W/" as StaticString).bytes) {
@@ -80,14 +80,14 @@ extension RequestHead {
     }
 }
 
-/// The validators of a representation (RFC 9110 section 8.8). An object, so that passing it on counts one reference, not one per
+/// The validators of a representation (RFC 9110 section 8.8). A class, so that passing it costs one retain instead of one per
 /// text.
 final class Validators: Sendable {
     /// The strong entity tag with its quotes.
     let entityTag: [UInt8]
-    /// The time of the last change in Unix seconds; nil if dates do not identify the representation.
+    /// The last modification in Unix seconds; nil if dates do not identify the representation.
     let lastModified: Int?
-    /// The text of ``lastModified`` in responses. Most clients send it back unchanged.
+    /// ``lastModified`` as text in responses. Most clients send it back unchanged.
     private let lastModifiedText: [UInt8]
 
     init(entityTag: String, lastModified: Int?) {
@@ -96,7 +96,7 @@ final class Validators: Sendable {
         lastModifiedText = lastModified.map { Array(HTTPDate.format($0).utf8) } ?? []
     }
 
-    /// The date in a field's value; nil if that is not a date.
+    /// Returns the date in a field value; nil if it is not a date.
     func date(_ value: UnsafeRawBufferPointer, now: Int) -> Int? {
         if let lastModified, lastModifiedText.withUnsafeBytes({ value.equals($0) }) { return lastModified }
         guard value.count <= HTTPDate.maxLength else { return nil }
@@ -104,20 +104,20 @@ final class Validators: Sendable {
     }
 }
 
-/// Comparisons of entity tags (RFC 9110 section 8.8.3.2). A tag includes its quotes.
+/// Entity tag comparisons (RFC 9110 section 8.8.3.2). Tags include their quotes.
 enum EntityTag {
-    /// Whether `text` is a strong tag: quotes around visible characters or bytes beyond ASCII, without a quote among them.
+    /// Whether `text` is a strong tag: visible ASCII or bytes beyond ASCII in quotes, without inner quotes.
     static func isStrong(_ text: String) -> Bool {
         let bytes = Array(text.utf8)
         return bytes.count >= 2 && bytes.first == UInt8(ascii: "\"") && bytes.last == UInt8(ascii: "\"")
             && bytes.dropFirst().dropLast().allSatisfy { $0 == 0x21 || $0 > 0x22 && $0 != 0x7F }
     }
 
-    /// Whether `list` (the value of `If-None-Match` or `If-Match`) names `tag`, which is strong.
+    /// Whether `list` (the value of `If-None-Match` or `If-Match`) contains the strong tag `tag`.
     ///
-    /// - Parameter weakly: Whether to compare weakly, so that `W/"a"` names `"a"`.
+    /// - Parameter weakly: Whether to compare weakly, so that `W/"a"` matches `"a"`.
     static func list(_ list: UnsafeRawBufferPointer, names tag: UnsafeRawBufferPointer, weakly: Bool) -> Bool {
-        // The usual case: the tag of an earlier response.
+        // The common case: the tag of an earlier response.
         if list.equals(tag) || list.equals("*") { return true }
         for element in FieldList(list, hasEscapes: false) {
             var candidate = element

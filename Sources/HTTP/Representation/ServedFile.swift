@@ -3,17 +3,17 @@ internal import Glibc
 internal import Synchronization
 internal import SystemIO
 
-/// A file that is sent from the page cache, and what is known of its pages there. Any thread.
+/// A file sent from the page cache, with what is known about its cached pages. Any thread.
 final class ServedFile: Sendable {
-    /// The largest number of bytes that are checked, loaded and sent in one step.
+    /// The maximum number of bytes that are checked, loaded and sent in one step.
     static let pieceSize = 1 << 20
-    /// How long, in nanoseconds, a file that was found in the page cache is not checked again. The kernel evicts pages that were used more
-    /// recently only if it has no others.
+    /// How long, in nanoseconds, a file found in the page cache is not checked again. The kernel evicts recently used pages
+    /// only if it has no others.
     private static let trust: UInt64 = 1_000_000_000
 
     let descriptor: SharedDescriptor
     private let length: Int
-    /// Until when the whole file is taken to be in the page cache, by the coarse monotonic clock; 0 if it was not found there.
+    /// When the assumption that the whole file is in the page cache expires, by the coarse monotonic clock; 0 initially.
     private let trustedUntil = Atomic<UInt64>(0)
 
     init(_ descriptor: SharedDescriptor, length: Int) {
@@ -21,23 +21,23 @@ final class ServedFile: Sendable {
         self.length = length
     }
 
-    /// The first bytes of a range that are sent in one step.
+    /// Returns the first piece of a range that is sent in one step.
     static func piece(of range: Range<Int>) -> Range<Int> { range.prefix(pieceSize) }
 
-    /// Whether sending these bytes waits for no disk. The kernel may evict their pages between the check and the use, which makes
-    /// the use wait.
+    /// Whether these bytes can be sent without waiting for a disk. The kernel may evict their pages between this check and
+    /// their use, which then waits.
     func isInPageCache(_ range: Range<Int>) -> Bool {
         let now = Self.now()
         if trustedUntil.load(ordering: .relaxed) > now { return true }
         guard check(range) else { return false }
-        // One check of the whole file saves those of its ranges.
+        // Checking the whole file once saves checking its ranges.
         if length <= Self.largestWhole, range == 0..<length || isWholeInPageCache {
             trustedUntil.store(now + Self.trust, ordering: .relaxed)
         }
         return true
     }
 
-    /// Larger files are checked by the ranges that are sent: their check would take a loop too long.
+    /// Larger files are checked only by the ranges that are sent: a check of the whole file would block the loop too long.
     private static let largestWhole = 8 * pieceSize
 
     private var isWholeInPageCache: Bool {
@@ -48,13 +48,13 @@ final class ServedFile: Sendable {
         clinux_is_in_page_cache(descriptor.number, Int64(range.lowerBound), range.count) != 0
     }
 
-    /// Reads these bytes into the page cache. Blocks.
+    /// Reads the range into the page cache. Blocks.
     func load(_ range: Range<Int>) {
         withUnsafeTemporaryAllocation(byteCount: 128 << 10, alignment: 16) { buffer in
             var position = range.lowerBound
             while position < range.upperBound {
                 let space = UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(range.upperBound - position))
-                // An error shows when the bytes are sent.
+                // Sending the bytes reports the error.
                 guard let read = try? descriptor.read(into: space, at: position), read > 0 else { return }
                 position += read
             }
@@ -68,8 +68,8 @@ final class ServedFile: Sendable {
     }
 }
 
-/// The threads that read files into the page cache, so that no loop waits for a disk. They start with the first file that has to be
-/// read. Any thread.
+/// The threads that read files into the page cache, so that no loop waits for a disk. They are started by the first file that
+/// must be read. Any thread.
 final class FileLoader: Sendable {
     private static let threadCount = 4
 
@@ -80,13 +80,13 @@ final class FileLoader: Sendable {
 
     private let state = Mutex(State())
 
-    /// Pieces that were not in the page cache since the start.
+    /// The number of pieces since the start that were not in the page cache.
     var loads: Int { state.withLock { $0.loads } }
 
     /// Loads a piece of a file, and calls `done` on one of the threads.
     ///
-    /// Each connection waits for one piece at most, which bounds the queue. Without threads, `done` is called at once, and sending
-    /// the piece waits for the disk.
+    /// Each connection waits for at most one piece, which bounds the queue. If no thread could be started, `done` is called at
+    /// once, and sending the piece waits for the disk.
     func load(_ file: ServedFile, _ piece: Range<Int>, _ done: @escaping @Sendable () -> Void) {
         let threads = state.withLock { state in
             state.loads += 1

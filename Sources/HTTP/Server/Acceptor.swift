@@ -2,7 +2,7 @@ internal import CLinux
 internal import Glibc
 internal import SystemIO
 
-/// The part of a loop that accepts connections, at a pace that follows their arrival and within the server's limit.
+/// Accepts a loop's connections, at a pace that follows their arrival and within the server's limit.
 final class Acceptor {
     private let poller: Poller
     private let limit: ConnectionLimit
@@ -17,13 +17,13 @@ final class Acceptor {
         self.limit = limit
     }
 
-    /// Accepts as many connections of a listener as the pace allows. The listener reports again while more wait.
+    /// Accepts as many connections of a listener as the pace allows. The listener reports again while more are waiting.
     ///
     /// - Parameters:
-    ///   - turn: The number of the loop's turn.
-    ///   - closeIdle: Closes idle connections; returns false if there is none.
-    ///   - start: Takes over a connection.
-    /// - Returns: Whether more connections may wait.
+    ///   - turn: The number of the loop's current turn.
+    ///   - closeIdle: Closes idle connections; returns false if there are none.
+    ///   - start: Takes over an accepted connection.
+    /// - Returns: Whether more connections may be waiting.
     func accept(
         from index: Int, turn: UInt64, closeIdle: () -> Bool, start: (consuming OwnedDescriptor, IPAddress?) -> Void
     ) -> Bool {
@@ -43,7 +43,7 @@ final class Acceptor {
             switch errno {
             case EINTR, ECONNABORTED: continue
             case EMFILE, ENFILE, ENOBUFS, ENOMEM:
-                // The listener stays readable, so trying again at once would spin.
+                // The listener stays readable, so retrying at once would spin.
                 if !closeIdle() { pause() }
                 return false
             default: return false
@@ -52,15 +52,15 @@ final class Acceptor {
         return true
     }
 
-    /// Leaves new connections in the backlog until ``resume()``. Meanwhile the responses of all loops end their connections, so
-    /// that waiting clients get their turn.
+    /// Leaves new connections in the backlog until ``resume()``. Until then, every response closes its connection, on all
+    /// loops, so that waiting clients get their turn.
     private func pause() {
         isPaused = true
         limit.pause()
         poller.remove(listeners)
     }
 
-    /// Accepts connections again, if the system has the memory for it.
+    /// Resumes accepting connections if the system has the memory for it.
     func resume() {
         guard isPaused else { return }
         do throws(SystemError) {
@@ -68,7 +68,7 @@ final class Acceptor {
             isPaused = false
             limit.resume()
         } catch {
-            // The next attempt starts from the same state.
+            // Lets the next attempt start from the same state.
             poller.remove(listeners)
         }
     }
@@ -78,24 +78,24 @@ final class Acceptor {
     /// Whether connections are still accepted.
     var isOpen: Bool { !listeners.isEmpty }
 
-    /// Makes new clients fail to connect, except those of inherited sockets. Those that have begun to connect are accepted until
-    /// ``close(_:)``: closing a listener resets the connections in its backlog, and those whose handshake is not complete.
+    /// Makes new clients fail to connect, except on inherited sockets. Clients that have begun to connect are accepted until
+    /// ``close(_:)``, because closing a listener resets connections that are in its backlog or whose handshake is incomplete.
     func refuseNewClients() {
         resume()
         for listener in listeners { listener.refuseNewClients() }
     }
 
-    /// Whether all clients that have begun to connect were accepted or wait in the backlog.
+    /// Whether all clients that have begun to connect were accepted or are in the backlog.
     var isSettled: Bool {
         !isPaused && !listeners.contains { $0.mayHaveHandshakes }
     }
 
-    /// Accepts what is in the backlog of the process's own sockets and stops listening.
+    /// Accepts the connections in the backlog of the process's own sockets and stops listening.
     ///
-    /// An inherited socket keeps its backlog for the next process. It still gets new clients, so accepting all of them might not
-    /// end.
+    /// An inherited socket keeps its backlog for the next process. It still gets new clients, so accepting all of them might
+    /// never end.
     ///
-    /// - Parameter acceptAll: Accepts what waits at the listener with this index.
+    /// - Parameter acceptAll: Accepts all waiting connections of the listener with this index.
     func close(_ acceptAll: (Int) -> Void) {
         guard isOpen else { return }
         resume()
@@ -106,15 +106,15 @@ final class Acceptor {
     }
 }
 
-/// The number of connections that a loop accepts in a turn: one, and twice as many in each consecutive turn. An accept(2) that
-/// finds none makes the kernel create a socket and discard it, and the listener reports again while connections wait.
+/// The number of connections that a loop accepts per turn: one, doubling with each consecutive turn. An accept(2) without a
+/// waiting connection makes the kernel create and discard a socket, and the listener reports again while connections wait.
 struct AcceptPace {
     static let most = 64
 
     private var count = 1
     private var lastTurn: UInt64?
 
-    /// - Parameter turn: Consecutive turns have consecutive numbers.
+    /// - Parameter turn: The number of the turn; consecutive turns have consecutive numbers.
     mutating func next(turn: UInt64) -> Int {
         if let lastTurn, turn &- lastTurn <= 1 { count = min(count * 2, Self.most) } else { count = 1 }
         lastTurn = turn

@@ -1,9 +1,8 @@
-/// The part of a loop that passes the bodies of requests to their sinks, and discards those that no sink wants. It belongs to one
-/// loop thread.
+/// Passes request bodies to their sinks, and discards bodies without a sink. Used by one loop thread.
 final class BodyReceiver {
     /// The result of a step.
     enum Outcome {
-        /// Bytes were used; more may have arrived.
+        /// Bytes were consumed; more may have arrived.
         case progress
         /// No bytes have arrived.
         case nothing
@@ -11,11 +10,11 @@ final class BodyReceiver {
         case end
         /// The body is complete.
         case complete
-        /// The body is malformed or too long, or its sink has refused it.
+        /// The body is malformed or too long, or its sink refused it.
         case failed(any Error)
     }
 
-    /// How a reception starts.
+    /// The result of starting a reception.
     enum Start {
         case receiving
         /// The request has no body.
@@ -44,7 +43,7 @@ final class BodyReceiver {
 
     // MARK: Receiving
 
-    /// Starts to pass the body of a request to `sink`.
+    /// Starts passing a request body to `sink`.
     func start(_ connection: Connection, _ sink: any HTTPBodySink, _ head: RequestHead) -> Start {
         guard let body = connection.body else { return .withoutBody }
         let limit = min(sink.limit, maxBody)
@@ -61,7 +60,7 @@ final class BodyReceiver {
         return connection.sendContinue() ? .receiving : .broken
     }
 
-    /// Passes the bytes of a body that have arrived to its sink.
+    /// Passes the bytes that have arrived to the body's sink.
     func receive(_ connection: Connection) -> Outcome {
         let count: Int
         switch load(connection) {
@@ -71,8 +70,8 @@ final class BodyReceiver {
         }
         let bytes = input.bytes(0..<count)
         var position = 0
-        /// Bytes of data at the start of the buffer. The sink gets all data of a read in one call, because a client may send it in
-        /// chunks of one byte each.
+        /// The number of data bytes at the start of the buffer. The sink gets all data of a read in one call, because a client
+        /// may send single-byte chunks.
         var gathered = 0
         do {
             while let step = try connection.nextBodyStep(bytes, at: &position) {
@@ -99,7 +98,7 @@ final class BodyReceiver {
         }
     }
 
-    /// Ends a reception whose body is complete, and returns its sink.
+    /// Ends the reception of a complete body and returns its sink.
     func finish(_ connection: Connection) -> (any HTTPBodySink)? {
         guard let sink = connection.reception?.sink else { return nil }
         connection.reception = nil
@@ -109,7 +108,7 @@ final class BodyReceiver {
         return sink
     }
 
-    /// Ends a reception before its body is complete.
+    /// Ends the reception of an incomplete body.
     func abort(_ connection: Connection) {
         connection.reception?.sink.abort()
         connection.reception = nil
@@ -125,21 +124,21 @@ final class BodyReceiver {
 
     // MARK: Discarding
 
-    /// Whether the rest of a body that no sink wants may be read, so that the connection can serve another request.
+    /// Whether the rest of a body without a sink may be read, so that the connection can serve another request.
     func canDiscardRest(_ connection: Connection) -> Bool {
-        // A client that waits for 100 may send its body or not, so the start of the next request is unknown.
+        // A client that waits for 100 may or may not send its body, so the start of the next request is unknown.
         if connection.exchange.awaitsContinue { return false }
         return connection.body?.knownRemainder ?? 0 <= maxDiscarded
     }
 
-    /// Starts to discard the rest of a body that no sink wanted.
+    /// Starts discarding the rest of a body without a sink.
     func startDiscarding(_ connection: Connection) {
         connection.phase = .discarding
         connection.discarded = 0
         timeouts.awaitDiscardedBody(connection)
     }
 
-    /// Reads and discards the bytes of a body that have arrived.
+    /// Reads and discards the body bytes that have arrived.
     func discard(_ connection: Connection) -> Outcome {
         let count: Int
         switch load(connection) {
@@ -163,12 +162,12 @@ final class BodyReceiver {
             }
             return .progress
         } catch {
-            // The end of a malformed body cannot be found, so what follows cannot be a request.
+            // The end of a malformed body cannot be found, so the bytes that follow cannot be a request.
             return .failed(error)
         }
     }
 
-    /// Loads the bytes of a body into the shared buffer: the rest of an earlier read, or else what has arrived.
+    /// Loads body bytes into the shared buffer: the rest of an earlier read, or else newly arrived bytes.
     private func load(_ connection: Connection) -> Arrival {
         var count = input.load(connection)
         if count == 0 {

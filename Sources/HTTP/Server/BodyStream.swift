@@ -1,13 +1,13 @@
-/// A streamed body on its way to the client. Few connections have one, so it is not part of each. It belongs to one loop thread;
+/// A streamed body that is being sent. Kept outside ``Connection``, because few connections have one. Used by one loop thread;
 /// the task that produces the body reaches it through the loop's mailbox.
 final class BodyStream {
     /// How the client recognizes the end of the body.
     enum Framing: Equatable {
-        /// By the number of bytes that the head declared.
+        /// By the number of bytes declared in the head.
         case counted(Int)
         /// By the last chunk.
         case chunked
-        /// By the end of the connection: HTTP/1.0 has no chunks.
+        /// By the end of the connection, because HTTP/1.0 has no chunks.
         case untilClose
 
         /// - Parameter length: The length of the body, if known.
@@ -17,11 +17,11 @@ final class BodyStream {
     }
 
     private let framing: Framing
-    /// Bytes left of a body whose length was declared.
+    /// The bytes left of a body with a declared length.
     private var left: Int?
     /// Resumed when the current piece is sent.
     private var continuation: CheckedContinuation<Bool, Never>?
-    /// Whether the body is complete except for segments that are not sent yet.
+    /// Whether the body is complete, except for segments that are still to be sent.
     private(set) var hasEnded = false
 
     init(_ framing: Framing) {
@@ -29,7 +29,7 @@ final class BodyStream {
         left = if case .counted(let length) = framing { length } else { nil }
     }
 
-    /// Whether a client cannot tell an incomplete body from a complete one when the connection ends normally.
+    /// Whether the client cannot distinguish an incomplete body from a complete one if the connection ends normally.
     var needsReset: Bool { framing == .untilClose }
 
     /// Starts the task that produces the body of a connection's response.
@@ -46,8 +46,8 @@ final class BodyStream {
         }
     }
 
-    /// Appends a piece to `segments`. Returns false if the previous one is not sent yet or the piece exceeds the declared
-    /// length; `continuation` is then not used.
+    /// Appends a piece to `segments`. Returns false, without using `continuation`, if the previous piece is not sent yet or the
+    /// piece exceeds the declared length.
     func append(
         _ bytes: [UInt8], _ continuation: CheckedContinuation<Bool, Never>, to segments: inout [Segment]
     ) -> Bool {
@@ -61,7 +61,7 @@ final class BodyStream {
         return true
     }
 
-    /// Appends the end of a complete body to `segments`. Returns false if bytes of the declared length are missing.
+    /// Appends the end of a complete body to `segments`. Returns false if the body is shorter than declared.
     func end(_ segments: inout [Segment]) -> Bool {
         guard left ?? 0 == 0 else { return false }
         hasEnded = true
@@ -71,7 +71,7 @@ final class BodyStream {
 
     /// Resumes the writer of the current piece, if any.
     ///
-    /// - Parameter isSent: Whether the piece was sent; else the connection has ended.
+    /// - Parameter isSent: Whether the piece was sent; otherwise the connection has ended.
     func resume(isSent: Bool) {
         continuation?.resume(returning: isSent)
         continuation = nil

@@ -21,15 +21,15 @@ enum Arrival {
     case end
 }
 
-/// Reads and writes of the connection's socket. None of them blocks.
+/// Reads and writes on the connection's socket. They never block.
 extension Connection {
-    /// Reads the bytes that have arrived, as many as fit into `space`.
+    /// Reads the bytes that have arrived, up to the size of `space`.
     func receive(into space: UnsafeMutableRawBufferPointer) -> Arrival {
         guard isReadable, space.count > 0 else { return .nothing }
         while true {
             let read = clinux_recv(token.descriptor, space.baseAddress, space.count)
             if read > 0 {
-                // Fewer bytes than fit into the space: the kernel has no more, and reports the next ones (epoll(7)).
+                // A short read means that the kernel has no more bytes. It reports the next ones (epoll(7)).
                 if read < space.count, !peerHasClosed { isReadable = false }
                 return .bytes(read)
             }
@@ -44,11 +44,11 @@ extension Connection {
         }
     }
 
-    /// Bytes that a connection may move in one turn before the others get theirs.
+    /// The number of bytes that a connection may transfer in one turn before others get theirs.
     static let turnBudget = 2 * 1024 * 1024
 
-    /// Sends a head, and then `body`, if that is in memory. The rest of the head becomes the first of the connection's
-    /// segments; the rest of `body` stays in `body`.
+    /// Sends a head, then `body` if it is in memory. The unsent rest of the head becomes the first of the connection's
+    /// segments; the unsent rest of `body` stays in `body`.
     func sendHead(_ bytes: UnsafeRawBufferPointer, with body: inout Segment?, isFollowed: Bool) -> SendProgress {
         let sent: Int
         if case .bytes(let content, let range) = body {
@@ -56,7 +56,7 @@ extension Connection {
             if sent >= bytes.count {
                 let taken = sent - bytes.count
                 body = taken == range.count ? nil : .bytes(content, range.lowerBound + taken..<range.upperBound)
-                // A socket that takes only a part of the bytes is full, like one that refuses with EAGAIN. The poller reports when
+                // A socket that accepts only some of the bytes is full, as if it had returned EAGAIN. The poller reports when
                 // it accepts more.
                 return body == nil ? .done : .blocked
             }
@@ -69,7 +69,7 @@ extension Connection {
         return .blocked
     }
 
-    /// Sends the connection's segments in order, and keeps what the socket does not accept.
+    /// Sends the connection's segments in order, and keeps those that the socket does not accept.
     func sendOutgoing() -> SendProgress {
         var segments = outgoing[...]
         outgoing = []
@@ -103,9 +103,9 @@ extension Connection {
         return isWritable ? .outOfBudget : .blocked
     }
 
-    /// Sends an interim response. A socket that accepts no bytes for now gets none: the client does without it.
+    /// Sends an interim response, or omits it if the socket accepts no bytes for now, because clients can do without it.
     ///
-    /// - Returns: False if the connection is broken, or has accepted only a part of the response, which nothing can follow.
+    /// - Returns: False if the connection is broken, or accepted only part of the response, after which nothing can follow.
     func sendContinue() -> Bool {
         let line: StaticString = "HTTP/1.1 100 Continue\r\n\r\n"
         while true {
@@ -121,13 +121,13 @@ extension Connection {
         }
     }
 
-    /// Bytes that have reached the client. The kernel's buffers hold megabytes and accept more only after a third of them is
-    /// free, so what they have accepted is no measure of the client's speed.
+    /// Bytes acknowledged by the client. The kernel's buffers hold megabytes and accept more only once a third is free, so the
+    /// bytes that they have accepted do not measure the client's speed.
     var acknowledgedBytes: Int {
         sentBytes - max(0, Int(clinux_unacknowledged(token.descriptor)))
     }
 
-    /// Sends bytes from memory. Returns the number accepted, or -1 if the connection is broken.
+    /// Sends bytes from memory. Returns the number of bytes accepted, or -1 if the connection is broken.
     private func send(_ bytes: UnsafeRawBufferPointer, isFollowed: Bool) -> Int {
         var done = 0
         while done < bytes.count {
@@ -145,7 +145,7 @@ extension Connection {
         return done
     }
 
-    /// Sends two pieces from memory in one call. Returns the number of bytes accepted, or -1 if the connection is broken.
+    /// Sends two buffers in one call. Returns the number of bytes accepted, or -1 if the connection is broken.
     private func sendBoth(
         _ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer, isFollowed: Bool
     ) -> Int {
@@ -163,15 +163,15 @@ extension Connection {
         }
     }
 
-    /// The next piece of a file that can be sent without waiting for a disk; nil if it is not in the page cache.
+    /// Returns the next piece of a file that can be sent without waiting for a disk; nil if it is not in the page cache.
     private func readyPiece(of file: ServedFile, _ range: Range<Int>) -> Range<Int>? {
         let piece = ServedFile.piece(of: range)
-        // A piece that was loaded is not checked: if memory is short, its pages may be evicted again and again.
+        // A loaded piece is not checked again: if memory is short, its pages could be evicted over and over.
         if range.lowerBound < loadedEnd { return range.lowerBound..<min(piece.upperBound, loadedEnd) }
         return file.isInPageCache(piece) ? piece : nil
     }
 
-    /// Sends a piece of a file from the page cache. Returns the number of bytes accepted, or -1 if the connection or the file is
+    /// Sends a piece of a file from the page cache. Returns the number of bytes accepted, or -1 if the connection or file is
     /// broken.
     private func sendFile(_ file: SharedDescriptor, _ range: Range<Int>) -> Int {
         var offset = Int64(range.lowerBound)

@@ -1,8 +1,8 @@
 internal import SystemIO
 
-/// A client's connection: its state, and what remains for its next turn. It belongs to one loop thread.
+/// A client connection: its state and the pending work for its next turn. Used by one loop thread.
 ///
-/// It is small, so that an idle connection costs a few hundred bytes: buffers exist only while a request is in progress.
+/// An idle connection takes only a few hundred bytes: buffers exist only while a request is in progress.
 final class Connection {
     enum Phase {
         /// Between requests, or within a head.
@@ -11,7 +11,7 @@ final class Connection {
         case receiving
         /// A task computes the response.
         case waiting
-        /// The response is complete and is sent together with those of the other connections in this turn.
+        /// The response is encoded, and is sent at the end of the turn together with those of other connections.
         case staged
         /// The socket accepts no more bytes for now.
         case sending
@@ -19,22 +19,22 @@ final class Connection {
         case loading
         /// The next piece of a streamed body is not available yet.
         case streaming
-        /// The response is sent; the rest of a body that no sink wanted is read and dropped.
+        /// The response is sent; the rest of a body without a sink is read and discarded.
         case discarding
-        /// The sending half is closed; incoming bytes are read and dropped, so that no reset destroys the response.
+        /// The sending half is closed; input is read and discarded, so that no reset destroys the response.
         case lingering
         case closed
     }
 
     let socket: OwnedDescriptor
     let token: ConnectionToken
-    /// The address of the other end; nil for a Unix socket.
+    /// The peer's address; nil for a Unix socket.
     let peer: IPAddress?
-    /// The client for whose limit the connection counts; nil for none.
+    /// The client against whose limit the connection counts; nil if there is none.
     var client: ClientNetwork?
-    /// Whether the client is at its limit of connections; the response to any request then says so.
+    /// Whether the client has reached its connection limit, so that any request is answered with 503.
     var isRefused = false
-    /// Whether a request may show that the peer is a proxy that the settings do not list.
+    /// Whether a request may reveal that the peer is a proxy missing from the settings.
     var mayBeProxy = false
 
     var phase = Phase.reading
@@ -48,16 +48,16 @@ final class Connection {
     var deadline = UInt64.max
     /// When the connection last became idle.
     var idleSince: UInt64 = 0
-    /// Nanoseconds between two probes of a client that has closed its sending half.
+    /// Nanoseconds between probes of a client that has closed its sending half.
     var probeInterval: UInt64 = 0
-    /// Bytes that the connection may still move in this turn.
+    /// Bytes that the connection may still transfer in this turn.
     var budget = 0
-    /// Whether the connection is in the queue of those whose turn ended before their work did.
+    /// Whether the connection is queued because its turn ended before its work did.
     var isQueued = false
 
-    /// Bytes that have arrived and are not used yet.
+    /// Bytes that have arrived but were not consumed.
     var unread: [UInt8] = []
-    /// Whether `unread` is the start of a head that was parsed as far as it goes.
+    /// Whether `unread` is the start of a head that was parsed as far as possible.
     var isWithinHead = true
     /// Whether more bytes follow the current request in the read buffer.
     var hasPipelined = false
@@ -65,22 +65,22 @@ final class Connection {
     var hasUnusableInput = false
 
     var exchange = Exchange()
-    /// The request's head, kept while its response is not complete.
+    /// The request's head, kept until its response is complete.
     var keptHead: [UInt8] = []
-    /// The entry for the access log of a response that is sent in more than one turn.
+    /// The access log entry of a response that is sent over several turns.
     var draft: AccessDraft?
-    /// The request's body, as far as it has not been read.
+    /// The decoder for the unread rest of the request body.
     var body: BodyDecoder?
-    /// Bytes of the body that were read and dropped.
+    /// Bytes of the body that were read and discarded.
     var discarded = 0
     var reception: Reception?
     /// The segments to be sent, in order.
     var outgoing: [Segment] = []
-    /// The end of the piece of the current file that was loaded for this connection; 0 for none.
+    /// The end of the current file's piece that was loaded for this connection; 0 if none was.
     var loadedEnd = 0
     /// Bytes sent on the connection.
     var sentBytes = 0
-    /// Bytes that had been transferred at the start of the current rate window.
+    /// The number of bytes transferred at the start of the current rate window.
     var rateMark = 0
     /// When the current rate window began, in nanoseconds of the loop's clock.
     var windowStart: UInt64 = 0
@@ -94,15 +94,15 @@ final class Connection {
         self.peer = peer
     }
 
-    /// Whether nothing is in progress, so that closing the connection loses nothing.
+    /// Whether no work is in progress, so that closing the connection loses nothing.
     var isIdle: Bool {
         if case .reading = phase { !hasBegunRequest } else { false }
     }
 
-    /// Whether a part of the next request has arrived. A CR alone may begin an empty line, which belongs to no request.
+    /// Whether part of the next request has arrived. A lone CR may begin an empty line, which belongs to no request.
     var hasBegunRequest: Bool { !unread.isEmpty && unread != [13] }
 
-    /// Decodes the next step of the request's body; nil without a body.
+    /// Decodes the next step of the request body; nil if there is none.
     func nextBodyStep(
         _ bytes: UnsafeRawBufferPointer, at position: inout Int
     ) throws(HTTPProtocolError) -> BodyDecoder.Step? {
@@ -112,7 +112,7 @@ final class Connection {
         return step
     }
 
-    /// Keeps the head after its turn: the response depends on its fields.
+    /// Keeps the head beyond its turn, because the response depends on its fields.
     func keepHead(_ head: RequestHead) {
         if keptHead.isEmpty { keptHead = Array(head.bytes.slice(0..<head.length)) }
     }
@@ -130,40 +130,40 @@ final class Connection {
     }
 }
 
-/// A request and its response, from the complete head to the last byte sent: the plain numbers.
+/// The plain numbers of a request and its response, from the complete head to the last byte sent.
 struct Exchange {
     /// When the head was complete, in nanoseconds of the loop's clock; 0 while no exchange is in progress.
     var started: UInt64 = 0
-    /// The client, from a trusted proxy or from the connection.
+    /// The client, as reported by a trusted proxy or the connection.
     var client: IPAddress?
-    /// The generated id of the request; 0 if the client's own is used.
+    /// The generated ID of the request; 0 if the client's ID is used.
     var generatedID: UInt64 = 0
-    /// Status of the response; 0 until it is known.
+    /// The response status; 0 until it is known.
     var status = 0
-    /// Nanoseconds that the client may still take to receive the response. Bytes that it receives add to it.
+    /// The remaining nanoseconds for the client to receive the response. Received bytes extend it.
     var timeToSend: UInt64 = .max
-    /// Bytes of the response's head.
+    /// The length of the response head in bytes.
     var headBytes = 0
     /// Bytes of the response that the kernel has accepted, including the head.
     var sentBytes = 0
-    /// Whether the connection ends with this response.
+    /// Whether the connection ends after this response.
     var closes = false
-    /// Whether the client understands interim responses: HTTP/1.0 has none (RFC 9110 section 15.2).
+    /// Whether the client understands interim responses, which HTTP/1.0 lacks (RFC 9110 section 15.2).
     var allowsInterim = false
-    /// Whether the client waits for `100 Continue`, which was not sent yet.
+    /// Whether the client is waiting for `100 Continue`, which was not sent yet.
     var awaitsContinue = false
 
-    /// Bytes of the response's body sent so far.
+    /// Bytes of the response body sent so far.
     var bodyBytes: Int { max(0, sentBytes - headBytes) }
 }
 
-/// A request's body on its way to its sink.
+/// The state of receiving a request body for its sink.
 struct Reception {
     let sink: any HTTPBodySink
     /// The maximum number of bytes.
     let limit: Int
     /// When the whole body must have arrived, in nanoseconds of the loop's clock.
     let deadline: UInt64
-    /// Bytes so far.
+    /// Bytes received so far.
     var count = 0
 }

@@ -1,12 +1,12 @@
 internal import CLinux
 
-/// The state machine that moves a loop's connections through their phases. It belongs to one loop thread and never blocks.
+/// The state machine that moves a loop's connections through their phases. Used by one loop thread; never blocks.
 ///
 /// Collaborators do the work of a phase and report its result: ``RequestReader``, ``RequestDispatcher``, ``BodyReceiver``,
-/// ``ResponseWriter``, ``LingeringClose`` and ``ConnectionTimeouts``. The driver alone decides which phase follows, and when a
+/// ``ResponseWriter``, ``LingeringClose`` and ``ConnectionTimeouts``. Only the driver decides which phase follows and when a
 /// connection is closed.
 ///
-/// A step that returns a Boolean returns whether the connection may continue in the same turn.
+/// A step that returns a Boolean indicates whether the connection may continue in the same turn.
 final class ConnectionDriver {
     private let mailbox: LoopMailbox
     private let connections: ConnectionTable
@@ -24,7 +24,7 @@ final class ConnectionDriver {
     /// Connections whose turn ended before their work did.
     private var queue: [Connection] = []
     private var isDraining = false
-    /// Connections that were closed so far.
+    /// The number of connections closed so far.
     private(set) var closedCount = 0
 
     init(
@@ -49,13 +49,13 @@ final class ConnectionDriver {
 
     // MARK: - The loop's side
 
-    /// Whether connections wait for another turn.
+    /// Whether connections are queued for another turn.
     var hasQueued: Bool { !queue.isEmpty }
 
-    /// Whether finished requests wait to be handed to the access log.
+    /// Whether finished requests have not been passed to the access log yet.
     var hasUnlogged: Bool { !(recorder?.isEmpty ?? true) }
 
-    /// Hands finished requests to the access log.
+    /// Passes finished requests to the access log.
     func flushLog() { recorder?.flush() }
 
     /// From now on, closes each connection after its next response.
@@ -64,19 +64,19 @@ final class ConnectionDriver {
         isDraining = true
     }
 
-    /// Takes over a connection that was just accepted, and serves what it has sent already.
+    /// Takes over a newly accepted connection and serves what it has already sent.
     func start(_ connection: Connection) {
         timeouts.awaitHead(connection)
         connection.idleSince = clock.now
         connections.insert(connection)
         connectionLimit.enter(connection)
-        // Most clients send their request at once: a connection that ends with its first response is often over before the
-        // poller would report it.
+        // Most clients send their request at once, so a connection that ends with its first response is often finished before
+        // the poller would report it.
         connection.isReadable = true
         serve(connection)
     }
 
-    /// Closes a connection, whatever is in progress on it. The descriptor is closed with the last reference.
+    /// Closes a connection regardless of its work in progress. The descriptor is closed with the last reference.
     func close(_ connection: Connection) {
         guard connection.phase != .closed else { return }
         if connection.exchange.started != 0 {
@@ -87,7 +87,7 @@ final class ConnectionDriver {
         connection.task?.cancel()
         connection.task = nil
         if let stream = connection.stream {
-            // The client recognizes an incomplete body by the missing last chunk or bytes, or by the reset.
+            // The client detects an incomplete body by the missing last chunk or bytes, or by the reset.
             if stream.needsReset { _ = clinux_reset_on_close(connection.token.descriptor) }
             stream.resume(isSent: false)
             connection.stream = nil
@@ -99,14 +99,14 @@ final class ConnectionDriver {
         closedCount += 1
     }
 
-    /// Notes what the poller reports of a connection, and reads the start of its next request or continues its work.
+    /// Handles a poller report on a connection: reads the start of its next request or continues its work.
     func report(_ readiness: Readiness, to connection: Connection) {
         if !readiness.isDisjoint(with: .broken) {
             guard connection.phase == .lingering else {
                 close(connection)
                 return
             }
-            // Both sides have ended the connection. Closing it before the input is read would reset it.
+            // Both sides have ended the connection. Closing it before its input is read would reset it.
             connection.isReadable = true
             connection.peerHasClosed = true
         }
@@ -128,7 +128,7 @@ final class ConnectionDriver {
         }
     }
 
-    /// Serves the requests that ``report(_:to:)`` has read. Most responses are staged.
+    /// Serves the requests read by ``report(_:to:)``. Most responses are staged.
     func serveArrivals() {
         guard !reader.hasNoArrivals else { return }
         reader.drainArrivals { connection, bytes in
@@ -192,7 +192,7 @@ final class ConnectionDriver {
         advance(connection)
     }
 
-    /// Continues a connection until it would have to wait or its budget is used up.
+    /// Continues a connection until it would block or its budget is exhausted.
     private func advance(_ connection: Connection) {
         while true {
             let hasMore =
@@ -214,7 +214,7 @@ final class ConnectionDriver {
 
     // MARK: - From request to response
 
-    /// Reads and serves requests until no input is left, the budget is used up, or a response is not complete.
+    /// Reads and serves requests until no input is left, the budget is exhausted, or a response is incomplete.
     private func readRequests(_ connection: Connection) -> Bool {
         switch reader.read(connection) {
         case .bytes(let bytes): return serveRequests(connection, in: bytes)
@@ -226,7 +226,7 @@ final class ConnectionDriver {
         }
     }
 
-    /// Serves the requests at the start of `bytes` one after the other.
+    /// Serves the requests at the start of `bytes` one after another.
     private func serveRequests(_ connection: Connection, in bytes: UnsafeRawBufferPointer) -> Bool {
         reader.parse(bytes, of: connection) { head in
             if connection.isRefused { return refuse(connection, .tooManyConnections, head) }
@@ -245,7 +245,7 @@ final class ConnectionDriver {
         }
     }
 
-    /// Writes a response, and decides before that whether the connection can serve another request.
+    /// Writes a response, after deciding whether the connection can serve another request.
     private func respond(_ connection: Connection, _ response: HTTPResponse, _ head: RequestHead) {
         if isDraining || connectionLimit.isContended { connection.exchange.closes = true }
         if connection.body != nil, !bodies.canDiscardRest(connection) { connection.exchange.closes = true }
@@ -269,12 +269,12 @@ final class ConnectionDriver {
         if connection.peerHasClosed { closeIfClientHasLeft(connection) }
     }
 
-    /// Closes a connection whose client has closed its sending half, if the client is known to have left.
+    /// Closes a connection whose client has closed its sending half if the client is known to have left.
     private func closeIfClientHasLeft(_ connection: Connection) {
         if timeouts.hasLeft(connection) { close(connection) }
     }
 
-    /// Sends the response that a connection waits for, unless the connection was closed.
+    /// Sends the response that a connection is waiting for, unless the connection was closed.
     func resume(_ token: ConnectionToken, with response: HTTPResponse) {
         guard let connection = connections.find(token), connection.phase == .waiting else { return }
         connection.task = nil
@@ -285,18 +285,18 @@ final class ConnectionDriver {
     }
 
     private func withKeptHead(_ connection: Connection, _ body: (RequestHead) -> Void) {
-        // The head was complete and valid before. If it were not, no response could be written.
+        // The head was complete and valid before. If it no longer were, no response could be written.
         if !connection.withKeptHead(parser, body) { close(connection) }
     }
 
-    /// Responds with an error to a request, as far as it could be parsed, and ends the connection: the bytes that follow cannot
-    /// be trusted to be a request.
+    /// Responds with an error to a request, as far as it could be parsed, and ends the connection, because the bytes that
+    /// follow cannot be trusted to be a request.
     private func refuse(_ connection: Connection, _ error: HTTPProtocolError, _ head: RequestHead) {
         dispatcher.startRefusal(connection, head)
         respond(connection, writer.response(to: error), head)
     }
 
-    /// Answers a connection that is refused and has sent no request so far.
+    /// Responds to a refused connection that has sent no request so far.
     func endRefused(_ connection: Connection) {
         guard connection.phase == .reading else { return }
         refuse(connection, .tooManyConnections, RequestHead())
@@ -332,7 +332,7 @@ final class ConnectionDriver {
         return connection.phase != .closed
     }
 
-    /// The reply of a sink whose body is complete.
+    /// Returns the reply of a sink whose body is complete.
     private func reply(of sink: any HTTPBodySink) -> HTTPReply {
         let reply = sink.finish()
         if case .receive = reply { return .now(writer.response(to: .handlerFailed)) }
@@ -354,7 +354,7 @@ final class ConnectionDriver {
 
     // MARK: - Sending and its end
 
-    /// Continues after an attempt to send a whole response, which is recorded already.
+    /// Continues after an attempt to send a whole response, which has already been recorded.
     private func settle(_ connection: Connection, _ progress: SendProgress) {
         switch progress {
         case .done: finish(connection)
@@ -369,7 +369,7 @@ final class ConnectionDriver {
         }
     }
 
-    /// Continues with the segments that are left to send.
+    /// Continues sending the remaining segments.
     private func sendRest(_ connection: Connection) -> Bool {
         switch connection.sendOutgoing() {
         case .done:
@@ -390,7 +390,7 @@ final class ConnectionDriver {
         }
     }
 
-    /// Lets a thread read the next piece of the file that is being sent.
+    /// Makes a thread read the next piece of the file being sent.
     private func load(_ connection: Connection) {
         guard case .file(let file, let range)? = connection.outgoing.first else { return close(connection) }
         let piece = ServedFile.piece(of: range)
@@ -400,14 +400,14 @@ final class ConnectionDriver {
         loader.load(file, piece) { [mailbox, token = connection.token] in mailbox.post(.loaded(token)) }
     }
 
-    /// Continues to send a file whose next piece is in the page cache now.
+    /// Continues sending a file whose next piece is now in the page cache.
     func continueSending(_ token: ConnectionToken) {
         guard let connection = connections.find(token), connection.phase == .loading else { return }
         connection.phase = .sending
         serve(connection)
     }
 
-    /// Prepares the connection for what follows a response.
+    /// Prepares the connection for its next phase after a response.
     private func finish(_ connection: Connection) {
         connection.exchange.started = 0
         if connection.exchange.closes {
@@ -420,12 +420,12 @@ final class ConnectionDriver {
         }
     }
 
-    /// Closes a connection after its last response, once the rest of its input is read.
+    /// Closes a connection after its last response, once the rest of its input has been read.
     private func end(_ connection: Connection) {
         if lingering.isNeeded(connection) { lingering.start(connection) } else { close(connection) }
     }
 
-    /// Reads and drops what arrives after the last response.
+    /// Reads and discards input after the last response.
     private func linger(_ connection: Connection) -> Bool {
         switch lingering.discardInput(connection) {
         case .bytes: return true
@@ -438,17 +438,17 @@ final class ConnectionDriver {
 
     // MARK: - Streamed bodies
 
-    /// Starts to produce a body, whose head is in the connection's segments.
+    /// Starts producing a body whose head is in the connection's segments.
     private func startStream(
         _ connection: Connection, _ produce: @escaping @Sendable (HTTPBodyWriter) async throws -> Void
     ) {
         connection.phase = .sending
-        // Nothing is sent while the socket is known to be full, and so `sendRest(_:)` would not start this window.
+        // While the socket is known to be full, nothing is sent, so `sendRest(_:)` would not start this window.
         timeouts.watchSending(connection)
         connection.task = BodyStream.start(produce, for: connection.token, mailbox: mailbox)
     }
 
-    /// Sends the next piece of a body. Its writer waits until the kernel has accepted it.
+    /// Sends the next piece of a body. Its writer waits until the kernel has accepted the piece.
     func sendChunk(_ token: ConnectionToken, _ bytes: [UInt8], _ continuation: CheckedContinuation<Bool, Never>) {
         guard let connection = connections.find(token), let stream = connection.stream,
             stream.append(bytes, continuation, to: &connection.outgoing)
@@ -478,7 +478,7 @@ final class ConnectionDriver {
         serve(connection)
     }
 
-    /// Continues after all pieces so far were sent.
+    /// Continues after all pieces so far have been sent.
     private func continueStream(_ connection: Connection, _ stream: BodyStream) -> Bool {
         stream.resume(isSent: true)
         timeouts.endSending(connection)

@@ -1,19 +1,19 @@
 internal import Synchronization
 internal import SystemIO
 
-/// The limits of open connections, in total and per client, which all loops of a server share. Any thread; a lock is held for one
-/// dictionary access.
+/// The total and per-client connection limits, shared by all loops of a server. Any thread; a lock is held for one dictionary
+/// access.
 ///
-/// A proxy's connections belong to many clients, so only the total limit applies to them. That includes proxies on this machine or a
-/// private network that the settings do not list, once a request has shown that they are proxies.
+/// A proxy's connections belong to many clients, so only the total limit applies to them. This includes proxies on this machine
+/// or a private network that are missing from the settings, once a request has revealed them.
 final class ConnectionLimit: Sendable {
     private struct State {
         var clients: [ClientNetwork: Int] = [:]
-        /// The proxies that the settings do not list.
+        /// The recognized proxies that are missing from the settings.
         var unlisted: Set<ClientNetwork> = []
-        /// Connections refused since the last report.
+        /// The number of connections refused since the last report.
         var unreported = 0
-        /// When refused connections are reported again, in nanoseconds of a loop's clock.
+        /// When refused connections may be reported again, in nanoseconds of a loop's clock.
         var nextReport: UInt64 = 0
     }
 
@@ -29,11 +29,11 @@ final class ConnectionLimit: Sendable {
     private let pausedLoops = Atomic(0)
     private let state = Mutex(State())
 
-    /// Proxies that are recognized. A private network has a few; the number is bounded because clients may pose as proxies.
+    /// The maximum number of recognized proxies. A private network has few; clients may pose as proxies, hence the bound.
     private static let mostUnlisted = 256
     private static let reportInterval: UInt64 = 60_000_000_000
 
-    /// - Parameter report: Receives events, on loop threads; it must not block.
+    /// - Parameter report: Receives events on loop threads; must not block.
     init(
         _ limit: Int, perClient: Int = .max, proxies: TrustedProxies = TrustedProxies(),
         report: @escaping @Sendable (HTTPServerEvent) -> Void = { _ in }
@@ -44,34 +44,34 @@ final class ConnectionLimit: Sendable {
         self.report = report
     }
 
-    /// Connections open now.
+    /// The number of open connections.
     var count: Int { open.load(ordering: .relaxed) }
 
-    /// Whether no more connections may be accepted. Loops that ask at the same time may exceed the limit by one each.
+    /// Whether no more connections may be accepted. Loops that check at the same time may exceed the limit by one each.
     var isReached: Bool { count >= limit }
 
-    /// Whether clients wait at any loop for a connection to end.
+    /// Whether clients of any loop are waiting for a connection to end.
     var isContended: Bool { pausedLoops.load(ordering: .relaxed) > 0 }
 
     /// Connections accepted since the start.
     var acceptedCount: Int { accepted.load(ordering: .relaxed) }
 
-    /// Connections that were refused since the start, because their client was at its limit.
+    /// Connections refused since the start because their client was at its limit.
     var refusedCount: Int { refused.load(ordering: .relaxed) }
 
-    /// The client that a connection counts for; nil for a proxy and for a Unix socket.
+    /// Returns the client against whose limit a connection counts; nil for a proxy or a Unix socket.
     func client(of peer: IPAddress?) -> ClientNetwork? {
         guard let peer, !proxies.contains(peer) else { return nil }
         let client = ClientNetwork(peer)
         return state.withLock { $0.unlisted.contains(client) } ? nil : client
     }
 
-    /// Whether a client is at its limit. Loops that ask at the same time may exceed the limit by one each.
+    /// Whether a client is at its limit. Loops that check at the same time may exceed the limit by one each.
     func isReached(by client: ClientNetwork) -> Bool {
         state.withLock { !$0.unlisted.contains(client) && $0.clients[client] ?? 0 >= perClient }
     }
 
-    /// Counts a connection that was accepted.
+    /// Counts an accepted connection.
     func enter(_ connection: Connection) {
         open.wrappingAdd(1, ordering: .relaxed)
         accepted.wrappingAdd(1, ordering: .relaxed)
@@ -97,11 +97,11 @@ final class ConnectionLimit: Sendable {
 
     // MARK: Refusals
 
-    /// Whether the limit of refused connections that wait for their response is reached: a further one gets it at once and is closed. They
-    /// must not use up the connections of other clients.
+    /// Whether the number of refused connections waiting for their response has reached its limit, so that a further one is
+    /// answered and closed at once. Refused connections must not use up the connections of other clients.
     var hasManyRefused: Bool { answering.load(ordering: .relaxed) >= max(1, limit / 8) }
 
-    /// Counts a connection that is refused because its client is at its limit, and reports this once a minute.
+    /// Counts a connection refused because its client is at its limit, and reports refusals once a minute.
     ///
     /// - Parameter now: Nanoseconds of the loop's clock.
     func refuse(_ peer: IPAddress?, at now: UInt64) {
@@ -118,10 +118,10 @@ final class ConnectionLimit: Sendable {
 
     // MARK: Proxies
 
-    /// The number of proxies that the settings do not list.
+    /// The number of recognized proxies that are missing from the settings.
     var unlistedProxyCount: Int { unlistedProxies.load(ordering: .relaxed) }
 
-    /// Records that the peer of a connection is a proxy that the settings do not list.
+    /// Records that a connection's peer is a proxy missing from the settings.
     func recognizeProxy(_ connection: Connection) {
         connection.mayBeProxy = false
         guard let peer = connection.peer else { return }

@@ -1,12 +1,12 @@
-/// The connections of a loop by descriptor. Finding one is an array access, and iterating over all of them reads one array.
+/// The connections of a loop by descriptor. A lookup is an array access, and an iteration reads one array.
 final class ConnectionTable {
-    /// No method calls other code while it accesses the array or the count, except ``filter(_:)``, whose condition must not change
-    /// the table. So the checks at run time, which each turn of the loop would pay for, are off.
+    /// No method calls other code while it accesses the array or the count, except ``filter(_:)``, whose condition must not
+    /// change the table. The runtime exclusivity checks, a cost per turn of the loop, are therefore disabled.
     @exclusivity(unchecked) private var slots: [Connection?] = []
     private var lastGeneration: UInt32 = 0
     @exclusivity(unchecked) private(set) var count = 0
 
-    /// The connection that a token names; nil after it was closed.
+    /// Returns the connection that a token identifies; nil after it was closed.
     func find(_ token: ConnectionToken) -> Connection? {
         let index = Int(token.descriptor)
         guard slots.indices.contains(index), let connection = slots[index],
@@ -27,14 +27,14 @@ final class ConnectionTable {
         count -= 1
     }
 
-    /// A generation for the next connection, never 0.
+    /// Returns a generation for the next connection, never 0.
     func nextGeneration() -> UInt32 {
         lastGeneration &+= 1
         if lastGeneration == 0 { lastGeneration = 1 }
         return lastGeneration
     }
 
-    /// The connections for which `condition` holds, as a separate list: the caller may change the table while it uses them.
+    /// Returns the connections that satisfy `condition` as a separate list, so that the caller may change the table meanwhile.
     func filter(_ condition: (Connection) -> Bool) -> [Connection] {
         var found: [Connection] = []
         for slot in slots {

@@ -1,22 +1,22 @@
-/// The deadlines of connections, and the decision on what happens when one has passed. It belongs to one loop thread.
+/// The deadlines of connections, and what happens when a deadline has passed. Used by one loop thread.
 struct ConnectionTimeouts {
-    /// What the loop does with a connection whose deadline has passed.
+    /// The loop's reaction to a passed deadline.
     enum Verdict {
-        /// The connection has a new deadline, or no longer needs one.
+        /// The connection has a new deadline or needs none.
         case `continue`
         case close
-        /// The client accepts no bytes: the connection is reset, because the kernel would offer it the rest for minutes.
+        /// The client accepts no bytes. The connection is reset, because the kernel would otherwise retry sending for minutes.
         case reset
-        /// A request has begun and did not arrive in time.
+        /// A request has begun but did not arrive in time.
         case timedOut
     }
 
-    /// How long incoming bytes are read after the last response, so that no reset destroys it.
+    /// How long input is read after the last response, so that no reset destroys it.
     private static let lingerTime: UInt64 = 3_000_000_000
     /// How long to wait for the request of a refused connection, whose client expects to be served.
     private static let refusalTime: UInt64 = 1_000_000_000
 
-    /// Nanoseconds that a byte of a response adds to the time for it.
+    /// Nanoseconds by which each byte of a response extends its time limit.
     private static let timePerByte = UInt64(1_000_000_000 / HTTPServerConfiguration.responseBytesPerSecond)
 
     private let clock: LoopClock
@@ -50,22 +50,22 @@ struct ConnectionTimeouts {
         connection.deadline = clock.now + idleTimeout
     }
 
-    /// Limits the time until the rest of a body that no sink wanted has arrived.
+    /// Limits the time until the rest of a body without a sink has arrived.
     func awaitDiscardedBody(_ connection: Connection) {
         connection.deadline = clock.now + headTimeout
     }
 
-    /// Limits the time until the client closes after its last response.
+    /// Limits the time until the client closes the connection after its last response.
     func linger(_ connection: Connection) {
         connection.deadline = clock.now + Self.lingerTime
     }
 
-    /// Starts a window in which the rate of a request's body is measured.
+    /// Starts a window that measures the rate of a request body.
     func watchReceiving(_ connection: Connection) {
         watch(connection, moved: connection.reception?.count ?? 0)
     }
 
-    /// Starts a window in which the rate of a response is measured.
+    /// Starts a window that measures the rate of a response.
     func watchSending(_ connection: Connection) {
         watchSending(connection, moved: connection.acknowledgedBytes)
     }
@@ -76,16 +76,16 @@ struct ConnectionTimeouts {
         connection.deadline = min(connection.deadline, overflow ? .max : end)
     }
 
-    /// Ends a window of a response before its deadline: the next piece is not available yet.
+    /// Ends a window of a response before its deadline, because the next piece is not available yet.
     func endSending(_ connection: Connection) {
         countTime(connection, moved: connection.acknowledgedBytes)
         connection.deadline = .max
     }
 
-    /// Charges a window to the time of the response, and credits the time for its bytes.
+    /// Subtracts the window's duration from the response's remaining time, and adds the time earned by its bytes.
     private func countTime(_ connection: Connection, moved: Int) {
         let used = clock.now - min(clock.now, connection.windowStart)
-        // At most 2⁵⁶ nanoseconds, and the setting at most 2⁶³, so the sum does not overflow.
+        // At most 2⁵⁶ nanoseconds, plus a setting of at most 2⁶³, so the sum does not overflow.
         let earned = UInt64(min(max(0, moved - connection.rateMark), 1 << 40)) * Self.timePerByte
         let left = min(connection.exchange.timeToSend, responseTimeout) + earned
         connection.exchange.timeToSend = min(left - min(left, used), responseTimeout)
@@ -98,12 +98,12 @@ struct ConnectionTimeouts {
         connection.deadline = min(end, connection.reception?.deadline ?? .max)
     }
 
-    /// Whether a client that has just closed its sending half is known to have left. Otherwise it is probed later.
+    /// Whether a client that has just closed its sending half is known to have left. If not, it is probed later.
     func hasLeft(_ connection: Connection) -> Bool {
         probe.hasLeft(connection, now: clock.now, isFirst: true)
     }
 
-    /// Judges a connection whose deadline has passed.
+    /// Returns the reaction to a connection's passed deadline.
     func judge(_ connection: Connection) -> Verdict {
         let deadline = connection.deadline
         connection.deadline = .max
@@ -118,7 +118,7 @@ struct ConnectionTimeouts {
         case .sending:
             let moved = connection.acknowledgedBytes
             countTime(connection, moved: moved)
-            // The rate is measured over whole windows. The end of the response's time cuts the last one short.
+            // The rate is measured over whole windows. The end of the response's time limit truncates the last window.
             let isWholeWindow = deadline - min(deadline, connection.windowStart) >= rateWindow
             let isTooSlow = isWholeWindow && moved - connection.rateMark < bytesPerWindow
             guard !isTooSlow, connection.exchange.timeToSend > 0 else { return .reset }

@@ -1,20 +1,20 @@
 internal import CLinux
 internal import SystemIO
 
-/// One thread's share of the server: its listeners, its connections, and the order in which work is done for them.
+/// One thread's share of the server: its listeners, its connections, and the order in which it serves them.
 ///
-/// It is created on its thread and never leaves it, so nothing here is locked; other threads reach it through its
-/// ``LoopMailbox``. The ``Acceptor`` accepts connections, and the ``ConnectionDriver`` does the work for each of them.
+/// Created on its thread, which it never leaves, so nothing is locked; other threads reach it through its ``LoopMailbox``. The
+/// ``Acceptor`` accepts connections, and the ``ConnectionDriver`` serves them.
 final class EventLoop {
-    /// How long a connection must have been idle to be closed in favor of a new one.
+    /// How long a connection must have been idle before it may be closed in favor of a new one.
     private static let expendableAfter: UInt64 = 1_000_000_000
-    /// How long a connection may stay idle after draining has begun. A request that was sent to it before that would be lost if
-    /// it were closed at once; within this time it is answered, with `Connection: close`.
+    /// How long a connection may stay idle after draining has begun. Closing it at once would lose a request that is already on
+    /// its way; within this time, the request is answered with `Connection: close`.
     private static let idleGrace: UInt64 = 500_000_000
-    /// The time between two searches for idle connections of clients at their limits.
+    /// The interval between searches for idle connections of clients at their limits.
     private static let searchInterval: UInt64 = 50_000_000
-    /// The minimum time of listening after draining has begun. Handshakes that another processor begins at that moment become visible
-    /// within it.
+    /// The minimum time of listening after draining has begun. Handshakes that another processor starts at that moment become
+    /// visible within this time.
     private static let settlingTime: UInt64 = 10_000_000
 
     /// The times of a drain, in nanoseconds of the loop's clock.
@@ -32,7 +32,7 @@ final class EventLoop {
     private let acceptor: Acceptor
     private let driver: ConnectionDriver
     private var scheduling = ThreadScheduling()
-    /// Counts the turns of the loop.
+    /// The number of the current turn.
     private var turn: UInt64 = 0
     /// When the deadlines are checked next.
     private var nextSweep: UInt64 = 0
@@ -41,7 +41,7 @@ final class EventLoop {
     private var held = HeldConnections()
     /// The earliest time of the next search for idle connections of clients at their limits, which visits all connections.
     private var nextSearch: UInt64 = 0
-    /// The proxies that were recognized at the last check of held connections.
+    /// The number of recognized proxies at the last check of held connections.
     private var knownProxies = 0
 
     init(_ parts: LoopParts) {
@@ -66,7 +66,7 @@ final class EventLoop {
             if hasMessages { readMessages() }
             driver.serveQueued()
             driver.sendStaged()
-            // A connection that has ended lets another one be accepted.
+            // The end of a connection lets another one be accepted.
             if driver.closedCount != closedBefore {
                 if acceptor.isPaused { acceptor.resume() }
                 serveHeld()
@@ -80,18 +80,18 @@ final class EventLoop {
         driver.flushLog()
     }
 
-    /// Milliseconds until work that no report announces; -1 for none.
+    /// Milliseconds until work that no report announces; -1 if there is none.
     private var timeout: Int32 {
         if driver.hasQueued { return 0 }
-        // A loop that was busy updates its scheduling before it sleeps.
+        // A busy loop updates its scheduling before it sleeps.
         let isAsleep = connections.count == 0 && held.isEmpty && !acceptor.isPaused && !scheduling.isBusy && !driver.hasUnlogged
         if isAsleep, drain == nil { return -1 }
         return Int32(clamping: (nextSweep - min(nextSweep, clock.now)) / 1_000_000 + 1)
     }
 
-    /// Serves all that the poller reports, in three steps: it reads from all connections, then answers all requests, then sends
-    /// all responses. The code of each step, that of the kernel in particular, fills the processor's instruction cache;
-    /// taking the three steps per connection would load it again for each.
+    /// Serves all poller reports in three steps: reads from all connections, answers all requests, sends all responses. The
+    /// code of each step, especially the kernel's, fills the processor's instruction cache; taking the three steps for each
+    /// connection would reload it every time.
     ///
     /// - Returns: Whether there are messages for the loop.
     private func serve(_ reports: borrowing Poller.Reports) -> Bool {
@@ -129,7 +129,7 @@ final class EventLoop {
 
     // MARK: - Accepting
 
-    /// Accepts from a listener, and returns whether more connections may wait there.
+    /// Accepts from a listener. Returns whether more connections may be waiting there.
     @discardableResult
     private func accept(from index: Int) -> Bool {
         let mayHaveMore = acceptor.accept(from: index, turn: turn, closeIdle: { closeLongestIdle() }) { socket, peer in
@@ -148,7 +148,7 @@ final class EventLoop {
         if !poller.addConnection(token.descriptor, token: token.encoded) { driver.close(connection) }
     }
 
-    /// Answers the next request of a connection with 503, and closes it then.
+    /// Answers the next request of a connection with 503 and then closes it.
     private func refuse(_ connection: Connection) {
         settings.connectionLimit.refuse(connection.peer, at: clock.now)
         let isLast = settings.connectionLimit.hasManyRefused
@@ -157,7 +157,7 @@ final class EventLoop {
         if isLast { driver.endRefused(connection) }
     }
 
-    /// Serves the held connections whose clients may have another one.
+    /// Serves the held connections whose clients may now have another one.
     private func serveHeld() {
         knownProxies = settings.connectionLimit.unlistedProxyCount
         for client in held.clients {
@@ -169,9 +169,9 @@ final class EventLoop {
         }
     }
 
-    /// Whether a client may have another connection. At its limit, its longest idle connections are closed.
+    /// Whether a client may have another connection. If it is at its limit, closes its longest idle connections.
     private func mayConnect(_ client: ClientNetwork) -> Bool {
-        // Those that came earlier are first.
+        // Held connections, which came earlier, are served first.
         if held.contains(client) { return false }
         guard settings.connectionLimit.isReached(by: client) else { return true }
         guard clock.now >= nextSearch else { return false }
@@ -179,9 +179,9 @@ final class EventLoop {
         return closeLongestIdle { $0.client == client }
     }
 
-    /// Closes connections that have been idle longest. Returns false if none has been idle for long.
+    /// Closes the longest idle connections. Returns false if none has been idle long enough.
     ///
-    /// - Parameter condition: Only connections for which it holds.
+    /// - Parameter condition: Selects the connections that may be closed.
     @discardableResult
     private func closeLongestIdle(where condition: (Connection) -> Bool = { _ in true }) -> Bool {
         let limit = clock.now - min(clock.now, Self.expendableAfter)
@@ -193,13 +193,13 @@ final class EventLoop {
 
     // MARK: - Deadlines
 
-    /// Lets the next sweep come within 50 ms, because clients wait for its effect.
+    /// Schedules the next sweep within 50 ms, because clients are waiting for its effect.
     private func sweepSoon() {
         nextSweep = min(nextSweep, clock.now + 50_000_000)
     }
 
-    /// Checks all deadlines. Iterating over 8,000 connections takes some tens of microseconds, a few times per second: less than
-    /// an ordered structure would cost the hot path.
+    /// Checks all deadlines. Iterating over 8,000 connections takes tens of microseconds several times per second, which is
+    /// less than an ordered structure would cost on the hot path.
     private func sweep() {
         nextSweep = clock.now + settings.sweepInterval
         let isContended = settings.connectionLimit.isContended
@@ -220,7 +220,7 @@ final class EventLoop {
 
     // MARK: - Draining
 
-    /// Refuses new clients and lets the requests in progress end.
+    /// Refuses new clients and lets the requests in progress finish.
     ///
     /// - Parameter timeout: Nanoseconds until the remaining connections are closed.
     private func startDraining(within timeout: UInt64) {
@@ -237,7 +237,7 @@ final class EventLoop {
         nextSweep = min(nextSweep, clock.now + Self.settlingTime)
     }
 
-    /// Stops listening when all clients that had begun to connect are accepted, and closes the connections whose time has passed.
+    /// Stops listening once all clients that had begun to connect are accepted, and closes the connections whose time is up.
     private func proceed(_ drain: Drain) {
         let now = clock.now
         let isOver = now >= drain.end

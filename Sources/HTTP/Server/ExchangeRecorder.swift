@@ -1,6 +1,6 @@
 internal import SystemIO
 
-/// A recorder of a loop's exchanges, from which it creates entries of the access log. It belongs to one loop thread.
+/// Records a loop's exchanges as access log entries. Used by one loop thread.
 final class ExchangeRecorder {
     private let batches: AccessRecorder
     private let clock: LoopClock
@@ -9,7 +9,7 @@ final class ExchangeRecorder {
     /// The texts of the entries of staged responses.
     private let stagedTexts = OutputBuffer(capacity: 16 * 1024)
 
-    /// The entry of a staged response, whose texts the recorder keeps.
+    /// The entry of a staged response, whose texts are kept by the recorder.
     struct StagedEntry {
         fileprivate var entry: AccessEntry
         fileprivate let texts: Range<Int>
@@ -22,10 +22,10 @@ final class ExchangeRecorder {
         self.clock = clock
     }
 
-    /// Whether no entries wait to be handed over.
+    /// Whether no entries are waiting to be posted.
     var isEmpty: Bool { batches.isEmpty }
 
-    /// Hands over what has been recorded.
+    /// Posts the recorded entries.
     func flush() { batches.flush() }
 
     /// Records an exchange whose response was sent at once.
@@ -35,14 +35,14 @@ final class ExchangeRecorder {
         withTexts(connection, headers, head) { batches.record(entry, $0) }
     }
 
-    /// The entry of a response that is still being sent.
+    /// Returns the entry of a response that is still being sent.
     func draft(_ connection: Connection, _ headers: HTTPHeaders, _ head: RequestHead) -> AccessDraft {
         var draft = AccessDraft(entry: AccessEntry(client: connection.exchange.client), text: [])
         withTexts(connection, headers, head) { $0.forEach(lengthsIn: &draft.entry) { draft.text += $0 } }
         return draft
     }
 
-    /// Records an exchange whose response was sent in more than one turn, or whose request got no response.
+    /// Records an exchange whose response was sent over several turns, or whose request got no response.
     func record(_ connection: Connection, isComplete: Bool) {
         if var draft = connection.draft {
             connection.draft = nil
@@ -53,7 +53,7 @@ final class ExchangeRecorder {
         }
     }
 
-    /// Starts the entry of a response that is staged.
+    /// Starts the entry of a staged response.
     func stage(_ connection: Connection, _ headers: HTTPHeaders, _ head: RequestHead) -> StagedEntry {
         var entry = AccessEntry(client: connection.exchange.client)
         withTexts(connection, headers, head) { $0.forEach(lengthsIn: &entry, stagedTexts.append) }
@@ -67,7 +67,7 @@ final class ExchangeRecorder {
         batches.record(entry, texts: stagedTexts.kept(staged.texts))
     }
 
-    /// The entry of a staged response that is sent in more than one turn.
+    /// Returns the entry of a staged response that is sent over several turns.
     func draft(_ staged: StagedEntry) -> AccessDraft {
         AccessDraft(entry: staged.entry, text: Array(stagedTexts.kept(staged.texts)))
     }
@@ -75,7 +75,7 @@ final class ExchangeRecorder {
     /// Discards the texts of staged entries.
     func removeStaged() { stagedTexts.removeAll() }
 
-    /// Adds what is known at the end of the exchange.
+    /// Adds the values known only at the end of the exchange.
     private func complete(_ entry: inout AccessEntry, _ connection: Connection, isComplete: Bool) {
         entry.time = clock.unixMilliseconds
         entry.duration = Int((LoopClock.monotonic() - connection.exchange.started) / 1000)

@@ -2,7 +2,7 @@ internal import Glibc
 internal import Synchronization
 package import SystemIO
 
-/// An HTTP/1.1 server: loop threads that share nothing but their settings. Any thread may use it.
+/// An HTTP/1.1 server: loop threads that share nothing but their settings. Any thread.
 ///
 /// ```
 /// let server = try HTTPServer(configuration: configuration, handler: handler)
@@ -25,11 +25,11 @@ package final class HTTPServer: Sendable {
     private let observer: (any HTTPObserver)?
     private let state = Mutex(State())
 
-    /// A server that does not listen yet.
+    /// Creates a server that does not listen yet.
     ///
     /// - Parameters:
-    ///   - observer: Receives finished requests. Without an observer nothing is recorded.
-    ///   - report: Receives events for operators, on loop threads; it must not block.
+    ///   - observer: Receives finished requests. Without an observer, nothing is recorded.
+    ///   - report: Receives events for operators on loop threads; must not block.
     package init(
         configuration: HTTPServerConfiguration, handler: any HTTPHandler, observer: (any HTTPObserver)? = nil,
         report: @escaping @Sendable (HTTPServerEvent) -> Void = { _ in }
@@ -40,7 +40,7 @@ package final class HTTPServer: Sendable {
     }
 
     deinit {
-        // Loops hold no reference to the server, so its release ends them.
+        // Loops hold no reference to the server, so releasing it ends them.
         for mailbox in state.withLock({ $0.mailboxes }) { mailbox.post(.stop) }
         state.withLock { $0.log }?.close()
     }
@@ -54,16 +54,16 @@ package final class HTTPServer: Sendable {
         return nil
     }
 
-    /// The server's counts so far.
+    /// The server's counters.
     package var counters: HTTPServerCounters {
         HTTPServerCounters(
             openConnections: settings.connectionLimit.count, acceptedConnections: settings.connectionLimit.acceptedCount,
             refusedConnections: settings.connectionLimit.refusedCount, loadedPieces: settings.loader.loads)
     }
 
-    /// Listens, starts the loop threads, and accepts connections from then on.
+    /// Starts listening, starts the loop threads, and accepts connections from then on.
     ///
-    /// - Throws: ``HTTPServerError``; the server then listens nowhere.
+    /// - Throws: ``HTTPServerError``; the server then does not listen anywhere.
     package func start() throws(HTTPServerError) {
         let isFirst = state.withLock { state in
             defer { state.isStarted = true }
@@ -79,7 +79,7 @@ package final class HTTPServer: Sendable {
         }
     }
 
-    /// The listeners of each loop: a TCP socket of its own, and Unix or inherited sockets that all loops share.
+    /// Creates the listeners of each loop: its own TCP socket, and Unix or inherited sockets shared by all loops.
     private func listen() throws(HTTPServerError) -> [[Listener]] {
         let threads = configuration.threads ?? Processors.available
         if configuration.usesSocketActivation {
@@ -146,16 +146,16 @@ package final class HTTPServer: Sendable {
 
     /// Calls `action` once every loop has taken a turn or ended; never if a loop hangs.
     ///
-    /// - Parameter action: Called on a loop or on the calling thread; it must not block.
+    /// - Parameter action: Called on a loop or on the calling thread; must not block.
     package func ping(_ action: @escaping @Sendable () -> Void) {
         let mailboxes = state.withLock(\.mailboxes)
         let ping = LoopPing(loops: mailboxes.count, action)
         for mailbox in mailboxes where !mailbox.post(.ping(ping)) { ping.answer() }
     }
 
-    /// Stops in order: listening stops, connections without a request are closed, and requests in progress are answered with
-    /// `Connection: close`. Returns when all connections are closed, at the latest after
-    /// ``HTTPServerConfiguration/drainTimeout``, and the observer has received every request.
+    /// Stops gracefully: stops listening, closes connections without a request, and answers requests in progress with
+    /// `Connection: close`. Returns when all connections are closed, at most after ``HTTPServerConfiguration/drainTimeout``,
+    /// and the observer has received every request.
     package func drain() async {
         await end(.drain)
     }
@@ -174,13 +174,13 @@ package final class HTTPServer: Sendable {
     }
 }
 
-/// Something that an operator may want to change.
+/// An event that may require an operator's attention.
 package enum HTTPServerEvent: Sendable, Hashable {
-    /// Requests come through a proxy that ``HTTPServerConfiguration/trustedProxies`` does not have. Reported once per proxy.
+    /// Requests come through a proxy that is not in ``HTTPServerConfiguration/trustedProxies``. Reported once per proxy.
     case unlistedProxy(IPAddress)
     /// Connections were refused because their client was at its limit. Reported once a minute, with the latest client.
     ///
-    /// - Parameter count: Of all clients, since the last report.
+    /// - Parameter count: The refused connections of all clients since the last report.
     case refusedConnections(of: IPAddress, count: Int, limit: Int)
 }
 
@@ -195,15 +195,15 @@ extension HTTPServerEvent: CustomStringConvertible {
     }
 }
 
-/// The server's counts.
+/// The server's counters.
 package struct HTTPServerCounters: Sendable, Equatable {
-    /// Connections open now.
+    /// The number of open connections.
     package let openConnections: Int
     /// Connections accepted since the start.
     package let acceptedConnections: Int
-    /// Connections refused since the start, because their client was at its limit.
+    /// Connections refused since the start because their client was at its limit.
     package let refusedConnections: Int
-    /// Pieces of files that were not in the page cache when they were to be sent.
+    /// Pieces of files that were not in the page cache when they were about to be sent.
     package let loadedPieces: Int
 }
 
@@ -232,9 +232,9 @@ private final class Countdown: Sendable {
 }
 
 extension HTTPServerConfiguration {
-    /// Resolves ``host`` and listens there for a moment, on a free port. Blocks while a name server is asked.
+    /// Resolves ``host`` and briefly listens there on a free port. Blocks during name lookup.
     ///
-    /// - Throws: ``HTTPServerError`` if the host is unknown or no address of this machine.
+    /// - Throws: ``HTTPServerError`` if the host is unknown or not an address of this machine.
     package func checkHost() throws(HTTPServerError) {
         if let host { _ = try Listener.tcp(host: host, port: 0, count: 1) }
     }

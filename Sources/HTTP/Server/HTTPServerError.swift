@@ -2,19 +2,19 @@ internal import CLinux
 internal import Glibc
 package import SystemIO
 
-/// The reason why the server could not start.
+/// A reason why the server could not start.
 package enum HTTPServerError: Error, Sendable, Equatable, CustomStringConvertible {
     /// The host is neither an address nor a name that resolves to an address.
     case unknownHost(String)
     /// The group of the Unix socket's path is neither a number nor the name of a group.
     case unknownGroup(String)
-    /// Another process listens at this endpoint.
+    /// Another process listens on this endpoint.
     case addressInUse(String)
-    /// The path of the Unix socket names another file, which is not replaced.
+    /// The Unix socket's path names another kind of file, which is not replaced.
     case notASocket(String)
     /// No interface of this machine has the host's address.
     case addressNotAvailable(String)
-    /// The user lacks the permission to listen at this endpoint.
+    /// The user lacks permission to listen on this endpoint.
     case permissionDenied(String)
     /// A descriptor that systemd passed is not a listening stream socket.
     case notAListeningSocket(Int32)
@@ -37,7 +37,7 @@ package enum HTTPServerError: Error, Sendable, Equatable, CustomStringConvertibl
         }
     }
 
-    /// The failure to listen at `endpoint` with the calling thread's `errno`.
+    /// Returns the error for a failure to listen on `endpoint`, from the calling thread's `errno`.
     static func listening(at endpoint: String) -> HTTPServerError {
         switch errno {
         case EADDRINUSE: .addressInUse(endpoint)

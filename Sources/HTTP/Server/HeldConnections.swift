@@ -1,9 +1,9 @@
 internal import SystemIO
 
-/// The accepted connections of clients at their limits, which are served once others of the same client have ended. It belongs to one
-/// loop thread.
+/// Accepted connections of clients at their limits, which are served once other connections of the same client have ended. Used
+/// by one loop thread.
 ///
-/// They wait by client, in the order of their arrival, so that the work per turn depends on the number of clients only.
+/// Connections wait per client in order of arrival, so that the work per turn depends only on the number of clients.
 struct HeldConnections {
     private struct Entry {
         let connection: Connection
@@ -14,19 +14,19 @@ struct HeldConnections {
     private var entries: [ClientNetwork: [Entry]] = [:]
     private(set) var count = 0
 
-    /// The longest time for which a connection is held, in nanoseconds. A burst of short requests takes less.
+    /// The maximum time for which a connection is held, in nanoseconds. A burst of short requests takes less.
     private static let patience: UInt64 = 5_000_000_000
     /// The maximum number of connections that a loop holds.
     private static let most = 256
 
     var isEmpty: Bool { count == 0 }
 
-    /// The clients with connections here.
+    /// The clients with held connections.
     var clients: [ClientNetwork] { Array(entries.keys) }
 
     func contains(_ client: ClientNetwork) -> Bool { entries[client] != nil }
 
-    /// Holds a connection. Returns false if no more are held.
+    /// Holds a connection. Returns false if the maximum number is held already.
     mutating func hold(_ connection: Connection, of client: ClientNetwork, at now: UInt64) -> Bool {
         guard count < Self.most else { return false }
         entries[client, default: []].append(Entry(connection: connection, end: now + Self.patience))
@@ -34,10 +34,10 @@ struct HeldConnections {
         return true
     }
 
-    /// Removes and returns the connection of a client that has waited longest.
+    /// Removes and returns the longest waiting connection of a client.
     mutating func next(of client: ClientNetwork) -> Connection? { remove(1, of: client).first }
 
-    /// Removes and returns the connections that have waited for too long.
+    /// Removes and returns the connections that have waited too long.
     mutating func expired(at now: UInt64) -> [Connection] {
         clients.flatMap { client in remove((entries[client] ?? []).prefix { $0.end <= now }.count, of: client) }
     }

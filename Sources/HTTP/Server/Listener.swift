@@ -3,18 +3,18 @@ internal import Glibc
 internal import Synchronization
 internal import SystemIO
 
-/// A listening socket. It is closed, and its Unix path removed, with the last reference.
+/// A listening socket. Releasing the last reference closes it and removes its Unix path.
 final class Listener: Sendable {
     let descriptor: SharedDescriptor
     let endpoint: HTTPEndpoint
     /// Whether several loops accept from it, so that a connection should wake only one of them.
     let isShared: Bool
-    /// Whether this process has opened the socket, so that no other process accepts from it.
+    /// Whether this process opened the socket, so that no other process accepts from it.
     let isOwn: Bool
-    /// Whether the path in ``endpoint`` is still to be removed.
+    /// Whether the path in ``endpoint`` remains to be removed.
     private let ownsPath: Atomic<Bool>
 
-    /// The longest queue of connections not yet accepted; the kernel caps it at `net.core.somaxconn`.
+    /// The maximum length of the accept queue, which the kernel caps at `net.core.somaxconn`.
     private static let backlog: Int32 = 4096
 
     private init(_ number: Int32, _ endpoint: HTTPEndpoint, isShared: Bool, isOwn: Bool = true) {
@@ -31,7 +31,7 @@ final class Listener: Sendable {
 
     /// Makes new clients fail to connect. Clients that have begun to connect can still be accepted.
     ///
-    /// An inherited socket stays as it is: systemd holds it too, and its clients wait for the next process.
+    /// Does not affect an inherited socket: systemd also holds it, and its clients wait for the next process.
     func refuseNewClients() {
         guard isOwn else { return }
         switch endpoint {
@@ -41,19 +41,19 @@ final class Listener: Sendable {
         }
     }
 
-    /// Whether clients may have begun to connect that cannot be accepted yet.
+    /// Whether clients may have begun to connect but cannot be accepted yet.
     var mayHaveHandshakes: Bool {
         isOwn && clinux_has_handshakes(descriptor.number) != 0
     }
 
-    /// Removes the path of a Unix socket, once: a later file of that name belongs to another server.
+    /// Removes the path of a Unix socket once, because a later file with that name belongs to another server.
     private func removePath() {
         guard case .unix(let path) = endpoint, ownsPath.exchange(false, ordering: .relaxed) else { return }
         unlink(path)
     }
 
-    /// One socket per loop, all on the same port, over which the kernel distributes the connections (SO_REUSEPORT). For port 0
-    /// the first socket selects a free port, and the others use it.
+    /// Opens one socket per loop on the same port; the kernel distributes connections over them (SO_REUSEPORT). For port 0, the
+    /// first socket selects a free port, which the others share.
     static func tcp(host: String, port: Int, count: Int) throws(HTTPServerError) -> [Listener] {
         var address = clinux_address()
         guard clinux_resolve(host, &address) == 0 else { throw .unknownHost(host) }
@@ -70,7 +70,7 @@ final class Listener: Sendable {
         return listeners
     }
 
-    /// Fails if another process listens on the port. SO_REUSEPORT lets any process of the same user join a port, so a second
+    /// Throws if another process listens on the port. SO_REUSEPORT lets any process of the same user join a port, so a second
     /// server would silently receive half of the first one's connections; a bind without it fails.
     private static func refuseTakenPort(_ address: clinux_address, endpoint: String) throws(HTTPServerError) {
         var address = address
@@ -79,11 +79,11 @@ final class Listener: Sendable {
         close(probe)
     }
 
-    /// A socket at `path`, shared by all loops. A socket left behind by a server that has ended is replaced.
+    /// Opens a socket at `path`, shared by all loops. Replaces a socket left behind by a server that has ended.
     ///
     /// - Parameters:
-    ///   - mode: Permission bits of the path; nil applies the umask.
-    ///   - group: Name or number of the path's group; nil keeps the group of the process.
+    ///   - mode: The permission bits of the path; nil applies the umask.
+    ///   - group: The name or number of the path's group; nil keeps the group of the process.
     static func unix(path: String, mode: UInt32?, group: String?) throws(HTTPServerError) -> Listener {
         var groupNumber: Int64 = -1
         if let group {
@@ -106,7 +106,7 @@ final class Listener: Sendable {
         Files.isSocket(path) == true && clinux_unix_is_alive(path) == 0
     }
 
-    /// The sockets with these descriptors, which systemd passed, shared by all loops; empty without any.
+    /// Adopts the sockets that systemd passed with these descriptors, shared by all loops; empty if there are none.
     static func inherited(_ descriptors: Range<Int32>) throws(HTTPServerError) -> [Listener] {
         var listeners: [Listener] = []
         for number in descriptors {
@@ -128,10 +128,10 @@ final class Listener: Sendable {
 
 /// The listening sockets that systemd opened for this process (sd_listen_fds(3)).
 struct SocketActivation {
-    /// The descriptors passed, starting at 3.
+    /// The passed descriptors, starting at 3.
     let descriptors: Range<Int32>
 
-    /// Reads the environment: `LISTEN_FDS` applies only if `LISTEN_PID` is this process.
+    /// Reads the environment. `LISTEN_FDS` applies only if `LISTEN_PID` is this process.
     init(environment: (String) -> String? = SocketActivation.variable, process: Int32 = getpid()) {
         let first: Int32 = 3
         guard let pid = environment("LISTEN_PID").flatMap({ Int32($0) }), pid == process,
@@ -149,8 +149,8 @@ struct SocketActivation {
 }
 
 extension IPAddress {
-    /// The address of a socket's end; nil for a Unix socket. A mapped IPv4 address becomes an IPv4 address, so that a client is the
-    /// same on a socket that serves both.
+    /// Creates the address of a socket endpoint; nil for a Unix socket. A mapped IPv4 address becomes an IPv4 address, so that
+    /// a client is the same on a dual-stack socket.
     init?(_ address: clinux_address) {
         switch address.family {
         case 4: self = .v4(UInt32(truncatingIfNeeded: address.low))

@@ -1,5 +1,5 @@
-/// The buffer that a loop reads into. Each thread has one, so that an idle connection holds no buffer of its own. Bytes that are
-/// unread at the end of a connection's turn move to the connection.
+/// The buffer that a loop reads into. Each thread has one, so that idle connections hold no buffers. Bytes that are unread at
+/// the end of a connection's turn move to the connection.
 final class InputBuffer {
     private let storage: UnsafeMutableRawBufferPointer
 
@@ -13,21 +13,21 @@ final class InputBuffer {
 
     var capacity: Int { storage.count }
 
-    /// The bytes of `range`, valid until the next read.
+    /// Returns the bytes in `range`, valid until the next read.
     func bytes(_ range: Range<Int>) -> UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: storage[range]) }
 
-    /// The space after the first `count` bytes.
+    /// Returns the space after the first `count` bytes.
     func freeSpace(after count: Int) -> UnsafeMutableRawBufferPointer {
         UnsafeMutableRawBufferPointer(rebasing: storage[count...])
     }
 
-    /// Moves bytes within the buffer, to a place that does not follow theirs.
+    /// Moves bytes within the buffer to the same or an earlier position.
     func move(_ range: Range<Int>, to start: Int) {
         guard range.lowerBound != start, let base = storage.baseAddress else { return }
         (base + start).copyMemory(from: base + range.lowerBound, byteCount: range.count)
     }
 
-    /// Moves a connection's unread bytes to the start, and returns their number.
+    /// Moves a connection's unread bytes to the start of the buffer. Returns their number.
     func load(_ connection: Connection) -> Int {
         let unread = connection.unread
         guard !unread.isEmpty else { return 0 }
@@ -37,7 +37,7 @@ final class InputBuffer {
     }
 }
 
-/// The first bytes of requests of several connections, one after another, until they are served.
+/// The first bytes of requests of several connections, stored contiguously until they are served.
 final class Arrivals {
     /// The minimum space for a connection.
     private static let leastSpace = 8 * 1024
@@ -52,29 +52,29 @@ final class Arrivals {
 
     var isEmpty: Bool { list.isEmpty }
 
-    /// Whether the space is too small for another connection.
+    /// Whether there is too little space for another connection.
     var isFull: Bool { buffer.capacity - used < Self.leastSpace }
 
     /// The space to read into.
     var freeSpace: UnsafeMutableRawBufferPointer { buffer.freeSpace(after: used) }
 
-    /// Notes that `count` bytes of the connection were read.
+    /// Records that `count` bytes of the connection were read.
     func append(_ connection: Connection, _ count: Int) {
         list.append((connection, used..<used + count))
         used += count
     }
 
-    /// Calls `body` with each connection and its bytes, which are valid during the call, in order of arrival.
+    /// Calls `body` with each connection and its bytes, in order of arrival. The bytes are valid only during the call.
     func drain(_ body: (Connection, UnsafeRawBufferPointer) -> Void) {
         list.drain { body($0.connection, buffer.bytes($0.range)) }
         used = 0
     }
 }
 
-/// A list that is filled and emptied repeatedly: it keeps its storage and moves its elements out. It belongs to one thread.
+/// A list that is filled and drained repeatedly, keeping its storage and moving its elements out. Used by one thread.
 final class ReusedList<Element> {
     private var storage: UnsafeMutableBufferPointer<Element>
-    /// Filled by the next round while this one is drained.
+    /// Receives new elements while the other buffer is drained.
     private var spare: UnsafeMutableBufferPointer<Element>
     private(set) var count = 0
 
@@ -97,7 +97,7 @@ final class ReusedList<Element> {
         count += 1
     }
 
-    /// Calls `body` with each element, first to last. Elements that it appends stay in the list. It must not drain the list.
+    /// Calls `body` with each element, in order. Elements that `body` appends stay in the list. `body` must not drain the list.
     func drain(_ body: (consuming Element) -> Void) {
         let (full, filled) = (storage, count)
         storage = spare

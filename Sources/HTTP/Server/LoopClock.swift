@@ -9,7 +9,7 @@ final class LoopClock {
     private(set) var unixTime = 0
     /// Milliseconds since 1970.
     private(set) var unixMilliseconds = 0
-    /// `Date: …` with its CRLF (RFC 9110 section 6.6.1).
+    /// The `Date: …` line with its CRLF (RFC 9110 section 6.6.1).
     private(set) var dateLine: [UInt8] = []
 
     init() {
@@ -36,7 +36,7 @@ final class LoopClock {
 }
 
 extension Duration {
-    /// The duration in nanoseconds, 0 if it is negative, and at most about 290 years.
+    /// The duration in nanoseconds: 0 if it is negative, and at most about 290 years.
     var nanoseconds: UInt64 {
         let (seconds, attoseconds) = components
         guard seconds >= 0, attoseconds >= 0 else { return 0 }

@@ -1,7 +1,7 @@
 internal import Synchronization
 internal import SystemIO
 
-/// What all loops of a server share: the handler, and the settings in the units that a loop uses.
+/// The state shared by all loops of a server: the handler, and the settings in the units that a loop uses.
 struct LoopSettings: Sendable {
     let handler: any HTTPHandler
     let recordsClientFields: Bool
@@ -17,9 +17,9 @@ struct LoopSettings: Sendable {
     let bodyTimeout: UInt64
     let bodyRateWindow: UInt64
     let responseTimeout: UInt64
-    /// Bytes that a body must move in one window.
+    /// The minimum number of body bytes to transfer in one window.
     let bodyBytesPerWindow: Int
-    /// Nanoseconds between two checks of all deadlines, which bound the delay of a timeout.
+    /// Nanoseconds between checks of all deadlines, which bounds the delay of a timeout.
     let sweepInterval: UInt64
     let connectionLimit: ConnectionLimit
     let loader = FileLoader()
@@ -64,7 +64,7 @@ final class LoopParts: Sendable {
     let poller: Poller
     private let listeners: Mutex<[Listener]>
 
-    /// Tokens below 2^32 name no connection: the mailbox has the last of them, the listeners have the first ones.
+    /// Tokens below 2^32 identify no connection: the last is the mailbox's, the first are the listeners'.
     static let mailboxToken: UInt64 = 0xFFFF_FFFF
 
     init(settings: LoopSettings, listeners: [Listener], log: AccessLog?) throws(SystemError) {
@@ -77,7 +77,7 @@ final class LoopParts: Sendable {
         try poller.add(listeners)
     }
 
-    /// Hands the listeners to the loop, which alone decides when they are closed.
+    /// Transfers the listeners to the loop, which alone decides when they are closed.
     func takeListeners() -> [Listener] {
         listeners.withLock { listeners in
             defer { listeners = [] }
@@ -87,7 +87,7 @@ final class LoopParts: Sendable {
 }
 
 extension Poller {
-    /// Watches listeners; their tokens are their indices.
+    /// Watches listeners, using their indices as tokens.
     func add(_ listeners: [Listener]) throws(SystemError) {
         for (index, listener) in listeners.enumerated() {
             try addReadable(listener.descriptor.number, token: UInt64(index), shared: listener.isShared)

@@ -1,30 +1,30 @@
 internal import CLinux
 
-/// Finds out whether a client that has closed its sending half still waits for its response.
+/// Determines whether a client that has closed its sending half still waits for its response.
 ///
-/// A FIN arrives both from a client that has sent everything and reads on (`shutdown(SHUT_WR)`; it must get its response) and
-/// from one that has closed its socket (work for it must not occupy the queue). Three signs distinguish them:
+/// A FIN arrives both from a client that has sent everything and continues to read (`shutdown(SHUT_WR)`; it must get its
+/// response) and from a client that has closed its socket (its work must not occupy the queue). Three signs distinguish them:
 ///
 /// - A closed Unix socket reports a hang-up.
-/// - The kernel knows the sockets of this machine, such as those of a proxy in front of the server (sock_diag(7)).
+/// - The kernel knows the state of sockets on this machine, such as those of a proxy in front of the server (sock_diag(7)).
 /// - A closed TCP socket answers any further byte with a reset. The only bytes that may precede the response are an interim
-///   response (RFC 9110 section 15.2), and `100 Continue` is the one that every client skips. The loop sends it a second after
-///   the FIN, because most responses are complete by then, and again after intervals that double. A client of HTTP/1.0 must not
-///   get one, so work for it continues to its end.
+///   response (RFC 9110 section 15.2), and `100 Continue` is the one that every client skips. The loop sends it one second
+///   after the FIN, because most responses are complete by then, and again at doubling intervals. An HTTP/1.0 client must not
+///   get an interim response, so its work continues to the end.
 struct PeerProbe {
     private static let firstInterval: UInt64 = 1_000_000_000
     private static let longestInterval: UInt64 = 30_000_000_000
 
     private enum Finding {
         case isClosed, isOpen
-        /// Only a reset would show it.
+        /// Only a reset would reveal the state.
         case isUnknown
     }
 
-    /// Whether the kernel is asked about sockets on this machine.
+    /// Whether to ask the kernel about sockets on this machine.
     let looksUpLocalPeers: Bool
 
-    /// Whether the client of a connection that waits for a response has left. Sets the deadline of the next call.
+    /// Whether the client of a connection that waits for a response has left. If not, sets the deadline of the next check.
     ///
     /// - Parameters:
     ///   - now: Nanoseconds of the loop's clock.

@@ -1,4 +1,4 @@
-/// The part of a loop that starts exchanges and passes their requests to the handler. It belongs to one loop thread.
+/// Starts exchanges and passes their requests to the handler. Used by one loop thread.
 final class RequestDispatcher {
     private let handler: any HTTPHandler
     private let proxies: TrustedProxies
@@ -15,7 +15,7 @@ final class RequestDispatcher {
         self.clock = clock
     }
 
-    /// Starts the exchange of a complete head, and asks the handler for its reply.
+    /// Starts the exchange of a complete head and asks the handler for its reply.
     @inline(__always)
     func dispatch(_ connection: Connection, _ head: RequestHead) -> HTTPReply {
         let origin = startExchange(connection, head)
@@ -29,7 +29,7 @@ final class RequestDispatcher {
         }
     }
 
-    /// Prepares the exchange of a request that the engine refuses, which may have started already.
+    /// Prepares the exchange of a request that the server refuses. The exchange may have started already.
     func startRefusal(_ connection: Connection, _ head: RequestHead) {
         if connection.exchange.started == 0 { _ = startExchange(connection, head) }
         if connection.exchange.generatedID == 0, !hasUsableID(head) { connection.exchange.generatedID = requestIDs.next() }

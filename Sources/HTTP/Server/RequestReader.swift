@@ -1,25 +1,25 @@
-/// Reads the heads of requests. It belongs to one loop thread.
+/// Reads request heads. Used by one loop thread.
 final class RequestReader {
     /// The result of an attempt to read.
     enum Outcome {
         /// The start of a request, valid until the next read.
         case bytes(UnsafeRawBufferPointer)
-        /// The head is known to be incomplete, and more may have arrived.
+        /// The head is known to be incomplete, and more input may have arrived.
         case incomplete
         case nothing
         /// The client has closed its sending half, or the connection is broken.
         case end
     }
 
-    /// The share of the turn's budget that a request takes, regardless of its bytes.
+    /// The share of the turn's budget that each request consumes, regardless of its length.
     private static let requestCost = 32 * 1024
 
     private let parser: RequestHeadParser
     private let timeouts: ConnectionTimeouts
     private let input: InputBuffer
-    /// Starts of requests that were read and are not served yet.
+    /// Starts of requests that were read but not served yet.
     private let arrivals: Arrivals
-    /// A head whose storage the next request uses.
+    /// A head whose storage the next request reuses.
     private var spareHead = RequestHead()
 
     init(parser: RequestHeadParser, timeouts: ConnectionTimeouts, input: InputBuffer) {
@@ -31,14 +31,14 @@ final class RequestReader {
 
     // MARK: Reading
 
-    /// Whether no requests wait to be served.
+    /// Whether no requests are waiting to be served.
     var hasNoArrivals: Bool { arrivals.isEmpty }
 
     /// Whether ``drainArrivals(_:)`` must precede the next ``readAhead(_:)``.
     var isFull: Bool { arrivals.isFull }
 
-    /// Reads the start of a connection's next request, to be served with those of the other connections. Returns false if the
-    /// connection has ended.
+    /// Reads the start of a connection's next request, to be served together with those of other connections. Returns false if
+    /// the connection has ended.
     func readAhead(_ connection: Connection) -> Bool {
         switch connection.receive(into: arrivals.freeSpace) {
         case .bytes(let count): arrivals.append(connection, count)
@@ -53,9 +53,9 @@ final class RequestReader {
         arrivals.drain(serve)
     }
 
-    /// Reads a connection's next request: the rest of an earlier read, together with what has arrived.
+    /// Reads a connection's next request: the rest of an earlier read, followed by newly arrived bytes.
     func read(_ connection: Connection) -> Outcome {
-        // What follows an answered request is parsed before more is read.
+        // Bytes after an answered request are parsed before more are read.
         let isIncomplete = connection.isWithinHead || !connection.hasBegunRequest
         var count = input.load(connection)
         if isIncomplete {
@@ -63,7 +63,7 @@ final class RequestReader {
             case .bytes(let read):
                 let known = count
                 count += read
-                // Parsing an incomplete head again is worthwhile only when another line has ended.
+                // Parsing an incomplete head again is worthwhile only after another line has ended.
                 if connection.isWithinHead, known > 0, count < parser.limits.target, !input.bytes(known..<count).contains(10) {
                     connection.unread = Array(input.bytes(0..<count))
                     return .incomplete
@@ -79,11 +79,11 @@ final class RequestReader {
 
     // MARK: Parsing
 
-    /// Parses the requests at the start of `bytes`, while the connection can serve them, and keeps the rest for its next turn.
+    /// Parses the requests at the start of `bytes` while the connection can serve them, and keeps the rest for its next turn.
     ///
     /// - Parameters:
-    ///   - serve: Receives each head, which is valid during the call.
-    ///   - refuse: Receives an error, and the head as far as it could be parsed. What follows is discarded.
+    ///   - serve: Receives each head, which is valid only during the call.
+    ///   - refuse: Receives an error, and the head as far as it could be parsed. The bytes that follow are discarded.
     @inline(__always)
     func parse(
         _ bytes: UnsafeRawBufferPointer, of connection: Connection, serve: (RequestHead) -> Void,
@@ -119,13 +119,13 @@ final class RequestReader {
         }
     }
 
-    /// Empty lines are no start of a request (RFC 9112 section 2.2), so a client that sends nothing else stays idle.
+    /// Skips empty lines, which do not start a request (RFC 9112 section 2.2), so a client that sends only these stays idle.
     ///
-    /// - Returns: The number of bytes of complete lines in `rest`, without a CR at its end; 0 if it has other bytes.
+    /// - Returns: The number of bytes of complete lines in `rest`, without a final CR; 0 if `rest` contains other bytes.
     private func skipEmptyLines(_ rest: UnsafeRawBufferPointer, _ connection: Connection) -> Int {
         for index in 0..<rest.count where rest[index] != (index.isMultiple(of: 2) ? 13 : 10) { return 0 }
         let skipped = rest.count & ~1
-        // Without a cost, a client could hold up the others with endless empty lines.
+        // Without a cost, a client could delay the others with endless empty lines.
         connection.budget -= skipped
         return skipped
     }

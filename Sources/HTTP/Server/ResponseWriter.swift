@@ -1,10 +1,10 @@
 internal import CLinux
 internal import SystemIO
 
-/// An encoder of responses, which also starts to send them. It belongs to one loop thread.
+/// Encodes responses and starts sending them. Used by one loop thread.
 ///
 /// Most responses are *staged*: they are encoded into one buffer and sent together at the end of the turn's second step, so
-/// that the kernel's code for sending stays in the processor's instruction cache (see ``EventLoop``).
+/// that the kernel's sending code stays in the processor's instruction cache (see ``EventLoop``).
 final class ResponseWriter {
     /// The state of a response after ``write(_:_:_:)``.
     enum Outcome {
@@ -15,10 +15,10 @@ final class ResponseWriter {
         case streams(@Sendable (HTTPBodyWriter) async throws -> Void)
     }
 
-    /// A complete response that waits for ``sendStaged(_:)``.
+    /// A complete response that is waiting for ``sendStaged(_:)``.
     private struct StagedResponse {
         let connection: Connection
-        /// The head, followed by a short body; in ``output``.
+        /// The range of the head and a short body in ``output``.
         let bytes: Range<Int>
         /// The rest of the body, in memory.
         let body: Segment?
@@ -26,12 +26,12 @@ final class ResponseWriter {
         let entry: ExchangeRecorder.StagedEntry?
     }
 
-    /// Bytes up to which a body is copied after its head: that costs less than handing the kernel two pieces.
+    /// The maximum length of a body that is copied after its head, which costs less than passing two buffers to the kernel.
     private static let copyLimit = 4096
-    /// Bytes of staged responses: they should stay in the processor's cache.
+    /// The number of staged bytes above which they are sent, so that they stay in the processor's cache.
     private static let stagedLimit = 32 * 1024
 
-    /// The fields that depend on the request and not on the status. A refusal drops the other fields of a representation, such as
+    /// The fields that depend on the request but not on the status. A refusal omits a representation's other fields, such as
     /// `Cache-Control` and `Cache-Tag`, because it has its own.
     private static let fieldsOfEveryStatus: [HTTPFieldName] = [
         "Vary", "Cache-Status", "Server-Timing", "Access-Control-Allow-Origin", "Access-Control-Allow-Credentials",
@@ -54,7 +54,7 @@ final class ResponseWriter {
     /// Whether the staged responses should be sent before more are staged.
     var isStageFull: Bool { output.keptCount > Self.stagedLimit }
 
-    /// Encodes a response and sends or stages it. The connection's exchange says whether the connection ends with it.
+    /// Encodes a response and sends or stages it. The connection's exchange determines whether the connection then ends.
     func write(_ connection: Connection, _ response: HTTPResponse, _ head: RequestHead) -> Outcome {
         output.restart()
         switch response.body {
@@ -94,20 +94,20 @@ final class ResponseWriter {
         }
     }
 
-    /// The response to a request that the engine refuses.
+    /// Returns the response to a request that the server refuses.
     func response(to error: HTTPProtocolError) -> HTTPResponse {
         var response = handler.response(to: error)
         response.status = error.status
         return response
     }
 
-    /// Sends the staged responses in the order in which they were written, and calls `settle` for each.
+    /// Sends the staged responses in the order of their encoding, and calls `settle` for each.
     func sendStaged(_ settle: (Connection, SendProgress) -> Void) {
         guard !staged.isEmpty else { return }
         staged.drain { response in
             let connection = response.connection
             guard connection.phase == .staged else { return }
-            // Copying an optional calls a function even for nil, the usual value.
+            // Copying an optional calls a function even for nil, the common value.
             var body: Segment?
             if let rest = response.body { body = rest }
             let progress = connection.sendHead(output.kept(response.bytes), with: &body, isFollowed: false)
@@ -127,7 +127,7 @@ final class ResponseWriter {
 
     // MARK: Encoding
 
-    /// Writes the part of a representation that the request's fields select.
+    /// Writes the part of a representation selected by the request's fields.
     private func write(
         _ connection: Connection, _ resource: HTTPResource, _ headers: HTTPHeaders, _ head: RequestHead
     ) -> Outcome {
@@ -176,7 +176,7 @@ final class ResponseWriter {
         }
     }
 
-    /// The response to a request that selects no part of a representation.
+    /// Returns the response to a request that selects no part of a representation.
     ///
     /// - Parameter headers: The fields of the response with the representation.
     private func refusal(_ error: HTTPProtocolError, insteadOf headers: HTTPHeaders) -> HTTPResponse {
@@ -204,7 +204,7 @@ final class ResponseWriter {
         output.append("\r\n")
     }
 
-    /// Appends the fields that differ from response to response, and the empty line.
+    /// Appends the fields that vary between responses, and the empty line.
     private func endHead(_ connection: Connection, _ headers: HTTPHeaders, _ head: RequestHead) {
         output.append(headers)
         output.append(clock.dateLine)
@@ -226,7 +226,7 @@ final class ResponseWriter {
 
     // MARK: Sending
 
-    /// Stages or sends the head in ``output`` and then the body, which is omitted for HEAD and for a status without one.
+    /// Stages or sends the head in ``output`` and then the body, which is omitted for HEAD and bodiless statuses.
     private func send(
         _ connection: Connection, _ body: consuming Segment?, more: ArraySlice<Segment> = [], _ headers: HTTPHeaders,
         _ head: RequestHead
@@ -234,7 +234,7 @@ final class ResponseWriter {
         let hasBody = head.method != .head && !HTTPStatus.isBodiless(connection.exchange.status)
         if !hasBody || body?.count == 0 { body = nil }
         let more = hasBody ? more : []
-        // A short body in memory goes out in one piece with its head, a longer one in the same call.
+        // A short body in memory is sent in one buffer with its head, a longer one in the same call.
         if case .bytes(let content, let range) = body, range.count <= Self.copyLimit {
             content.withUnsafeBytes { output.append($0.slice(range)) }
             body = nil
@@ -246,7 +246,7 @@ final class ResponseWriter {
             staged.append(StagedResponse(connection: connection, bytes: output.keep(), body: body, entry: entry))
             return .staged
         }
-        // The last bytes before a close are held back until then, so that they and the FIN share a packet.
+        // The last bytes before a close are held back until then, so that they share a packet with the FIN.
         let isFollowed = body.map { !$0.isInMemory } ?? false || !more.isEmpty
         if isLast && isFollowed { clinux_cork(connection.token.descriptor) }
         var progress = connection.sendHead(output.bytes, with: &body, isFollowed: isFollowed || isLast)

@@ -1,20 +1,20 @@
 internal import CLinux
 
-/// Adapts how the system schedules a loop's thread to its load (sched(7)).
+/// Adapts the scheduling policy of a loop's thread to its load (sched(7)).
 ///
-/// By default a thread that wakes up may preempt the running one, which is right for a single request. Under load it is not: a
-/// client, or any other source of requests, is interrupted after each request it sends, and the loop wakes up, reads and
-/// sleeps for each of them. A busy loop runs as SCHED_BATCH: it waits until the processor is free, and then finds all the
-/// requests that have arrived meanwhile.
+/// By default, a thread that wakes up may preempt the running one, which is right for a single request. Under load, a client or
+/// any other source of requests is preempted after each request it sends, and the loop wakes up, reads and sleeps for each
+/// request. A busy loop therefore runs as SCHED_BATCH: it waits until the processor is free, and then finds all requests that
+/// have arrived in the meantime.
 struct ThreadScheduling {
-    /// Turns of the loop between two updates; expired deadlines cause updates as well.
+    /// Turns of the loop between updates; expired deadlines also cause updates.
     static let turnsBetweenUpdates: UInt64 = 256
 
     private var utilization: LoopUtilization
-    /// False if an administrator has chosen the policy (`CPUSchedulingPolicy=`), which then remains in effect.
+    /// False if an administrator has chosen the policy (`CPUSchedulingPolicy=`), which then stays unchanged.
     private let isDefault: Bool
 
-    /// The scheduling of the calling thread.
+    /// Reads the scheduling of the calling thread.
     init() {
         isDefault = clinux_has_default_scheduling() != 0
         utilization = LoopUtilization(now: LoopClock.monotonic(), processorTime: clinux_thread_cpu_time())
@@ -25,19 +25,19 @@ struct ThreadScheduling {
 
     /// Measures the load and sets the policy. If the system forbids this, the policy stays unchanged.
     mutating func update() {
-        // Both clocks are read now: the loop's clock was read at the start of the turn, so the turn's work would count twice.
+        // Reads both clocks now: the loop's clock was read at the start of the turn, so the turn's work would count twice.
         let hasChanged = utilization.update(now: LoopClock.monotonic(), processorTime: clinux_thread_cpu_time())
         guard hasChanged, isDefault else { return }
         _ = clinux_use_batch_scheduling(utilization.isBusy ? 1 : 0)
     }
 }
 
-/// Decides whether a loop is busy: it becomes busy when its thread uses more than a fifth of a processor between two updates, and
-/// stays so above a tenth.
+/// Decides whether a loop is busy: it becomes busy when its thread uses more than a fifth of a processor between updates, and
+/// stays busy above a tenth.
 ///
-/// A value that reads no clock itself, so that tests can choose the times; clock and processor time are in nanoseconds.
+/// Reads no clock itself, so that tests can choose the times. Clock and processor time are in nanoseconds.
 struct LoopUtilization {
-    /// The share of a processor at which a loop becomes busy, and the share below which it is no longer busy.
+    /// The processor shares at which a loop becomes busy, and below which it stops being busy.
     static let busy = 0.2
     static let calm = 0.1
     /// Shorter periods are too noisy to measure.
