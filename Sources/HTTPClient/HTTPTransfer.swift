@@ -206,7 +206,7 @@ final class HTTPTransfer {
         sent = min(offset, request.body?.length ?? 0)
     }
 
-    // MARK: The end
+    // MARK: Completion
 
     /// The interval between stall checks; nil for a request without a minimum rate.
     var stallCheckInterval: Duration? { request.stallRate > 0 ? request.stallWindow / 4 : nil }

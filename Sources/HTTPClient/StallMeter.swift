@@ -14,7 +14,7 @@ struct StallMeter {
 
     /// - Parameters:
     ///   - rate: The minimum rate in bytes per second; 0 disables the meter.
-    ///   - window: How long a response may be slower.
+    ///   - window: The length of the sliding window.
     init(rate: Int, window: Duration) {
         bytesPerWindow = Int((Double(rate) * (window / .seconds(1))).rounded(.up))
         quarter = window / 4

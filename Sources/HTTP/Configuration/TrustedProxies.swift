@@ -13,7 +13,7 @@ struct TrustedProxies: Sendable {
 
     /// The client of a request, with the number of list elements added by trusted proxies.
     struct Origin {
-        /// The client's address; nil for a Unix socket whose peer is not trusted.
+        /// The client's address; nil for an untrusted peer on a Unix socket.
         let client: IPAddress?
         fileprivate let field: ForwardedField
         /// The number of list elements, counted from the end, that trusted proxies added; nil if the peer is not trusted.

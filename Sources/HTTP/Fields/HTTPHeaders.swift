@@ -7,7 +7,7 @@ package struct HTTPHeaders: Sendable, ExpressibleByDictionaryLiteral, CustomStri
     private(set) var encoded: [UInt8] = []
     /// The range of the `Cache-Status` value in `encoded`, for the access log; empty if absent.
     private(set) var cacheStatus = 0..<0
-    /// The position of ``number`` in `encoded`; nil without such a field.
+    /// The position of ``number`` in `encoded`; nil if no field has a number.
     private(set) var numberPosition: Int?
     /// The number in the last field appended with a number. Copies with different numbers share all other bytes.
     package var number = 0

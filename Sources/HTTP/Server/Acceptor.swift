@@ -73,7 +73,7 @@ final class Acceptor {
         }
     }
 
-    // MARK: - The end
+    // MARK: - Closing
 
     /// Whether connections are still accepted.
     var isOpen: Bool { !listeners.isEmpty }

@@ -47,7 +47,7 @@ final class ConnectionDriver {
         writer = ResponseWriter(settings: settings, clock: clock, recorder: recorder)
     }
 
-    // MARK: - The loop's side
+    // MARK: - Interface to the loop
 
     /// Whether connections are queued for another turn.
     var hasQueued: Bool { !queue.isEmpty }
@@ -352,7 +352,7 @@ final class ConnectionDriver {
         return true
     }
 
-    // MARK: - Sending and its end
+    // MARK: - Sending and completion
 
     /// Continues after an attempt to send a whole response, which has already been recorded.
     private func settle(_ connection: Connection, _ progress: SendProgress) {

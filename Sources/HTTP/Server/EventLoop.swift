@@ -20,7 +20,7 @@ final class EventLoop {
     /// The times of a drain, in nanoseconds of the loop's clock.
     private struct Drain {
         let start: UInt64
-        /// When all connections are closed.
+        /// When the remaining connections are closed.
         var end: UInt64
     }
 

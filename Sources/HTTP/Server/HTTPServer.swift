@@ -48,7 +48,7 @@ package final class HTTPServer: Sendable {
     /// The endpoints on which the server listens; empty before ``start()``.
     package var endpoints: [HTTPEndpoint] { state.withLock { $0.endpoints } }
 
-    /// The TCP port on which the server listens; nil before ``start()`` and without TCP.
+    /// The TCP port on which the server listens; nil before ``start()`` or without TCP.
     package var port: Int? {
         for case .tcp(_, let port) in endpoints { return port }
         return nil

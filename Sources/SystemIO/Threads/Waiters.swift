@@ -20,7 +20,7 @@ package final class Waiters: Sendable {
         for (_, continuation) in waiting { continuation.resume() }
     }
 
-    /// Suspends until the condition holds, for at most `limit`, or until the task is cancelled.
+    /// Suspends until the condition holds, `limit` passes or the task is cancelled.
     ///
     /// - Parameters:
     ///   - time: Provides the timer for the limit.

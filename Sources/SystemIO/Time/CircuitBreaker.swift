@@ -34,7 +34,7 @@ package struct CircuitBreaker: Sendable {
         case probing(until: Duration)
     }
 
-    /// Longer than any call.
+    /// The timeout for a probe's outcome, longer than any call.
     private static let longestProbe: Duration = .seconds(60)
 
     private let limits: Limits
