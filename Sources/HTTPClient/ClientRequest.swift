@@ -135,15 +135,17 @@ package enum HTTPError: Error, Equatable, Sendable {
 extension HTTPError: CustomStringConvertible {
     package var description: String {
         switch self {
-        case .unreachable(let cause), .timedOut(_, let cause): "unreachable: \(cause)"
+        case .unreachable(let cause), .timedOut(.connect, let cause): "unreachable: \(cause)"
         case .tls(let cause): "TLS: \(cause)"
+        case .timedOut(_, let cause): "timed out: \(cause)"
         case .stalled: "the response is too slow"
         case .interrupted(let cause): "response ended too early: \(cause)"
         case .invalidResponse(let cause): "protocol: \(cause)"
         case .tooLarge(let limit): "the response has more than \(limit) bytes"
         case .file(let error): "file: \(error)"
         case .addressRefused: "address not allowed"
-        case .misconfigured(let cause), .exhausted(let cause): "exhausted: \(cause)"
+        case .misconfigured(let cause): "misconfigured: \(cause)"
+        case .exhausted(let cause): "exhausted: \(cause)"
         case .busy: "all connections are in use"
         case .cancelled: "cancelled"
         case .closed: "shut down"
