@@ -1,11 +1,11 @@
-/// The facts of an animation that need no decoding of pixels.
+/// The facts of an animation that are known without decoding pixels.
 package struct AnimationSummary: Sendable, Equatable {
     /// The canvas, in pixels.
     package var width = 0
     package var height = 0
     /// Units per second of the delays.
     package var timescale = FrameClock.timescale
-    /// Whether the delays are rounded to these units.
+    /// Whether the delays are rounded to units of ``timescale``.
     package var hasRoundedDelays = false
     /// Whether delays that browsers ignore are replaced.
     private var replacesShortDelays = true
@@ -26,7 +26,7 @@ package struct AnimationSummary: Sendable, Equatable {
 
     /// Reads all frames without decoding them, and checks each against the limits.
     ///
-    /// - Throws: ``TranscodeError``; a file without a frame, or without one that has a pixel, is `incomplete` or `corrupt`.
+    /// - Throws: ``TranscodeError``; `incomplete` or `corrupt` for a file without frames or with only empty frames.
     package init<Decoder: AnimationDecoder & ~Copyable>(
         scanning bytes: UnsafeRawBufferPointer, by _: Decoder.Type, limits: MediaLimits
     ) throws(TranscodeError) {
@@ -51,7 +51,7 @@ package struct AnimationSummary: Sendable, Equatable {
                 hasWholeFrames = false
             }
             if frame.mayBeTransparent { hasAlpha = true }
-            // To restore before the first frame is to clear. A later frame restores pixels that were examined before.
+            // Restoring before the first frame clears the canvas. Later frames restore pixels that were already examined.
             let isCleared = frame.disposal == .clear || (delays.isEmpty && frame.disposal == .restore)
             if frame.mayBeTransparent || isCleared { hasTransparency = true }
             try limits.check(.frames, delays.count + 1)
@@ -76,12 +76,12 @@ package struct AnimationSummary: Sendable, Equatable {
     /// A clock for the delays.
     var clock: FrameClock { FrameClock(timescale: timescale, replacesShortDelays: replacesShortDelays) }
 
-    /// The duration of a frame with the coded delay.
+    /// Returns the duration of a frame with the given coded delay.
     func shownDelay(_ delay: Int) -> Int {
         replacesShortDelays ? FrameClock.shownDelay(delay, timescale: timescale) : delay
     }
 
-    /// The size of a decoder's canvas, once it has read the header of its first frame.
+    /// Returns the canvas size of a decoder that has read the header of its first frame, checked against the limits.
     ///
     /// - Throws: ``TranscodeError/tooLarge(_:value:maximum:)``.
     static func checkedSize<Decoder: AnimationDecoder & ~Copyable>(
@@ -95,7 +95,7 @@ package struct AnimationSummary: Sendable, Equatable {
 }
 
 extension AnimationDecoder where Self: ~Copyable {
-    /// The error for a file that ends before its first frame.
+    /// Returns the error for a file that ends before its first frame.
     static func errorWithoutFrames(_ ending: AnimationEnding?) -> TranscodeError {
         ending == .brokenOff ? .incomplete(format) : .corrupt(format, .noFrames)
     }

@@ -5,22 +5,22 @@
 package struct SourceTraits: Sendable {
     /// The name in facts and settings: `a`…`z`.
     package let name: String
-    /// The extensions of its files, in lower case.
+    /// The file extensions, in lower case.
     package let fileExtensions: [String]
     package let mediaType: String
-    /// The name of its files in sentences.
+    /// The name of a file of the format in sentences.
     package let title: String
-    /// Changes whenever the pixels, times or facts that the decoder reads from some file change.
+    /// The version of the decoder. Changes whenever it reads other pixels, times or facts from some file.
     let version: String
-    /// Whether its files are clips of video, whose times and colours players interpret in other ways than those of pictures.
+    /// Whether files are video clips, whose times and colours players interpret differently from those of pictures.
     var isVideo = false
     /// The factor of ``MediaLimits/pixelsPerByte``.
     var density = 1
-    /// Whether a file begins as those of the format do. It may be a still picture.
+    /// Whether a file begins like a file of the format, which may be a still picture.
     let recognizes: @Sendable (UnsafeRawBufferPointer) -> Bool
-    /// Whether a file of the format says that it is an animation.
+    /// Whether a file of the format declares itself an animation.
     var isAnimation: @Sendable (UnsafeRawBufferPointer) -> Bool = { _ in true }
-    /// The pixels of the canvas that the header of a file claims; 0 if they are not known at its beginning.
+    /// Returns the number of canvas pixels that a file's header claims; 0 if the header does not state it.
     var canvasPixels: @Sendable (UnsafeRawBufferPointer) -> Int = { _ in 0 }
 }
 
@@ -38,16 +38,16 @@ extension SourceFormat {
         }
     }
 
-    /// The format of a file; nil if no decoder recognizes it. A PNG, WebP or AVIF may be a still picture: see ``isAnimation(_:)``.
+    /// Creates the format of a file; nil if unknown. A PNG, WebP or AVIF may be a still picture: see ``isAnimation(_:)``.
     package init?(of bytes: UnsafeRawBufferPointer) {
         guard let format = Self.allCases.first(where: { $0.traits.recognizes(bytes) }) else { return nil }
         self = format
     }
 
-    /// Whether a file of the format says that it is an animation. A GIF with one frame is one, a PNG without `acTL` is not.
+    /// Whether a file of the format declares itself an animation. A GIF with one frame does, a PNG without `acTL` does not.
     package func isAnimation(_ bytes: UnsafeRawBufferPointer) -> Bool { traits.isAnimation(bytes) }
 
-    /// The pixels of the canvas that the header of a file claims; 0 without one. The bytes need not be of a known format.
+    /// Returns the number of canvas pixels that a file's header claims, or 0. The bytes need not be of a known format.
     package static func canvasPixels(of bytes: UnsafeRawBufferPointer) -> Int {
         SourceFormat(of: bytes)?.traits.canvasPixels(bytes) ?? 0
     }
@@ -56,19 +56,19 @@ extension SourceFormat {
 extension SourceTraits {
     private static let pictures = "source-3"
     private static let clips = "clip-4"
-    /// A frame of video that repeats the one before takes a few bytes, whatever its size.
+    /// A video frame that repeats the previous frame takes a few bytes, whatever its size.
     private static let unlimited = Int.max
 
     fileprivate static let gif = SourceTraits(
         name: "gif", fileExtensions: ["gif"], mediaType: "image/gif", title: "GIF", version: pictures,
         recognizes: GIFReader.recognizes, canvasPixels: GIFReader.screenPixels)
     fileprivate static let apng = SourceTraits(
-        // Clients that know no animations show the picture of a PNG.
+        // Clients that do not support APNG show the still picture of the PNG.
         name: "apng", fileExtensions: ["apng", "png"], mediaType: "image/png", title: "PNG", version: pictures,
         recognizes: APNGReader.recognizes, isAnimation: APNGReader.isAnimation, canvasPixels: APNGReader.canvasPixels)
     fileprivate static let webp = SourceTraits(
         name: "webp", fileExtensions: ["webp"], mediaType: "image/webp", title: "WebP", version: "source-4",
-        // It codes even areas in fewer bytes than GIF and PNG do.
+        // WebP codes uniform areas in fewer bytes than GIF and PNG do.
         density: 8, recognizes: WebPReader.recognizes, isAnimation: WebPReader.isAnimation,
         canvasPixels: WebPReader.canvasPixels)
     fileprivate static let mp4 = SourceTraits(

@@ -2,19 +2,20 @@ internal import CMedia
 
 /// Reads an animated WebP frame by frame: libwebpdemux parses the container, libwebp decodes the pixels.
 ///
-/// A WebP without animation is read as one frame. The background colour is ignored, as in browsers. It holds the pixels of one frame in memory. Not thread-safe. The bytes must stay valid for the reader's lifetime.
+/// A WebP without animation is read as one frame. The background colour is ignored, as in browsers. The reader holds the pixels
+/// of one frame in memory. Not thread-safe. The bytes must stay valid for the reader's lifetime.
 package struct WebPReader: AnimationDecoder, ~Copyable {
     package static let format = SourceFormat.webp
 
     private let demuxer: Demuxer
-    /// Of pixels, known once the first are read; nil if their colours are those of sRGB.
+    /// The conversion to sRGB, set when the first pixels are read; nil if the colours are sRGB.
     private var conversion: ColorConversion?
     private var hasRead = false
     /// The number of the current frame, from 1.
     private var number = 0
-    /// The compressed pixels of the current frame; nil once they were read.
+    /// The compressed pixels of the current frame; nil once they have been read.
     private var data: UnsafeRawBufferPointer?
-    /// The pixels of one frame; grows on need.
+    /// The pixels of one frame; grows on demand.
     private var words: HeapBuffer<UInt32>
 
     package let canvasSize: (width: Int, height: Int)
@@ -25,19 +26,19 @@ package struct WebPReader: AnimationDecoder, ~Copyable {
     package private(set) var dataBytes = 0
     package private(set) var frame = AnimationFrame(rectangle: .empty, delay: 0, disposal: .unspecified)
 
-    /// A RIFF file of the form `WEBP`.
+    /// Whether a file is a RIFF file of the form `WEBP`.
     package static func recognizes(_ bytes: UnsafeRawBufferPointer) -> Bool {
         bytes.count >= 12 && bytes.starts(with: "RIFF".utf8) && bytes[8..<12].elementsEqual("WEBP".utf8)
     }
 
-    /// Whether the header says that the file is an animation, or the file ends before the header says anything about it.
+    /// Whether the header declares an animation, or the file ends before the header states it.
     static func isAnimation(_ bytes: UnsafeRawBufferPointer) -> Bool {
         if bytes.count < 16 { return true }
         guard isExtended(bytes) else { return false }
         return bytes.count < 21 || bytes[20] & 2 != 0
     }
 
-    /// Width times height of the canvas; 0 for a file without extended header.
+    /// Returns the canvas width times the height; 0 for a file without extended header.
     static func canvasPixels(of bytes: UnsafeRawBufferPointer) -> Int {
         guard bytes.count >= 30, isExtended(bytes) else { return 0 }
         func side(_ at: Int) -> Int { 1 + (Int(bytes[at]) | Int(bytes[at + 1]) << 8 | Int(bytes[at + 2]) << 16) }
@@ -123,7 +124,7 @@ package struct WebPReader: AnimationDecoder, ~Copyable {
 /// A parsed WebP container. Not thread-safe.
 private struct Demuxer: ~Copyable {
     let handle: OpaquePointer
-    /// Whether the file has all that its header announces.
+    /// Whether the file contains everything that its header announces.
     let isComplete: Bool
 
     init(_ bytes: UnsafeRawBufferPointer) throws(TranscodeError) {
@@ -140,7 +141,7 @@ private struct Demuxer: ~Copyable {
 
     deinit { WebPDemuxDelete(handle) }
 
-    /// The conversion from the profile of the file to sRGB; nil without an effective one.
+    /// Returns the conversion from the file's profile to sRGB; nil if there is none or it has no effect.
     func conversion() -> ColorConversion? {
         var chunk = WebPChunkIterator()
         guard self[WEBP_FF_FORMAT_FLAGS] & Int(ICCP_FLAG.rawValue) != 0, WebPDemuxGetChunk(handle, "ICCP", 1, &chunk) != 0

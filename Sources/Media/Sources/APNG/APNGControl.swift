@@ -1,13 +1,13 @@
-/// `acTL`: the numbers of an animation in a PNG (PNG third edition §11.3.6.1).
+/// `acTL`: the frame and play counts of an animated PNG (PNG third edition §11.3.6.1).
 struct APNGAnimation {
     /// At least 1.
     let frames: Int
-    /// How often the animation is played; 0 for endlessly.
+    /// The number of plays; 0 for endless.
     let plays: Int
 
     private static let length = 8
 
-    /// Nil for a chunk that browsers ignore, so that the PNG is a still picture.
+    /// Reads a chunk. Nil for a chunk that browsers ignore, so that the PNG is a still picture.
     init?(_ chunk: PNGChunk) {
         guard chunk.type == PNGChunk.animation, chunk.data.count == Self.length, chunk.isSound else { return nil }
         frames = chunk.number(at: 0)
@@ -20,20 +20,20 @@ struct APNGAnimation {
 struct APNGControl {
     let sequence: Int
     let rectangle: Rectangle
-    /// A fraction of a second.
+    /// The delay as a fraction of a second.
     let delay: (numerator: Int, denominator: Int)
     let disposal: AnimationFrame.Disposal
     let blend: AnimationFrame.Blend
 
     private static let length = 26
 
-    /// Nil for a chunk of another type or length, or with an unknown operation.
+    /// Reads a chunk. Nil for a chunk of another type or length, or with an unknown operation.
     init?(_ chunk: PNGChunk) {
         guard chunk.type == PNGChunk.control, chunk.data.count == Self.length else { return nil }
         sequence = chunk.number(at: 0)
         rectangle = Rectangle(
             x: chunk.number(at: 12), y: chunk.number(at: 16), width: chunk.number(at: 4), height: chunk.number(at: 8))
-        // A denominator of 0 stands for hundredths.
+        // A denominator of 0 means hundredths.
         let denominator = chunk.shortNumber(at: 22)
         delay = (chunk.shortNumber(at: 20), denominator == 0 ? 100 : denominator)
         switch chunk.data[24] {

@@ -2,23 +2,23 @@ internal import CMedia
 
 /// Reads an animated PNG chunk by chunk: ``PNGPicture`` decodes the pixels of each frame as a PNG of its own.
 ///
-/// A PNG without animation is read as one frame. It holds the pixels of one frame in memory. Not thread-safe. The bytes must stay valid
-/// for the reader's lifetime.
+/// A PNG without animation is read as one frame. The reader holds the pixels of one frame in memory. Not thread-safe. The bytes
+/// must stay valid for the reader's lifetime.
 package struct APNGReader: AnimationDecoder, ~Copyable {
     package static let format = SourceFormat.apng
 
     private var header: PNGHeader
-    /// The chunks on colours, until the first pixels are read.
+    /// The colour chunks; nil once the first pixels have been read.
     private var colors: PNGColors?
-    /// Of decoded pixels; nil if their colours are those of sRGB.
+    /// The conversion of decoded pixels to sRGB; nil if they are already sRGB.
     private var conversion: ColorConversion?
-    /// Nil for a still picture.
+    /// The frame and play counts; nil for a still picture.
     private let animation: APNGAnimation?
     private var delays: DelayFractions
     private var chunks: PNGChunks
     /// The sequence number of the next chunk that has one (PNG third edition §11.3.6).
     private var sequence = 0
-    /// The type of the chunks with the current frame's pixels; nil once they were read.
+    /// The type of the chunks with the current frame's pixels; nil once the pixels have been read.
     private var dataType: UInt32?
     /// Whether the first `IDAT` chunk was reached. Later `IDAT` chunks continue the same picture.
     private var hasData = false
@@ -27,7 +27,7 @@ package struct APNGReader: AnimationDecoder, ~Copyable {
     private var wholeFrames = 0
     /// Whether the file ends within the current frame.
     private var isCutOff = false
-    /// The pixels of one frame; grows on need.
+    /// The pixels of one frame; grows on demand.
     private var words: HeapBuffer<UInt32>
 
     package private(set) var ending: AnimationEnding?
@@ -36,7 +36,7 @@ package struct APNGReader: AnimationDecoder, ~Copyable {
 
     package static func recognizes(_ bytes: UnsafeRawBufferPointer) -> Bool { bytes.starts(with: PNGChunks.signature) }
 
-    /// Whether the file has `acTL` before its pixels, or ends before it has either.
+    /// Whether `acTL` precedes the pixels, or the file ends before either.
     static func isAnimation(_ bytes: UnsafeRawBufferPointer) -> Bool {
         var chunks = PNGChunks(bytes)
         while let chunk = chunks.next() {
@@ -46,7 +46,7 @@ package struct APNGReader: AnimationDecoder, ~Copyable {
         return true
     }
 
-    /// Width times height; 0 if there are too few bytes.
+    /// Returns the canvas width times the height; 0 if the file has no whole header.
     static func canvasPixels(of bytes: UnsafeRawBufferPointer) -> Int {
         var chunks = PNGChunks(bytes)
         guard let first = chunks.next(), let header = PNGHeader(first) else { return 0 }
@@ -70,7 +70,7 @@ package struct APNGReader: AnimationDecoder, ~Copyable {
             default: animation = animation ?? APNGAnimation(chunk)
             }
         }
-        // The unit of time follows from all delays.
+        // The time unit depends on the delays of all frames.
         chunks.position = body
         var delays = DelayFractions()
         var frames = 0
@@ -103,7 +103,7 @@ package struct APNGReader: AnimationDecoder, ~Copyable {
 
     /// Advances to the pixels of the next frame and reads the chunks before them.
     ///
-    /// A chunk that is damaged or in the wrong place ends the animation. If that is before the first frame, the file is corrupt.
+    /// A damaged or misplaced chunk ends the animation. If no whole frame precedes it, the file is corrupt.
     package mutating func next() throws(TranscodeError) -> Bool {
         if dataType != nil { _ = skipPixels() }
         var control: APNGControl?
@@ -119,7 +119,7 @@ package struct APNGReader: AnimationDecoder, ~Copyable {
             }
             switch chunk.type {
             case PNGChunk.control where animation != nil:
-                // One without pixels is replaced by the next, as in Chromium.
+                // A control chunk without pixels is replaced by the next one, as in Chromium.
                 guard chunk.isSound, let read = APNGControl(chunk), read.sequence == sequence, fits(read) else {
                     try end()
                     break
@@ -128,12 +128,12 @@ package struct APNGReader: AnimationDecoder, ~Copyable {
                 sequence += 1
             case PNGChunk.data where !hasData:
                 hasData = true
-                // Without control, the picture is for viewers that know no animations.
+                // Without a control chunk, the picture is for viewers that do not support animations.
                 guard animation == nil || control != nil else { continue }
                 begin(control, chunk.type, at: start)
                 return true
             case PNGChunk.data where framesBegun > 0:
-                // The pixels of the PNG itself are in consecutive chunks (§5.6).
+                // The pixels of the PNG's own picture are in consecutive chunks (§5.6).
                 try end()
             case PNGChunk.frameData where animation != nil:
                 guard let control else {
@@ -151,13 +151,13 @@ package struct APNGReader: AnimationDecoder, ~Copyable {
         return false
     }
 
-    /// Ends an animation with a flaw in the frame after the whole ones.
+    /// Ends the animation after its whole frames because the next frame is flawed.
     private mutating func end() throws(TranscodeError) {
         if wholeFrames == 0 { throw .corrupt(.apng, .unreadableFrame) }
         ending = .brokenOff
     }
 
-    /// Whether the frame lies within the canvas, and covers it if its pixels are those of the PNG itself.
+    /// Whether the frame lies within the canvas, and covers it if its pixels are those of the PNG's own picture.
     private func fits(_ control: APNGControl) -> Bool {
         let rectangle = control.rectangle
         guard rectangle.width > 0, rectangle.height > 0, rectangle.maxX <= header.width, rectangle.maxY <= header.height else {
@@ -173,7 +173,7 @@ package struct APNGReader: AnimationDecoder, ~Copyable {
             delay: control.map { delays.units($0.delay.numerator, $0.delay.denominator) } ?? 0,
             disposal: control?.disposal ?? .keep, blend: control?.blend ?? .replace, hasAlpha: header.hasAlpha,
             pixelsPerByte: header.pixelsPerByte)
-        // Before the first frame, there is nothing to return to (§11.3.6.2).
+        // Before the first frame, there is nothing to restore (§11.3.6.2).
         if framesBegun == 0, frame.disposal == .restore { frame.disposal = .clear }
         framesBegun += 1
         dataType = type
@@ -216,7 +216,7 @@ package struct APNGReader: AnimationDecoder, ~Copyable {
         return UnsafeRawBufferPointer(start: byte.utf8Start, count: 1)
     }
 
-    /// The next part of the current frame's compressed pixels; nil after the last one, and if the file is broken there.
+    /// Returns the next part of the current frame's compressed pixels; nil after the last part, or if the file is broken there.
     private mutating func nextPart() -> UnsafeRawBufferPointer? {
         while let type = dataType {
             let start = chunks.position
@@ -230,7 +230,7 @@ package struct APNGReader: AnimationDecoder, ~Copyable {
                 chunks.position = start
                 break
             }
-            // Browsers verify the checksums of `IDAT` and not those of `fdAT`.
+            // Browsers verify the checksums of `IDAT`, but not those of `fdAT`.
             guard type == PNGChunk.frameData || chunk.isSound, let part = payload(of: chunk) else {
                 ending = .brokenOff
                 break
@@ -242,7 +242,7 @@ package struct APNGReader: AnimationDecoder, ~Copyable {
         return nil
     }
 
-    /// The data of a chunk without its sequence number, which must be the next one.
+    /// Returns a chunk's data without the sequence number; nil unless that number is the expected one.
     private mutating func payload(of chunk: PNGChunk) -> UnsafeRawBufferPointer? {
         if chunk.type == PNGChunk.data { return chunk.data }
         guard chunk.data.count >= 4, chunk.number(at: 0) == sequence else { return nil }
@@ -254,7 +254,7 @@ package struct APNGReader: AnimationDecoder, ~Copyable {
 }
 
 extension PNGChunk {
-    /// Whether the chunk says nothing about the animation: it is ancillary (§5.4) and has no sequence number.
+    /// Whether the chunk does not affect the animation: it is ancillary (§5.4) and has no sequence number.
     fileprivate var isIgnored: Bool {
         type & 0x2000_0000 != 0 && type != Self.control && type != Self.frameData
     }

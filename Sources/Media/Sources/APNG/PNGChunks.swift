@@ -7,7 +7,7 @@ struct PNGChunk {
     /// The data, which lie between type and checksum.
     var data: UnsafeRawBufferPointer
 
-    /// Whether the checksum, which covers type and data, is right.
+    /// Whether the checksum of type and data matches.
     var isSound: Bool {
         guard let base = data.baseAddress else { return false }
         let sum = (base + data.count).loadUnaligned(as: UInt32.self).bigEndian
@@ -32,32 +32,32 @@ struct PNGChunk {
         UnsafeRawPointer(name.utf8Start).loadUnaligned(as: UInt32.self).bigEndian
     }
 
-    /// The big-endian number at an offset of the data, which must have four more bytes there.
+    /// Returns the big-endian 32-bit number at an offset in the data, which must contain four bytes from there.
     func number(at offset: Int) -> Int {
         Int(data.loadUnaligned(fromByteOffset: offset, as: UInt32.self).bigEndian)
     }
 
-    /// The big-endian number of two bytes at an offset of the data.
+    /// Returns the big-endian 16-bit number at an offset in the data.
     func shortNumber(at offset: Int) -> Int {
         Int(data.loadUnaligned(fromByteOffset: offset, as: UInt16.self).bigEndian)
     }
 }
 
-/// Reads the chunks of a PNG in memory one by one. The bytes must stay valid as long as it lives.
+/// Reads the chunks of a PNG in memory one by one. The bytes must stay valid for the reader's lifetime.
 struct PNGChunks {
     static let signature: [UInt8] = [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]
     /// Bytes of a chunk apart from its data.
     static let frame = 12
 
     private let bytes: UnsafeRawBufferPointer
-    /// Where the next chunk begins.
+    /// The position of the next chunk.
     var position = signature.count
 
     init(_ bytes: UnsafeRawBufferPointer) {
         self.bytes = bytes
     }
 
-    /// The next chunk; nil if the file ends before the chunk does.
+    /// Returns the next chunk; nil if the file ends before the chunk does.
     mutating func next() -> PNGChunk? {
         guard bytes.count - position >= Self.frame else { return nil }
         let count = Int(bytes.loadUnaligned(fromByteOffset: position, as: UInt32.self).bigEndian)

@@ -1,7 +1,7 @@
 internal import CMedia
 
-/// The chunks of a PNG that say which colours its samples are (PNG third edition §11.3.2), in the order of precedence that Chromium uses:
-/// `cICP`, `iCCP`, `sRGB`, `gAMA` with `cHRM` if there is one. The first chunk of a type counts, and those with a flaw are ignored.
+/// The chunks that define the colour space of a PNG's samples (PNG third edition §11.3.2), in Chromium's order of precedence:
+/// `cICP`, `iCCP`, `sRGB`, `gAMA` with an optional `cHRM`. The first chunk of each type counts. Flawed chunks are ignored.
 struct PNGColors {
     private var codePoints: UnsafeRawBufferPointer?
     private var profile: UnsafeRawBufferPointer?
@@ -10,11 +10,11 @@ struct PNGColors {
     private var chromaticities: UnsafeRawBufferPointer?
     private var hasPalette = false
 
-    /// Reciprocals of gammas, in units of 1/100,000, that are so near that of sRGB that it is meant.
+    /// The `gAMA` values (reciprocal gammas in units of 1/100,000) that count as sRGB.
     private static let nearSRGB = 43_183...47_727
     private static let unit = 100_000.0
 
-    /// Keeps a chunk, if it is one of these.
+    /// Keeps a colour chunk. Ignores other chunks.
     mutating func keep(_ chunk: PNGChunk) {
         let data = chunk.data
         switch chunk.type {
@@ -28,7 +28,7 @@ struct PNGColors {
         }
     }
 
-    /// The conversion to sRGB; nil if the colours are those of sRGB.
+    /// Returns the conversion to sRGB; nil if the colours are sRGB.
     ///
     /// - Throws: ``TranscodeError/outOfMemory``.
     func conversion(_ words: ColorConversion.Words) throws(TranscodeError) -> ColorConversion? {
@@ -54,7 +54,7 @@ struct PNGColors {
         return conversion
     }
 
-    /// The conversion from the compressed profile of `iCCP` (§11.3.2.3); nil if it is broken.
+    /// Returns the conversion from the compressed profile of `iCCP` (§11.3.2.3); nil if the profile is broken.
     private static func conversion(
         _ chunk: UnsafeRawBufferPointer, _ words: ColorConversion.Words
     ) throws(TranscodeError) -> ColorConversion? {
@@ -73,7 +73,7 @@ struct PNGColors {
 }
 
 extension ColorSpace.Primaries {
-    /// Reads `cHRM` (§11.3.2.1): white, red, green and blue. Nil if one cannot be the chromaticity of a colour.
+    /// Reads `cHRM` (§11.3.2.1): white, red, green and blue. Nil if one of them is not a chromaticity.
     fileprivate init?(_ data: UnsafeRawBufferPointer, unit: Double) {
         let points = (0..<4).map { index in
             func coordinate(_ number: Int) -> Double {

@@ -1,15 +1,15 @@
 internal import CMedia
 
-/// What all pictures of one PNG share: how their pixels are coded.
+/// The pixel coding that all pictures of a PNG share.
 struct PNGHeader {
     /// The canvas, in pixels.
     let width: Int
     let height: Int
     /// Bit depth, colour type, compression, filter and interlace methods, as coded.
     private let coding: [UInt8]
-    /// The palette, if pixels are its indices.
+    /// The palette; nil if pixels are not palette indices.
     private var palette: [UInt8]?
-    /// The chunk with transparent colours, as it is in the file.
+    /// The data of the chunk with transparent colours, as stored in the file.
     private var transparency: UnsafeRawBufferPointer?
 
     static let length = 13
@@ -20,12 +20,13 @@ struct PNGHeader {
         width = chunk.number(at: 0)
         height = chunk.number(at: 4)
         coding = Array(chunk.data[8...])
-        // PNG has 31 bits for a side.
+        // PNG limits a side to 31 bits.
         guard width > 0, height > 0, width < 1 << 31, height < 1 << 31 else { return nil }
     }
 
-    /// Keeps a chunk with the palette (§11.2.2) or the transparent colours (§11.3.1.1). As in browsers, only the first chunk of a type
-    /// counts; a chunk of another length or with a wrong checksum is ignored, and so are transparent colours before the palette.
+    /// Keeps a chunk with the palette (§11.2.2) or the transparent colours (§11.3.1.1). As in browsers, only the first chunk of
+    /// a type counts. Chunks of another length or with a wrong checksum are ignored, and so are transparent colours before the
+    /// palette.
     mutating func keep(_ chunk: PNGChunk) {
         guard chunk.isSound else { return }
         let length = chunk.data.count
@@ -40,7 +41,7 @@ struct PNGHeader {
         }
     }
 
-    /// What the words of decoded pixels hold, for a conversion of colours.
+    /// The content of decoded words, for colour conversion.
     var words: ColorConversion.Words {
         switch coding[1] {
         case 0, 4: .greys
@@ -49,7 +50,7 @@ struct PNGHeader {
         }
     }
 
-    /// Converts the palette.
+    /// Converts the palette's colours.
     mutating func convertPalette(_ conversion: borrowing ColorConversion) {
         guard let colors = palette else { return }
         var words = stride(from: 0, to: colors.count, by: 3).map { index -> UInt32 in
@@ -60,7 +61,7 @@ struct PNGHeader {
         palette = words.flatMap { word -> [UInt8] in (0..<3).map { UInt8(truncatingIfNeeded: word >> (8 * $0)) } }
     }
 
-    /// Whether a pixel may have alpha: the colour type has it, or some colours are transparent.
+    /// Whether a pixel may have alpha: the colour type includes it, or some colours are transparent.
     var hasAlpha: Bool { coding[1] & 4 != 0 || transparency != nil }
 
     /// Pixels in a byte of uncompressed rows; 1 if a pixel takes a byte or more.
@@ -73,7 +74,7 @@ struct PNGHeader {
         }
     }
 
-    /// The entries of the palette and their alpha, one for every possible index. Indices past the end have the last colour, as in Chromium.
+    /// The palette's colours and alpha for every possible index. Indices past its end get the last colour, as in Chromium.
     private var paletteEntries: (colors: [UInt8], alpha: [UInt8])? {
         guard let palette, [1, 2, 4, 8].contains(coding[0]) else { return nil }
         let count = min(1 << Int(coding[0]), palette.count / 3)
@@ -90,7 +91,7 @@ struct PNGHeader {
         return (colors, alpha)
     }
 
-    /// The beginning of a PNG of another size with the same coding. Checksums are not computed.
+    /// Returns the head of a PNG with the same coding and another size. Its checksums are 0.
     func head(width: Int, height: Int) -> [UInt8] {
         var head = PNGChunks.signature
         func append(_ type: UInt32, _ data: some Collection<UInt8>) {
@@ -115,29 +116,29 @@ struct PNGHeader {
     }
 }
 
-/// Decodes one picture of a PNG by libpng, from chunks that are given to it as if it were a file of its own.
+/// Decodes one picture of a PNG by passing its chunks to libpng as a file of their own.
 ///
-/// No chunk but those of the coding and of the pixels reaches libpng: neither profiles nor texts are decompressed.
+/// Only chunks of the coding and of the pixels reach libpng, so profiles and texts are never decompressed.
 enum PNGPicture {
-    /// Decodes the picture. A wrong Adler-32 of its data does not matter, and neither do bytes after them, as in browsers.
+    /// Decodes the picture. A wrong Adler-32 and any bytes after the data are ignored, as in browsers.
     ///
     /// - Parameters:
     ///   - parts: The compressed pixels.
-    ///   - head: From ``PNGHeader/head(width:height:)``.
+    ///   - head: The result of ``PNGHeader/head(width:height:)``.
     ///   - target: Room for `width * height` words of R, G, B, A.
     /// - Returns: Whether all pixels could be decoded.
     /// - Throws: ``TranscodeError/outOfMemory``.
     static func decode(
         _ parts: [UnsafeRawBufferPointer], head: [UInt8], width: Int, height: Int, into target: UnsafeMutablePointer<UInt32>
     ) throws(TranscodeError) -> Bool {
-        // libpng discards the row in whose last bytes zlib finds a wrong Adler-32, and Debian 13 builds it without the option that
-        // ignores one. If each byte arrives alone, all rows are complete before the Adler-32 is read.
+        // libpng discards the row in whose last bytes zlib finds a wrong Adler-32, and Debian 13 builds it without the option
+        // to ignore the error. If bytes arrive one at a time, all rows are complete before the Adler-32 is read.
         for length in [Int.max, 1]
         where try decode(parts, in: length, head: head, width: width, height: height, into: target) { return true }
         return false
     }
 
-    /// - Parameter length: The bytes that libpng gets at a time.
+    /// - Parameter length: The maximum number of bytes to pass to libpng at a time.
     private static func decode(
         _ parts: [UnsafeRawBufferPointer], in length: Int, head: [UInt8], width: Int, height: Int,
         into target: UnsafeMutablePointer<UInt32>

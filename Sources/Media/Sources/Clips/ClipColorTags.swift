@@ -1,15 +1,15 @@
 internal import CMedia
 
-/// The code points (ITU-T H.273) by which the pictures of a clip are shown, from the stream and its container; 2 means unspecified.
+/// The code points (ITU-T H.273) of a clip's colours, from the stream and its container; 2 means unspecified.
 ///
-/// Both may state them. Chromium, and this code, take one of the two as a whole, as measured with files whose statements differ: of
-/// H.264 and HEVC the stream's if it states all three, of AV1 the stream's if it states a matrix, of VP8 and VP9 the container's if that
-/// states a matrix. In an image sequence, the container's statement takes precedence (ISO/IEC 23000-22 §7.3.6.4).
+/// Both may state them. Like Chromium, as measured with files whose statements differ, this code prefers one as a whole: for
+/// H.264 and HEVC the stream if it states all three, for AV1 the stream if it states a matrix, for VP8 and VP9 the container if
+/// it states a matrix. In an image sequence, the container takes precedence (ISO/IEC 23000-22 §7.3.6.4).
 struct ClipColorTags: Equatable {
     let primaries: UInt8
     let transfer: UInt8
     let matrix: UInt8
-    /// Whether samples use all values; nil if it is not stated.
+    /// Whether samples have full range; nil if it is not stated.
     let isFull: Bool?
     private let isVideo: Bool
 
@@ -32,7 +32,7 @@ struct ClipColorTags: Equatable {
         var hasAll: Bool { primaries != 2 && transfer != 2 && matrix != 2 }
     }
 
-    /// - Parameter frame: Decoded without knowledge of the container's statement.
+    /// - Parameter frame: A frame decoded without the container's code points.
     init(_ frame: UnsafeMutablePointer<AVFrame>, _ track: UnsafeMutablePointer<AVStream>, _ format: SourceFormat) {
         let (frame, parameters) = (frame.pointee, track.pointee.codecpar.pointee)
         var stream = Statement(frame.color_primaries, frame.color_trc, frame.colorspace, frame.color_range)
@@ -40,12 +40,12 @@ struct ClipColorTags: Equatable {
             parameters.color_primaries, parameters.color_trc, parameters.color_space, parameters.color_range)
         let prefersStream: Bool
         switch parameters.codec_id {
-        // What libavcodec takes for a range is whether samples were clamped (RFC 6386 §9.2).
+        // libavcodec reports the clamping type of VP8 as the range (RFC 6386 §9.2).
         case AV_CODEC_ID_VP8:
             stream.isFull = nil
             prefersStream = container.matrix == 2
         case AV_CODEC_ID_VP9:
-            // It stands for the primaries, too.
+            // In VP9, matrix 9 implies the primaries, too.
             if stream.matrix == 9, stream.primaries == 2 { stream.primaries = 9 }
             prefersStream = container.matrix == 2
         case AV_CODEC_ID_AV1:
@@ -60,12 +60,12 @@ struct ClipColorTags: Equatable {
         isVideo = format.isVideo
     }
 
-    /// Whether the pictures have the colours of an encoded video, or do not state them.
+    /// Whether the colours are those of the encoded videos, or unspecified.
     var areThoseOfVideo: Bool {
         isFull != true && [1, 2].contains(matrix) && [1, 2].contains(primaries) && [1, 2, 13].contains(transfer)
     }
 
-    /// The luma coefficients of red and blue. Without a statement that is known, they follow from the height, as in players.
+    /// Returns the luma coefficients of red and blue. Without a stated matrix, they depend on the height, as in players.
     func coefficients(height: Int) -> (red: Double, blue: Double) {
         switch matrix {
         case 1: (0.2126, 0.0722)
@@ -75,7 +75,7 @@ struct ClipColorTags: Equatable {
         case 9: (0.2627, 0.0593)
         case 12: primariesOfMatrix.lumaCoefficients
         case 2: isVideo && height >= 720 ? (0.2126, 0.0722) : (0.299, 0.114)
-        // Chromium knows no others.
+        // Chromium supports no other matrices.
         default: (0.299, 0.114)
         }
     }
@@ -87,11 +87,11 @@ struct ClipColorTags: Equatable {
         [6, 7].contains(primaries) ? .smpteC : ColorSpace(primaries: primaries, transfer: 13)?.primaries ?? .sRGB
     }
 
-    /// The conversion to sRGB; nil without an effective one.
+    /// Returns the conversion to sRGB; nil if there is none or it has no effect.
     ///
-    /// As in Chromium, the transfer functions of video count as that of sRGB, and of a clip so do primaries that are not stated.
+    /// As in Chromium, the transfer functions of video count as that of sRGB, and so do unspecified primaries of a clip.
     ///
-    /// - Parameter bits: Those of a sample in words whose light has a high range: 8 or 10.
+    /// - Parameter bits: Bits per sample in words of PQ or HLG: 8 or 10.
     func conversion(bits: Int) -> ColorConversion? {
         if let range = HighRange(primaries: primaries == 2 ? 9 : primaries, transfer: transfer, bits: bits) {
             return ColorConversion(range)

@@ -1,10 +1,10 @@
 internal import CMedia
 
-/// Converts pictures of Y'CbCr or R'G'B' planes to words of R, G, B, A in the same colour space, of 8 bits each, with full range; or to
-/// words of R, G, B of 10 bits each.
+/// Converts Y'CbCr or R'G'B' planes to full-range words in the same colour space: R, G, B, A of 8 bits each, or R, G, B of 10
+/// bits each.
 ///
-/// The arithmetic is exact to half a level and does not depend on the processor. Colours between samples are interpolated linearly, by
-/// the position of the samples that the stream states. Not thread-safe.
+/// The arithmetic is exact to half a level and does not depend on the processor. Chroma is upsampled linearly, by the siting
+/// that the stream states. Not thread-safe.
 struct ClipColors: ~Copyable {
     let width: Int
     let height: Int
@@ -17,21 +17,21 @@ struct ClipColors: ~Copyable {
     private let rows: Sampling
     private let matrix: Matrix
     private let tags: ClipColorTags
-    /// The bits of a result.
+    /// Bits per resulting sample.
     private let bits: Int32
-    /// The largest result.
+    /// The largest resulting sample.
     private let highest: Int32
-    /// Four rows of numbers, with some more at each end.
+    /// Four rows of samples, with ``margin`` more at each end.
     private let numbers: HeapBuffer<Int32>
 
-    /// The alpha of a word.
+    /// The bits of an opaque word's alpha; 0 for 10-bit words.
     private let opaque: UInt32
-    /// Samples beyond each end of a row.
+    /// The number of samples beyond each end of a row.
     private static let margin = 2
 
-    /// The weights, in quarters, of the chroma sample before, at and after a pixel; for pixels at even and at odd positions.
+    /// The upsampling weights, in quarters, of the chroma samples before, at and after a pixel, for even and odd positions.
     private struct Sampling {
-        /// The binary logarithm of the pixels in one sample.
+        /// The binary logarithm of the number of pixels per sample.
         let shift: Int
         let even: (Int32, Int32, Int32)
         let odd: (Int32, Int32, Int32)
@@ -42,7 +42,7 @@ struct ClipColors: ~Copyable {
         static let between = Sampling(shift: 1, even: (1, 3, 0), odd: (0, 3, 1))
         static let second = Sampling(shift: 1, even: (2, 2, 0), odd: (0, 4, 0))
 
-        /// The weights for a last pixel that has a sample of its own, because the number of pixels is odd.
+        /// The weights for the last pixel if the number of pixels is odd, so that it has a sample of its own.
         var last: (Int32, Int32, Int32) { even.0 == 1 ? (0, 4, 0) : even }
     }
 
@@ -58,9 +58,9 @@ struct ClipColors: ~Copyable {
 
     /// - Parameters:
     ///   - frame: The first picture.
-    ///   - source: For errors.
+    ///   - source: The format to report in errors.
     ///   - bits: 8, or 10 for words without alpha.
-    /// - Throws: ``TranscodeError/unsupported(_:_:)`` for a pixel format, `outOfMemory`.
+    /// - Throws: ``TranscodeError/unsupported(_:_:)`` for an unsupported pixel format, or `outOfMemory`.
     init(
         _ frame: UnsafeMutablePointer<AVFrame>, _ tags: ClipColorTags, _ source: SourceFormat, bits: Int = 8
     ) throws(TranscodeError) {
@@ -70,12 +70,12 @@ struct ClipColors: ~Copyable {
             description.pointee.log2_chroma_w <= 1, description.pointee.log2_chroma_h <= 1, frame.width > 0, frame.height > 0
         else { throw .unsupported(source, .pixels) }
         let depth = Int(description.pointee.comp.0.depth)
-        // libaom's planes of G, B and R are those of Y, Cb and Cr with an identity matrix.
+        // libaom outputs G, B and R in the planes of Y, Cb and Cr, with an identity matrix.
         let isFull444 = description.pointee.log2_chroma_w == 0 && description.pointee.log2_chroma_h == 0
         let isRGB = gifreel_is_rgb(description) != 0 || tags.matrix == 0 && isFull444 && description.pointee.nb_components > 2
         let matrix = Self.matrix(tags, height: Int(frame.height), depth: depth, isRGB: isRGB, bits: bits)
         let numbers = try HeapBuffer<Int32>(count: 4 * (Int(frame.width) + 2 * Self.margin))
-        // Browsers and libavif take the middle in an AVIF, whatever it states.
+        // Browsers and libavif assume centred chroma in an AVIF, whatever it states.
         let (left, top) = Self.position(source == .avif ? AVCHROMA_LOC_CENTER : frame.chroma_location)
         format = pixels
         width = Int(frame.width)
@@ -93,7 +93,7 @@ struct ClipColors: ~Copyable {
         self.numbers = numbers
     }
 
-    /// Where chroma lies in a picture whose planes are those of ``FramePlanes``; nil for any other.
+    /// Returns the chroma siting of a picture in the format of ``FramePlanes``; nil for other pictures.
     static func siting(
         _ frame: UnsafeMutablePointer<AVFrame>, _ tags: ClipColorTags, _ source: SourceFormat
     ) -> FramePlanes.Siting? {
@@ -109,7 +109,7 @@ struct ClipColors: ~Copyable {
         }
     }
 
-    /// Rows of samples of each plane, and one for calculations.
+    /// A row of samples for each plane, and one for calculations.
     private var luma: UnsafeMutablePointer<Int32> { row(0) }
     private var cb: UnsafeMutablePointer<Int32> { row(1) }
     private var cr: UnsafeMutablePointer<Int32> { row(2) }
@@ -125,7 +125,7 @@ struct ClipColors: ~Copyable {
             && Int(frame.pointee.height) == height && tags == self.tags
     }
 
-    /// The position of chroma samples among columns and rows. Streams that do not state it have them at the left (ITU-T H.264 Annex E).
+    /// Returns the chroma siting among columns and rows. Unless stated, chroma lies at the left (ITU-T H.264 Annex E).
     private static func position(_ location: AVChromaLocation) -> (Sampling, Sampling) {
         switch location {
         case AVCHROMA_LOC_CENTER: (.between, .between)
@@ -192,7 +192,7 @@ struct ClipColors: ~Copyable {
         }
     }
 
-    /// Planes G, B, R.
+    /// Converts a row of G, B and R planes.
     private func convertRGB(_ y: Int, _ frame: UnsafeMutablePointer<AVFrame>, into words: UnsafeMutablePointer<UInt32>) {
         load(frame, plane: 1, row: y, count: width, into: cb)
         load(frame, plane: 2, row: y, count: width, into: cr)
@@ -206,9 +206,9 @@ struct ClipColors: ~Copyable {
         }
     }
 
-    /// Puts a row of a picture's luma into the alpha of words.
+    /// Stores a row of a picture's luma as the alpha of words.
     ///
-    /// - Parameter isExact: Whether samples of eight bits are levels of alpha, whatever range is stated, as in WebM.
+    /// - Parameter isExact: Whether 8-bit samples are alpha levels, whatever range is stated, as in WebM.
     func convertAlphaRow(
         _ y: Int, of frame: UnsafeMutablePointer<AVFrame>, isExact: Bool, into words: UnsafeMutablePointer<UInt32>
     ) {
@@ -241,7 +241,7 @@ struct ClipColors: ~Copyable {
         }
     }
 
-    /// Loads a row of chroma at the pixels of a row of luma, in sixteenths.
+    /// Loads a row of chroma, upsampled to a row of luma, in sixteenths.
     private func loadChroma(
         _ frame: UnsafeMutablePointer<AVFrame>, plane: Int, row: Int, into target: UnsafeMutablePointer<Int32>
     ) {

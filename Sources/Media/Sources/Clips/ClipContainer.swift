@@ -1,24 +1,24 @@
 internal import CMedia
 internal import Glibc
 
-/// A clip in memory whose container libavformat reads, and its tracks by their roles. Not thread-safe.
+/// A clip in memory, read by libavformat, and its tracks by their roles. Not thread-safe.
 ///
-/// It reads nothing but these bytes: libavformat is built without protocols, and a file that a clip refers to cannot be opened.
+/// It reads only these bytes: libavformat is built without protocols, and files that a clip refers to cannot be opened.
 final class ClipContainer {
-    /// The tracks that a container may have.
+    /// The maximum number of tracks in a container.
     static let maximumTracks = 64
     private static let bufferSize: Int32 = 32 * 1024
 
     let format: SourceFormat
-    /// The video track of a Matroska file; nil for others.
+    /// The video track of a Matroska file; nil for other formats.
     let matroska: MatroskaFile.Video?
-    /// Whether the file ends early, as far as its boxes or elements show. Samples past its end are not looked for.
+    /// Whether the boxes or elements show that the file ends early. Samples past its end are not checked.
     let isCutOff: Bool
 
     private let bytes: UnsafeRawBufferPointer
     private let tracks: [ISOTrack]
     private var position = 0
-    // Optional because an initialiser that fails must free those that it has.
+    // Optional because an initialiser that fails must free what it has allocated.
     private var context: UnsafeMutablePointer<AVFormatContext>?
     private var io: UnsafeMutablePointer<AVIOContext>?
 
@@ -30,11 +30,11 @@ final class ClipContainer {
         self.format = format
         if format == .webm {
             let file = MatroskaFile(bytes)
-            // libavformat 61 refuses it, too.
+            // libavformat 61 rejects it, too.
             if let video = file.video, video.isCutAway { throw .corrupt(format, .header) }
             (self.bytes, matroska, isCutOff, tracks) = (bytes, file.video, file.isCutOff, [])
         } else {
-            // libavformat refuses a file whose last fragment is cut off in its head.
+            // libavformat rejects a file whose last fragment is cut off in its head.
             let end = ISOFile.end(of: bytes)
             self.bytes = UnsafeRawBufferPointer(rebasing: bytes[..<end.count])
             (matroska, isCutOff, tracks) = (nil, end.isCutOff, ISOTrack.all(in: bytes))
@@ -59,9 +59,9 @@ final class ClipContainer {
         opening.pointee.io_open = { _, _, _, _, _ in gifreel_averror(EACCES) }
         var options: OpaquePointer?
         defer { av_dict_free(&options) }
-        // The edit list of an image sequence says how often it is played, and hides nothing (AV1 image file format §6).
+        // The edit list of an image sequence states how often it is played, and hides nothing (AV1 image file format §6).
         if format == .avif { av_dict_set(&options, "ignore_editlist", "1", 0) }
-        // It is freed by a function that fails.
+        // `avformat_open_input` frees the context if it fails.
         var opened: UnsafeMutablePointer<AVFormatContext>? = opening
         let status = avformat_open_input(&opened, nil, demuxer, &options)
         guard status >= 0, let opened else {
@@ -71,9 +71,9 @@ final class ClipContainer {
         context = opened
     }
 
-    /// Throws if memory is short. libav reports this even for a table or a number of tracks that a file only claims.
+    /// Throws if memory is short. libav reports this even for a table size or a number of tracks that a file only claims.
     static func checkMemory(_ status: Int32) throws(TranscodeError) {
-        // More than the index of any clip within the limits takes.
+        // More than the index of any clip within the limits needs.
         if status == gifreel_averror_nomem { try HeapBuffer.check(bytes: 64 << 20) }
     }
 
@@ -110,7 +110,7 @@ final class ClipContainer {
         return sum
     }
 
-    /// The video tracks, without the pictures of covers and the still pictures of an AVIF.
+    /// The video tracks, without covers and the still pictures of an AVIF.
     private var videos: [UnsafeMutablePointer<AVStream>] {
         guard let context else { return [] }
         return (0..<Int(context.pointee.nb_streams)).compactMap { context.pointee.streams[$0] }.filter {
@@ -119,8 +119,8 @@ final class ClipContainer {
         }
     }
 
-    /// The track that is shown: of those that are enabled and not auxiliary, the first. Image sequences are shown whether they are enabled
-    /// or not, and so is a clip none of whose tracks is.
+    /// The track to show: the first that is enabled and not auxiliary. An image sequence is shown even if its track is
+    /// disabled, and so is a clip whose tracks are all disabled.
     var color: UnsafeMutablePointer<AVStream>? {
         let videos = videos
         let primary = videos.filter { !(boxes(of: $0)?.isAuxiliary ?? false) }
@@ -128,7 +128,7 @@ final class ClipContainer {
         return enabled ?? primary.first ?? videos.first
     }
 
-    /// The track with the alpha of the one that is shown, in an image sequence (ISO/IEC 23008-12 §7.5.3); nil without one.
+    /// The track with the alpha of ``color`` in an image sequence (ISO/IEC 23008-12 §7.5.3); nil if there is none.
     var alpha: UnsafeMutablePointer<AVStream>? {
         guard format == .avif, let color, let shown = boxes(of: color) else { return nil }
         return videos.first { other in
@@ -140,29 +140,29 @@ final class ClipContainer {
 
     private static let alphaTypes = ["urn:mpeg:mpegB:cicp:systems:auxiliary:alpha", "urn:mpeg:hevc:2015:auxid:1"]
 
-    /// What the boxes of a track say; nil in Matroska.
+    /// Returns the properties from a track's boxes; nil in Matroska.
     func boxes(of stream: UnsafeMutablePointer<AVStream>) -> ISOTrack? {
         tracks.first { Int($0.number) == Int(stream.pointee.id) }
     }
 
-    /// Whether the index has a sample that lies past the end of the file.
+    /// Whether the index lists a sample past the end of the file.
     func lacksSamples(of stream: UnsafeMutablePointer<AVStream>) -> Bool {
         // Matroska has no index of all samples.
         format != .webm && samplesInFile(of: stream) < avformat_index_get_entries_count(stream)
     }
 
-    /// The pictures whose alpha the file has whole, where a track of its own has it and breaks off; nil otherwise.
+    /// The number of pictures with complete alpha if a separate alpha track breaks off; nil otherwise.
     var picturesWithAlpha: Int? {
         guard let alpha, lacksSamples(of: alpha) else { return nil }
         return Int(samplesInFile(of: alpha))
     }
 
-    /// The samples of a stream up to the first one that the file lacks.
+    /// Returns the number of a stream's samples before the first one that the file lacks.
     private func samplesInFile(of stream: UnsafeMutablePointer<AVStream>) -> Int32 {
         gifreel_index_whole(stream, Int64(bytes.count))
     }
 
-    /// Whether a stream is a still picture outside of the tracks. FFmpeg 7 has streams for these too, without a duration.
+    /// Whether a stream is a still picture outside the tracks. FFmpeg 7 has streams without a duration for these, too.
     private static func isItem(_ stream: AVStream) -> Bool {
         stream.time_base.num == 1 && stream.time_base.den == 1 && stream.duration == gifreel_no_time
     }
@@ -175,7 +175,7 @@ final class ClipContainer {
         return Double(duration) / Double(AV_TIME_BASE)
     }
 
-    /// Reads packets of this track only.
+    /// Restricts reading to packets of this track.
     func select(_ stream: UnsafeMutablePointer<AVStream>) {
         guard let context else { return }
         for index in 0..<Int(context.pointee.nb_streams) {
@@ -184,16 +184,16 @@ final class ClipContainer {
         }
     }
 
-    /// The end of the packets.
+    /// How the packets end.
     enum End {
         case complete
-        /// The file ends within a packet, or the container cannot be read on.
+        /// The file ends within a packet, or the container cannot be read further.
         case brokenOff
     }
 
     /// Reads the next packet of the selected track.
     ///
-    /// - Returns: The end, if there is no whole packet any more.
+    /// - Returns: The end if no whole packet is left; nil after a packet.
     func read(_ packet: UnsafeMutablePointer<AVPacket>, of stream: UnsafeMutablePointer<AVStream>) -> End? {
         while true {
             av_packet_unref(packet)

@@ -1,15 +1,15 @@
 internal import CMedia
 
-/// The frames of a clip in the order in which they are shown, read from its container. No pixels are decoded.
+/// The frames of a clip in display order, read from its container without decoding pixels.
 struct ClipIndex: Sendable {
     struct Frame: Sendable {
-        /// In units of the track.
+        /// The display time, in units of the track.
         let time: Int64
-        /// Bytes of its packet.
+        /// The size of the packet in bytes.
         let size: Int
-        /// Whether decoding can begin with it.
+        /// Whether decoding can begin with this frame.
         let isSync: Bool
-        /// In units of ``timescale``, once all frames are known.
+        /// The duration in units of ``timescale``, set once all frames are known.
         var delay = 0
     }
 
@@ -18,9 +18,9 @@ struct ClipIndex: Sendable {
     private(set) var timescale = FrameClock.timescale
     private(set) var isRounded = false
     private(set) var ending = AnimationEnding.complete
-    /// The most frames that are shown after a frame and decoded before it.
+    /// The maximum number of frames decoded before a frame and shown after it.
     private(set) var reordering = 0
-    /// Whether some block has alpha, as an addition (Matroska: `AlphaMode` 1, block addition 1).
+    /// Whether some block carries alpha as an addition (Matroska: `AlphaMode` 1, block addition 1).
     private(set) var hasAlpha = false
 
     /// Reads all packets of a track.
@@ -44,9 +44,9 @@ struct ClipIndex: Sendable {
             if end != nil { break }
             packets += 1
             let time = packet.pointee.pts == gifreel_no_time ? packet.pointee.dts : packet.pointee.pts
-            // Pictures that are not shown are decoded too.
+            // Hidden pictures count too, because they are decoded.
             try limits.check(.frames, Int(packets))
-            // Pictures before the first that is shown, by an edit list.
+            // The edit list hides pictures before the first shown one.
             if packet.pointee.flags & AV_PKT_FLAG_DISCARD != 0 {
                 hidden += 1
                 continue
@@ -62,26 +62,26 @@ struct ClipIndex: Sendable {
         frames = Self.withoutRepetitions(frames)
         // Matroska has no index of all samples.
         let hasAll = container.format == .webm || packets >= avformat_index_get_entries_count(stream)
-        // Alpha may follow all colours.
+        // The alpha may be stored after all colours.
         let withAlpha = container.picturesWithAlpha
         let isWhole =
             end == .complete && !container.isCutOff && hasAll && !container.lacksSamples(of: stream) && withAlpha == nil
         if let withAlpha, frames.count > withAlpha { frames.removeLast(frames.count - withAlpha) }
         ending = isWhole ? .complete : .brokenOff
-        // Between the last pictures, the file may lack some that are decoded after them.
+        // Frames shown between the last ones but decoded after them may be missing.
         if !isWhole, reordering > 0 { frames.removeLast(min(reordering, max(0, frames.count - 1))) }
         let boxes = container.boxes(of: stream)
-        // That of an image sequence says how often it is played.
+        // The edit list of an image sequence states how often it is played.
         let edits = container.format == .avif ? nil : boxes?.edits
         let length = lastDuration(
             container, stream, length: boxes?.length ?? 0, edits, ofPacket: last.duration, hasHidden: hidden > 0)
-        // Players show the first picture from the start if an edit list begins with nothing.
+        // If an edit list begins with an empty edit, players show the first picture from the start.
         let start = edits?.beginsEmpty ?? false ? min(0, frames.first?.time ?? 0) : frames.first?.time
         try setDelays(
             stream.pointee.time_base, from: start ?? 0, last: length, isClip: container.format.isVideo, limits: limits)
     }
 
-    /// The depth of reordering: for each frame, how many that are shown later come before it.
+    /// Returns the reorder depth: the maximum number of frames that come before a frame and are shown after it.
     private static func reordering(_ frames: [Frame]) -> Int {
         // No codec reorders by more than 16 frames.
         let deepest = 16
@@ -100,11 +100,11 @@ struct ClipIndex: Sendable {
         return kept
     }
 
-    /// How long the last frame is shown, in units of the track; 0 if unknown.
+    /// Returns the duration of the last frame, in units of the track; 0 if unknown.
     ///
     /// - Parameters:
-    ///   - length: Of all samples by the sample table; 0 if they are in fragments.
-    ///   - ofPacket: The distance of decoding times. It is another one if frames are reordered.
+    ///   - length: The duration of all samples in the sample table; 0 if they are in fragments.
+    ///   - ofPacket: The distance between decoding times. It differs from the frame's duration if frames are reordered.
     ///   - hasHidden: Whether the edit list hides frames.
     private func lastDuration(
         _ container: ClipContainer, _ stream: UnsafeMutablePointer<AVStream>, length: Int64, _ edits: ISOTrack.EditList?,
@@ -115,13 +115,13 @@ struct ClipIndex: Sendable {
         if overflow { return 0 }
         let base = stream.pointee.time_base
         if ending == .complete {
-            // The durations of the headers (`mdhd`, `tkhd`) may be wrong, and players do not use them.
+            // The durations in the headers (`mdhd`, `tkhd`) may be wrong, and players do not use them.
             if length > 0 {
                 let ofTable = !hasHidden ? length - before : reordering == 0 ? ofPacket : 0
                 if let rest = Self.rest(ofTable, edits, after: before, base, hasHidden: hasHidden) { return rest }
             }
             if stream.pointee.duration > before { return stream.pointee.duration - before }
-            // That of the packet may be the usual one of the track. Sound may last longer than the pictures.
+            // The packet's duration may be the track's default. Sound may outlast the pictures.
             if container.isOnlyTrack || ofPacket <= 0, let whole = container.duration, base.num > 0 {
                 let rest = whole * Double(base.den) / Double(base.num) - Double(last.time)
                 if rest >= 1, rest < 1e15 { return Int64(rest.rounded()) }
@@ -131,15 +131,15 @@ struct ClipIndex: Sendable {
         return frames.count > 1 ? last.time - frames[frames.count - 2].time : 0
     }
 
-    /// The duration of the last frame by the sample table, or by an edit list that ends earlier; nil if neither states it.
+    /// Returns the last frame's duration by the sample table, or by an edit list that ends earlier; nil if neither states it.
     ///
-    /// If the edit begins within a frame, which is hidden then, its rest is added.
+    /// If the edit begins within a frame, that frame is hidden, and the rest of its duration is added.
     private static func rest(
         _ ofTable: Int64, _ edits: ISOTrack.EditList?, after before: Int64, _ base: AVRational, hasHidden: Bool
     ) -> Int64? {
         let table = ofTable > 0 ? ofTable : nil
         guard let edits, edits.timescale > 0, base.num > 0 else { return table }
-        /// Units of the track in one of the movie, to which the edit list is rounded.
+        /// Units of the track per unit of the movie. Edit lists are rounded to units of the movie.
         let unit = Double(base.den) / Double(base.num) / Double(edits.timescale)
         let ofEdits = Double(edits.shown) * unit - Double(before)
         if let table {
@@ -149,15 +149,15 @@ struct ClipIndex: Sendable {
         return (1..<1e15).contains(ofEdits) ? Int64(ofEdits.rounded()) : table
     }
 
-    /// Sets the delays: exact ones, if the units of the track are fractions of a second that have a common one of a reasonable size.
+    /// Sets the delays. They are exact unless they need a finer unit than microseconds.
     ///
-    /// - Parameter start: When the first frame begins to be shown, in units of the track.
+    /// - Parameter start: The time from which the first frame is shown, in units of the track.
     private mutating func setDelays(
         _ base: AVRational, from start: Int64, last: Int64, isClip: Bool, limits: MediaLimits
     ) throws(TranscodeError) {
         guard let newest = frames.last else { return }
         let (numerator, denominator) = (Int(max(1, base.num)), Int(max(1, base.den)))
-        // In hundredths, rounded up. Beyond every limit, the exact number does not matter.
+        // In hundredths, rounded up. Beyond all limits, the exact number does not matter.
         let seconds = (Double(newest.time) - Double(start) + Double(last)) * Double(numerator) / Double(denominator)
         let hundredths = Int((min(max(0, seconds), 1e9) * 100 - 1e-6).rounded(.up))
         if isClip { try limits.check(.clipDuration, hundredths) }

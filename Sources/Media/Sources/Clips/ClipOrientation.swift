@@ -1,13 +1,13 @@
 internal import CMedia
 
-/// How the pictures of a track are turned to be upright: by a multiple of a quarter turn, mirrored or not.
+/// The quarter turns and the mirroring that make the pictures of a track upright.
 struct ClipOrientation {
     private let swapsSides: Bool
     private let flipsX: Bool
     private let flipsY: Bool
 
-    /// The orientation of a track: in an image sequence that of its properties (ISO/IEC 23008-12 §6.5.10, §6.5.12), in a clip the one
-    /// nearest to its matrix (ISO/IEC 14496-12 §8.3.2).
+    /// Reads the orientation of a track. An image sequence states it in its properties (ISO/IEC 23008-12 §6.5.10, §6.5.12). For
+    /// a clip, it is the one nearest to the track's matrix (ISO/IEC 14496-12 §8.3.2).
     init(_ track: UnsafeMutablePointer<AVStream>, in container: ClipContainer) {
         if container.format == .avif {
             self.init(container.boxes(of: track))
@@ -16,10 +16,10 @@ struct ClipOrientation {
         }
     }
 
-    /// Turned first, then mirrored.
+    /// Pictures are turned first, then mirrored.
     private init(_ boxes: ISOTrack?) {
         let turns = boxes?.turns ?? 0
-        // A quarter turn against the clock puts the last column into the first row.
+        // An anticlockwise quarter turn moves the last column to the first row.
         swapsSides = turns & 1 == 1
         flipsX = (turns == 2 || turns == 3) != (boxes?.mirror == 1)
         flipsY = (turns == 1 || turns == 2) != (boxes?.mirror == 0)
@@ -46,7 +46,7 @@ struct ClipOrientation {
         swapsSides ? (coded.height, coded.width) : coded
     }
 
-    /// Writes a row of a coded picture to where it is in the upright one.
+    /// Writes a row of a coded picture to its place in the upright picture.
     func place(
         _ row: UnsafePointer<UInt32>, y: Int, of coded: (width: Int, height: Int), into target: UnsafeMutablePointer<UInt32>
     ) {
@@ -62,8 +62,8 @@ struct ClipOrientation {
 
     // MARK: Pixel aspect
 
-    /// The width and the height of a pixel, in proportion; nil for square pixels. The container's statement precedes that of the stream.
-    /// Image sequences have square pixels.
+    /// Returns the width and height of a pixel, in proportion; nil for square pixels. The container takes precedence over the
+    /// stream. Image sequences have square pixels.
     static func aspect(
         _ track: UnsafeMutablePointer<AVStream>, _ frame: UnsafeMutablePointer<AVFrame>, in container: ClipContainer
     ) -> (Int, Int)? {
@@ -78,11 +78,11 @@ struct ClipOrientation {
         return found
     }
 
-    /// The size with square pixels, as in browsers: the side along which pixels are longer grows. No side becomes 0.
+    /// Returns the size with square pixels. As in browsers, the side along which pixels are longer grows. No side becomes 0.
     static func squared(_ width: Int, _ height: Int, _ aspect: (Int, Int)?) -> (width: Int, height: Int) {
         guard let (horizontal, vertical) = aspect else { return (width, height) }
         let ratio = Double(horizontal) / Double(vertical)
-        // Beyond this no picture is meant.
+        // More extreme ratios are assumed to be errors.
         guard (1.0 / 64...64).contains(ratio) else { return (width, height) }
         if ratio > 1 { return (max(1, Int((Double(width) * ratio).rounded())), height) }
         return (width, max(1, Int((Double(height) / ratio).rounded())))

@@ -1,6 +1,6 @@
 internal import CMedia
 
-/// Decodes the pictures of a clip as words of R, G, B, A in sRGB with straight alpha: turned upright, with square pixels. Not
+/// Decodes the pictures of a clip to words of R, G, B, A in sRGB with straight alpha, upright and with square pixels. Not
 /// thread-safe.
 final class ClipPictures {
     let width: Int
@@ -15,23 +15,23 @@ final class ClipPictures {
     private let orientation: ClipOrientation
     private var colors: ClipColors
     private var alphaColors: ClipColors?
-    /// Nil if the colours are those of sRGB.
+    /// The conversion to sRGB; nil if the colours are sRGB.
     private var conversion: ColorConversion?
     private var isConverted: Bool
-    /// The first picture, whose pixels were not asked for yet.
+    /// The first picture, until its pixels are requested.
     private var first: ClipStream.Picture?
     private let firstTime: Int64
     /// A row of a decoded picture, and one of its alpha.
     private var row: HeapBuffer<UInt32>
     private var alphaRow: HeapBuffer<UInt32>
-    /// A decoded picture that is turned upright, in its own size.
+    /// A decoded picture, turned upright, in its own size.
     private var upright: HeapBuffer<UInt32>
     private var uprightSize: (width: Int, height: Int)
-    /// Nil where the size of the picture is that of the clip.
+    /// The scaler to the clip's size; nil if the picture has that size.
     private var scaler: PictureScaler?
     private let words: HeapBuffer<UInt32>
     private let planes: ClipPlanes
-    /// Where the chroma of ``planes(at:)`` lies; nil if pictures have to be converted.
+    /// The chroma siting of ``planes(at:)``; nil if pictures have to be converted.
     let siting: FramePlanes.Siting?
 
     /// Decodes the first picture, which determines the size.
@@ -104,7 +104,7 @@ final class ClipPictures {
     /// Whether some picture may have alpha.
     var hasAlpha: Bool { alpha != nil }
 
-    /// The conversion to sRGB, by the profile or the tags; nil without an effective one.
+    /// Returns the conversion to sRGB by the profile or the tags; nil if there is none or it has no effect.
     private static func conversion(
         _ track: UnsafeMutablePointer<AVStream>, _ tags: ClipColorTags, hasAlpha: Bool
     ) -> ColorConversion? {
@@ -124,7 +124,7 @@ final class ClipPictures {
         return try PictureScaler(all, to: (width, height), isOpaque: alpha == nil)
     }
 
-    /// The picture at a time, which must be later than the times of earlier calls; the last picture again if the clip has none at that
+    /// Returns the picture at a time, which must be later than in earlier calls; the last picture if the clip has none at that
     /// time.
     ///
     /// - Returns: Words that are valid until the next call; nil if the clip cannot be decoded any further.
@@ -139,8 +139,8 @@ final class ClipPictures {
         }
     }
 
-    /// The planes of the picture at a time, or its words if it has no such planes, in place of ``picture(at:)``. Only where ``siting`` is
-    /// not nil.
+    /// Returns the planes of the picture at a time, or its words if it has no such planes. Call this in place of
+    /// ``picture(at:)``, and only if ``siting`` is not nil.
     func planes(at time: Int64) throws(TranscodeError) -> FramePixels? {
         let whole = UnsafeBufferPointer(start: words.base, count: width * height)
         switch try nextPicture(time) {
@@ -159,7 +159,7 @@ final class ClipPictures {
         }
     }
 
-    /// Continues with a sync sample, without decoding the pictures before it.
+    /// Skips to a sync sample without decoding the pictures before it.
     func skip(to sync: Int64) {
         // Alpha may have sync samples at other times.
         guard alpha == nil, sync > firstTime else { return }
@@ -199,7 +199,7 @@ final class ClipPictures {
         try scaler?.scale(upright.base, stride: uprightSize.width, into: words.base, pitch: width)
     }
 
-    /// A stream may change its size and its colours. The first picture's size is that of the clip.
+    /// Adapts to a change of size or colours in the stream. The clip keeps the size of its first picture.
     private func adapt(to frame: UnsafeMutablePointer<AVFrame>) throws(TranscodeError) {
         let tags = ClipColorTags(frame, stream.stream, format)
         if colors.fits(frame, tags) { return }
@@ -223,7 +223,7 @@ final class ClipPictures {
         }
     }
 
-    /// Adds alpha to the row of a picture. Alpha of another size is stretched (ISO/IEC 23008-12 §6.6.2.1.1).
+    /// Adds alpha to the row of a picture. Stretches alpha of another size (ISO/IEC 23008-12 §6.6.2.1.1).
     private func addAlpha(_ y: Int, of frame: UnsafeMutablePointer<AVFrame>) {
         let (width, height) = (Int(frame.pointee.width), Int(frame.pointee.height))
         if (width, height) == (colors.width, colors.height) {

@@ -3,7 +3,7 @@ internal import CMedia
 /// Keeps the planes of a clip's picture until the next one. Not thread-safe.
 final class ClipPlanes {
     private var held: UnsafeMutablePointer<AVFrame>?
-    /// The planes of the last picture; nil if it has none.
+    /// The planes of the last picture; nil if there are none.
     private(set) var current: FramePlanes?
 
     init() throws(TranscodeError) {
@@ -13,7 +13,7 @@ final class ClipPlanes {
 
     deinit { av_frame_free(&held) }
 
-    /// Keeps a picture of 4:2:0 with 8 bits.
+    /// Keeps an 8-bit picture in 4:2:0.
     func hold(_ frame: UnsafeMutablePointer<AVFrame>) throws(TranscodeError) -> FramePlanes {
         release()
         guard let held, av_frame_ref(held, frame) >= 0, let luma = held.pointee.data.0, let cb = held.pointee.data.1,

@@ -1,16 +1,16 @@
-/// Reads a video clip (MP4, QuickTime, WebM) or an image sequence of AV1 (AVIF) frame by frame: libavformat reads the container,
+/// Reads a video clip (MP4, QuickTime, WebM) or an AV1 image sequence (AVIF) frame by frame: libavformat reads the container,
 /// libavcodec decodes the pictures. Sound is ignored.
 ///
-/// Every frame covers the canvas. A clip begins with its first picture, whatever time that has. It holds a few pictures in memory,
-/// and the times of all frames. Not thread-safe. The bytes must stay valid for the reader's lifetime.
+/// Every frame covers the canvas. A clip begins with its first picture, whatever its time. The reader holds a few pictures and
+/// the times of all frames in memory. Not thread-safe. The bytes must stay valid for the reader's lifetime.
 package struct ClipReader: AnimationDecoder, ~Copyable {
-    /// The reader has several formats; ``OutputMaker`` puts the right one into results.
+    /// The reader supports several formats; ``OutputMaker`` puts the actual one into results.
     package static let format = SourceFormat.mp4
     package static let replacesShortDelays = false
 
     private let index: ClipIndex
     private let pictures: ClipPictures
-    /// Frames whose headers were read.
+    /// The number of frames whose headers were read.
     private var number = 0
     private var isUnread = false
     /// The number of the frame whose pixels were read last, from 1.
@@ -23,7 +23,7 @@ package struct ClipReader: AnimationDecoder, ~Copyable {
 
     package static func recognizes(_ bytes: UnsafeRawBufferPointer) -> Bool { format(of: bytes) != nil }
 
-    /// The format of a clip or an image sequence; nil for other files.
+    /// Returns the format of a clip or an image sequence; nil for other files.
     static func format(of bytes: UnsafeRawBufferPointer) -> SourceFormat? {
         bytes.starts(with: [0x1a, 0x45, 0xdf, 0xa3]) ? .webm : ISOFile.format(of: bytes)
     }
@@ -40,7 +40,7 @@ package struct ClipReader: AnimationDecoder, ~Copyable {
         }
         pictures = try ClipPictures(bytes, format, index, limits: limits)
         self.index = index
-        // A clip is shown again and again, as a GIF usually is.
+        // A clip repeats endlessly, as most GIFs do.
         let boxes = format == .avif ? container.boxes(of: track) : nil
         loopCount = boxes.map(\.loopCount) ?? 0
     }
@@ -91,7 +91,7 @@ package struct ClipReader: AnimationDecoder, ~Copyable {
         return planes
     }
 
-    /// The time of the current frame; nil if it was read. Frames that were skipped are not decoded where a sync sample allows it.
+    /// Returns the time of the current frame; nil if it was read. Skipped frames are not decoded if a sync sample allows it.
     private mutating func beginReading() -> Int64? {
         guard isUnread else { return nil }
         _ = skipPixels()

@@ -2,10 +2,10 @@ internal import CMedia
 
 /// Decodes the pictures of one track of a clip. Not thread-safe.
 final class ClipStream {
-    /// The pictures of a track.
+    /// The pictures to decode.
     enum Plane {
         case colors
-        /// The alpha in an addition to a block (Matroska, block addition 1).
+        /// The alpha in block additions (Matroska, block addition 1).
         case additions
     }
 
@@ -13,22 +13,22 @@ final class ClipStream {
     let stream: UnsafeMutablePointer<AVStream>
     private let plane: Plane
     private let limits: MediaLimits
-    // Optional because an initialiser that fails must free those that it has.
+    // Optional because an initialiser that fails must free what it has allocated.
     private var context: UnsafeMutablePointer<AVCodecContext>?
     private var packet: UnsafeMutablePointer<AVPacket>?
     private var frame: UnsafeMutablePointer<AVFrame>?
-    /// Whether ``frame`` is shown later than all requested times so far.
+    /// Whether ``frame`` is later than all times requested so far.
     private var isAhead = false
     private var isDraining = false
-    /// The time of the sync sample with which decoding continues; nil once the decoder has it.
+    /// The time of the sync sample at which decoding will resume; nil once the decoder has received it.
     private var awaitedSync: Int64?
-    /// The times of the latest sync sample that the decoder has received, and of the one with which decoding continued last.
+    /// The times of the latest sync sample that the decoder has received, and of the one at which decoding last resumed.
     private var newestSync = Int64.min
     private var resumedSync = Int64.min
-    /// The limit that a picture exceeds.
+    /// The error for a picture that exceeds a limit.
     private var excess: TranscodeError?
 
-    /// - Parameter reordering: The most frames that are shown after a frame and decoded before it.
+    /// - Parameter reordering: The maximum number of frames decoded before a frame and shown after it.
     /// - Throws: ``TranscodeError``.
     init(
         _ container: ClipContainer, _ stream: UnsafeMutablePointer<AVStream>, _ plane: Plane, reordering: Int,
@@ -48,7 +48,7 @@ final class ClipStream {
         guard let context, packet != nil, frame != nil,
             avcodec_parameters_to_context(context, stream.pointee.codecpar) >= 0
         else { throw .outOfMemory }
-        // Frames have the tags of the stream only. Those of the container are known.
+        // This leaves frames with only the tags of the stream. The tags of the container are known.
         context.pointee.color_primaries = AVCOL_PRI_UNSPECIFIED
         context.pointee.color_trc = AVCOL_TRC_UNSPECIFIED
         context.pointee.colorspace = AVCOL_SPC_UNSPECIFIED
@@ -76,7 +76,7 @@ final class ClipStream {
         av_frame_free(&frame)
     }
 
-    /// The decoder for a codec; nil for those that are not offered.
+    /// Returns the decoder for a codec; nil for unsupported codecs.
     private static func decoder(of codec: AVCodecID) -> UnsafePointer<AVCodec>? {
         switch codec {
         case AV_CODEC_ID_H264, AV_CODEC_ID_HEVC, AV_CODEC_ID_VP8, AV_CODEC_ID_VP9: avcodec_find_decoder(codec)
@@ -100,14 +100,14 @@ final class ClipStream {
         }
     }
 
-    /// The alpha of a packet; nil without any.
+    /// Returns the alpha of a packet; nil if it has none.
     static func addition(of packet: UnsafeMutablePointer<AVPacket>) -> UnsafeBufferPointer<UInt8>? {
         var size = 0
         guard let data = gifreel_packet_addition(packet, &size) else { return nil }
         return UnsafeBufferPointer(start: data, count: size)
     }
 
-    /// Continues with a sync sample, without decoding the pictures before it. Does nothing if the decoder has it already.
+    /// Skips to a sync sample without decoding the pictures before it. Does nothing if the decoder already has it.
     func skip(to sync: Int64) {
         guard sync > newestSync, !isDraining else { return }
         avcodec_flush_buffers(context)
@@ -118,9 +118,9 @@ final class ClipStream {
     enum Picture {
         /// Valid until the next call.
         case frame(UnsafeMutablePointer<AVFrame>)
-        /// The stream has none that is shown at that time.
+        /// The stream has no picture at that time.
         case missing
-        /// It cannot be decoded, or the file ends before it.
+        /// The picture cannot be decoded, or the file ends before it.
         case brokenOff
     }
 
@@ -146,7 +146,7 @@ final class ClipStream {
                 isAhead = true
             }
             let shown = shownTime
-            // Pictures before a sync sample may refer to others that were skipped.
+            // Pictures before a sync sample may refer to skipped pictures.
             if shown < resumedSync {
                 isAhead = false
                 continue
@@ -163,13 +163,13 @@ final class ClipStream {
         return frame.pts == gifreel_no_time ? frame.best_effort_timestamp : frame.pts
     }
 
-    /// Gives the decoder the next packet, or the end. Returns whether there was either.
+    /// Sends the decoder the next packet, or the end. Returns whether either was sent.
     private func feed() throws(TranscodeError) -> Bool {
         guard let packet, !isDraining else { return false }
         while true {
             if let end = container.read(packet, of: stream) {
                 isDraining = true
-                // Pictures that are whole come out after a break too.
+                // Draining returns the remaining whole pictures, even after a break.
                 _ = end
                 return avcodec_send_packet(context, nil) >= 0
             }
@@ -188,10 +188,10 @@ final class ClipStream {
         }
     }
 
-    /// Adds alpha to a packet. Returns false without any.
+    /// Replaces the data of a packet by its alpha. Returns false if there is none.
     private func replaceByAddition(_ packet: UnsafeMutablePointer<AVPacket>) -> Bool {
         guard let addition = Self.addition(of: packet), let base = addition.baseAddress else { return false }
-        // Padded, as decoders read past the end.
+        // Padded because decoders read past the end.
         let padded = Int(AV_INPUT_BUFFER_PADDING_SIZE)
         guard let buffer = av_buffer_allocz(addition.count + padded) else { return false }
         buffer.pointee.data.update(from: base, count: addition.count)

@@ -1,4 +1,4 @@
-/// Reads the boxes of an ISO base media file (ISO/IEC 14496-12 §4.2), for what libavformat does not show.
+/// Reads the boxes of an ISO base media file (ISO/IEC 14496-12 §4.2) that libavformat does not expose.
 enum ISOBoxes {
     struct Box {
         let type: String
@@ -7,7 +7,7 @@ enum ISOBoxes {
         let isCutOff: Bool
     }
 
-    /// The types that stand at the top level of files. Bytes of another type that exceed the file are not a box but follow the last one.
+    /// The box types at the top level of files. Bytes of another type that exceed the file are no box but follow the last one.
     static let topLevel: Set<String> = [
         "ftyp", "moov", "mdat", "moof", "meta", "free", "skip", "wide", "uuid", "udta", "pnot", "PICT", "junk", "pdin", "styp",
         "sidx",
@@ -42,7 +42,7 @@ enum ISOBoxes {
         return rest
     }
 
-    /// The body of the first box of a type; nil without one.
+    /// Returns the body of the first box of a type; nil if there is none.
     static func first(_ type: String, in bytes: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer? {
         var found: UnsafeRawBufferPointer?
         forEach(in: bytes) { box in
@@ -52,7 +52,7 @@ enum ISOBoxes {
         return found
     }
 
-    /// The body of the box at a path of types, such as `mdia.minf`; nil without one.
+    /// Returns the body of the box at a path of types, such as `mdia.minf`; nil if there is none.
     static func first(path: String, in bytes: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer? {
         var found = bytes
         for type in path.split(separator: ".") {
@@ -62,18 +62,18 @@ enum ISOBoxes {
         return found
     }
 
-    /// The number of 32 bits at a position; 0 past the end.
+    /// Returns the 32-bit number at a position; 0 past the end.
     static func number(_ bytes: UnsafeRawBufferPointer, _ at: Int) -> UInt32 {
         guard at >= 0, at + 4 <= bytes.count else { return 0 }
         return bytes.loadUnaligned(fromByteOffset: at, as: UInt32.self).bigEndian
     }
 
-    /// The number of 64 bits at a position.
+    /// Returns the 64-bit number at a position.
     static func wide(_ bytes: UnsafeRawBufferPointer, _ at: Int) -> UInt64 {
         UInt64(number(bytes, at)) << 32 | UInt64(number(bytes, at + 4))
     }
 
-    /// The code of four characters at a position; an empty string past the end.
+    /// Returns the four-character code at a position; an empty string past the end.
     static func text(_ bytes: UnsafeRawBufferPointer, _ at: Int) -> String {
         guard at >= 0, at + 4 <= bytes.count else { return "" }
         return String(decoding: bytes[at..<at + 4], as: UTF8.self)

@@ -1,8 +1,8 @@
 /// The top level of an ISO base media file: its kind and its end.
 enum ISOFile {
-    /// The format by the brands, wherever `ftyp` is; QuickTime if there is none but a `moov`. Nil for other files.
+    /// Returns the format by the brands, wherever `ftyp` is; QuickTime if there is only a `moov`; nil for other files.
     ///
-    /// Given the beginning of a file only, it is the most probable format.
+    /// Given only the beginning of a file, the result is the most probable format.
     static func format(of bytes: UnsafeRawBufferPointer) -> SourceFormat? {
         var found: SourceFormat?
         var passed = 0
@@ -15,7 +15,7 @@ enum ISOFile {
             case "moov":
                 found = .mov
                 return false
-            // QuickTime files of old programs begin with these.
+            // Files of old QuickTime programs begin with these.
             case "mdat", "wide": found = .mov
             case let type where box.isCutOff && ISOBoxes.topLevel.contains(type): found = .mov
             default: break
@@ -25,7 +25,7 @@ enum ISOFile {
         return found
     }
 
-    /// The boxes that are examined for a brand.
+    /// The maximum number of boxes to examine for a brand.
     private static let mostBoxesInFront = 1000
 
     private static func format(ofBrands brands: [String]) -> SourceFormat? {
@@ -37,12 +37,12 @@ enum ISOFile {
         }
     }
 
-    /// The major brand and the compatible ones.
+    /// Returns the major brand and the compatible brands.
     private static func brands(_ body: UnsafeRawBufferPointer) -> [String] {
         stride(from: 0, to: body.count & ~3, by: 4).filter { $0 != 4 }.map { ISOBoxes.text(body, $0) }
     }
 
-    /// Whether an AVIF is a sequence, or ends before that is known. The major brand `avif` says that the still picture is meant.
+    /// Whether an AVIF is a sequence, or ends before that is known. The major brand `avif` selects the still picture.
     static func isSequence(_ bytes: UnsafeRawBufferPointer) -> Bool {
         guard let type = ISOBoxes.first("ftyp", in: bytes), type.count >= 4 else { return true }
         let brands = brands(type)
@@ -51,13 +51,13 @@ enum ISOFile {
 
     /// The end of a file.
     struct End {
-        /// Whether the file ends before its index or, if it has fragments, within one. Samples that lie past the end are not looked for.
+        /// Whether the file ends before its index or, if it has fragments, within one. Samples past the end are not checked.
         let isCutOff: Bool
-        /// The bytes of its whole boxes, and of an `mdat` that is cut off.
+        /// The number of bytes in whole boxes and in an `mdat` that is cut off.
         let count: Int
     }
 
-    /// Finds the end. Bytes after the last box that are none belong to no picture: tags, line ends, padding.
+    /// Finds the end. Bytes after the last box that do not form a box belong to no picture: tags, line ends, padding.
     static func end(of bytes: UnsafeRawBufferPointer) -> End {
         var hasIndex = false
         var hasFragments = false
@@ -79,9 +79,9 @@ enum ISOFile {
         }
     }
 
-    /// Whether bytes are the beginning of the header of a box.
+    /// Whether bytes begin the header of a box.
     private static func isBeginning(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        // Boxes of more than 16 MiB are `mdat`, before whose header there is that of a fragment.
+        // Only `mdat` boxes exceed 16 MiB, and the header of a fragment precedes them.
         guard bytes.count < 8, bytes.first == 0, bytes.contains(where: { $0 != 0 }) else { return false }
         let type = bytes.dropFirst(4)
         return ISOBoxes.topLevel.contains { $0.utf8.starts(with: type) }

@@ -1,21 +1,21 @@
-/// The properties of a track that libavformat does not show (ISO/IEC 14496-12 §8, ISO/IEC 23008-12 §7).
+/// The properties of a track that libavformat does not expose (ISO/IEC 14496-12 §8, ISO/IEC 23008-12 §7).
 struct ISOTrack {
-    /// The value that libavformat shows as the stream's `id`.
+    /// The track ID, which is the stream's `id` in libavformat.
     let number: UInt32
     let isEnabled: Bool
     /// Whether its pictures are not for display: alpha, depth and others.
     let isAuxiliary: Bool
-    /// The tracks whose auxiliary pictures these are.
+    /// The tracks to which these auxiliary pictures belong.
     let auxiliaryOf: [UInt32]
-    /// The tracks by whose alpha the colours are multiplied.
+    /// The alpha tracks by which the colours are premultiplied.
     let premultipliedBy: [UInt32]
     /// The type of each sample description.
     let descriptions: [String]
-    /// What the auxiliary pictures are; nil if it is not stated.
+    /// The type of the auxiliary pictures; nil if it is not stated.
     let auxiliaryType: String?
-    /// Quarter turns against the clock.
+    /// The number of anticlockwise quarter turns.
     let turns: UInt8
-    /// The axis of a mirror: 0 exchanges top and bottom, 1 left and right. Nil without one.
+    /// The axis of mirroring: 0 swaps top and bottom, 1 left and right; nil without mirroring.
     let mirror: UInt8?
     /// The sum of the durations of all samples, in units of the track; 0 if the file has fragments.
     let length: Int64
@@ -23,24 +23,24 @@ struct ISOTrack {
 
     /// An edit list (ISO/IEC 14496-12 §8.6.6).
     struct EditList {
-        /// The sum of the parts that show the track, in units of the movie.
+        /// The total duration of the edits that show the track, in units of the movie.
         let shown: Int64
-        /// Units per second of the movie.
+        /// Units of the movie per second.
         let timescale: Int64
-        /// Whether nothing is shown at first.
+        /// Whether the list begins with an empty edit.
         let beginsEmpty: Bool
-        /// Whether the first edit repeats until the track ends (flag 1), and how often it is shown then; nil for endlessly.
+        /// How often the first edit is shown: 1 unless it repeats until the track ends (flag 1); nil for endless.
         let plays: UInt64?
     }
 
-    /// The repetitions after the first play of an image sequence: nil for none, 0 for endless. Browsers repeat a sequence without an edit
-    /// list endlessly.
+    /// The repetitions after the first play of an image sequence: nil for none, 0 for endless. Browsers repeat a sequence
+    /// without an edit list endlessly.
     var loopCount: Int? {
         guard let edits, let plays = edits.plays else { return 0 }
         return plays <= 1 ? nil : Int(min(plays - 1, UInt64(FactRange.loopCount.upperBound)))
     }
 
-    /// All tracks of a file, in order.
+    /// Returns all tracks of a file, in order.
     static func all(in bytes: UnsafeRawBufferPointer) -> [ISOTrack] {
         guard let movie = ISOBoxes.first("moov", in: bytes) else { return [] }
         let header = ISOBoxes.first("mvhd", in: movie)
@@ -80,7 +80,7 @@ struct ISOTrack {
         }
     }
 
-    /// The types of the sample descriptions, and the properties in the first.
+    /// Returns the types of the sample descriptions, and the properties in the first one.
     private static func description(
         _ list: UnsafeRawBufferPointer?
     ) -> (types: [String], auxiliaryType: String?, turns: UInt8, mirror: UInt8?) {
@@ -105,7 +105,7 @@ struct ISOTrack {
         return found
     }
 
-    /// The sum of a table of durations (`stts`).
+    /// Returns the sum of a table of durations (`stts`).
     private static func length(_ table: UnsafeRawBufferPointer?) -> Int64 {
         guard let table, table.count >= 8 else { return 0 }
         let entries = min(Int(ISOBoxes.number(table, 4)), (table.count - 8) / 8)
@@ -120,7 +120,7 @@ struct ISOTrack {
         return sum
     }
 
-    /// - Parameter duration: Of the track, in units of the movie; nil for no end.
+    /// - Parameter duration: The duration of the track, in units of the movie; nil if endless.
     private static func edits(_ list: UnsafeRawBufferPointer, movie: Int64, duration: UInt64?) -> EditList? {
         let isWide = list.first == 1
         let size = isWide ? 20 : 12
@@ -141,7 +141,7 @@ struct ISOTrack {
         var plays: UInt64? = 1
         if ISOBoxes.number(list, 0) & 1 == 1 {
             let part = length(0)
-            // The last play may be a part of one.
+            // The last play may be partial.
             plays = duration.flatMap { part == 0 ? nil : $0 / part + ($0 % part == 0 ? 0 : 1) }
         }
         return EditList(shown: Int64(clamping: shown), timescale: movie, beginsEmpty: isEmpty(0), plays: plays)

@@ -1,5 +1,4 @@
-/// The properties of a Matroska file that libavformat does not show: its end, and the properties of the first video track (RFC 8794, RFC
-/// 9559).
+/// The properties of a Matroska file that libavformat does not expose: its end, and the first video track (RFC 8794, RFC 9559).
 struct MatroskaFile {
     /// Whether the file ends within its header, its segment, or an element of a segment without a size.
     private(set) var isCutOff = false
@@ -8,7 +7,7 @@ struct MatroskaFile {
     /// The properties of a video track.
     struct Video {
         fileprivate(set) var hasAlpha = false
-        /// The columns and rows at each side that are not shown.
+        /// The hidden columns and rows at each side.
         fileprivate(set) var crop = Margins()
         fileprivate var size = (width: 0, height: 0)
         fileprivate var display = (width: 0, height: 0, unit: 0)
@@ -19,11 +18,11 @@ struct MatroskaFile {
                 && (crop.left + crop.right >= size.width || crop.top + crop.bottom >= size.height)
         }
 
-        /// The width and the height of a shown pixel, in proportion; nil if they are not stated.
+        /// The width and height of a displayed pixel, in proportion; nil if they are not stated.
         var aspect: (Int, Int)? {
             let width = size.width - crop.left - crop.right
             let height = size.height - crop.top - crop.bottom
-            // Unit 4 is unknown.
+            // Display unit 4 means unknown.
             guard display.unit < 4, width > 0, height > 0, display.width > 0, display.height > 0 else { return nil }
             return (display.width * height, display.height * width)
         }
@@ -35,7 +34,7 @@ struct MatroskaFile {
         var right = 0
         var bottom = 0
 
-        /// What is left of a picture. Margins that leave nothing count as none.
+        /// Returns the part of a picture within the margins. Margins that leave nothing are ignored.
         func window(_ width: Int, _ height: Int) -> Rectangle {
             let rest = Rectangle(x: left, y: top, width: width - left - right, height: height - top - bottom)
             return rest.width > 0 && rest.height > 0 ? rest : Rectangle(x: 0, y: 0, width: width, height: height)
@@ -49,7 +48,7 @@ struct MatroskaFile {
         static let entry: UInt32 = 0xae
         static let type: UInt32 = 0x83
         static let video: UInt32 = 0xe0
-        /// Of elements in a segment or a cluster, which may be cut off: head, tracks, cues and others; times, blocks, padding, checksums.
+        /// Elements of segments (head, tracks, cues and others) and clusters (times, blocks, padding, checksums).
         static let all: [UInt32] = [
             segment, cluster, tracks, 0x114d_9b74, 0x1549_a966, 0x1c53_bb6b, 0x1254_c367, 0x1043_a770, 0x1941_a469, 0x1a45_dfa3,
             0xe7, 0xa7, 0xab, 0xa3, 0xa0, 0xaf, 0xec, 0xbf, 0x5854,
@@ -59,10 +58,10 @@ struct MatroskaFile {
     private struct Element {
         let identifier: UInt32
         let start: Int
-        /// Nil if it is unknown.
+        /// The size of the data; nil if unknown.
         let size: Int?
 
-        /// Where it ends; past every file if that is unknown.
+        /// Returns the end of the element: `limit` if its size is unknown, past `limit` if it is cut off.
         func end(within limit: Int) -> Int { size.map { $0 > limit - start ? limit + 1 : start + $0 } ?? limit }
     }
 
@@ -81,7 +80,7 @@ struct MatroskaFile {
         readSegment(bytes, segment.start..<min(bytes.count, segment.end(within: bytes.count)), isOpen: isOpen)
     }
 
-    /// - Parameter isOpen: Whether the segment has no size, so that the end of its last element is that of the file.
+    /// - Parameter isOpen: Whether the segment has no size, so that its last element ends with the file.
     private mutating func readSegment(_ bytes: UnsafeRawBufferPointer, _ range: Range<Int>, isOpen: Bool) {
         var position = range.lowerBound
         while position < range.upperBound {
@@ -94,12 +93,12 @@ struct MatroskaFile {
                 readTracks(bytes, element.start..<min(end, range.upperBound))
             }
             if element.identifier == Identifier.cluster && element.size == nil {
-                // Its elements follow, up to one that cannot be in it.
+                // The elements of the cluster follow, up to the first that cannot belong to it.
                 position = element.start
                 continue
             }
             if end > range.upperBound {
-                // What is no element belongs to nothing.
+                // Bytes without a known identifier are not an element.
                 if isOpen, Identifier.all.contains(element.identifier) { isCutOff = true }
                 return
             }
@@ -154,13 +153,13 @@ struct MatroskaFile {
         }
     }
 
-    /// An unsigned number of up to eight bytes, which counts as 65,535 if it is larger: no side of a picture is.
+    /// Returns an unsigned number of up to eight bytes, clamped to 65,535: no side of a picture is longer.
     private static func number(_ bytes: Slice<UnsafeRawBufferPointer>) -> Int {
         guard bytes.count <= 8 else { return 0 }
         return Int(min(bytes.reduce(UInt64(0)) { $0 << 8 | UInt64($1) }, 65_535))
     }
 
-    /// The element at a position (RFC 8794 §5, §6). Nil if there is none, or if its head is cut off.
+    /// Returns the element at a position (RFC 8794 §5, §6); nil if there is none, or if its head is cut off.
     private static func element(_ bytes: UnsafeRawBufferPointer, at position: Int, end: Int) -> Element? {
         guard position < end, bytes[position] >= 0x10 else { return nil }
         let at = position + bytes[position].leadingZeroBitCount + 1
@@ -173,7 +172,7 @@ struct MatroskaFile {
         return Element(identifier: identifier, start: at + length, size: value == unknown ? nil : Int(value))
     }
 
-    /// Whether bytes are the beginning of the head of an element in a segment or a cluster.
+    /// Whether bytes begin the head of an element of a segment or a cluster.
     private static func isBeginning(_ bytes: Slice<UnsafeRawBufferPointer>) -> Bool {
         Identifier.all.contains { identifier in
             let code = withUnsafeBytes(of: identifier.bigEndian) { $0.drop { $0 == 0 }.map { $0 } }

@@ -1,6 +1,6 @@
 /// A decoder of one source format: reads an animation frame by frame.
 ///
-/// The pipeline is generic over its decoder, so that calls per frame cost nothing. The caller calls ``next()``, which reads the
+/// The pipeline is generic over its decoder, so that per-frame calls cost nothing. The caller calls ``next()``, which reads the
 /// header of a frame, and then either ``readPixels()`` or ``skipPixels()``. Memory must not grow with the number of frames. Not
 /// thread-safe.
 package protocol AnimationDecoder: ~Copyable, SendableMetatype {
@@ -11,12 +11,12 @@ package protocol AnimationDecoder: ~Copyable, SendableMetatype {
     init(_ bytes: UnsafeRawBufferPointer, limits: MediaLimits) throws(TranscodeError)
 
     static var format: SourceFormat { get }
-    /// Whether a file begins as the decoder's format does.
+    /// Whether a file begins like a file of the decoder's format.
     static func recognizes(_ bytes: UnsafeRawBufferPointer) -> Bool
 
-    /// Units per second of the frames' delays: a multiple of ``FrameClock/timescale``, so that hundredths are whole numbers of units.
+    /// Units per second of delays: a multiple of ``FrameClock/timescale``, so that hundredths are whole numbers of units.
     var timescale: Int { get }
-    /// Whether the frames' delays are rounded to its units, so that the times of frames are off by up to half a unit.
+    /// Whether delays are rounded to units of ``timescale``, so that frame times are off by up to half a unit.
     var hasRoundedDelays: Bool { get }
     /// Whether delays up to ten milliseconds are replaced, as browsers do for pictures.
     static var replacesShortDelays: Bool { get }
@@ -26,26 +26,26 @@ package protocol AnimationDecoder: ~Copyable, SendableMetatype {
     var loopCount: Int? { get }
     /// How the file ended; nil before its end.
     var ending: AnimationEnding? { get }
-    /// Bytes of image data that were decoded or skipped so far.
+    /// Bytes of image data decoded or skipped so far.
     var dataBytes: Int { get }
-    /// The frame that ``next()`` read last.
+    /// The frame that ``next()`` last read.
     var frame: AnimationFrame { get }
 
     /// Reads the header of the next frame.
     ///
-    /// - Returns: Whether there is one; after false, ``ending`` is set.
+    /// - Returns: Whether there is a next frame. If false, ``ending`` is set.
     /// - Throws: ``TranscodeError``; `tooLarge` for a frame over the limits.
     mutating func next() throws(TranscodeError) -> Bool
     /// Skips the frame's pixels. Returns whether their data was complete.
     mutating func skipPixels() -> Bool
     /// Decodes the frame's pixels, which are valid until the next call. Returns nil if the file ends inside the frame.
     mutating func readPixels() throws(TranscodeError) -> FramePixels?
-    /// Where the chroma of ``readPlanes()`` lies; nil if frames are read as pixels only.
+    /// The chroma siting of ``readPlanes()``; nil if frames can only be read as pixels.
     var siting: FramePlanes.Siting? { get }
-    /// Decodes the frame in place of ``readPixels()``: as planes that cover the canvas, or colours if it has no such planes.
+    /// Decodes the frame, in place of ``readPixels()``, as planes that cover the canvas, or as colours without such planes.
     mutating func readPlanes() throws(TranscodeError) -> FramePixels?
-    /// Calls `body` for each entry of the palette of the current frame, at most 256, in order. Decoders whose pixels are colours
-    /// have none.
+    /// Calls `body` for each entry of the palette of the current frame, at most 256, in order. Decoders whose pixels are
+    /// colours have no palette.
     func forEachPaletteColor(_ body: (_ index: Int, _ color: RGB) -> Void)
 }
 
@@ -60,16 +60,16 @@ extension AnimationDecoder where Self: ~Copyable {
 package enum AnimationEnding: Sendable {
     /// The file has its end marker.
     case complete
-    /// After a whole frame, the file ends or continues with unreadable bytes, without its end marker. Some encoders write no marker,
-    /// and browsers do not miss it.
+    /// After a whole frame, the file ends or continues with unreadable bytes, without its end marker. Some encoders write no
+    /// marker, and browsers do not need it.
     case unmarked
-    /// The file ends or becomes unreadable before or within a frame. The complete frames before it count.
+    /// The file ends or becomes unreadable before or within a frame. The complete frames before that point are used.
     case brokenOff
 }
 
 /// The pixels of one frame.
 package enum FramePixels {
-    /// Palette indices, row by row as they are coded; fewer than the frame has if its data ends early.
+    /// Palette indices, row by row in coded order; fewer than the frame's pixels if its data ends early.
     case indices(UnsafeBufferPointer<UInt8>)
     /// Bytes R, G, B, A in 32-bit words with straight alpha, rows from top to bottom; always the whole frame.
     case colors(UnsafeBufferPointer<UInt32>)
@@ -86,10 +86,10 @@ package enum FramePixels {
     }
 }
 
-/// The planes of one frame of a video in 4:2:0 with 8 bits, BT.709 and limited range: luma of the canvas' size, and chroma of half of it,
+/// The planes of one video frame in 8-bit 4:2:0, BT.709, limited range. Luma has the size of the canvas, and chroma half of it,
 /// rounded up.
 package struct FramePlanes {
-    /// Where a sample of chroma lies among its four pixels.
+    /// The position of a chroma sample among its four pixels.
     package enum Siting: Sendable {
         /// Between two pixels of the left column.
         case left
@@ -118,17 +118,17 @@ package struct AnimationFrame: Sendable, Equatable {
         case restore = 3
     }
 
-    /// The way a frame with alpha is drawn.
+    /// How a frame with alpha is drawn.
     package enum Blend: Sendable {
         /// The frame is composited over the canvas.
         case over
-        /// The same in the integers of libwebp's decoder of animations, which round down: Chromium shows a WebP so.
+        /// Like ``over``, in the integer arithmetic of libwebp's animation decoder, which rounds down, as in Chromium.
         case overDown
         /// The frame replaces the canvas.
         case replace
     }
 
-    /// The frame's rectangle on the canvas; it may lie partly or wholly outside of it.
+    /// The frame's rectangle, which may lie partly or wholly outside the canvas.
     package var rectangle: Rectangle
     /// Whether rows are coded in four passes (GIF89a Appendix E).
     package var isInterlaced = false
@@ -138,16 +138,16 @@ package struct AnimationFrame: Sendable, Equatable {
     package var blend = Blend.over
     /// The palette index that leaves the canvas unchanged.
     package var transparentIndex: UInt8?
-    /// Whether its colours may have alpha.
+    /// Whether the frame's colours may have alpha.
     package var hasAlpha = false
-    /// Whether its pixels can be decoded independently of earlier frames.
+    /// Whether the frame's pixels can be decoded independently of earlier frames.
     package var isSync = true
     package var hasLocalPalette = false
-    /// Pixels in a byte of uncompressed image data; 1 if a pixel takes a byte or more.
+    /// Pixels per byte of uncompressed image data; 1 if a pixel takes a byte or more.
     package var pixelsPerByte = 1
 
-    /// Its pixels as ``MediaLimits/pixelsPerByte`` counts them.
+    /// The number of pixels that counts for ``MediaLimits/pixelsPerByte``.
     var countedPixels: Int { (rectangle.width * rectangle.height + pixelsPerByte - 1) / pixelsPerByte }
-    /// Whether it may leave pixels transparent.
+    /// Whether the frame may leave pixels transparent.
     var mayBeTransparent: Bool { transparentIndex != nil || hasAlpha }
 }

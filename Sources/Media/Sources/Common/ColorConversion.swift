@@ -1,12 +1,12 @@
 internal import CMedia
 
-/// Converts the colours of a source to sRGB, by Little CMS.
+/// Converts colours of a source to sRGB with Little CMS.
 ///
-/// The cost of a profile is bounded: it has at most ``maximumProfile`` bytes, and its unbounded elements are not used. Not thread-safe.
+/// The cost of a profile is bounded: ``maximumProfile`` limits its size, and unbounded elements are not used. Not thread-safe.
 struct ColorConversion: ~Copyable {
-    /// What the words of a source hold.
+    /// The content of a source's words.
     enum Words {
-        /// Greys, whose three colours are equal.
+        /// Greys, with equal red, green and blue.
         case greys
         /// Few colours, such as those of a palette.
         case palette
@@ -14,32 +14,32 @@ struct ColorConversion: ~Copyable {
         case colors
     }
 
-    /// The most bytes of a profile. The largest usual ones, of printers, have two million.
+    /// The maximum size of a profile in bytes. The largest common profiles, those of printers, have two million.
     static let maximumProfile = 4 << 20
 
-    /// One of these.
+    /// Either this or `highRange` is set.
     private let transform: cmsHTRANSFORM?
     private let highRange: HighRange?
-    /// What each grey becomes, with an alpha of 0; empty for other words than greys.
+    /// The converted colour of each grey, with an alpha of 0; empty unless the words are greys.
     private var greys: [UInt32] = []
-    /// Whether nothing changes, because the colours are those of sRGB up to rounding.
+    /// Whether the conversion has no effect, because the colours are sRGB up to rounding.
     private(set) var isIdentity = false
 
-    /// A conversion from an ICC profile; nil if it is broken, too large or not one of the words' colour model.
+    /// Creates a conversion from an ICC profile. Nil if it is broken, too large or not for the words' colour model.
     init?(profile: UnsafeRawBufferPointer, _ words: Words) {
         guard let profile = Self.usable(profile) else { return nil }
         self.init(Profile(profile.withUnsafeBytes { cmsOpenProfileFromMem($0.baseAddress, UInt32($0.count)) }), words)
     }
 
-    /// A conversion from a colour space; nil if there is none with such primaries.
+    /// Creates a conversion from a colour space. Nil if no profile can have its primaries.
     init?(_ space: ColorSpace, _ words: Words) {
         self.init(Profile(space), words)
     }
 
-    /// The bits of a sample in the words to convert.
+    /// Bits per sample in the words to convert.
     var bits: Int { highRange?.bits ?? 8 }
 
-    /// A conversion of a high range of light.
+    /// Creates a conversion from PQ or HLG.
     init(_ range: HighRange) {
         transform = nil
         highRange = range
@@ -75,7 +75,7 @@ struct ColorConversion: ~Copyable {
         if let transform { cmsDeleteTransform(transform) }
     }
 
-    /// Converts words of R, G, B, A in place. Their alpha stays. See ``HighRange`` for those of 10 bits.
+    /// Converts R, G, B, A words in place and keeps their alpha. See ``HighRange`` for 10-bit words.
     func convert(_ words: UnsafeMutableBufferPointer<UInt32>) {
         if let highRange { return highRange.convert(words) }
         guard !greys.isEmpty else {
@@ -87,8 +87,8 @@ struct ColorConversion: ~Copyable {
         }
     }
 
-    /// Whether colours on a grid in all of the space stay as they are, up to rounding. Most profiles in files describe sRGB; their
-    /// conversion would only add errors of rounding.
+    /// Whether a grid of colours in the whole space stays unchanged, up to rounding. Most profiles in files describe sRGB;
+    /// converting them would only add rounding errors.
     private func hasNoEffect() -> Bool {
         let steps: [UInt32] = [0, 7, 18, 32, 51, 77, 102, 128, 153, 179, 204, 230, 255]
         let colors = steps.flatMap { red in steps.flatMap { green in steps.map { red | green << 8 | $0 << 16 } } }
@@ -97,13 +97,13 @@ struct ColorConversion: ~Copyable {
         return zip(colors, converted).allSatisfy { Self.differ($0, $1) <= 1 }
     }
 
-    /// The largest difference of two words' colours.
+    /// Returns the largest difference between the colours of two words.
     private static func differ(_ one: UInt32, _ other: UInt32) -> Int {
         [0, 8, 16].map { abs(Int(one >> $0 & 255) - Int(other >> $0 & 255)) }.max() ?? 0
     }
 
-    /// A copy of a profile without what browsers ignore: its class, conversions in floating point and, beside the perceptual intent,
-    /// conversions of other intents.
+    /// Returns a copy of a profile without the parts that browsers ignore: its class, floating-point conversions and, if it has
+    /// a perceptual conversion, the colorimetric one.
     private static func usable(_ bytes: UnsafeRawBufferPointer) -> [UInt8]? {
         guard (132...maximumProfile).contains(bytes.count),
             bytes.loadUnaligned(as: UInt32.self).bigEndian <= bytes.count

@@ -1,4 +1,4 @@
-/// An RGB colour space by its primaries, its white point and its transfer function.
+/// An RGB colour space, defined by its primaries, white point and transfer function.
 struct ColorSpace {
     /// A chromaticity (CIE 1931 x and y).
     struct Point {
@@ -10,7 +10,7 @@ struct ColorSpace {
             self.y = y
         }
 
-        /// Whether it can be that of a colour.
+        /// Whether a colour can have this chromaticity.
         var isValid: Bool { (0...1).contains(x) && (0...1).contains(y) }
     }
 
@@ -24,9 +24,9 @@ struct ColorSpace {
         /// SMPTE ST 170.
         static let smpteC = Primaries(red: Point(0.63, 0.34), green: Point(0.31, 0.595), blue: Point(0.155, 0.07), white: .d65)
 
-        /// The shares of red and blue in luma (ITU-T H.273 equations 32 to 37).
+        /// The luma coefficients of red and blue (ITU-T H.273 equations 32 to 37).
         var lumaCoefficients: (red: Double, blue: Double) {
-            /// A column of the determinant that is twice the area of a triangle of chromaticities.
+            /// Returns twice the signed area of a triangle of chromaticities.
             func area(_ a: Point, _ b: Point, _ c: Point) -> Double {
                 a.x * (b.y - c.y) + b.x * (c.y - a.y) + c.x * (a.y - b.y)
             }
@@ -35,9 +35,9 @@ struct ColorSpace {
         }
     }
 
-    /// The light of a sample.
+    /// The transfer function from a sample to light.
     enum Transfer {
-        /// A power of the sample.
+        /// The sample raised to a power.
         case power(Double)
         case sRGB
         /// SMPTE ST 428-1.
@@ -54,9 +54,9 @@ struct ColorSpace {
         self.transfer = transfer
     }
 
-    /// The colour space with code points of ITU-T H.273; nil for those that Chromium does not know either.
+    /// Creates the colour space of ITU-T H.273 code points. Nil for code points that Chromium does not support either.
     ///
-    /// Chromium reads code points 6 and 7 as those of sRGB, and displays BT.709 with a gamma of 2.4 (BT.1886).
+    /// Chromium treats primaries 6 and 7 as those of sRGB, and displays BT.709 with a gamma of 2.4 (BT.1886).
     init?(primaries: UInt8, transfer: UInt8) {
         switch primaries {
         case 1, 6, 7: self.primaries = .sRGB

@@ -1,16 +1,16 @@
-/// The unit in which delays that are coded as fractions of a second are whole numbers.
+/// The common time unit in which delays coded as fractions of a second are whole numbers.
 struct DelayFractions: Sendable, Equatable {
-    /// The most units per second: microseconds. With more, delays are rounded.
+    /// The finest unit, in units per second: microseconds. Delays that need a finer one are rounded.
     static let finest = 1_000_000
 
     /// Units per second: a multiple of ``FrameClock/timescale``.
     private(set) var timescale = FrameClock.timescale
-    /// Whether a fraction had no whole number of units below the finest, so that delays are rounded to microseconds.
+    /// Whether some fraction needs a finer unit than microseconds, so that delays are rounded to microseconds.
     private(set) var isRounded = false
     /// The rounding error carried from earlier delays, in units.
     private var carried = 0.0
 
-    /// Makes room for a fraction.
+    /// Refines the unit so that a fraction is a whole number of units.
     ///
     /// - Parameters:
     ///   - numerator: At least 0.
@@ -27,8 +27,8 @@ struct DelayFractions: Sendable, Equatable {
         }
     }
 
-    /// A fraction in units. If fractions are rounded, the next one makes up for what this one loses: the sum of all is never off by more
-    /// than half a unit.
+    /// Returns a fraction in units. If fractions are rounded, the error is carried into the next one: the sum is never off by
+    /// more than half a unit.
     mutating func units(_ numerator: Int, _ denominator: Int) -> Int {
         if !isRounded { return numerator * timescale / denominator }
         let exact = Double(numerator) * Double(timescale) / Double(denominator) + carried

@@ -1,31 +1,31 @@
-/// Converts samples of PQ and HLG (ITU-R BT.2100), whose light exceeds paper white, to sRGB.
+/// Converts PQ and HLG samples (ITU-R BT.2100), whose light exceeds paper white, to sRGB.
 ///
-/// The result is Chromium's on a screen of standard range, measured by showing it files: in the colours of BT.2020, white paper of
-/// 203 cd/m² (ITU-R BT.2408) has half of the screen's light, and lighter values are compressed, so that 1000 cd/m² have all of it. The
-/// largest of a pixel's three colours decides by how much.
+/// The result is that of Chromium on an SDR screen, measured by showing it files. In BT.2020 colours, paper white of 203 cd/m²
+/// (ITU-R BT.2408) gets half of the screen's light. Lighter values are compressed, so that 1000 cd/m² gets all of it. The
+/// largest of a pixel's three colours determines the compression.
 struct HighRange {
-    /// The light of each sample: of PQ in units of white paper, of HLG that of the scene.
+    /// The light of each sample value: for PQ in units of paper white, for HLG scene light.
     private let light: [Double]
     private let isHLG: Bool
-    /// The bits of a sample in a word.
+    /// Bits per sample in a word.
     let bits: Int
-    /// From the primaries to those of BT.2020, by rows.
+    /// The conversion from the primaries to BT.2020, by rows.
     private let matrix: [Double]
-    /// Samples of sRGB by light.
+    /// The sRGB samples by light.
     private let samples: [UInt8]
-    /// The factor from the light of a scene to that of a screen of 1000 cd/m², by luminance (ITU-R BT.2100 table 5).
+    /// The factor from scene light to the light of a 1000 cd/m² screen, by luminance (OOTF, ITU-R BT.2100 table 5).
     private let systemGain = LightTable(octaves: -20..<1) { lightest * PortableMath.pow($0, 0.2) }
     /// See ``gain(_:)``.
     private let gains = LightTable(octaves: 0..<3, gain)
 
-    /// The light of 1000 cd/m², in units of white paper.
+    /// The light of 1000 cd/m², in units of paper white.
     private static let lightest = 1000.0 / 203
     private static let steps = 16_384.0
 
-    /// A conversion for code points of ITU-T H.273; nil for other transfer functions, and for primaries that HDR does not have.
+    /// Creates a conversion for ITU-T H.273 code points. Nil for other transfer functions, and for primaries not used in HDR.
     ///
-    /// - Parameter bits: Those of a sample in the words to convert: 8, or 10 for words without alpha. Eight bits are too few for the dark
-    ///   colours of PQ and the light ones of HLG.
+    /// - Parameter bits: Bits per sample in the words to convert: 8, or 10 for words without alpha. Eight bits are too few for
+    ///   the dark colours of PQ and the light colours of HLG.
     init?(primaries: UInt8, transfer: UInt8, bits: Int = 8) {
         self.bits = bits
         let levels = 1 << bits
@@ -48,19 +48,19 @@ struct HighRange {
         }
     }
 
-    /// The light of a sample of PQ.
+    /// Returns the light of a PQ sample.
     private static func perceptual(_ sample: Double) -> Double {
         let root = PortableMath.pow(sample, 1 / 78.84375)
         return 10_000 / 203
             * PortableMath.pow(max(0, root - 0.8359375) / (18.8515625 - 18.6875 * root), 1 / 0.159_301_757_812_5)
     }
 
-    /// The light that a sample of HLG stands for, before the camera.
+    /// Returns the scene light of an HLG sample (inverse OETF).
     private static func hybrid(_ sample: Double) -> Double {
         sample <= 0.5 ? sample * sample / 3 : (PortableMath.exp((sample - 0.559_910_73) / 0.178_832_77) + 0.284_668_92) / 12
     }
 
-    /// The factor by which the light of a pixel is reduced whose largest colour has `light`.
+    /// Returns the factor for the light of a pixel whose largest colour has `light`.
     private static func gain(_ light: Double) -> Double {
         if light <= 1 { return 0.5 }
         if light >= lightest { return 1 / light }
@@ -70,7 +70,7 @@ struct HighRange {
         return PortableMath.exp2(octaves * slope - 1)
     }
 
-    /// Converts words of R, G, B in place: those of 8 bits keep their alpha, those of 10 become opaque ones of 8.
+    /// Converts R, G, B words in place. 8-bit words keep their alpha; 10-bit words become opaque 8-bit words.
     func convert(_ words: UnsafeMutableBufferPointer<UInt32>) {
         let colors: UInt32 = bits == 8 ? 0xff_ffff : .max
         let opaque: UInt32 = bits == 8 ? 0 : 0xff00_0000
@@ -93,7 +93,7 @@ struct HighRange {
         var blue = matrix[6] * r + matrix[7] * g + matrix[8] * b
         var factor = 1.0
         if isHLG {
-            // The display's share of the curve, for a screen of 1000 cd/m².
+            // The OOTF of a 1000 cd/m² screen.
             let luminance = 0.2627 * red + 0.678 * green + 0.0593 * blue
             factor = systemGain[luminance]
         }
@@ -110,19 +110,19 @@ struct HighRange {
     }
 }
 
-/// A tabulated function of light. Entries are evenly spaced in each octave, with interpolation between them. The powers and logarithms of
-/// each pixel would take longer than its decoding.
+/// A tabulated function of light, with evenly spaced, interpolated entries in each octave. Computing powers and logarithms for
+/// each pixel would take longer than decoding it.
 private struct LightTable {
     private let values: [Double]
     /// The bits of the first entry's light that select an entry.
     private let first: UInt64
 
-    /// The bits of a number below those that select an entry: an octave has 256 entries.
+    /// The number of bits below those that select an entry: an octave has 256 entries.
     private static let fractionBits: UInt64 = 52 - 8
     private static let fractionMask = (UInt64(1) << fractionBits) - 1
     private static let fractionUnit = 1 / Double(UInt64(1) << fractionBits)
 
-    /// - Parameter octaves: Exponents of 2. Light outside is clamped.
+    /// - Parameter octaves: Exponents of 2. Light outside their range is clamped.
     init(octaves: Range<Int>, _ function: (Double) -> Double) {
         let start = PortableMath.exp2(Double(octaves.lowerBound)).bitPattern >> Self.fractionBits
         first = start
@@ -130,7 +130,7 @@ private struct LightTable {
     }
 
     subscript(_ light: Double) -> Double {
-        // Light below the first entry, and less than none, has fewer or more bits than any entry.
+        // Light below the first entry has a smaller bit pattern than any entry; negative light has a larger one.
         guard light > 0 else { return values[0] }
         let bits = light.bitPattern
         let entry = bits >> Self.fractionBits

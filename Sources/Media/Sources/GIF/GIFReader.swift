@@ -2,29 +2,29 @@ internal import CMedia
 
 /// Reads a GIF record by record: giflib parses the container, ``LZWDecoder`` the pixels.
 ///
-/// It holds the indices of one frame in memory. Not thread-safe. The bytes must stay valid for the reader's lifetime.
+/// The reader holds the indices of one frame in memory. Not thread-safe. The bytes must stay valid for its lifetime.
 package struct GIFReader: AnimationDecoder, ~Copyable {
     private let source: GIFSource
     private let limits: MediaLimits
     private var decoder: LZWDecoder
-    /// The indices of one frame and the decoder's slack; grows on first need.
+    /// The indices of one frame and the decoder's slack; grows on demand.
     private var indices: HeapBuffer<UInt8>
 
     /// The control block of the next image (GIF89a §23).
     private var control = Control()
-    /// The LZW minimum code size of the image whose data follows; nil if none follows.
+    /// The LZW minimum code size of the image whose data follows; nil if no data follows.
     private var codeSize: Int?
 
     /// Size of the logical screen as coded; a side may be 0.
     package let screenWidth: Int
     package let screenHeight: Int
-    /// The raw loop count of the last looping extension seen so far; nil without one, 0 for endless.
+    /// The raw loop count of the latest looping extension; nil if none has been read, 0 for endless.
     package private(set) var loopCount: Int?
     /// How the records ended; nil before the end.
     package private(set) var ending: AnimationEnding?
     /// Bytes of image data that were skipped or decoded so far.
     package private(set) var dataBytes = 0
-    /// The current frame: its data follows, or was read last.
+    /// The current frame, whose data follows or was read last.
     package private(set) var frame = AnimationFrame(rectangle: .empty, delay: 0, disposal: .unspecified)
 
     private var firstFrame = Rectangle.empty
@@ -40,12 +40,12 @@ package struct GIFReader: AnimationDecoder, ~Copyable {
     package static let format = SourceFormat.gif
     package let timescale = FrameClock.timescale
 
-    /// `GIF` and the version `87a` or `89a` (GIF89a §17).
+    /// Whether a file begins with `GIF` and the version `87a` or `89a` (GIF89a §17).
     package static func recognizes(_ bytes: UnsafeRawBufferPointer) -> Bool {
         bytes.starts(with: "GIF87a".utf8) || bytes.starts(with: "GIF89a".utf8)
     }
 
-    /// Width times height of the logical screen (GIF89a §18); 0 if there are too few bytes. The bytes need not be a GIF.
+    /// Returns width times height of the logical screen (GIF89a §18); 0 for too few bytes. The bytes need not be a GIF.
     package static func screenPixels(of bytes: UnsafeRawBufferPointer) -> Int {
         guard bytes.count >= 10 else { return 0 }
         func word(_ at: Int) -> Int { Int(bytes[at]) | Int(bytes[at + 1]) << 8 }
@@ -73,7 +73,7 @@ package struct GIFReader: AnimationDecoder, ~Copyable {
 
     /// Advances to the next image descriptor and reads it, its palette and the control block before it.
     ///
-    /// - Returns: Whether there is one; after false, ``ending`` holds the reason.
+    /// - Returns: Whether there is a next image. If false, ``ending`` holds the reason.
     /// - Throws: ``TranscodeError/tooLarge(_:value:maximum:)`` for a frame over the limits, or `outOfMemory`.
     package mutating func next() throws(TranscodeError) -> Bool {
         if codeSize != nil { _ = skipPixels() }
@@ -97,13 +97,13 @@ package struct GIFReader: AnimationDecoder, ~Copyable {
         return false
     }
 
-    /// Whether a whole frame was read, and no control block of another one.
+    /// Whether a whole frame has been read, with no control block after it.
     private var isBetweenFrames: Bool { images > 0 && control == Control() }
 
     private mutating func readDescriptor() throws(TranscodeError) -> Bool {
         let status = gifreel_gif_image_header(source.handle)
         if status != GIF_OK && source.isOutOfMemory { throw .outOfMemory }
-        // The code size is the last byte of the header. giflib rejects sizes above 8 after it has read the byte; the data after it
+        // The code size is the last byte of the header. giflib rejects sizes above 8 after reading that byte. The data after it
         // can still be read block by block.
         guard let size = source.lastByte, status == GIF_OK || size > 8, !source.isAtEnd else {
             ending = .brokenOff
@@ -143,8 +143,8 @@ package struct GIFReader: AnimationDecoder, ~Copyable {
             case APPLICATION_EXT_FUNC_CODE where isLooping && data.count >= 3 && data[0] & 7 == 1:
                 loopCount = Int(data[1]) | Int(data[2]) << 8
             default:
-                // Plain text is a graphic and consumes the control block (GIF89a §25). Browsers draw none, and apply the control block to
-                // the next image.
+                // Plain text is a graphic and consumes the control block (GIF89a §25). Browsers do not draw it, and apply the
+                // control block to the next image.
                 break
             }
             isFirst = false
@@ -160,9 +160,9 @@ package struct GIFReader: AnimationDecoder, ~Copyable {
 
     /// Decodes the frame's data.
     ///
-    /// - Returns: The frame's palette indices, row by row as they are coded (interlaced rows in their coded order),
-    ///   valid until the next call; fewer than the frame has if its data ends early. Nil if the file ends inside the frame, unless it
-    ///   is the first one and has pixels: browsers show the part that arrived.
+    /// - Returns: The frame's palette indices, row by row in coded order (even if interlaced), valid until the next call; fewer
+    ///   than the frame's pixels if its data ends early. Nil if the file ends inside the frame, unless it is the first frame
+    ///   and has pixels: browsers show the part that arrived.
     /// - Throws: ``TranscodeError/outOfMemory``.
     package mutating func readPixels() throws(TranscodeError) -> FramePixels? {
         let pixels = frame.rectangle.width * frame.rectangle.height
@@ -208,13 +208,13 @@ package struct GIFReader: AnimationDecoder, ~Copyable {
         return false
     }
 
-    /// The size of the logical screen, enlarged to a first frame that extends past it, as in Chromium. GIF89a §20 forbids such frames.
-    /// Later ones are clipped.
+    /// The size of the logical screen, enlarged to a first frame that extends past it, as in Chromium. GIF89a §20 forbids such
+    /// frames. Later frames are clipped.
     package var canvasSize: (width: Int, height: Int) {
         (max(screenWidth, firstFrame.maxX), max(screenHeight, firstFrame.maxY))
     }
 
-    /// Calls `body` for each entry of the frame's own palette, or else of the global one, if there is one.
+    /// Calls `body` for each entry of the frame's own palette, or of the global palette if the frame has none.
     package func forEachPaletteColor(_ body: (_ index: Int, _ color: RGB) -> Void) {
         guard let map = source.handle.pointee.Image.ColorMap ?? source.handle.pointee.SColorMap,
             let colors = map.pointee.Colors

@@ -54,7 +54,7 @@ struct GIFSource: ~Copyable {
     /// Whether giflib has read all bytes.
     var isAtEnd: Bool { cursor.base.pointee.rest.isEmpty }
 
-    /// The bytes of giflib's last read: of a data sub-block that the file cuts off, those that the file has.
+    /// The bytes of giflib's last read. If the file ends within a data sub-block, these are the bytes before the end.
     var lastRead: UnsafeRawBufferPointer { cursor.base.pointee.read }
 
     /// Whether the last failure was a failed allocation.

@@ -1,4 +1,4 @@
-/// A decoder of GIF's variable-length-code LZW (GIF89a Appendix F), which takes data sub-blocks one by one.
+/// A decoder of GIF's variable-length-code LZW (GIF89a Appendix F), which accepts data sub-blocks one by one.
 ///
 /// Each code stands for a string that is already in the output. The table holds its position and length, and one forward copy
 /// expands the code. Every read and write stays inside the output's bounds: excess pixels are dropped, and an invalid code
@@ -10,11 +10,11 @@ struct LZWDecoder: ~Copyable {
     /// Bytes after the last pixel that copies of 8-byte words may overwrite.
     static let slack = 8
 
-    /// The position of each code's string in the output, followed by the length of each.
+    /// The positions of all codes' strings in the output, followed by the lengths of the strings.
     private let table: HeapBuffer<UInt32>
 
     private var output: UnsafeMutablePointer<UInt8>
-    /// Pixels the image has; the memory behind `output` is ``slack`` bytes longer.
+    /// The number of pixels in the image. The memory at `output` is ``slack`` bytes longer.
     private var capacity = 0
     /// Pixels written so far, never more than the image has.
     private(set) var count = 0
@@ -31,7 +31,7 @@ struct LZWDecoder: ~Copyable {
     /// Length of the string written last; 0 right after a clear code.
     private var previousLength: UInt32 = 0
 
-    /// A decoder without an image.
+    /// Creates a decoder without an image.
     ///
     /// - Throws: ``TranscodeError/outOfMemory``.
     init() throws(TranscodeError) {
@@ -44,7 +44,7 @@ struct LZWDecoder: ~Copyable {
     ///
     /// - Parameters:
     ///   - minimumCodeSize: 0…11 (``GIFQuirks/codeSizes``).
-    ///   - output: Room for `pixels` indices and ``slack`` bytes more.
+    ///   - output: Room for `pixels` indices and ``slack`` more bytes.
     ///   - pixels: Pixels of the image, fewer than 2³².
     mutating func begin(minimumCodeSize: Int, output: UnsafeMutablePointer<UInt8>, pixels: Int) {
         self.output = output
@@ -107,7 +107,7 @@ struct LZWDecoder: ~Copyable {
                 isFinished = true
                 break
             } else if code == next {
-                // The string being defined right now: the previous one and its own first pixel.
+                // The code that is being defined now: the previous string and its own first pixel.
                 length = previousLength &+ 1
                 copy(from: previousStart, length: previousLength, to: count)
                 if count + Int(previousLength) < capacity { output[count + Int(previousLength)] = output[Int(previousStart)] }
@@ -117,7 +117,7 @@ struct LZWDecoder: ~Copyable {
             }
 
             if previousLength != 0 && next < UInt32(Self.tableSize) {
-                // The string before and the first pixel of this one stand side by side in the output.
+                // In the output, the first pixel of this string directly follows the previous string.
                 starts[Int(next)] = previousStart
                 lengths[Int(next)] = previousLength &+ 1
                 next &+= 1
