@@ -1,29 +1,29 @@
-/// Measures the loss of colour in 4:2:0: in each square of 2 × 2 pixels, the distance of their chroma from its mean.
+/// Measures the colour loss of 4:2:0: the distance of each pixel's chroma from the mean of its 2 × 2 square.
 ///
 /// Coloured lines and letters lose most. Films, gradients and grey pictures lose next to nothing.
 struct ChromaProbe {
-    /// The sum of the squared distances, in squared levels of 8 bits, and the number of pixels that were examined.
+    /// The sum of the squared distances, in squared 8-bit levels, and the number of examined pixels.
     private var loss = 0.0
     private var pixels = 0
 
-    /// The mean squared distance from which on the loss is visible.
+    /// The mean squared distance above which the loss is visible.
     private static let visible = 5.0
 
-    /// The mean squared distance beyond which colours differ from pixel to pixel, as noise does: at full resolution, files have two to three
-    /// times the bytes.
+    /// The mean squared distance above which colours differ from pixel to pixel, as noise does. Files with full chroma then
+    /// have two to three times the bytes.
     private static let noise = 65.0
 
     /// Whether the loss is visible.
     var isVisible: Bool { pixels > 0 && loss > Self.visible * Double(pixels) }
 
-    /// Whether the loss is that of noise.
+    /// Whether the loss comes from noise.
     var isNoise: Bool { loss > Self.noise * Double(pixels) }
 
-    /// Examines a block of a canvas of the format ``PixelFormat/rgba``.
+    /// Examines a block of a canvas in the format ``PixelFormat/rgba``.
     ///
     /// - Parameters:
     ///   - background: The colour of transparent pixels, as a word of the canvas.
-    ///   - weight: The number of blocks that it stands for.
+    ///   - weight: The number of blocks that the block represents.
     mutating func look(at canvas: borrowing Canvas, _ block: Rectangle, background: UInt32, weight: Int) {
         var sum: UInt64 = 0
         for y in stride(from: block.y, to: block.maxY - 1, by: 2) {
@@ -43,7 +43,7 @@ struct ChromaProbe {
         pixels += block.width * block.height * weight
     }
 
-    /// The sum of the squared distances of four values from their mean.
+    /// Returns the sum of the squared distances of four values from their mean.
     @inline(__always)
     private static func distance(_ values: SIMD4<UInt32>) -> UInt64 {
         let sum = values.wrappedSum()

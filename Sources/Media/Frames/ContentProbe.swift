@@ -1,40 +1,40 @@
-/// Examines frames of the requested part of an animation, in order to choose an encoder's tools.
+/// Examines frames of the requested part of an animation to choose an encoder's tools.
 ///
-/// Where every frame covers the canvas, these are pairs of successive frames, spread over the part; in a clip, pairs begin with sync
-/// samples. Otherwise, and in clips with few sync samples, they are the first frames of the part. A part in which nothing changes at first,
-/// such as one that begins with black, is followed farther.
+/// If every frame covers the canvas, these are pairs of successive frames, spread over the part; in a clip, pairs begin with
+/// sync samples. Otherwise, and in clips with few sync samples, they are the first frames of the part. If nothing changes at
+/// first, as after a black start, later frames are examined, too.
 struct ContentProbe: ~Copyable {
-    /// Blocks of whole pictures, and those in which a picture differs from the one before.
+    /// The blocks of whole pictures, and the blocks that differ from the previous picture.
     private var whole = BlockContents()
     private var changes = BlockContents()
-    /// Blocks that differ from the picture before, and all blocks of these pictures.
+    /// The number of blocks that differ from the previous picture, and of all blocks in the compared pictures.
     private var changedBlocks = 0
     private var comparedBlocks = 0
-    /// Frames of the part after the first one, and the bytes of their data: those up to the last picture, and those after it.
+    /// The frames after the part's first frame, and the bytes of their data: up to the last picture, and after it.
     private var comparedFrames = 0
     private var comparedBytes = 0
     private var otherFrames = 0
     private var otherBytes = 0
-    /// All blocks of those pictures that differ at all.
+    /// The number of all blocks in pictures that differ from the previous one.
     private var changedPictureBlocks = 0
     private var motion = FarMotion()
     private var chroma = ChromaProbe()
-    /// Pictures that were examined, and those of them that are films with dither.
+    /// The number of examined pictures, and of those that are films with dither.
     private var pictures = 0
     private var ditheredFilms = 0
-    /// Whether the pictures were examined without their dither, and what showed it.
+    /// Whether the pictures were examined without their dither, and the evidence of dither.
     private var undithers = false
     private var dither = DitherEvidence()
-    /// The most colours of a palette.
+    /// The largest number of colours in a palette.
     private var paletteColors = 0
-    /// Whether the pictures that were examined as a whole are small and have few colours.
+    /// Whether the pictures examined as a whole are small and have few colours.
     private var hasFewColors = true
-    /// The picture that was examined last.
+    /// The last examined picture.
     private let previous: Canvas
 
     /// The colour of transparent pixels, as a word of the pictures.
     private let background: UInt32
-    /// The frames of the part.
+    /// The number of frames in the part.
     private let frames: Int
 
     private init(width: Int, height: Int, frames: Int, background: RGB) throws(TranscodeError) {
@@ -43,11 +43,11 @@ struct ContentProbe: ~Copyable {
         previous = try Canvas(width: width, height: height, format: .rgba)
     }
 
-    /// Examines an animation. Where the options leave the dither to the content, ``PictureContent/losesDither`` is the decision.
+    /// Examines an animation. If the options leave the dither to the content, ``PictureContent/losesDither`` is the decision.
     ///
     /// - Parameters:
-    ///   - summary: Of the same file.
-    ///   - plan: Of the same options.
+    ///   - summary: The summary of the same file.
+    ///   - plan: The plan of the same options.
     static func content<Decoder: AnimationDecoder & ~Copyable>(
         of bytes: UnsafeRawBufferPointer, by _: Decoder.Type, _ summary: AnimationSummary, _ plan: SamplePlan,
         limits: MediaLimits, options: TranscodeOptions
@@ -66,7 +66,7 @@ struct ContentProbe: ~Copyable {
         return undithered.isDrawing ? content : undithered
     }
 
-    /// The fewest colours of a palette with which a film is dithered. Pixel art has fewer as a rule.
+    /// The smallest palette of a dithered film. Pixel art usually has fewer colours.
     private static let fewestColorsOfFilm = 32
 
     private static func look<Decoder: AnimationDecoder & ~Copyable>(
@@ -120,7 +120,7 @@ struct ContentProbe: ~Copyable {
             probe.otherFrames += 1
             probe.otherBytes += walk.dataBytes - data
         }
-        // The picture that was reached differs from the first one most.
+        // The last picture differs most from the first one.
         if probe.pictures > 1 { probe.lookAgain() }
         return probe
     }
@@ -143,13 +143,13 @@ struct ContentProbe: ~Copyable {
                 && (isDrawing || isSmall || hasFlatColors) ? .full : .half)
     }
 
-    /// Whether few colours make up most of the last picture, as in text over a picture or a drawing with gradients, and the loss is not
-    /// that of noise.
+    /// Whether few colours make up most of the last picture, as in text over a picture or a drawing with gradients, and the
+    /// loss of colour does not come from noise.
     private var hasFlatColors: Bool { !chroma.isNoise && ColorConcentration.share(of: previous) > Self.flatConcentration }
 
     private static let flatConcentration: Float = 0.7
 
-    /// The share of the blocks that change, on average over the part. If only its beginning was composed, the bytes of the other frames
+    /// The share of changed blocks, averaged over the part. If only the beginning was composed, the bytes of the other frames
     /// show whether more or less changes there.
     private var changedShare: Double {
         guard comparedBlocks > 0 else { return 0 }
@@ -159,29 +159,29 @@ struct ContentProbe: ~Copyable {
         return min(1, share * bytes / (Double(comparedBytes) / Double(comparedFrames)))
     }
 
-    /// Whether what changes is neither drawn nor small where it occurs.
+    /// Whether the changes are not drawn, and are not small in the pictures that change.
     private var changesAreFilm: Bool {
         changedBlocks * Self.smallChange > changedPictureBlocks && changes.drawn * 3 < changes.detailed
     }
 
-    /// The most pixels of a picture whose colours show whatever it is: emoji and stickers.
+    /// The maximum number of pixels in pictures whose loss of colour shows whatever the content: emoji and stickers.
     private static let smallPicture = 128 * 128
 
-    /// A change of less than one block in this number is small.
+    /// A change of fewer than one block in this number is small.
     private static let smallChange = 10
 
-    /// The most blocks of a picture that are examined.
+    /// The number of blocks to examine in a picture; rounding may almost double it.
     private static let mostBlocks = 1024
     private static let mostChangedBlocks = 256
 
-    /// Examines all of a picture.
+    /// Examines a whole picture.
     private mutating func look(at picture: borrowing Canvas) {
         Self.add(picture, to: &whole, &chroma, background: background)
         if hasFewColors { hasFewColors = Self.hasFewColors(picture) }
         previous.copy(picture, Rectangle(x: 0, y: 0, width: picture.width, height: picture.height))
     }
 
-    /// Examines all of the picture that was examined last.
+    /// Examines the whole of ``previous``.
     private mutating func lookAgain() { Self.add(previous, to: &whole, &chroma, background: background) }
 
     private static func add(
@@ -197,7 +197,7 @@ struct ContentProbe: ~Copyable {
         }
     }
 
-    /// The longest side of pixel art, and its most colours.
+    /// The longest side of pixel art, and its maximum number of colours.
     private static let longestPixelArt = 256
     private static let mostPixelArtColors = 48
 
@@ -214,9 +214,9 @@ struct ContentProbe: ~Copyable {
 
     private static func blocks(_ pixels: Int) -> Int { (pixels + BlockContents.side - 1) / BlockContents.side }
 
-    /// Examines the blocks in which a picture differs from the one that was examined before.
+    /// Examines the blocks that differ from the last examined picture.
     ///
-    /// - Parameter area: Contains all differences.
+    /// - Parameter area: A rectangle that contains all differences.
     private mutating func compare(_ picture: borrowing Canvas, _ area: Rectangle) {
         let blocks = Self.blocks(picture.width) * Self.blocks(picture.height)
         comparedBlocks += blocks
@@ -250,13 +250,13 @@ struct ContentProbe: ~Copyable {
         return false
     }
 
-    /// Which frames are examined.
+    /// The choice of frames to examine.
     private struct Schedule {
         /// The numbers of the first frames of pairs, from 1; empty if successive frames are examined.
         private let starts: [Int]
         /// Whether successive frames of a clip are examined because it has few sync samples.
         let isOfBeginning: Bool
-        /// Pixels of frames to compose at least, and at most.
+        /// The minimum and the maximum number of frame pixels to compose.
         private let budget: Int
         private let mostPixels: Int
         private let blocks: Int
@@ -275,9 +275,9 @@ struct ContentProbe: ~Copyable {
             blocks = canvas / (BlockContents.side * BlockContents.side) + 1
         }
 
-        /// Whether another frame is to be composed.
+        /// Whether to compose another frame.
         ///
-        /// - Parameter found: Blocks that were found to change.
+        /// - Parameter found: The number of changed blocks found so far.
         func allows(_ spent: Int, found: Int) -> Bool { spent < budget || (found < blocks / 2 && spent < mostPixels) }
 
         /// Whether a frame of the part is examined, counted from 1.
@@ -285,7 +285,7 @@ struct ContentProbe: ~Copyable {
             starts.isEmpty || starts.contains { $0 == number || $0 + 1 == number }
         }
 
-        /// Whether a frame is the first of a pair or of all, so that there is none to compare it with.
+        /// Whether a frame is the first of a pair or of the part, so that there is no frame to compare it with.
         func isFirst(_ number: Int) -> Bool { starts.isEmpty ? number == 1 : starts.contains(number) }
     }
 }

@@ -1,18 +1,18 @@
-/// Measures how much of what changes comes from far away in the picture before, as in a page that scrolls: more than the usual search of
-/// an encoder finds, and within a wide one.
+/// Measures the share of changes that come from far away in the previous picture, as in a scrolling page: beyond an encoder's
+/// usual motion search, but within a wide one.
 ///
-/// Looks for rows of pixels that occur exactly at another place of the picture before. Films, whose pixels change as they move, have
-/// next to none.
+/// Searches the previous picture for exact copies of rows of pixels at other places. Films, whose pixels change as they move,
+/// have next to none.
 struct FarMotion: ~Copyable {
-    /// The distance in pixels to each side that the usual search covers, and that of a wide one.
+    /// The range of the usual motion search to each side, in pixels, and that of a wide one.
     private static let near = 16
     private static let far = 112
-    /// The pixels of a row that is looked for.
+    /// The number of pixels in a row to search for.
     private static let length = 16
-    /// The fewest changes of colour in a row that is looked for. Plain rows are everywhere.
+    /// The minimum number of colour changes in a row to search for. Plain rows are everywhere.
     private static let fewestEdges = 2
     private static let mostRows = 512
-    /// The share of a picture that has to change at least, in per cent: searching little is cheap in any case.
+    /// The minimum changed share of a picture, in per cent. A search over fewer changes is cheap in any case.
     private static let leastChange = 25
     private static let mostPictures = 4
 
@@ -21,20 +21,20 @@ struct FarMotion: ~Copyable {
         let hash: UInt64
         let x: Int
         let y: Int
-        /// The distance to the nearest place of the row in the older picture, in pixels along the longer axis.
+        /// The distance to the nearest copy of the row in the older picture, in pixels along the longer axis.
         var distance = Int.max
     }
 
-    /// Pictures that were examined.
+    /// The number of examined pictures.
     private var pictures = 0
-    /// Rows that were looked for, and those of them that were found far away and not near.
+    /// The number of rows searched for, and of those found far away but not near.
     private var rows = 0
     private var farRows = 0
 
-    /// The share of the rows that come from far away, 0…1.
+    /// The share of rows that come from far away, 0…1.
     var share: Double { rows > 0 ? Double(farRows) / Double(rows) : 0 }
 
-    /// Looks for rows of blocks of a picture in the one before.
+    /// Searches the previous picture for rows from the blocks of a picture.
     ///
     /// - Parameters:
     ///   - places: The blocks that differ.
@@ -49,7 +49,7 @@ struct FarMotion: ~Copyable {
         let step = max(1, places.count / Self.mostRows)
         for index in stride(from: 0, to: places.count, by: step) {
             let block = places[index].rectangle(in: picture)
-            // Another row in each block, so that a pattern of rows is not missed.
+            // Another row in each block, so that patterns of rows are not missed.
             let y = block.y + index * 7 % BlockContents.side
             guard block.width == Self.length, y < block.maxY else { continue }
             let (start, old) = (picture.pixels + y * picture.width + block.x, previous.pixels + y * picture.width + block.x)
@@ -70,10 +70,10 @@ struct FarMotion: ~Copyable {
     }
 
     private static let multiplier: UInt64 = 0x9e37_79b9_7f4a_7c15
-    /// The power of the multiplier that a pixel has when it leaves the row.
+    /// The factor of a pixel in the rolling hash when it leaves the row.
     private static let last: UInt64 = (0..<length).reduce(1) { power, _ in power &* multiplier }
 
-    /// Compares all rows of pixels at one height of the older picture with those that are looked for.
+    /// Compares all rows of pixels at one height of the older picture with the wanted rows.
     private static func find(_ wanted: inout RowTable, _ picture: borrowing Canvas, y: Int) {
         let pixels = picture.pixels + y * picture.width
         let (multiplier, last) = (multiplier, last)
@@ -86,11 +86,11 @@ struct FarMotion: ~Copyable {
         }
     }
 
-    /// Rows by their hashes.
+    /// A hash table of rows.
     private struct RowTable {
         private static let bits = 12
         private(set) var rows: [Row] = []
-        /// Indices into the rows plus 1, each in the first free slot at or after its hash; 0 for a free slot.
+        /// Indices into ``rows`` plus 1, each in the first free slot at or after its hash; 0 for a free slot.
         private var places = [UInt16](repeating: 0, count: 1 << bits)
 
         private func place(_ hash: UInt64) -> Int { Int(truncatingIfNeeded: hash &>> UInt64(64 - Self.bits)) }

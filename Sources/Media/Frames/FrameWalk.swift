@@ -13,9 +13,9 @@ struct FrameWalk<Decoder: AnimationDecoder & ~Copyable>: ~Copyable {
     private(set) var frames = 0
     /// Pixels composed so far, counted as for ``MediaLimits/totalPixels``.
     private var totalPixels = 0
-    /// Pixels of the composed frames' own rectangles so far.
+    /// Pixels in the rectangles of the composed frames so far.
     private(set) var codedPixels = 0
-    /// Whether the whole file was found to be within ``MediaLimits/pixelsPerByte``.
+    /// Whether a scan found the whole file to be within ``MediaLimits/pixelsPerByte``.
     private var isDense = false
     /// Pixels of the composed frames so far, counted as for ``MediaLimits/pixelsPerByte``.
     private var countedPixels = 0
@@ -45,18 +45,18 @@ struct FrameWalk<Decoder: AnimationDecoder & ~Copyable>: ~Copyable {
     /// Bytes of image data of the frames so far.
     var dataBytes: Int { decoder.dataBytes }
 
-    /// Whether the frames end with one that is damaged.
+    /// Whether the frames end with a damaged frame.
     var isBrokenOff: Bool { decoder.ending == .brokenOff }
 
-    /// Whether a frame so far has a pixel.
+    /// Whether any frame so far has pixels.
     var hasPixels: Bool { codedPixels > 0 }
 
-    /// The repetitions after the first play that were read so far: nil for none, 0 for endless.
+    /// The repetitions after the first play, as read so far: nil for none, 0 for endless.
     var loopCount: Int? { decoder.loopCount }
 
     /// Composes the next frame.
     ///
-    /// - Returns: False if there is none or it is incomplete; the canvas then shows the previous frame.
+    /// - Returns: False if there is no next frame or it is incomplete; the canvas then shows the previous frame.
     mutating func next() throws(TranscodeError) -> Bool {
         if isAtFirst {
             isAtFirst = false
@@ -77,9 +77,9 @@ struct FrameWalk<Decoder: AnimationDecoder & ~Copyable>: ~Copyable {
         return true
     }
 
-    /// Passes over the next frame without decoding it, so that the canvas is wrong until a frame covers all of it.
+    /// Skips the next frame without decoding it. The canvas is then wrong until a frame covers all of it.
     ///
-    /// - Returns: False if there is none.
+    /// - Returns: False if there is no next frame or it is incomplete.
     mutating func skip() throws(TranscodeError) -> Bool {
         if isAtFirst {
             isAtFirst = false
@@ -91,13 +91,13 @@ struct FrameWalk<Decoder: AnimationDecoder & ~Copyable>: ~Copyable {
         return decoder.skipPixels()
     }
 
-    /// The pixels that are decoded to find out whether a file breaks off: about 0.2 s of work.
+    /// The number of pixels to decode to find out whether a file breaks off: about 0.2 s of work.
     private static var probedPixels: Int { 16 << 20 }
 
     /// Reads the rest of the file. No other function may be called afterwards.
     ///
-    /// The headers of frames are read. Frames of other formats than GIF are decoded as well, up to a limit, because one whose data cannot
-    /// be decoded ends the animation.
+    /// Reads the headers of all frames. In formats other than GIF, decodes frames up to a limit, too, because a frame whose
+    /// data cannot be decoded ends the animation.
     ///
     /// - Returns: Whether the file breaks off. False if a later frame exceeds a limit, because the rest is then not read.
     mutating func breaksOff() -> Bool {
@@ -120,14 +120,14 @@ struct FrameWalk<Decoder: AnimationDecoder & ~Copyable>: ~Copyable {
         return try body(undither.output)
     }
 
-    /// The number of different colours of the last frame's palette; 0 without one.
+    /// The number of distinct colours in the last frame's palette; 0 without a palette.
     var paletteColors: Int {
         var colors: Set<RGB> = []
         decoder.forEachPaletteColor { _, color in colors.insert(color) }
         return colors.count
     }
 
-    /// What the last picture of ``withPicture(_:)`` showed of its dither; nil where it stays.
+    /// The evidence of dither in the last picture of ``withPicture(_:)``; nil if dither is kept.
     var ditherEvidence: DitherEvidence? {
         guard var evidence = undither?.evidence else { return nil }
         evidence.concentration = ColorConcentration.share(of: canvas)
@@ -140,8 +140,8 @@ struct FrameWalk<Decoder: AnimationDecoder & ~Copyable>: ~Copyable {
     /// Whether ``withPicture(_:)`` removed the dither of a film without noise of its own.
     var hasRemovedFilmDither: Bool { undither?.removesFilmDither ?? false }
 
-    /// Checks the frames so far and the next one against ``MediaLimits/pixelsPerByte``. Blank frames may precede others, so the whole
-    /// file decides: it is then scanned without decoding it.
+    /// Checks the frames so far and the next one against ``MediaLimits/pixelsPerByte``. Blank frames may precede others, so the
+    /// whole file decides: if these frames exceed the limit, the file is scanned without decoding it.
     private mutating func checkDensity() throws(TranscodeError) {
         guard !isDense, countedPixels > limits.canvasPixels, countedPixels / max(1, decoder.dataBytes) > limits.pixelsPerByte
         else { return }

@@ -1,27 +1,27 @@
-/// What the pictures of a video show, as far as an encoder's tools depend on it.
+/// The content of a video's pictures that determines the choice of encoder tools.
 struct PictureContent: Equatable {
-    /// Whether most of the picture is flat or has few colours with edges between them, and what changes is not a film: drawings, pixel
-    /// art, terminals, diagrams. Films that were reduced to a palette may have few colours as well, but these are alike, or alternate
-    /// from pixel to pixel.
+    /// Whether most of the picture is flat or has few colours with edges between them, and the changes are not a film:
+    /// drawings, pixel art, terminals, diagrams. Films reduced to a palette may have few colours, too, but these are similar,
+    /// or alternate from pixel to pixel.
     let isDrawing: Bool
-    /// Whether the dither of a palette is taken out.
+    /// Whether the dither of a palette is removed.
     let losesDither: Bool
-    /// Whether it is a film whose dither is taken out, and that has no noise of its own that shows.
+    /// Whether this is a film whose dither is removed and that has no visible noise of its own.
     let isUndithered: Bool
-    /// The ``FilmDetail`` of such a film, 0 for others.
+    /// The ``FilmDetail`` of an undithered film; 0 for other content.
     let detail: Double
-    /// Whether it is a drawing of few pixels and few colours, whose single pixels are meant to be seen.
+    /// Whether this is a drawing of few pixels and few colours, whose individual pixels are meant to be seen.
     let isPixelArt: Bool
-    /// The share of what changes that comes from far away in the picture before, 0…1; see ``FarMotion``.
+    /// The share of changes that come from far away in the previous picture, 0…1; see ``FarMotion``.
     let farShare: Double
-    /// The mean share of the blocks of 16 × 16 pixels in which a picture differs from the one before: 0…1, and 0 for a single picture.
+    /// The mean share of 16 × 16 blocks that differ from the previous picture, 0…1; 0 for a single picture.
     let changedShare: Double
     /// The number of frames of the requested part.
     let frames: Int
-    /// Whether the source has few pixels, whose colours show whatever they are: an emoji or a sticker.
+    /// Whether the source is so small that a loss of colour shows whatever the content, as in an emoji or a sticker.
     let isSmall: Bool
 
-    /// The resolution of colours for encoders that have a choice: full where 4:2:0 shows.
+    /// The chroma format for encoders that have a choice: full where the loss of 4:2:0 is visible.
     var chroma: ChromaFormat
 
     init(
@@ -40,14 +40,14 @@ struct PictureContent: Equatable {
         self.chroma = chroma
     }
 
-    /// The pixels that change in all frames of a video of `pixels` per picture, on which encoders spend most of their time.
+    /// Returns the changed pixels in all frames of a video of `pixels` per picture. Encoders spend most of their time on them.
     func changedPixels(ofPictures pixels: Int) -> Double {
         Double(pixels) * (1 + Double(max(0, frames - 1)) * changedShare)
     }
 }
 
 extension Transcoder {
-    /// The conversion with what the content decides about dither.
+    /// Returns the conversion with the content's decision whether to remove dither.
     func decided(by content: PictureContent) -> Transcoder {
         var transcoder = self
         transcoder.options.undither = content.losesDither ? .always : .never
@@ -55,28 +55,29 @@ extension Transcoder {
     }
 }
 
-/// The contents of the blocks of pictures.
+/// Counts of blocks by their content.
 struct BlockContents {
     /// The side of a block in pixels: that of a macroblock.
     static let side = 16
 
-    /// Blocks of one colour, or of few with edges between them.
+    /// Blocks of one colour, or of few colours with edges between them.
     private(set) var drawn = 0
-    /// Blocks that are neither drawn nor smooth. Smooth ones have few colours that are alike; drawings and films have such blocks.
+    /// Blocks that are neither drawn nor smooth. Smooth blocks have few, similar colours, and occur in drawings and films.
     private(set) var detailed = 0
     private(set) var smooth = 0
 
-    /// Whether at least half of the blocks that are not smooth are drawn, and these are not just a detail of a smooth picture.
+    /// Whether at least half of the blocks that are not smooth are drawn, and these are more than a detail of a smooth picture.
     var areDrawn: Bool { drawn > 0 && drawn >= detailed && Self.detail * drawn >= drawn + detailed + smooth }
 
-    /// Less than one block in this number is a detail.
+    /// Drawn blocks are a detail if they are fewer than one block in this number.
     private static let detail = 16
 
     /// Adds a block of a canvas of the format ``PixelFormat/rgba``.
     ///
     /// - Parameters:
-    ///   - allowsManyColors: Whether a block with many colours may count as drawn if most neighbours are equal, as in smooth lettering.
-    ///   - weight: The number of blocks that it stands for.
+    ///   - allowsManyColors: Whether a block with many colours may count as drawn if most neighbours are equal, as in smooth
+    ///     text.
+    ///   - weight: The number of blocks that the block represents.
     mutating func add(_ canvas: borrowing Canvas, _ place: BlockPlace, allowsManyColors: Bool, weight: Int) {
         switch Self.kind(canvas, place.rectangle(in: canvas), allowsManyColors: allowsManyColors) {
         case .drawn: drawn += weight
@@ -91,13 +92,13 @@ struct BlockContents {
         case detailed
     }
 
-    /// In a drawn block, at most one in this number of pairs of neighbours differs.
+    /// In a drawn block, at most one in this number of neighbouring pairs differs.
     private static let pairsPerEdge = 3
-    /// The difference of a component up to which colours are alike: those of a smooth area of a film, or of a gradient.
+    /// The largest difference between the components of similar colours, as in smooth areas of films and in gradients.
     private static let alike: UInt32 = 32
 
     private static func kind(_ canvas: borrowing Canvas, _ block: Rectangle, allowsManyColors: Bool) -> Kind {
-        // The most colours of a block that a palette describes well.
+        // A palette describes at most this number of colours in a block well.
         var colors = InlineArray<8, UInt32>(repeating: 0)
         var count = 0
         var hasMore = false
@@ -139,12 +140,12 @@ struct BlockContents {
     }
 }
 
-/// The place of a block of ``BlockContents/side``².
+/// The position of a block of ``BlockContents/side``² pixels.
 struct BlockPlace {
     var column: Int
     var row: Int
 
-    /// The part of the block inside a canvas.
+    /// Returns the part of the block inside a canvas.
     func rectangle(in canvas: borrowing Canvas) -> Rectangle {
         let side = BlockContents.side
         return Rectangle(x: column * side, y: row * side, width: side, height: side)

@@ -1,16 +1,16 @@
 /// Chooses the frame that represents an animation on a poster: a frame with much detail, neither blank nor part of a fade.
 ///
-/// The detail of a frame is the sum of the squared differences between neighbouring cells of a coarse grid of mean colours. A fade has
-/// less of it than the picture that it leads to, and a crossfade less than one of its two pictures. Noise and dither vanish in the
-/// means.
+/// The detail of a frame is the sum of the squared differences between neighbouring cells of a coarse grid of mean colours. A
+/// fade has less detail than the picture that it leads to, and a crossfade less than one of its two pictures. Noise and dither
+/// vanish in the means.
 struct RepresentativeFrame {
-    /// A later frame is preferred only with this fraction more detail, as numerator and denominator. So it is the first of similar
-    /// frames.
+    /// The factor, as numerator and denominator, by which the detail of a later frame must be larger. It makes the first of
+    /// similar frames the choice.
     private static let advantage = (51, 50)
 
     private var grid: ColorGrid
     private var most = -1
-    /// The index of the frame that is chosen so far.
+    /// The index of the best frame so far.
     private(set) var index = 0
 
     /// - Parameter background: The colour of transparent pixels.
@@ -18,7 +18,8 @@ struct RepresentativeFrame {
         grid = ColorGrid(width: width, height: height, background: PixelFormat.rgba.pack(background))
     }
 
-    /// Chooses among all frames of a file. Frames are examined one by one, so that memory does not depend on their number.
+    /// Returns the index of the frame to choose from a file. Examines frames one by one: memory does not depend on their
+    /// number.
     static func index<Decoder: AnimationDecoder & ~Copyable>(
         in bytes: UnsafeRawBufferPointer, by _: Decoder.Type, limits: MediaLimits, background: RGB
     ) throws(TranscodeError) -> Int {
@@ -32,7 +33,7 @@ struct RepresentativeFrame {
 
     /// Examines the next frame.
     ///
-    /// - Parameter changed: A rectangle that contains all changes since the frame before.
+    /// - Parameter changed: A rectangle that contains all changes since the previous frame.
     private mutating func look(at canvas: borrowing Canvas, changed: Rectangle, index: Int) {
         if index > 0 && changed.isEmpty { return }
         grid.update(from: canvas, in: index == 0 ? Rectangle(x: 0, y: 0, width: canvas.width, height: canvas.height) : changed)
@@ -51,7 +52,7 @@ struct ColorGrid {
         var green = 0
         var blue = 0
 
-        /// The square of the distance to another colour.
+        /// Returns the squared distance to another colour.
         func difference(from other: Mean) -> Int {
             let (red, green, blue) = (red - other.red, green - other.green, blue - other.blue)
             return red * red + green * green + blue * blue
@@ -64,7 +65,7 @@ struct ColorGrid {
     private let background: UInt32
     private var means: [Mean]
 
-    /// - Parameter background: A word of the canvas' format, which transparent pixels are drawn over.
+    /// - Parameter background: The colour under transparent pixels, as a word of the canvas' format.
     init(width: Int, height: Int, background: UInt32) {
         side = max(1, (max(width, height) + Self.cells - 1) / Self.cells)
         columns = (width + side - 1) / side
@@ -75,7 +76,7 @@ struct ColorGrid {
 
     /// Computes the means of the cells that a part of the canvas touches.
     ///
-    /// - Parameter canvas: Of the format ``PixelFormat/rgba``.
+    /// - Parameter canvas: A canvas in the format ``PixelFormat/rgba``.
     mutating func update(from canvas: borrowing Canvas, in part: Rectangle) {
         let part = part.clipped(toWidth: canvas.width, height: canvas.height)
         guard !part.isEmpty else { return }

@@ -1,10 +1,10 @@
 /// Finds out whether a video or picture of an animation needs alpha.
 enum TransparencyProbe {
-    /// Whether a frame that is shown has a transparent pixel in the part of the canvas that is shown, or the picture has a margin. Frames that the frame rate limit
-    /// drops do not count.
+    /// Whether a shown frame has a transparent pixel in the shown part of the canvas, or the picture has a margin. Frames
+    /// dropped by the frame rate limit do not count.
     ///
-    /// Composes frames up to the first such pixel. The headers of the frames and the first frame, whose pixels may be fewer than its
-    /// header says, show that most animations have none.
+    /// Composes frames up to the first transparent pixel. For most animations, the frame headers and the first frame, which may
+    /// have fewer pixels than its header states, show that there is none.
     static func isTransparent<Decoder: AnimationDecoder & ~Copyable>(
         _ bytes: UnsafeRawBufferPointer, by _: Decoder.Type, _ summary: AnimationSummary, limits: MediaLimits,
         options: TranscodeOptions
