@@ -75,8 +75,7 @@ struct BlockContents {
     /// Adds a block of a canvas of the format ``PixelFormat/rgba``.
     ///
     /// - Parameters:
-    ///   - allowsManyColors: Whether a block with many colours may count as drawn if most neighbours are equal, as in smooth
-    ///     text.
+    ///   - allowsManyColors: Whether many-coloured blocks may count as drawn if most neighbours are equal, as in smooth text.
     ///   - weight: The number of blocks that the block represents.
     mutating func add(_ canvas: borrowing Canvas, _ place: BlockPlace, allowsManyColors: Bool, weight: Int) {
         switch Self.kind(canvas, place.rectangle(in: canvas), allowsManyColors: allowsManyColors) {

@@ -18,8 +18,7 @@ struct RepresentativeFrame {
         grid = ColorGrid(width: width, height: height, background: PixelFormat.rgba.pack(background))
     }
 
-    /// Returns the index of the frame to choose from a file. Examines frames one by one: memory does not depend on their
-    /// number.
+    /// Returns the index of the frame to choose from a file. Examines frames one by one, so that memory stays constant.
     static func index<Decoder: AnimationDecoder & ~Copyable>(
         in bytes: UnsafeRawBufferPointer, by _: Decoder.Type, limits: MediaLimits, background: RGB
     ) throws(TranscodeError) -> Int {

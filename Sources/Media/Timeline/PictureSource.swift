@@ -1,21 +1,21 @@
 /// The pictures of the requested part of an animation, with their times: decoder ▸ canvas ▸ undithering ▸ timeline.
 ///
-/// A frame becomes no picture if it draws nothing, lies outside the requested part, exceeds the frame rate, or would be shown too
-/// shortly. Not thread-safe.
+/// A frame becomes no picture if it draws nothing, lies outside the requested part, exceeds the frame rate, or would be shown
+/// too briefly. Not thread-safe.
 final class PictureSource<Decoder: AnimationDecoder & ~Copyable> {
-    /// The part of the canvas that is shown, and its size.
+    /// The shown part of the canvas, and its size.
     let geometry: PictureGeometry
     /// Frames read so far.
     private(set) var frames = 0
 
     private var decoder: Decoder
-    /// Of one pixel where planes are passed.
+    /// The composed frame; a single pixel if planes are passed.
     private var canvas: Canvas
-    /// Passes the planes of a clip; nil where its pictures are composed of pixels.
+    /// Passes the planes of a clip; nil if pictures are composed of pixels.
     let passer: PlanePasser?
-    /// The planes or pixels of the frame that was read last, where planes are passed.
+    /// The planes or pixels of the last read frame, if planes are passed.
     private var pixels: FramePixels?
-    /// Nil where dither stays.
+    /// Removes dither; nil if dither is kept.
     private let undither: VideoUndither?
     /// Frames that look like the last completed frame.
     private var completed: ArraySlice<Frame> = []
@@ -27,35 +27,35 @@ final class PictureSource<Decoder: AnimationDecoder & ~Copyable> {
     private let last: Int
     private let isBrokenOffInHeaders: Bool
     private var hasPicture = false
-    /// The area in which the canvas differs from the last picture: all of it at first, later also the changes of frames without a picture.
+    /// The area in which the canvas differs from the last picture, including frames without a picture; initially all of it.
     private var area: Rectangle
-    /// The changes of the canvas that ``area`` or the undithering does not know yet.
+    /// The changes of the canvas not yet added to ``area`` or to the undithering.
     private var drawn: Rectangle
     private var isAtEnd = false
 
     /// A frame in the requested part.
     private struct Frame {
         var span: Timeline.Span
-        /// From 1.
+        /// The number of the frame, from 1.
         var number: Int
     }
 
     struct Picture {
-        /// When it is shown, in units of ``PictureSource/timescale``.
+        /// The display time, in units of ``PictureSource/timescale``.
         var time: Int
-        /// A part of the canvas that contains all differences from the picture before.
+        /// A part of the canvas that contains all differences from the previous picture.
         var area: Rectangle
         /// Frames read so far, including the picture's.
         var frame: Int
-        /// How much of the picture is a mean of pictures with different dither, 0…1.
+        /// The degree to which the picture is averaged over pictures with different dither, 0…1.
         var gain: Double
     }
 
     /// - Parameters:
     ///   - bytes: The whole file. It must stay valid for the lifetime of the source.
-    ///   - format: Of the canvas.
-    ///   - pace: Of the output format.
-    ///   - takesPlanes: Whether ``passPlanes(into:)`` may take the place of ``withPicture(_:)``, see ``passer``.
+    ///   - format: The format of the canvas.
+    ///   - pace: The pace of the output format.
+    ///   - takesPlanes: Whether ``passPlanes(into:)`` may replace ``withPicture(_:)``, see ``passer``.
     init(
         _ bytes: UnsafeRawBufferPointer, _ summary: AnimationSummary, limits: MediaLimits, options: TranscodeOptions,
         format: PixelFormat, _ pace: Timeline.Pace, takesPlanes: Bool = false
@@ -65,7 +65,7 @@ final class PictureSource<Decoder: AnimationDecoder & ~Copyable> {
         try geometry.check(limits, frames: plan.count)
         decoder = try Decoder(bytes, limits: limits)
         if takesPlanes, !options.undithers, let siting = decoder.siting {
-            // Browsers take chroma in the middle of its pixels in an image.
+            // In an image, browsers assume centred chroma.
             passer = try PlanePasser(geometry, siting, keepsSiting: pace == .video)
         } else {
             passer = nil
@@ -82,19 +82,19 @@ final class PictureSource<Decoder: AnimationDecoder & ~Copyable> {
         drawn = area
     }
 
-    /// Whether dither was taken out of a picture so far.
+    /// Whether dither was removed from a picture so far.
     var isUndithered: Bool { undither?.hasRemovedDither ?? false }
 
     /// Units per second of the pictures' times.
     var timescale: Int { timeline.timescale }
 
-    /// When the last picture ends. Known after the last call of ``next(repeatingAt:)``.
+    /// The end time of the last picture. Known after the last call of ``next(repeatingAt:)``.
     var end: Int { timeline.length }
 
     /// Whether the source breaks off before or within a frame, even one whose header is sound.
     var isBrokenOff: Bool { isBrokenOffInHeaders || decoder.ending == .brokenOff }
 
-    /// Composes frames until one becomes a picture; nil at the end.
+    /// Composes frames until one becomes a picture. Returns nil at the end.
     ///
     /// - Parameter repetition: The time from which a frame becomes a picture even if it draws nothing.
     /// - Throws: ``TranscodeError``; `incomplete` or `startPastEnd` at the end of a source without a picture.
@@ -116,7 +116,7 @@ final class PictureSource<Decoder: AnimationDecoder & ~Copyable> {
         return nil
     }
 
-    /// Calls `body` with the picture that was returned last.
+    /// Calls `body` with the last returned picture.
     func withPicture<Result: ~Copyable>(
         _ body: (borrowing Canvas) throws(TranscodeError) -> Result
     ) throws(TranscodeError) -> Result {
@@ -124,9 +124,9 @@ final class PictureSource<Decoder: AnimationDecoder & ~Copyable> {
         return try undither.withOutput(body)
     }
 
-    /// Writes the planes of the picture that was returned last. Only where ``passer`` is not nil.
+    /// Writes the planes of the last returned picture. Requires ``passer``.
     ///
-    /// - Parameter target: Holds the picture before.
+    /// - Parameter target: Planes that hold the previous picture.
     /// - Returns: Whether a sample changed.
     func passPlanes(into target: PixelConverter.Planes) throws(TranscodeError) -> Bool {
         guard let passer, let pixels else { return false }
@@ -137,12 +137,12 @@ final class PictureSource<Decoder: AnimationDecoder & ~Copyable> {
         }
     }
 
-    /// The picture that was returned last, cropped and scaled.
+    /// Returns the last returned picture, cropped and scaled.
     func stillPicture() throws(TranscodeError) -> StillPicture {
         try withPicture { canvas throws(TranscodeError) in try StillPicture(canvas, geometry, background: nil) }
     }
 
-    /// The next frame in the requested part, whose changes are added to ``area``; nil at the end.
+    /// Returns the next frame in the requested part and adds its changes to ``area``; nil at the end.
     private func nextFrame() throws(TranscodeError) -> Frame? {
         guard let undither, undither.needsNext else {
             guard let frame = try compose() else { return nil }
@@ -167,7 +167,7 @@ final class PictureSource<Decoder: AnimationDecoder & ~Copyable> {
         return frame
     }
 
-    /// Composes frames until one lies in the requested part; nil at the end.
+    /// Composes frames until one lies in the requested part. Returns nil at the end.
     private func compose() throws(TranscodeError) -> Frame? {
         while !isAtEnd, !timeline.isOver, try decoder.next(), let changed = try draw() {
             drawn = drawn.union(changed)
@@ -179,7 +179,7 @@ final class PictureSource<Decoder: AnimationDecoder & ~Copyable> {
         return nil
     }
 
-    /// Draws the decoder's frame, or takes its planes.
+    /// Draws the decoder's frame, or reads its planes.
     ///
     /// - Returns: A rectangle that contains all changes; nil if the source ends inside the frame.
     private func draw() throws(TranscodeError) -> Rectangle? {

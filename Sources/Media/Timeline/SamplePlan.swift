@@ -1,15 +1,15 @@
-/// The frames of a source that become samples of a video, as far as their times decide. A frame that looks like the previous one becomes
-/// no sample, so a video may have fewer.
+/// The frames of a source that become samples of a video, judged by their times only. A video may have fewer samples, because a
+/// frame that looks like the previous one becomes no sample.
 struct SamplePlan {
     /// The number of the frames.
     private(set) var count = 0
-    /// The numbers of the first frame, from 1, of the last one but one, and of the last one; 0 without such a frame.
+    /// The numbers, from 1, of the first frame, the last but one and the last; 0 without such a frame.
     private(set) var first = 0
     private(set) var lastButOne = 0
     private(set) var last = 0
-    /// The numbers, among these frames and from 1, of those with which decoding can begin, or of the next ones after such a frame.
+    /// The numbers, among these frames and from 1, of sync frames, or of the next frame if a sync frame is not among them.
     private(set) var syncs: [Int] = []
-    /// The shortest time for which one of the frames is shown before another, in units of the video. For a single frame, its duration.
+    /// The shortest time between two of the frames, in units of the video. For a single frame, its duration.
     private(set) var shortest = 0
 
     init(_ options: TimeOptions, of summary: AnimationSummary) {
@@ -29,7 +29,7 @@ struct SamplePlan {
             if count == 1 { first = index + 1 } else { enter(start - time) }
             (time, lastButOne, last) = (start, last, index + 1)
         }
-        // In a file of several rounds, the first frame follows the last one.
+        // In a file with several loops, the first frame follows the last one.
         if count == 1 || (count > 0 && options.loops > 1) { enter(end - time) }
     }
 }

@@ -1,17 +1,17 @@
 /// The samples of a video: ``PictureSource`` ▸ converter.
 ///
-/// A picture becomes no sample if its planes are those of the previous one. Not thread-safe.
+/// A picture becomes no sample if its planes equal those of the previous one. Not thread-safe.
 final class SampleSource<Decoder: AnimationDecoder & ~Copyable> {
     /// The size of the planes in pixels; both sides are even.
     let width: Int
     let height: Int
     /// The resolution of the chroma planes.
     let chroma: ChromaFormat
-    /// Whether the planes have one of alpha. Otherwise transparent pixels show the background.
+    /// Whether there is an alpha plane. Otherwise, transparent pixels show the background.
     let hasAlpha: Bool
-    /// Samples given so far.
+    /// Samples returned so far.
     private(set) var samples = 0
-    /// The time of the sample that was given last.
+    /// The time of the last returned sample.
     private var newest = 0
 
     private let pictures: PictureSource<Decoder>
@@ -28,7 +28,7 @@ final class SampleSource<Decoder: AnimationDecoder & ~Copyable> {
     /// - Parameters:
     ///   - bytes: The whole file. It must stay valid for the lifetime of the source.
     ///   - hasAlpha: Whether transparent pixels stay transparent.
-    ///   - pace: Of the output format.
+    ///   - pace: The pace of the output format.
     ///   - chroma: The resolution of the chroma planes.
     init(
         _ bytes: UnsafeRawBufferPointer, _ summary: AnimationSummary, limits: MediaLimits, options: TranscodeOptions,
@@ -54,13 +54,13 @@ final class SampleSource<Decoder: AnimationDecoder & ~Copyable> {
         height = geometry.evenHeight
     }
 
-    /// Where chroma lies in the planes.
+    /// The chroma siting of the planes.
     var siting: FramePlanes.Siting { pictures.passer?.siting ?? .center }
 
-    /// The part of the canvas that is shown, and its size without the pixel that an odd side gets.
+    /// The shown part of the canvas, and its size without the pixel added to an odd side.
     var geometry: PictureGeometry { pictures.geometry }
 
-    /// Whether dither was taken out of a picture so far.
+    /// Whether dither was removed from a picture so far.
     var isUndithered: Bool { pictures.isUndithered }
 
     /// Frames read so far.
@@ -72,12 +72,12 @@ final class SampleSource<Decoder: AnimationDecoder & ~Copyable> {
     /// Units per second of the samples' times.
     var timescale: Int { pictures.timescale }
 
-    /// When the last sample ends. Known at the end.
+    /// The end time of the last sample. Known at the end.
     var end: Int { pictures.end }
 
-    /// Reads frames until one becomes a sample, and writes its picture; nil at the end.
+    /// Reads frames until one becomes a sample, and writes its picture. Returns nil at the end.
     ///
-    /// - Parameter planes: Called when there is a picture to write; they hold the sample before.
+    /// - Parameter planes: Called when there is a picture to write. Returns the planes, which hold the previous sample.
     /// - Throws: ``TranscodeError``; `incomplete` or `startPastEnd` at the end of a source without a sample.
     func next(into planes: () throws(TranscodeError) -> PixelConverter.Planes) throws(TranscodeError) -> Sample? {
         while let picture = try pictures.next(repeatingAt: newest + Timeline.longestSample) {
@@ -109,12 +109,12 @@ final class SampleSource<Decoder: AnimationDecoder & ~Copyable> {
 
 /// A picture of a video.
 struct Sample {
-    /// When it is shown, in units of the timeline.
+    /// The display time, in units of the timeline.
     var time: Int
-    /// The part of the picture that may differ from the sample before.
+    /// The part of the picture that may differ from the previous sample.
     var area: Rectangle
     /// Frames read so far, including the picture's.
     var frame: Int
-    /// How much of the picture is a mean of pictures with different dither, 0…1.
+    /// The degree to which the picture is averaged over pictures with different dither, 0…1.
     var gain: Double
 }

@@ -3,15 +3,15 @@ internal import SystemIO
 
 /// Runs a ``SampleSource`` on a thread, which decodes and composes the next sample while the consumer encodes the current one.
 ///
-/// The thread converts a sample as soon as the consumer has taken the previous one. One other thread may use it. Call ``stop()``
-/// before the source's bytes become invalid.
+/// The thread converts a sample as soon as the consumer has taken the previous one. Only one other thread may use this object.
+/// Call ``stop()`` before the source's bytes become invalid.
 final class SampleThread<Decoder: AnimationDecoder & ~Copyable>: @unchecked Sendable {
     // Owned by the thread until it signals `ready`, then by the consumer until that signals `taken`.
     private let source: SampleSource<Decoder>
     private let luma: SamplePlane
     private let cb: SamplePlane
     private let cr: SamplePlane
-    /// Empty where the source has no alpha.
+    /// Empty if the source has no alpha.
     private let alpha: SamplePlane
     private var outcome: Result<Sample?, TranscodeError> = .success(nil)
 
@@ -20,7 +20,7 @@ final class SampleThread<Decoder: AnimationDecoder & ~Copyable>: @unchecked Send
     private let isStopped = Atomic(false)
     private var thread: SystemThread?
 
-    /// Starts the thread. Returns nil, with the source unused, if the system has no thread or no memory for it.
+    /// Starts the thread. Returns nil, with the source unused, if the system has no thread or no memory.
     init?(_ source: SampleSource<Decoder>) {
         guard let luma = try? SamplePlane(width: source.width, height: source.height),
             let cb = try? SamplePlane(width: source.width >> source.chroma.shift, height: source.height >> source.chroma.shift),
@@ -36,8 +36,8 @@ final class SampleThread<Decoder: AnimationDecoder & ~Copyable>: @unchecked Send
         if thread == nil { return nil }
     }
 
-    /// Waits for the next sample and writes its picture into the planes, which hold the sample before; nil at the end. Must not be
-    /// called again after that, or after an error.
+    /// Waits for the next sample and writes its picture into the planes, which hold the previous sample. Returns nil at the
+    /// end. Must not be called again after that, or after an error.
     func next(into planes: PixelConverter.Planes) throws(TranscodeError) -> Sample? {
         ready.wait()
         guard let sample = try outcome.get() else { return nil }
@@ -46,7 +46,7 @@ final class SampleThread<Decoder: AnimationDecoder & ~Copyable>: @unchecked Send
         return sample
     }
 
-    /// Stops the thread after the frame it works on, and waits for its end.
+    /// Stops the thread after its current frame, and waits for its end.
     func stop() {
         isStopped.store(true, ordering: .relaxed)
         taken.signal()
@@ -81,7 +81,7 @@ final class SampleThread<Decoder: AnimationDecoder & ~Copyable>: @unchecked Send
                 isLast = true
                 result = .failure(error)
             }
-            // The end comes without a picture.
+            // At the end, the source does not request planes.
             claim()
             outcome = result
             ready.signal()

@@ -1,49 +1,49 @@
-/// Maps the times of frames to times of pictures by the requested part, speed, maximum frame rate and the format.
+/// Maps the times of frames to times of pictures by the requested part, speed, maximum frame rate and format.
 ///
-/// The time unit makes every frame's time a whole number, if that is possible: at speed p/q, in lowest terms, a second has p times as many
-/// units as in the source, and each unit of the source lasts q of them. Sources with unusual fractions of seconds, or with very long
-/// frames, would have too many units. For them a unit is the power of ten that is precise enough, and times are rounded to it.
+/// If possible, the time unit makes every frame's time a whole number: at speed p/q, in lowest terms, a second has p times as
+/// many units as in the source, and each source unit lasts q units. Sources with unusual fractions of seconds or very long
+/// frames would need too many. Their unit is the finest power of ten that fits, and times are rounded to it.
 struct Timeline: Sendable, Equatable {
-    /// The times that a format can have.
+    /// The times that a format supports.
     enum Pace: Sendable, Equatable {
-        /// Each picture has its exact time, however short: a video.
+        /// A video: each picture has its exact time, however short.
         case video
-        /// No picture is as short as those that browsers show for 100 ms: an animated image. Times are rounded to a fraction of a
-        /// second, or exact.
+        /// An animated image: no picture is as short as those that browsers show for 100 ms. Times are rounded to the
+        /// timescale, or exact if it is nil.
         case image(timescale: Int?)
     }
 
-    /// Units after which an unchanged picture becomes another sample.
+    /// The number of units after which an unchanged picture becomes another sample.
     ///
-    /// MP4 has 32 bits for the duration of a sample and for the distance between its decoding and its composition time
-    /// (ISO/IEC 14496-12 §8.6.1), and libavformat takes 31. A frame lasts at most this many units, so no sample lasts
-    /// more than 2²⁸, and no sample is shown 2³⁰ units before or after it is decoded: x264 reorders by at most three samples here.
+    /// MP4 uses 32 bits for the duration of a sample and for the distance between its decoding and its composition time
+    /// (ISO/IEC 14496-12 §8.6.1), and libavformat accepts 31. A frame lasts at most this many units, so no sample lasts more
+    /// than 2²⁸, and no sample is shown 2³⁰ units before or after it is decoded: x264 reorders by at most three samples here.
     static let longestSample = 1 << 27
-    /// The units per second of sources whose exact times do not fit, from the finest.
+    /// The units per second for sources whose exact times do not fit, finest first.
     private static let roundedTimescales = [1_000_000, 100_000, 10_000, 1000, 100, 10]
 
     /// Units per second of the times of pictures.
     let timescale: Int
     /// Units per second of spans, and of the frame rate limit.
     private let exactTimescale: Int
-    /// These units in one unit of the source, as a fraction.
+    /// Exact units per unit of the source, as a fraction.
     private let numerator: Int
     private let denominator: Int
-    /// In units of the source.
+    /// The requested part, in units of the source.
     private let start: Int
     private let end: Int
-    /// By how much rounding may shorten the time from one frame to another, in units.
+    /// The maximum by which rounding may shorten the time between two frames, in exact units.
     private let tolerance: Int
-    /// The times from which on the frame rate limit allows the next frame; nil without a limit.
+    /// The times from which the frame rate limit allows the next frame; nil without a limit.
     private var grid: TimeGrid?
-    /// The time of the frame that was admitted last, in units.
+    /// The time of the last admitted frame, in exact units.
     private var newest: Int?
     private var clock: FrameClock
-    /// The least time for which a picture is shown, in units of ``timescale``; 0 without such a limit.
+    /// The minimum display time of a picture, in units of ``timescale``; 0 without a limit.
     private let shortest: Int
     /// The expected length of an image, in units of ``timescale``.
     private var expected = 0
-    /// The time of the picture that is shown last, in units of ``timescale``.
+    /// The time of the last shown picture, in units of ``timescale``.
     private var shown: Int?
 
     init(_ options: TimeOptions, of summary: AnimationSummary, _ pace: Pace = .video) {
@@ -57,8 +57,8 @@ struct Timeline: Sendable, Equatable {
     ///   - source: Units per second of the source's times: a multiple of ``FrameClock/timescale``.
     ///   - longestFrame: The longest time a frame is shown, in units of the source.
     ///   - isSourceRounded: Whether the source's times are rounded to its units.
-    ///   - clock: Of the source; nil for one that replaces delays as browsers do.
-    ///   - duration: Of the whole source, in its units. An image needs it.
+    ///   - clock: The clock of the source; nil for a clock that replaces delays as browsers do.
+    ///   - duration: The duration of the whole source, in its units. Required for images.
     init(
         _ options: TimeOptions, source: Int = FrameClock.timescale, longestFrame: Int = Int(UInt16.max),
         isSourceRounded: Bool = false, clock: FrameClock? = nil, duration: Int = 0, _ pace: Pace = .video
@@ -75,7 +75,7 @@ struct Timeline: Sendable, Equatable {
             let common = greatestCommonDivisor(units, sourceUnits)
             (numerator, denominator) = (units / common, sourceUnits / common)
         }
-        // Where times are rounded, each is off by up to half a unit, of the source or of the video, and a difference by up to a whole one.
+        // A rounded time is off by up to half a unit of the source or of the video, and a difference by up to a whole unit.
         let sourceUnit = (numerator + denominator - 1) / denominator
         tolerance = (isSourceRounded ? sourceUnit : 0) + (denominator > 1 ? 1 : 0)
         let perHundredth = source / FrameClock.timescale
@@ -101,9 +101,9 @@ struct Timeline: Sendable, Equatable {
         var end: Int
     }
 
-    /// Enters the next frame of the source, with its coded delay.
+    /// Adds the next frame of the source, with its coded delay.
     ///
-    /// - Returns: The video's part for the frame; nil if the frame lies outside the requested part.
+    /// - Returns: The frame's part of the video; nil if the frame lies outside the requested part.
     mutating func advance(by delay: Int) -> Span? {
         let (time, duration) = clock.advance(by: delay)
         let (first, last) = (max(time, start), min(time + duration, end))
@@ -111,19 +111,19 @@ struct Timeline: Sendable, Equatable {
         return Span(start: scaled(first - start), end: scaled(last - start))
     }
 
-    /// A time of the source in exact units, rounded.
+    /// Returns a time of the source in exact units, rounded.
     private func scaled(_ time: Int) -> Int {
         if denominator == 1 { return time * numerator }
         let (whole, rest) = time.quotientAndRemainder(dividingBy: denominator)
         return whole * numerator + (rest * numerator + denominator / 2) / denominator
     }
 
-    /// The time at which the frame rate limit allows a frame, which is then admitted. Nil if the frame is dropped, so that the previous
-    /// one is shown longer. Call it for every frame of the requested part, in order.
+    /// Admits a frame and returns the time at which the frame rate limit allows it. Returns nil if the frame is dropped, so
+    /// that the previous one is shown longer. Call this for every frame of the requested part, in order.
     ///
-    /// Admitted frames keep their times, so that the distance of two may be as short as half the least one, but there are no more of
-    /// them than the limit allows: one in ten is dropped where frames come every 30 ms and the limit is one in 33⅓ ms. A frame that
-    /// comes too soon and is longer than the least distance, such as a pause after a short frame, starts later.
+    /// Admitted frames usually keep their times. Two of them may be as close as half the minimum distance, but there are no
+    /// more of them than the limit allows: one in ten is dropped if frames come every 30 ms and the limit is one in 33⅓ ms. A
+    /// frame that comes too soon starts later if it lasts at least the minimum distance, such as a pause after a short frame.
     mutating func admit(_ span: Span) -> Int? {
         // Rounding can give two frames of a source the same time.
         if let newest, span.start <= newest { return nil }
@@ -140,22 +140,22 @@ struct Timeline: Sendable, Equatable {
         return time
     }
 
-    /// The time at which a picture is shown, in units of ``timescale``. Nil if the picture is left out, so that the previous one is shown
-    /// longer. Call it for every admitted frame that looks different from the picture before, in order.
+    /// Returns the display time of a picture, in units of ``timescale``; nil if the picture is left out, so that the previous
+    /// one is shown longer. Call this for every admitted frame that looks different from the previous picture, in order.
     ///
-    /// In an image, a picture that comes too soon starts later, and the last one earlier, so that each is shown long enough and the
-    /// whole lasts as long as the source.
+    /// In an image, a picture that comes too soon starts later, and the last picture starts earlier, so that each is shown long
+    /// enough and the image lasts as long as the source.
     ///
     /// - Parameters:
-    ///   - time: The frame's, from ``admit(_:)``.
-    ///   - span: The frame's.
+    ///   - time: The frame's time, from ``admit(_:)``.
+    ///   - span: The frame's span.
     ///   - isLast: Whether no frame is admitted after it.
     mutating func show(_ time: Int, _ span: Span, isLast: Bool) -> Int? {
         guard shortest > 0 else { return time }
         var start = rounded(time)
         if let shown {
             let earliest = shown + shortest
-            // Room is left for the last picture, which stays when the animation has been played.
+            // Leaves room for the last picture, which remains visible after the animation has been played.
             let latest = expected - (isLast ? 1 : 2) * shortest
             start = max(start, earliest)
             if isLast { start = max(earliest, min(start, latest)) }
@@ -165,7 +165,7 @@ struct Timeline: Sendable, Equatable {
         return start
     }
 
-    /// An exact time in units of ``timescale``.
+    /// Returns an exact time in units of ``timescale``.
     private func rounded(_ time: Int) -> Int {
         if timescale == exactTimescale { return time }
         let (seconds, rest) = time.quotientAndRemainder(dividingBy: exactTimescale)
@@ -178,15 +178,15 @@ struct Timeline: Sendable, Equatable {
     /// The duration of the frames so far, in units of the source.
     var elapsed: Int { clock.now }
 
-    /// The length of the video of the frames so far, in units of ``timescale``. At most 0 if they end before the requested part begins.
+    /// The video length of the frames so far, in units of ``timescale``. At most 0 if they end before the requested part.
     var length: Int {
         let length = rounded(scaled(min(clock.now, end) - start))
-        // A source may break off earlier than its headers say.
+        // A source may break off earlier than its headers state.
         return shown.map { max(length, $0 + shortest) } ?? length
     }
 }
 
-/// Times at a distance that may be a fraction of units.
+/// Evenly spaced times. Their distance may be a fractional number of units.
 private struct TimeGrid: Sendable, Equatable {
     private let numerator: Int
     private let denominator: Int
@@ -195,8 +195,8 @@ private struct TimeGrid: Sendable, Equatable {
     private var rest = 0
 
     /// - Parameters:
-    ///   - numerator: Of the distance in units.
-    ///   - denominator: Of the distance.
+    ///   - numerator: The numerator of the distance in units.
+    ///   - denominator: The denominator of the distance.
     init(numerator: Int, denominator: Int) {
         self.numerator = numerator
         self.denominator = denominator
@@ -208,7 +208,7 @@ private struct TimeGrid: Sendable, Equatable {
     /// The next time, rounded up.
     var next: Int { units + (rest > 0 ? 1 : 0) }
 
-    /// Moves to the next time. After a pause, the grid begins anew at `time`.
+    /// Moves to the next time. After a pause, the grid restarts at `time`.
     mutating func advance(past time: Int, isFirst: Bool) {
         if isFirst || time - next >= distance { (units, rest) = (time, 0) }
         rest += numerator % denominator

@@ -1,4 +1,4 @@
-/// Memory for the planes of a source that no encoder takes.
+/// Memory for the planes of a source that no encoder uses.
 final class UnusedPlanes {
     private let luma: SamplePlane
     private let cb: SamplePlane
@@ -7,8 +7,8 @@ final class UnusedPlanes {
     private let chroma: ChromaFormat
 
     /// - Parameters:
-    ///   - color: Whether there are planes of colours; otherwise they are empty.
-    ///   - alpha: Whether there is a plane of alpha; otherwise it is empty.
+    ///   - color: Whether there are colour planes; otherwise they are empty.
+    ///   - alpha: Whether there is an alpha plane; otherwise it is empty.
     init<Decoder: AnimationDecoder & ~Copyable>(
         _ source: SampleSource<Decoder>, color: Bool, alpha: Bool
     ) throws(TranscodeError) {
