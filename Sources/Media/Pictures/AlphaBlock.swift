@@ -1,17 +1,17 @@
-/// A block of up to 4 × 4 pixels on its way from colours with alpha to planes.
+/// A block of up to 4 × 4 pixels that are converted from colours with alpha to planes.
 ///
-/// A transparent pixel gets the mean of the visible ones in its square of 2 × 2, or else in the block. So the chroma that the pixels of a
-/// square share comes from the visible ones. Not thread-safe.
+/// A transparent pixel gets the mean colour of the visible pixels in its 2 × 2 square, or else in the block. So the chroma that
+/// the pixels of a square share comes from the visible pixels. Not thread-safe.
 final class AlphaBlock {
     static let side = 4
     private static let count = side * side
 
-    /// The position in the picture, and the size, both even. Blocks at the right and lower edge may be smaller than others.
+    /// The position in the picture, and the size, both even. Blocks at the right and lower edges may be smaller.
     private var x = 0
     private var y = 0
     private var width = 0
     private var height = 0
-    /// Pixels of the format ``PixelFormat/yuv(background:)``, in rows of 4.
+    /// Pixels in the format ``PixelFormat/yuv(background:)``, in rows of 4.
     private let words: HeapBuffer<UInt32>
     private let alpha: HeapBuffer<UInt8>
 
@@ -24,7 +24,7 @@ final class AlphaBlock {
 
     /// Reads the block at a position. Beyond an odd edge, the last column or row is repeated.
     ///
-    /// - Returns: The mean colour of the visible pixels; nil without one.
+    /// - Returns: The mean colour of the visible pixels; nil if there are none.
     func load(_ view: PixelView, x: Int, y: Int) -> UInt32? {
         place(view, x: x, y: y)
         var last: (word: UInt32, color: UInt32) = (0, 0)
@@ -48,7 +48,7 @@ final class AlphaBlock {
         return mean
     }
 
-    /// Makes a block of one colour, without a change of ``alpha``.
+    /// Fills the block at a position with one colour and leaves ``alpha`` unchanged.
     func fill(_ color: UInt32, _ view: PixelView, x: Int, y: Int) {
         place(view, x: x, y: y)
         words.base.update(repeating: color, count: Self.count)
@@ -61,9 +61,9 @@ final class AlphaBlock {
         height = min(Self.side, (view.height + 1) & ~1 - y)
     }
 
-    /// Gives each transparent pixel the colour of the visible ones around it.
+    /// Gives each transparent pixel the mean colour of the visible pixels around it.
     ///
-    /// - Parameter mean: That of the block's visible pixels.
+    /// - Parameter mean: The mean colour of the block's visible pixels.
     private func fillTransparent(_ mean: UInt32) {
         for top in stride(from: 0, to: height, by: 2) {
             for left in stride(from: 0, to: width, by: 2) {
@@ -99,8 +99,8 @@ final class AlphaBlock {
         return difference
     }
 
-    /// Writes luma and chroma; in 4:2:0, the rounded mean of each square of 2 × 2 pixels. Returns bits that are set where a sample
-    /// changed.
+    /// Writes luma and chroma. In 4:2:0, chroma is the rounded mean of each 2 × 2 square. Returns bits that are set where a
+    /// sample changed.
     func storeColors(_ planes: PixelConverter.Planes) -> UInt8 {
         var difference: UInt8 = 0
         if planes.chroma == .full {
@@ -150,7 +150,7 @@ final class AlphaBlock {
     }
 }
 
-/// The weighted sum of colours of the format ``PixelFormat/yuv(background:)``, of up to 16 pixels with weights up to 255.
+/// The weighted sum of colours in the format ``PixelFormat/yuv(background:)``, of up to 16 pixels with weights up to 255.
 struct ColorSum: BitwiseCopyable {
     private var luma: UInt32 = 0
     private var cb: UInt32 = 0
@@ -165,7 +165,7 @@ struct ColorSum: BitwiseCopyable {
         self.weight &+= weight
     }
 
-    /// The mean; nil without a colour.
+    /// The mean colour; nil if the weights are 0.
     var mean: UInt32? {
         guard weight > 0 else { return nil }
         let half = weight / 2

@@ -1,31 +1,31 @@
-/// Writes a canvas with transparent pixels into 4:2:0 planes and a plane of alpha.
+/// Writes a canvas with transparent pixels into 4:2:0 planes and an alpha plane.
 ///
-/// Alpha is straight: the colour planes hold colours under transparent pixels as well. Players that enlarge a picture mix
-/// neighbouring pixels, and chroma is shared by four, so these are the colours of the visible pixels beside them; see
-/// ``AlphaBlock``. Further away, where players use no colour, they are one grey: anything that follows the picture costs up to
+/// Alpha is straight: the colour planes have colours under transparent pixels, too. Players that enlarge a picture mix
+/// neighbouring pixels, and four pixels share chroma, so these are the colours of the nearby visible pixels; see
+/// ``AlphaBlock``. Farther away, where players use no colour, they are one grey: colours that follow the picture cost up to
 /// twice the bytes.
 ///
-/// Works in blocks of 4 × 4 samples, and writes those that a change touches. Not thread-safe.
+/// Works in blocks of 4 × 4 samples, and writes the blocks that a change touches. Not thread-safe.
 final class AlphaConverter {
     private let geometry: PictureGeometry
     /// Whether the picture is an unscaled part of the canvas.
     private let isCrop: Bool
-    /// Nil where no pixel is interpolated.
+    /// Nil if no pixel is interpolated.
     private let scaler: PictureScaler?
-    /// The scaled picture; of one pixel where the picture is a part of the canvas.
+    /// The scaled picture; one pixel if the picture is a part of the canvas.
     private let scaled: HeapBuffer<UInt32>
     private let block: AlphaBlock
-    /// The mean colour of each block's visible pixels, or what fills a block that has none.
+    /// The mean colour of each block's visible pixels, or the fill colour of a block without visible pixels.
     private let colors: HeapBuffer<UInt32>
-    /// Whether a block has no visible pixel.
+    /// Whether a block has no visible pixels.
     private let isEmpty: HeapBuffer<Bool>
     private let columns: Int
     private let rows: Int
     private var isFirst = true
 
-    /// The colour under transparent pixels far from any other, in the format ``PixelFormat/yuv(background:)``.
+    /// The colour under transparent pixels far from visible pixels, in the format ``PixelFormat/yuv(background:)``.
     private static let nothing: UInt32 = PixelFormat.yuv(0x80_8080)
-    /// No colour: its chroma is out of range.
+    /// A value that is no colour: its chroma is out of range.
     private static let unknown = UInt32.max
     private static let side = AlphaBlock.side
 
@@ -49,9 +49,9 @@ final class AlphaConverter {
     /// Writes the picture if a part of it changed.
     ///
     /// - Parameters:
-    ///   - canvas: Of the format ``PixelFormat/rgba``.
-    ///   - rectangle: Outside of it the canvas is as it was in the call before; the first call takes all of it.
-    ///   - planes: With a plane of alpha. Hold what the call before wrote.
+    ///   - canvas: A canvas in the format ``PixelFormat/rgba``.
+    ///   - rectangle: A part that contains all changes of the canvas since the previous call. The first call ignores it.
+    ///   - planes: Planes with alpha, which hold the picture of the previous call.
     /// - Returns: Whether a part of the picture changed.
     func convert(
         _ canvas: borrowing Canvas, _ rectangle: Rectangle, into planes: PixelConverter.Planes
@@ -95,7 +95,7 @@ final class AlphaConverter {
                 difference |= block.storeAlpha(alpha)
                 isEmpty.base[index] = mean == nil
                 guard let mean else {
-                    // The samples still show the earlier pixels, so they are written in any case.
+                    // The samples still hold the earlier pixels, so the loop below always rewrites them.
                     if wasVisible { colors.base[index] = Self.unknown }
                     continue
                 }
@@ -103,7 +103,7 @@ final class AlphaConverter {
                 difference |= block.storeColors(planes)
             }
         }
-        // Blocks without a visible pixel take on the colour of those beside them.
+        // Blocks without visible pixels take on the colour of their neighbours.
         for row in max(0, top - 1)..<min(rows, bottom + 1) {
             for column in max(0, left - 1)..<min(columns, right + 1) where isEmpty.base[row * columns + column] {
                 let index = row * columns + column
@@ -117,7 +117,7 @@ final class AlphaConverter {
         return difference != 0
     }
 
-    /// The mean colour of the blocks around that have visible pixels; nil without one.
+    /// Returns the mean colour of neighbouring blocks with visible pixels; nil if there are none.
     private func neighbours(_ row: Int, _ column: Int) -> UInt32? {
         var sum = ColorSum()
         for y in max(0, row - 1)...min(rows - 1, row + 1) {

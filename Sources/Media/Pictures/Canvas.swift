@@ -7,12 +7,12 @@ package struct Canvas: ~Copyable {
     let format: PixelFormat
     private let storage: HeapBuffer<UInt32>
     private var colors: ColorTable
-    /// The pixels under the last frame if its disposal restores them. Of the canvas' size; allocated on first use.
+    /// The pixels under the last frame if its disposal restores them, in a buffer of the canvas' size; allocated on first use.
     private var saved: HeapBuffer<UInt32>?
     private var lastDisposal = AnimationFrame.Disposal.unspecified
     private var lastRectangle = Rectangle.empty
 
-    /// An empty canvas.
+    /// Creates an empty canvas.
     ///
     /// - Throws: ``TranscodeError/outOfMemory``.
     package init(width: Int, height: Int, format: PixelFormat) throws(TranscodeError) {
@@ -29,21 +29,21 @@ package struct Canvas: ~Copyable {
     /// Rows from top to bottom without padding; see ``PixelFormat``.
     var pixels: UnsafeMutablePointer<UInt32> { storage.base }
 
-    /// The canvas as bytes, rows from top to bottom without padding.
+    /// Calls `body` with the canvas as bytes, rows from top to bottom without padding.
     package func withBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
         body(UnsafeRawBufferPointer(start: pixels, count: width * height * 4))
     }
 
     /// Copies a part of a canvas of the same size and format.
     ///
-    /// - Parameter area: Inside the canvas.
+    /// - Parameter area: A rectangle inside the canvas.
     func copy(_ other: borrowing Canvas, _ area: Rectangle) {
         forEachRow(of: area) { (pixels + $0).update(from: other.pixels + $0, count: $1) }
     }
 
-    /// Whether a pixel in the rectangle is not opaque, on a canvas of the format ``PixelFormat/rgba``.
+    /// Whether a pixel in the rectangle is not opaque, on a canvas in the format ``PixelFormat/rgba``.
     ///
-    /// - Parameter rectangle: Inside the canvas; nil for all of it.
+    /// - Parameter rectangle: A rectangle inside the canvas; nil for the whole canvas.
     func hasTransparency(in rectangle: Rectangle?) -> Bool {
         let area = rectangle ?? Rectangle(x: 0, y: 0, width: width, height: height)
         for y in area.y..<area.maxY {
@@ -56,8 +56,8 @@ package struct Canvas: ~Copyable {
     /// Disposes of the previous frame and draws the decoder's frame.
     ///
     /// - Parameters:
-    ///   - decoder: Has read the header of the frame; supplies its palette.
-    ///   - pixels: The frame's pixels. Indices that are missing at the end leave the canvas unchanged.
+    ///   - decoder: A decoder that has read the header of the frame; supplies its palette.
+    ///   - pixels: The frame's pixels. Indices missing at the end leave the canvas unchanged.
     /// - Returns: A rectangle that contains all changes; empty if nothing can have changed.
     /// - Throws: ``TranscodeError/outOfMemory``, at the first frame whose disposal restores the canvas.
     package mutating func draw<Decoder: AnimationDecoder & ~Copyable>(
@@ -114,7 +114,7 @@ package struct Canvas: ~Copyable {
         return changed
     }
 
-    /// Draws one row. Returns a part of it that contains all changes.
+    /// Draws one row. Returns a part of the row that contains all changes.
     ///
     /// A group of eight pixels is written only if one of them changes: most rows of most GIFs do not change.
     private func drawRow(_ line: UnsafeBufferPointer<UInt8>, x: Int, y: Int, transparent: UInt8?) -> Rectangle {
@@ -141,7 +141,7 @@ package struct Canvas: ~Copyable {
         return last < 0 ? .empty : Rectangle(x: x + first, y: y, width: last - first + 1, height: 1)
     }
 
-    /// Draws eight pixels, some of which may be transparent; the first is the lowest byte of `codes`. Returns whether one
+    /// Draws eight pixels, some of which may be transparent; the first is the lowest byte of `codes`. Returns whether any pixel
     /// changed.
     @inline(__always)
     private func drawGroup(_ codes: UInt64, _ transparent: UInt8?, at target: UnsafeMutablePointer<UInt32>) -> Bool {
@@ -191,7 +191,7 @@ package struct Canvas: ~Copyable {
         return true
     }
 
-    /// Disposes of the last frame. Returns the rectangle that this changed.
+    /// Disposes of the last frame. Returns the changed rectangle.
     private mutating func dispose() -> Rectangle {
         switch lastDisposal {
         case .unspecified, .keep:

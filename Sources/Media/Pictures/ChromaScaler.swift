@@ -1,13 +1,13 @@
 internal import CMedia
 
-/// Scales pictures in 4:2:0 by libswscale; the result has as much chroma as luma. Not thread-safe.
+/// Scales 4:2:0 pictures to 4:4:4 with libswscale. Not thread-safe.
 final class ChromaScaler {
     private let context: UnsafeMutableRawPointer
     private let rows: Int
 
     /// - Parameters:
-    ///   - source: In pixels; both sides are even.
-    ///   - siting: Of the source.
+    ///   - source: The size of the source in pixels; both sides are even.
+    ///   - siting: The chroma siting of the source.
     init(
         from source: (width: Int, height: Int), _ siting: FramePlanes.Siting, to target: (width: Int, height: Int)
     ) throws(TranscodeError) {
@@ -21,7 +21,7 @@ final class ChromaScaler {
 
     deinit { gifreel_scaler_close(context) }
 
-    /// Scales a picture; the padding of the target's rows may be written over.
+    /// Scales a picture. May overwrite the padding of the target's rows.
     func scale(
         _ source: FramePlanes,
         into target: (UnsafeMutablePointer<UInt8>, UnsafeMutablePointer<UInt8>, UnsafeMutablePointer<UInt8>),

@@ -14,7 +14,7 @@ struct ColorRows {
     /// - Parameters:
     ///   - source: R, G, B, A from the lowest byte to the highest, straight alpha.
     ///   - target: Pixels of the canvas.
-    /// - Returns: The first and the last pixel of a part that contains all changes; nil without a change.
+    /// - Returns: A range of pixels that contains all changes; nil without a change.
     func draw(
         _ source: UnsafePointer<UInt32>, count: Int, onto target: UnsafeMutablePointer<UInt32>
     ) -> ClosedRange<Int>? {

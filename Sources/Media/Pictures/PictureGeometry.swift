@@ -1,28 +1,28 @@
-/// The part of a canvas that a picture shows, and the size of the picture. Only a zoom, a margin or a preset makes it larger than the canvas.
+/// The part of a canvas that a picture shows, and the picture's size. Only a zoom, margin or preset can exceed the canvas.
 package struct PictureGeometry: Sendable, Equatable {
-    /// The part of the canvas that is shown.
+    /// The shown part of the canvas.
     let source: Rectangle
-    /// In pixels; may be odd.
+    /// The size of the picture in pixels; may be odd.
     package let width: Int
     package let height: Int
 
-    /// The size of an H.264 and of planes in 4:2:0: an odd side gets one more pixel, a copy of its edge.
+    /// The size of H.264 videos and 4:2:0 planes: an odd side gets one more pixel, a copy of its edge.
     package var evenWidth: Int { Self.even(width) }
     package var evenHeight: Int { Self.even(height) }
 
-    /// A side rounded up to an even number.
+    /// Returns a side rounded up to an even number.
     private static func even(_ side: Int) -> Int { (side + 1) & ~1 }
 
     /// Whether the picture is the whole canvas at its own size.
     let isIdentity: Bool
-    /// Above 1, every pixel of the canvas becomes a square of this side, and nothing is interpolated.
+    /// The zoom factor. Above 1, every pixel of the canvas becomes a square of this side, and nothing is interpolated.
     let zoom: Int
-    /// Where the picture shows the canvas. Around it is a margin of transparent pixels, or of the background.
+    /// The part of the picture that shows the canvas. Around it is a margin of transparent pixels, or of the background.
     let content: Rectangle
 
     /// - Parameters:
-    ///   - width: Of the canvas.
-    ///   - height: Of the canvas.
+    ///   - width: The width of the canvas.
+    ///   - height: The height of the canvas.
     package init(width: Int, height: Int, options: SizeOptions) {
         let canvas = Rectangle(x: 0, y: 0, width: width, height: height)
         var source = canvas
@@ -38,7 +38,7 @@ package struct PictureGeometry: Sendable, Equatable {
         case (let boxWidth?, let boxHeight?, .contain):
             size = Self.contained((width, height), in: (boxWidth, boxHeight))
         case (let boxWidth?, let boxHeight?, .cover):
-            // A box larger than the canvas is reduced, with its aspect ratio, until the canvas covers it without scaling.
+            // A box larger than the canvas is reduced, keeping its aspect ratio, until the canvas covers it without scaling.
             size = Self.contained((boxWidth, boxHeight), in: (width, height))
             source = Self.covering(size, of: canvas, options.gravity)
         case (let boxWidth?, let boxHeight?, .fill):
@@ -46,7 +46,7 @@ package struct PictureGeometry: Sendable, Equatable {
         case (let boxWidth?, let boxHeight?, .pad):
             let shown = Self.contained((width, height), in: (boxWidth, boxHeight))
             size = (boxWidth, boxHeight)
-            // An even offset, so that pixels which share a sample of chroma with each other do so beside a margin as well.
+            // Even offsets, so that the same pixels share a chroma sample with and without a margin.
             content = Rectangle(
                 x: (boxWidth - shown.width) / 2 & ~1, y: (boxHeight - shown.height) / 2 & ~1, width: shown.width,
                 height: shown.height)
@@ -59,7 +59,7 @@ package struct PictureGeometry: Sendable, Equatable {
         self.content = content ?? Rectangle(x: 0, y: 0, width: size.width, height: size.height)
     }
 
-    /// The geometry that a preset, the zoom or the size options decide.
+    /// Creates the geometry for a preset, the zoom or the size options.
     package init(width: Int, height: Int, options: TranscodeOptions) {
         if options.zoom > 1 {
             self.init(wholeOfWidth: width, height: height, zoom: options.zoom, longerSide: options.preset?.longerSide ?? 0)
@@ -72,7 +72,7 @@ package struct PictureGeometry: Sendable, Equatable {
         self.init(wholeOfWidth: width, height: height, longerSide: side)
     }
 
-    /// The whole canvas, enlarged or reduced.
+    /// Shows the whole canvas, enlarged or reduced.
     private init(wholeOfWidth width: Int, height: Int, longerSide: Int) {
         let longer = max(width, height)
         source = Rectangle(x: 0, y: 0, width: width, height: height)
@@ -83,7 +83,7 @@ package struct PictureGeometry: Sendable, Equatable {
         content = Rectangle(x: 0, y: 0, width: self.width, height: self.height)
     }
 
-    /// The whole canvas with enlarged pixels, and transparent ones at the ends of the longer side where that is to be longer.
+    /// Shows the whole canvas with enlarged pixels, and a margin at the ends of a longer side shorter than `longerSide`.
     private init(wholeOfWidth width: Int, height: Int, zoom: Int, longerSide: Int) {
         source = Rectangle(x: 0, y: 0, width: width, height: height)
         self.width = max(width * zoom, width >= height ? longerSide : 0)
@@ -101,9 +101,9 @@ package struct PictureGeometry: Sendable, Equatable {
     /// Whether pixels are interpolated.
     var isScaled: Bool { zoom == 1 && (content.width != source.width || content.height != source.height) }
 
-    /// Checks a picture that is larger than the canvas against the limits, which the canvas itself keeps.
+    /// Checks a picture with a zoom or a margin against the limits. The canvas itself is within them.
     ///
-    /// - Parameter frames: Frames of this size that are written at most.
+    /// - Parameter frames: The maximum number of frames to write in this size.
     func check(_ limits: MediaLimits, frames: Int) throws(TranscodeError) {
         guard zoom > 1 || hasMargin else { return }
         try limits.check(.side, max(width, height))
@@ -111,7 +111,7 @@ package struct PictureGeometry: Sendable, Equatable {
         try limits.check(.totalPixels, width * height * frames)
     }
 
-    /// The size reduced to fit into the box, with its aspect ratio; never enlarged.
+    /// Returns the size reduced to fit into the box, with its aspect ratio; never enlarged.
     private static func contained(
         _ size: (width: Int, height: Int), in box: (width: Int, height: Int)
     ) -> (width: Int, height: Int) {
@@ -123,7 +123,7 @@ package struct PictureGeometry: Sendable, Equatable {
         return (scale(size.width, by: box.height, over: size.height), box.height)
     }
 
-    /// The largest part of the canvas with the aspect ratio of `size`.
+    /// Returns the largest part of the canvas with the aspect ratio of `size`.
     private static func covering(
         _ size: (width: Int, height: Int), of canvas: Rectangle, _ gravity: Gravity
     ) -> Rectangle {
@@ -138,7 +138,7 @@ package struct PictureGeometry: Sendable, Equatable {
         return part
     }
 
-    /// A side times a fraction, rounded to the nearest and at least 1.
+    /// Returns a side times a fraction, rounded to the nearest number and at least 1.
     private static func scale(_ side: Int, by numerator: Int, over denominator: Int) -> Int {
         max(1, (2 * side * numerator + denominator) / (2 * denominator))
     }

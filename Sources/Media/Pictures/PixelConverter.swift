@@ -1,18 +1,18 @@
-/// The resolution of chroma in planes.
+/// The chroma subsampling of planes.
 enum ChromaFormat: Equatable {
     /// 4:2:0: a sample for each square of 2 × 2 pixels.
     case half
     /// 4:4:4: a sample for each pixel.
     case full
 
-    /// The power of two by which chroma is smaller than luma in both directions.
+    /// The power of two by which chroma is smaller than luma in both dimensions.
     var shift: Int { self == .half ? 1 : 0 }
 }
 
 /// Writes the changed part of a canvas into planes.
 ///
-/// The canvas holds converted colours already, so luma is copied. In 4:2:0, the chroma of a 2×2 block is the rounded mean of its four
-/// pixels, including their fractional bits. The last row or column of an odd side is repeated.
+/// The canvas already holds converted colours, so luma is copied. In 4:2:0, the chroma of a 2×2 block is the rounded mean of
+/// its four pixels, including their fractional bits. The last row or column of an odd side is repeated.
 struct PixelConverter {
     /// Planes of even width and height, in the layout of AVFrame.
     struct Planes {
@@ -24,7 +24,7 @@ struct PixelConverter {
         var cbStride: Int
         var crStride: Int
         var chroma = ChromaFormat.half
-        /// Of the same size as luma; nil where every pixel is opaque.
+        /// The alpha plane, of the same size as luma; nil if every pixel is opaque.
         var alpha: AlphaPlane?
     }
 
@@ -35,7 +35,7 @@ struct PixelConverter {
         var stride: Int
     }
 
-    /// Converts the rectangle of `canvas`, which must be of the format ``PixelFormat/yuv(background:)``.
+    /// Converts the rectangle of `canvas`, which must be in the format ``PixelFormat/yuv(background:)``.
     ///
     /// - Returns: Whether a sample changed.
     static func convert(_ canvas: borrowing Canvas, _ rectangle: Rectangle, into planes: Planes) -> Bool {
@@ -51,8 +51,8 @@ struct PixelConverter {
         return hasChanged
     }
 
-    /// Two rows of a picture in the format ``PixelFormat/yuv(background:)``. The second repeats the first below a picture of odd
-    /// height.
+    /// Two rows of a picture in the format ``PixelFormat/yuv(background:)``. At the end of a picture of odd height, the second
+    /// row repeats the first.
     struct RowPair {
         var upper: UnsafePointer<UInt32>
         var lower: UnsafePointer<UInt32>
@@ -79,7 +79,7 @@ struct PixelConverter {
         return difference != 0
     }
 
-    /// Converts columns of a pair of rows to planes that have a sample of chroma for each pixel.
+    /// Converts columns of a pair of rows to 4:4:4 planes.
     private static func convertEachPixel(_ pair: RowPair, columns: Range<Int>, into planes: Planes) -> Bool {
         var difference: UInt8 = 0
         for (row, words) in [pair.upper, pair.lower].enumerated() {
@@ -130,7 +130,7 @@ struct PixelConverter {
         return difference | convertEach(upper, lower, rows, from: whole, to: count)
     }
 
-    /// Converts blocks in groups of four. Also returns their number.
+    /// Converts blocks in groups of four. Also returns the number of converted blocks.
     private static func convertEights(
         _ upper: UnsafePointer<UInt32>, _ lower: UnsafePointer<UInt32>, _ rows: Rows, count: Int
     ) -> (difference: UInt32, blocks: Int) {

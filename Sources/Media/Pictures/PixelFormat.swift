@@ -20,10 +20,10 @@ package enum PixelFormat: Sendable {
     /// Transparent pixels are the background.
     case yuv(background: RGB)
 
-    /// The smallest word of the format ``rgba`` that is opaque.
+    /// The smallest opaque word in the format ``rgba``.
     static let opaque: UInt32 = 0xff00_0000
 
-    /// A pixel of the format ``rgba`` as one of the format ``yuv(background:)``, without its alpha.
+    /// Converts a pixel from the format ``rgba`` to ``yuv(background:)``, ignoring its alpha.
     static func yuv(_ word: UInt32) -> UInt32 {
         packYUV(
             RGB(
@@ -31,7 +31,7 @@ package enum PixelFormat: Sendable {
                 blue: UInt8(truncatingIfNeeded: word >> 16)))
     }
 
-    /// An opaque pixel of the colour.
+    /// Returns an opaque pixel of the colour.
     func pack(_ color: RGB) -> UInt32 {
         switch self {
         case .rgba:
@@ -49,7 +49,7 @@ package enum PixelFormat: Sendable {
         }
     }
 
-    /// The pixel that results from drawing a colour with alpha.
+    /// Returns the pixel that results from drawing a colour with alpha.
     ///
     /// - Parameter word: R, G, B, A from the lowest byte to the highest, straight alpha.
     func draw(_ word: UInt32, _ blend: AnimationFrame.Blend, over old: UInt32) -> UInt32 {
@@ -72,7 +72,7 @@ package enum PixelFormat: Sendable {
         }
     }
 
-    /// The mean of two words of the format ``yuv(background:)``, weighted by alpha and its complement.
+    /// Returns the mean of two words in the format ``yuv(background:)``, weighted by alpha and its complement.
     @inline(__always)
     private static func mix(_ new: UInt32, _ old: UInt32, _ alpha: UInt32) -> UInt32 {
         @inline(__always)
@@ -83,7 +83,7 @@ package enum PixelFormat: Sendable {
         return mean(0, 0xff) | mean(8, 0xfff) | mean(20, 0xfff)
     }
 
-    /// Opaque pixels of the format ``rgba`` as ``packYUV(_:)`` converts them.
+    /// Converts opaque pixels in the format ``rgba`` as ``packYUV(_:)`` does.
     @inline(__always)
     static func yuv(_ words: SIMD8<UInt32>) -> SIMD8<UInt32> {
         let red = SIMD8<Int32>(truncatingIfNeeded: words & 255)
@@ -109,10 +109,10 @@ package enum PixelFormat: Sendable {
         return SIMD8<UInt32>(truncatingIfNeeded: luma | chroma)
     }
 
-    /// A translucent pixel over another; both with straight alpha (the operator “over” of Porter and Duff, 1984).
+    /// Returns a translucent pixel over another; both with straight alpha (the operator “over” of Porter and Duff, 1984).
     private static func over(_ new: UInt32, _ old: UInt32) -> UInt32 {
         let (alpha, below) = (new >> 24, old >> 24)
-        // In 255ths of 255ths.
+        // In units of 1/255².
         let rest = below * (255 - alpha)
         let total = alpha * 255 + rest
         var word = ((total + 127) / 255) << 24
@@ -123,7 +123,8 @@ package enum PixelFormat: Sendable {
         return word
     }
 
-    /// A translucent pixel over another as `BlendPixelNonPremult` of libwebp computes it. Chromium calls that for pixels over others only.
+    /// Returns a translucent pixel over another, as libwebp's `BlendPixelNonPremult` does. Chromium calls that over pixels
+    /// only.
     private static func overDown(_ new: UInt32, _ old: UInt32) -> UInt32 {
         if old >> 24 == 0 { return new }
         let alpha = new >> 24
@@ -145,7 +146,7 @@ package enum PixelFormat: Sendable {
         let green = Int32(color.green)
         let blue = Int32(color.blue)
         let luma = (11_966 * red + 40_254 * green + 4_064 * blue + (16 << 16) + (1 << 15)) >> 16
-        // The rows of each chroma coefficient sum to zero, so that grey has no colour.
+        // The coefficients of each chroma component sum to zero, so that grey has no chroma.
         let cb = (-6_596 * red - 22_189 * green + 28_785 * blue + (128 << 16) + (1 << 11)) >> 12
         let cr = (28_784 * red - 26_145 * green - 2_639 * blue + (128 << 16) + (1 << 11)) >> 12
         return UInt32(luma) | UInt32(cb) << 8 | UInt32(cr) << 20

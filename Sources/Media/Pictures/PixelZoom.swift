@@ -1,4 +1,4 @@
-/// Enlarges pixels to squares: every pixel of a row is repeated, and so is every row. No colour is mixed with another.
+/// Enlarges pixels to squares: every pixel of a row is repeated, and so is every row. Colours are not mixed.
 enum PixelZoom {
     /// Writes a row of pixels, each repeated.
     static func repeatPixels(
@@ -11,7 +11,7 @@ enum PixelZoom {
         }
     }
 
-    /// Writes a whole canvas in its own pixel format into a picture: rows from top to bottom without padding. A margin stays unchanged.
+    /// Writes an enlarged canvas in its own pixel format into a picture whose rows have no padding. Leaves a margin unchanged.
     static func enlarge(_ canvas: borrowing Canvas, _ geometry: PictureGeometry, into words: UnsafeMutablePointer<UInt32>) {
         let (zoom, stride) = (geometry.zoom, geometry.width)
         let corner = words + geometry.content.y * stride + geometry.content.x
@@ -25,7 +25,7 @@ enum PixelZoom {
 
 /// Writes a canvas, with enlarged pixels or with a margin, into the encoder's planes. Not thread-safe.
 ///
-/// With an even zoom, the squares of chroma lie within those of the pixels: 4:2:0 then holds the colour of every pixel exactly.
+/// With an even zoom, chroma samples lie within the enlarged pixels: 4:2:0 then holds the colour of every pixel exactly.
 final class VideoZoom {
     private let geometry: PictureGeometry
     /// The margin's colour in the canvas' format.
@@ -48,9 +48,9 @@ final class VideoZoom {
     /// Writes the changed part of the picture.
     ///
     /// - Parameters:
-    ///   - canvas: Of the format ``PixelFormat/yuv(background:)``.
+    ///   - canvas: A canvas in the format ``PixelFormat/yuv(background:)``.
     ///   - rectangle: The part of the canvas that changed.
-    ///   - planes: Hold the picture of the previous call.
+    ///   - planes: Planes that hold the picture of the previous call.
     /// - Returns: Whether a sample changed.
     func convert(_ canvas: borrowing Canvas, _ rectangle: Rectangle, into planes: PixelConverter.Planes) -> Bool {
         if rectangle.isEmpty { return false }
@@ -60,7 +60,7 @@ final class VideoZoom {
         if isFirst { area = Rectangle(x: 0, y: 0, width: geometry.width, height: geometry.height) }
         isFirst = false
         var hasChanged = false
-        // No row yet.
+        // No row is loaded yet.
         var (upperSource, lowerSource) = (Int.min, Int.min)
         for y in stride(from: area.y & ~1, to: area.maxY, by: 2) {
             let sources = (row(y), row(min(y + 1, geometry.height - 1)))
@@ -77,7 +77,7 @@ final class VideoZoom {
         return hasChanged
     }
 
-    /// The row of the canvas that a row of the picture shows; -1 in the margin.
+    /// Returns the row of the canvas that a row of the picture shows; -1 in the margin.
     private func row(_ y: Int) -> Int {
         y >= geometry.content.y && y < geometry.content.maxY ? (y - geometry.content.y) / geometry.zoom : -1
     }

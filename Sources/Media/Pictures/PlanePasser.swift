@@ -1,32 +1,32 @@
 internal import Glibc
 
-/// Writes the planes of a clip into those of an encoder, unchanged or scaled, without converting them to pixels. Not thread-safe.
+/// Writes the planes of a clip to those of an encoder, unchanged or scaled, without converting them to pixels. Not thread-safe.
 final class PlanePasser {
-    /// Where chroma lies in the result.
+    /// The chroma siting of the result.
     let siting: FramePlanes.Siting
 
     private let geometry: PictureGeometry
-    /// Nil where the size stays.
+    /// Nil if the size stays the same.
     private let scaler: ChromaScaler?
     private let luma: SamplePlane
     private let cb: SamplePlane
     private let cr: SamplePlane
-    /// The planes of a picture that has none of its own; nil before the first.
+    /// Planes for pictures given as pixels; nil before the first one.
     private var converted: ConvertedPlanes?
 
     /// The largest reduction; see ``PlaneScaler``.
     private static let largestReduction = 32
 
     /// - Parameters:
-    ///   - siting: Of the clip.
-    ///   - keepsSiting: Whether the result may have chroma at the left.
-    /// - Returns: Nil for a picture that has to be composed of pixels.
+    ///   - siting: The chroma siting of the clip.
+    ///   - keepsSiting: Whether the result may have left-sited chroma.
+    /// - Returns: Nil if pictures have to be composed of pixels.
     init?(_ geometry: PictureGeometry, _ siting: FramePlanes.Siting, keepsSiting: Bool) throws(TranscodeError) {
         let source = geometry.source
         guard geometry.zoom == 1, !geometry.hasMargin, source.x % 2 == 0, source.y % 2 == 0 else { return nil }
         let isScaled = geometry.isScaled
         if isScaled {
-            // Chroma of an odd side ends beside the edge.
+            // With an odd side, chroma and luma end at different positions.
             guard source.width % 2 == 0, source.height % 2 == 0,
                 source.width <= geometry.width * Self.largestReduction, source.height <= geometry.height * Self.largestReduction
             else { return nil }
@@ -45,11 +45,11 @@ final class PlanePasser {
         self.siting = isScaled ? .center : siting
     }
 
-    /// Writes a picture that has no planes of its own; see ``pass(_:into:)``.
+    /// Writes a picture given as pixels; see ``pass(_:into:)``.
     ///
     /// - Parameters:
-    ///   - words: R, G, B, A.
-    ///   - size: Of the canvas.
+    ///   - words: The pixels, R, G, B, A.
+    ///   - size: The size of the canvas.
     func pass(
         _ words: UnsafeBufferPointer<UInt32>, size: (width: Int, height: Int), into planes: PixelConverter.Planes
     ) throws(TranscodeError) -> Bool {
@@ -61,7 +61,7 @@ final class PlanePasser {
 
     /// Writes a picture.
     ///
-    /// - Parameter planes: Hold the picture of the previous call.
+    /// - Parameter planes: Planes that hold the picture of the previous call.
     /// - Returns: Whether a sample changed.
     func pass(_ source: FramePlanes, into planes: PixelConverter.Planes) throws(TranscodeError) -> Bool {
         let part = source.part(geometry.source)
@@ -108,7 +108,7 @@ final class PlanePasser {
 }
 
 extension FramePlanes {
-    /// The planes from the corner of a part on, which has even coordinates.
+    /// Returns the planes from the corner of a part, which has even coordinates.
     fileprivate func part(_ area: Rectangle) -> FramePlanes {
         var part = self
         part.luma += area.y * lumaStride + area.x
@@ -118,7 +118,7 @@ extension FramePlanes {
     }
 }
 
-/// Planes for pictures of pixels. Not thread-safe.
+/// Planes for pictures given as pixels. Not thread-safe.
 private final class ConvertedPlanes {
     private let width: Int
     private let height: Int

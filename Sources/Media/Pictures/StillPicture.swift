@@ -1,13 +1,13 @@
-/// A picture in memory: bytes R, G, B, A in 32-bit words, rows from top to bottom without padding, straight alpha. Where alpha
-/// is 0, so is the rest. Not thread-safe.
+/// A picture in memory: bytes R, G, B, A in 32-bit words, rows from top to bottom without padding, straight alpha. Pixels with
+/// an alpha of 0 are 0 as a whole. Not thread-safe.
 struct StillPicture: ~Copyable {
     let width: Int
     let height: Int
     private let storage: HeapBuffer<UInt32>
 
-    /// Crops and scales a canvas of the format ``PixelFormat/rgba``.
+    /// Crops and scales a canvas in the format ``PixelFormat/rgba``.
     ///
-    /// - Parameter background: The colour on which transparent pixels are laid before scaling, and that of a margin; nil leaves them
+    /// - Parameter background: The colour drawn under transparent pixels before scaling, and that of a margin; nil leaves both
     ///   transparent.
     init(_ canvas: borrowing Canvas, _ geometry: PictureGeometry, background: RGB?) throws(TranscodeError) {
         if let background { Self.fill(canvas, PixelFormat.rgba.pack(background)) }

@@ -1,9 +1,9 @@
 /// Writes a part of a canvas into the encoder's planes at another size.
 ///
-/// The canvas' converted colours are split into three planes of its own size, and each is scaled. A frame that changes anything
-/// is scaled as a whole: a filter reaches beyond the rectangle that changed, and libswscale cannot scale parts. Chroma is scaled to
-/// the picture's size, and for 4:2:0 then halved like that of any other frame, so that the last column and row of an odd side are
-/// right. Not thread-safe.
+/// The canvas' converted colours are split into three planes of its own size, and each is scaled. Any change scales the whole
+/// frame: a filter reaches beyond the changed rectangle, and libswscale cannot scale parts. Chroma is scaled to the picture's
+/// size, and for 4:2:0 then halved as in any other frame, so that the last column and row of an odd side are correct. Not
+/// thread-safe.
 final class VideoScaler {
     private let geometry: PictureGeometry
     private let scaler: PlaneScaler
@@ -12,7 +12,7 @@ final class VideoScaler {
     private let cr: SamplePlane
     /// A chroma plane of the picture's size.
     private let chroma: SamplePlane
-    /// A plane of the scaled canvas, where the picture has a margin; else empty.
+    /// A plane of the scaled canvas if the picture has a margin; otherwise empty.
     private let content: SamplePlane
     /// The margin's colour in the canvas' format.
     private let margin: UInt32
@@ -37,9 +37,9 @@ final class VideoScaler {
     /// Writes the picture if a part of it changed.
     ///
     /// - Parameters:
-    ///   - canvas: Of the format ``PixelFormat/yuv(background:)``.
-    ///   - rectangle: Contains all changes of the canvas since the previous call. The first call ignores it.
-    ///   - planes: Hold the picture of the previous call.
+    ///   - canvas: A canvas in the format ``PixelFormat/yuv(background:)``.
+    ///   - rectangle: A part that contains all changes of the canvas since the previous call. The first call ignores it.
+    ///   - planes: Planes that hold the picture of the previous call.
     /// - Returns: Whether a part of the picture changed.
     func convert(
         _ canvas: borrowing Canvas, _ rectangle: Rectangle, into planes: PixelConverter.Planes
@@ -64,12 +64,12 @@ final class VideoScaler {
         return true
     }
 
-    /// Scales a plane of the canvas into one of the picture, and fills its margin.
+    /// Scales a plane of the canvas into a plane of the picture, and fills the margin.
     private func scale(
         _ plane: borrowing SamplePlane, margin: UInt8, into target: UnsafeMutablePointer<UInt8>, stride: Int
     ) throws(TranscodeError) {
         guard geometry.hasMargin else { return try scaler.scale(plane, into: target, stride: stride) }
-        // Not into its place: libswscale writes beyond the ends of rows.
+        // Scales into a separate plane, because libswscale writes beyond the ends of rows.
         try scaler.scale(plane, into: content.samples, stride: content.stride)
         let place = geometry.content
         for y in 0..<geometry.height {
@@ -99,7 +99,7 @@ final class VideoScaler {
         return difference != 0
     }
 
-    /// Removes what the filter overshoots the range by, and repeats the last column and the last row of an odd side.
+    /// Clamps the filter's overshoot to the valid range, and repeats the last column and row of an odd side.
     static func finishLuma(_ luma: UnsafeMutablePointer<UInt8>, stride: Int, _ geometry: PictureGeometry) {
         finish(luma, stride: stride, geometry, most: 235)
     }
@@ -118,9 +118,9 @@ final class VideoScaler {
         }
     }
 
-    /// Writes the rounded mean of each 2×2 block, within the range of chroma; the last column and row of an odd side are repeated.
+    /// Writes the rounded mean of each 2×2 block, within the range of chroma. Repeats the last column and row of an odd side.
     ///
-    /// - Parameter chroma: As large as the picture.
+    /// - Parameter chroma: A plane of the picture's size.
     /// - Returns: Whether a sample changed.
     static func halve(
         _ chroma: borrowing SamplePlane, _ geometry: PictureGeometry, into target: UnsafeMutablePointer<UInt8>, stride: Int
