@@ -1,8 +1,8 @@
 /// Examines frames of the requested part of an animation to choose an encoder's tools.
 ///
-/// If every frame covers the canvas, these are pairs of successive frames, spread over the part; in a clip, pairs begin with
-/// sync samples. Otherwise, and in clips with few sync samples, they are the first frames of the part. If nothing changes at
-/// first, as after a black start, later frames are examined, too.
+/// If every frame covers the canvas, the probe examines pairs of successive frames, spread over the part; in a clip, pairs
+/// begin with sync samples. Otherwise, and in clips with few sync samples, it examines the first frames of the part. If nothing
+/// changes at first, as after a black start, it examines later frames, too.
 struct ContentProbe: ~Copyable {
     /// The blocks of whole pictures, and the blocks that differ from the previous picture.
     private var whole = BlockContents()

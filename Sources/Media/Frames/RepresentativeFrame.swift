@@ -4,8 +4,8 @@
 /// fade has less detail than the picture that it leads to, and a crossfade less than one of its two pictures. Noise and dither
 /// vanish in the means.
 struct RepresentativeFrame {
-    /// The factor, as numerator and denominator, by which the detail of a later frame must be larger. It makes the first of
-    /// similar frames the choice.
+    /// The factor, as numerator and denominator, by which a later frame must exceed the best detail so far. So the first of
+    /// similar frames is chosen.
     private static let advantage = (51, 50)
 
     private var grid: ColorGrid

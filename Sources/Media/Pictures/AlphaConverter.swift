@@ -50,7 +50,7 @@ final class AlphaConverter {
     ///
     /// - Parameters:
     ///   - canvas: A canvas in the format ``PixelFormat/rgba``.
-    ///   - rectangle: A part that contains all changes of the canvas since the previous call. The first call ignores it.
+    ///   - rectangle: A rectangle that contains all canvas changes since the previous call. The first call ignores it.
     ///   - planes: Planes with alpha, which hold the picture of the previous call.
     /// - Returns: Whether a part of the picture changed.
     func convert(

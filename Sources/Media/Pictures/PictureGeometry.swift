@@ -1,4 +1,4 @@
-/// The part of a canvas that a picture shows, and the picture's size. Only a zoom, margin or preset can exceed the canvas.
+/// The part of a canvas that a picture shows, and the picture's size: larger than the canvas only by a zoom, margin or preset.
 package struct PictureGeometry: Sendable, Equatable {
     /// The shown part of the canvas.
     let source: Rectangle

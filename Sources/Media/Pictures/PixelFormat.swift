@@ -109,7 +109,7 @@ package enum PixelFormat: Sendable {
         return SIMD8<UInt32>(truncatingIfNeeded: luma | chroma)
     }
 
-    /// Returns a translucent pixel over another; both with straight alpha (the operator “over” of Porter and Duff, 1984).
+    /// Composites a translucent pixel over another; both with straight alpha (the operator “over” of Porter and Duff, 1984).
     private static func over(_ new: UInt32, _ old: UInt32) -> UInt32 {
         let (alpha, below) = (new >> 24, old >> 24)
         // In units of 1/255².
@@ -123,8 +123,7 @@ package enum PixelFormat: Sendable {
         return word
     }
 
-    /// Returns a translucent pixel over another, as libwebp's `BlendPixelNonPremult` does. Chromium calls that over pixels
-    /// only.
+    /// Draws a translucent pixel like libwebp's `BlendPixelNonPremult`, which Chromium does not call over transparent pixels.
     private static func overDown(_ new: UInt32, _ old: UInt32) -> UInt32 {
         if old >> 24 == 0 { return new }
         let alpha = new >> 24

@@ -38,7 +38,7 @@ final class VideoScaler {
     ///
     /// - Parameters:
     ///   - canvas: A canvas in the format ``PixelFormat/yuv(background:)``.
-    ///   - rectangle: A part that contains all changes of the canvas since the previous call. The first call ignores it.
+    ///   - rectangle: A rectangle that contains all canvas changes since the previous call. The first call ignores it.
     ///   - planes: Planes that hold the picture of the previous call.
     /// - Returns: Whether a part of the picture changed.
     func convert(

@@ -38,7 +38,7 @@ extension SourceFormat {
         }
     }
 
-    /// Creates the format of a file; nil if unknown. A PNG, WebP or AVIF may be a still picture: see ``isAnimation(_:)``.
+    /// Detects the format of a file; nil if unknown. A PNG, WebP or AVIF may be a still picture: see ``isAnimation(_:)``.
     package init?(of bytes: UnsafeRawBufferPointer) {
         guard let format = Self.allCases.first(where: { $0.traits.recognizes(bytes) }) else { return nil }
         self = format

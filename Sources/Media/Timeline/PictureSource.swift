@@ -27,7 +27,7 @@ final class PictureSource<Decoder: AnimationDecoder & ~Copyable> {
     private let last: Int
     private let isBrokenOffInHeaders: Bool
     private var hasPicture = false
-    /// The area in which the canvas differs from the last picture, including frames without a picture; initially all of it.
+    /// The canvas area that differs from the last picture, including changes of frames without a picture; initially all of it.
     private var area: Rectangle
     /// The changes of the canvas not yet added to ``area`` or to the undithering.
     private var drawn: Rectangle
@@ -124,7 +124,7 @@ final class PictureSource<Decoder: AnimationDecoder & ~Copyable> {
         return try undither.withOutput(body)
     }
 
-    /// Writes the planes of the last returned picture. Requires ``passer``.
+    /// Writes the planes of the last returned picture. Call this only if ``passer`` is not nil.
     ///
     /// - Parameter target: Planes that hold the previous picture.
     /// - Returns: Whether a sample changed.

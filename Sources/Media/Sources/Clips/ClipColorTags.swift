@@ -60,7 +60,7 @@ struct ClipColorTags: Equatable {
         isVideo = format.isVideo
     }
 
-    /// Whether the colours are those of the encoded videos, or unspecified.
+    /// Whether the colours are those of encoded outputs, or unspecified.
     var areThoseOfVideo: Bool {
         isFull != true && [1, 2].contains(matrix) && [1, 2].contains(primaries) && [1, 2, 13].contains(transfer)
     }

@@ -125,7 +125,7 @@ struct ClipColors: ~Copyable {
             && Int(frame.pointee.height) == height && tags == self.tags
     }
 
-    /// Returns the chroma siting among columns and rows. Unless stated, chroma lies at the left (ITU-T H.264 Annex E).
+    /// Returns the chroma siting among columns and rows. By default, chroma lies at the left (ITU-T H.264 Annex E).
     private static func position(_ location: AVChromaLocation) -> (Sampling, Sampling) {
         switch location {
         case AVCHROMA_LOC_CENTER: (.between, .between)

@@ -169,7 +169,7 @@ final class ClipContainer {
 
     var isOnlyTrack: Bool { context?.pointee.nb_streams == 1 }
 
-    /// The duration that the header states, in seconds; nil without one.
+    /// The duration that the header states, in seconds; nil if it states none.
     var duration: Double? {
         guard let duration = context?.pointee.duration, duration > 0 else { return nil }
         return Double(duration) / Double(AV_TIME_BASE)

@@ -7,7 +7,7 @@ enum ISOBoxes {
         let isCutOff: Bool
     }
 
-    /// The box types at the top level of files. Bytes of another type that exceed the file are no box but follow the last one.
+    /// The top-level box types of files. Bytes of another type that exceed the file are not a box; they follow the last box.
     static let topLevel: Set<String> = [
         "ftyp", "moov", "mdat", "moof", "meta", "free", "skip", "wide", "uuid", "udta", "pnot", "PICT", "junk", "pdin", "styp",
         "sidx",

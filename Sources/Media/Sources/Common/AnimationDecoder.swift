@@ -42,7 +42,7 @@ package protocol AnimationDecoder: ~Copyable, SendableMetatype {
     mutating func readPixels() throws(TranscodeError) -> FramePixels?
     /// The chroma siting of ``readPlanes()``; nil if frames can only be read as pixels.
     var siting: FramePlanes.Siting? { get }
-    /// Decodes the frame, in place of ``readPixels()``, as planes that cover the canvas, or as colours without such planes.
+    /// Decodes the frame, in place of ``readPixels()``, as planes that cover the canvas, or as colours if it has no planes.
     mutating func readPlanes() throws(TranscodeError) -> FramePixels?
     /// Calls `body` for each entry of the palette of the current frame, at most 256, in order. Decoders whose pixels are
     /// colours have no palette.

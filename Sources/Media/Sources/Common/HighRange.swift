@@ -15,7 +15,7 @@ struct HighRange {
     private let samples: [UInt8]
     /// The factor from scene light to the light of a 1000 cd/m² screen, by luminance (OOTF, ITU-R BT.2100 table 5).
     private let systemGain = LightTable(octaves: -20..<1) { lightest * PortableMath.pow($0, 0.2) }
-    /// See ``gain(_:)``.
+    /// The tabulated ``gain(_:)``.
     private let gains = LightTable(octaves: 0..<3, gain)
 
     /// The light of 1000 cd/m², in units of paper white.
@@ -114,10 +114,10 @@ struct HighRange {
 /// each pixel would take longer than decoding it.
 private struct LightTable {
     private let values: [Double]
-    /// The bits of the first entry's light that select an entry.
+    /// The bits that select the first entry.
     private let first: UInt64
 
-    /// The number of bits below those that select an entry: an octave has 256 entries.
+    /// The number of low bits that do not select an entry: an octave has 256 entries.
     private static let fractionBits: UInt64 = 52 - 8
     private static let fractionMask = (UInt64(1) << fractionBits) - 1
     private static let fractionUnit = 1 / Double(UInt64(1) << fractionBits)
