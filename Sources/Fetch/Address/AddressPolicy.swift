@@ -2,28 +2,28 @@ internal import SystemIO
 
 /// The reason why an address may not be connected to.
 package enum AddressRefusal: Hashable, Sendable {
-    /// The address is not an ordinary public one: loopback, private, link-local and so on. The purpose is for the log.
+    /// The address is special, such as loopback, private or link-local. The purpose is for the log.
     case address(purpose: String)
     /// The port is not one of the allowed ports.
     case port(Int, allowed: PortSet)
-    /// This process listens on that address and port.
+    /// This process itself listens on the address and port.
     case itself
 }
 
 /// The rules for the addresses and ports that may be connected to.
 ///
-/// A pure value that looks nothing up. The transfer checks the address that it is about to connect to, so a second DNS lookup
-/// cannot return another address than the checked one.
+/// A pure value: it performs no DNS lookups. The transfer checks the address just before it connects, so a second lookup cannot
+/// return an address that was not checked.
 package struct AddressPolicy: Sendable {
     /// The ports that may be connected to, even at addresses that an exception allows.
     let ports: PortSet
     /// The special addresses that may be connected to.
     var exceptions: [AddressException] = []
-    /// The prefixes that the NAT64 of this network translates. An address in one of them is judged by the IPv4 address that it
-    /// carries. Addresses in any other NAT64 prefix are refused.
+    /// The NAT64 prefixes of this network. An address in one of these prefixes is judged by its embedded IPv4 address.
+    /// Addresses in other NAT64 prefixes are refused.
     var translationPrefixes: [TranslationPrefix] = []
 
-    /// Returns why `address` at `port` may not be connected to for `url`; nil if it may be.
+    /// Returns why a fetch of `url` may not connect to `address` at `port`; nil if it may.
     func refusal(of address: IPAddress, port: Int, for url: WebAddress) -> AddressRefusal? {
         guard ports.contains(port) else { return .port(port, allowed: ports) }
         let address = translationPrefixes.lazy.compactMap { $0.translated(address) }.first ?? address
@@ -31,7 +31,7 @@ package struct AddressPolicy: Sendable {
         return SpecialPurposeAddresses.purpose(of: address).map { .address(purpose: $0) }
     }
 
-    /// Returns why `url` may not be fetched regardless of its host's addresses; nil if these decide.
+    /// Returns why `url` may not be fetched, without a DNS lookup; nil if only its host's addresses can still forbid it.
     func refusal(of url: WebAddress) -> AddressRefusal? {
         guard let address = url.hostName.address else {
             return ports.contains(url.port) ? nil : .port(url.port, allowed: ports)
@@ -40,12 +40,11 @@ package struct AddressPolicy: Sendable {
     }
 }
 
-/// An entry of `sources.allow_private`: an origin that may be fetched from although its address is special.
+/// An entry of `sources.allow_private`: an origin that may be fetched from even if its address is special.
 ///
-/// - `127.0.0.1`, `::1`, `10.0.0.0/8`, `fd00::/8`: addresses, whatever name led to them.
-/// - `media.internal`, `*.svc.cluster.local`: names, whatever addresses they have. The DNS that answers for the name is
-///   trusted.
-/// - Each may end in `:port` (`10.0.0.7:8080`, `[::1]:8080`, `media.internal:8080`) and then covers that port only.
+/// - `127.0.0.1`, `::1`, `10.0.0.0/8`, `fd00::/8`: addresses, whatever name resolves to them.
+/// - `media.internal`, `*.svc.cluster.local`: names, whatever they resolve to. Their DNS is trusted.
+/// - An entry may end in `:port` (`10.0.0.7:8080`, `[::1]:8080`, `media.internal:8080`) and then covers only that port.
 ///
 /// An exception does not allow a port that `sources.ports` does not list.
 package struct AddressException: Hashable, Sendable, CustomStringConvertible {
@@ -56,11 +55,11 @@ package struct AddressException: Hashable, Sendable, CustomStringConvertible {
 
     private let target: Target
     private let port: Int?
-    /// The entry as it was written.
+    /// The entry as written.
     package let description: String
 
-    /// Parses an entry. Returns nil for any other form, and for names whose last label is a pattern, such as `*`: they would
-    /// switch the protection off.
+    /// Parses an entry. Returns nil if `text` is not a valid entry, or if the last label of a name contains `*`: such a name
+    /// would disable the protection.
     package init?(_ text: String) {
         guard case (var name, let port)? = PortSuffix.split(text[...]) else { return nil }
         description = text
@@ -85,9 +84,9 @@ package struct AddressException: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// A prefix that the NAT64 of this network translates: its addresses carry an IPv4 address (RFC 6052).
+/// A NAT64 prefix of this network: its addresses embed an IPv4 address (RFC 6052).
 package struct TranslationPrefix: Hashable, Sendable, CustomStringConvertible {
-    /// The prefix as it was written.
+    /// The prefix as written.
     package let description: String
     private let range: AddressRange
 
@@ -102,7 +101,7 @@ package struct TranslationPrefix: Hashable, Sendable, CustomStringConvertible {
 
     private static let lengths = [32, 40, 48, 56, 64, 96]
 
-    /// The IPv4 address that `address` carries, or nil if `address` does not lie in this prefix.
+    /// Returns the IPv4 address embedded in `address`, or nil if `address` is not in this prefix.
     func translated(_ address: IPAddress) -> IPAddress? {
         guard range.contains(address), case .v6(let high, let low) = address else { return nil }
         if range.prefixLength == 96 { return .v4(UInt32(truncatingIfNeeded: low)) }

@@ -2,8 +2,8 @@ internal import SystemIO
 
 /// A pattern of host names, such as `media.example.com`, `*.example.com` or `cdn-*.example.com`.
 ///
-/// A leading `*.` matches one or more labels, a `*` elsewhere any characters within a label, and `*` alone every host. An IP
-/// address is matched only by itself and by `*`, because a pattern such as `*.1` would match unrelated networks.
+/// A leading `*.` matches one or more labels. Elsewhere, `*` matches any characters within a label. `*` alone matches every
+/// host. An IP address matches only itself and `*`, because a pattern such as `*.1` would match unrelated networks.
 package struct HostGlob: Hashable, Sendable {
     /// The pattern in lower case.
     package let text: String
@@ -19,7 +19,7 @@ package struct HostGlob: Hashable, Sendable {
         labels = ["*"]
     }
 
-    /// Nil for a pattern that no host can match: empty labels, characters that do not occur in hosts.
+    /// Returns nil if no host can match the pattern: it has an empty label, or a character that hosts cannot contain.
     package init?(_ pattern: String) {
         let withoutBrackets =
             pattern.hasPrefix("[") && pattern.hasSuffix("]") ? String(pattern.dropFirst().dropLast()) : pattern
@@ -32,7 +32,7 @@ package struct HostGlob: Hashable, Sendable {
         text = pattern.lowercased()
         address = nil
         labels = text.split(separator: ".", omittingEmptySubsequences: false)
-        // With a letter for each star, the pattern must be a host. A digit could make the last label a number.
+        // With a letter for each star, the pattern must be a valid host. A digit could turn the last label into a number.
         guard labels.contains(where: { $0.contains("*") }) else {
             guard let host = HostName(text), host.text == text else { return nil }
             return
@@ -40,7 +40,7 @@ package struct HostGlob: Hashable, Sendable {
         guard HostName(text.replacing("*", with: "a")) != nil else { return nil }
     }
 
-    /// Whether the pattern matches one host only, which is ``text``.
+    /// Whether the pattern matches only one host, ``text``.
     var isLiteral: Bool { !text.utf8.contains(UInt8(ascii: "*")) }
 
     /// Whether the last label contains no star.
@@ -63,8 +63,8 @@ package struct HostGlob: Hashable, Sendable {
         isMatch(Array(pattern.utf8), Array(label.utf8))
     }
 
-    /// Whether `pattern` matches `label`. It backtracks to the last star only, so it takes at most
-    /// `pattern.count × label.count` steps.
+    /// Whether `pattern` matches `label`. Backtracks only to the last star, so it takes at most `pattern.count × label.count`
+    /// steps.
     private static func isMatch(_ pattern: [UInt8], _ label: [UInt8]) -> Bool {
         var (p, l) = (0, 0)
         var retry: (pattern: Int, label: Int)?

@@ -2,9 +2,9 @@ internal import Glibc
 internal import Synchronization
 internal import SystemIO
 
-/// The endpoints on which this process listens: a fetch from one of them would be a request to itself.
+/// The endpoints on which this process listens. A fetch from one of them would be a request to itself.
 ///
-/// Any thread. Set after the server has started to listen, because its port is unknown before.
+/// Thread-safe. Set after the server starts to listen, because the port is unknown before.
 final class OwnEndpoints: Sendable {
     private let endpoints = Mutex<[(address: IPAddress, port: Int)]>([])
 
@@ -21,7 +21,7 @@ final class OwnEndpoints: Sendable {
         return known.contains { $0 == address || address.isUnspecified || $0.isUnspecified && Self.isLocal(address) }
     }
 
-    /// Whether `address` belongs to this machine: exactly then a socket can be bound to it.
+    /// Whether `address` belongs to this machine, that is, whether a socket can be bound to it.
     private static func isLocal(_ address: IPAddress) -> Bool {
         var isBound = false
         address.withSocketAddress { pointer, length in

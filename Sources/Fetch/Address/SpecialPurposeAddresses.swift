@@ -2,17 +2,17 @@ package import SystemIO
 
 /// The addresses that do not belong to an ordinary host on the public internet.
 ///
-/// All blocks of IANA's IPv4 and IPv6 Special-Purpose Address Registries (RFC 6890), including those marked there as globally
-/// reachable, because no public origin uses them; multicast; blocks that left a registry but are still routed by some networks;
-/// and addresses of cloud platforms within public blocks.
+/// Covers all blocks of IANA's IPv4 and IPv6 Special-Purpose Address Registries (RFC 6890), even those marked as globally
+/// reachable, because no public origin uses them. Also covers multicast, blocks that left a registry but that some networks
+/// still route, and addresses of cloud platforms within public blocks.
 package enum SpecialPurposeAddresses {
-    /// The purpose of a special address, for the log; nil for an ordinary public address.
+    /// Returns the purpose of a special address, for the log; nil for an ordinary public address.
     package static func purpose(of address: IPAddress) -> String? {
         if let block = blocks.first(where: { $0.range.contains(address) }) { return block.purpose }
         guard case .v6(let high, let low) = address else { return nil }
         // RFC 4291 section 2.4: IANA assigns global unicast addresses from 2000::/3 only.
         if high >> 61 != 0b001 { return "not global unicast" }
-        // RFC 5214 section 6.1: an interface identifier of ::[02]00:5efe:a.b.c.d tunnels to the IPv4 address in it.
+        // RFC 5214 section 6.1: an interface identifier of ::[02]00:5efe:a.b.c.d tunnels to its embedded IPv4 address.
         if (low >> 32) & 0xfdff_ffff == 0x0000_5efe { return "ISATAP" }
         return nil
     }
@@ -42,7 +42,7 @@ package enum SpecialPurposeAddresses {
         ("240.0.0.0/4", "reserved, broadcast"),
         // RFC 5771.
         ("224.0.0.0/4", "multicast"),
-        // Azure's virtual public address of the host: a metadata service in public space.
+        // The virtual public address of Azure's host platform: a metadata service in public address space.
         ("168.63.129.16", "platform service"),
 
         // IANA IPv6 Special-Purpose Address Registry.

@@ -2,16 +2,16 @@
 package struct MountRule: Sendable, Equatable {
     /// The URL to which paths are appended.
     package let root: SourceURL
-    /// Header fields of requests to the origin, as `Name: value`. With any, the sources are available through mounts only.
+    /// Header fields for requests to the origin, as `Name: value`. If any, the sources are available only through mounts.
     package var fields: [String] = []
-    /// Whether requests must be signed; nil for the general setting.
+    /// Whether requests must be signed; nil to use the general setting.
     package var requiresSignature: Bool?
     private let folder: PathPrefix
     /// The folder, or the allowed paths in it.
     private let paths: [PathPrefix]
 
     /// - Parameters:
-    ///   - root: A web address, or the folder of objects or files.
+    ///   - root: A web address, or a folder of objects or files.
     ///   - allow: The paths below the root that are available; empty for all. ``isPath(_:)`` must accept each.
     package init(_ root: SourceURL, allow: [String] = []) {
         self.root = root
@@ -19,13 +19,13 @@ package struct MountRule: Sendable, Equatable {
         paths = allow.isEmpty ? [folder] : allow.compactMap { PathPrefix($0, below: root.path) }
     }
 
-    /// Whether a text can stand in `mounts.NAME.allow`.
+    /// Whether `text` is valid in `mounts.NAME.allow`.
     package static func isPath(_ text: String) -> Bool { !text.hasPrefix("/") && PathPrefix(text) != nil }
 
-    /// The canonical form of the root, with a slash at its end.
+    /// The canonical form of the root, with a trailing slash.
     package var base: String { root.canonical.hasSuffix("/") ? root.canonical : root.canonical + "/" }
 
-    /// The source at a URL that begins with ``base``.
+    /// Returns the source for a URL that begins with ``base``.
     package func source(_ text: String) throws(SourceURLError) -> SourceURL {
         switch root {
         case .web: try SourceURL(text)
@@ -34,8 +34,8 @@ package struct MountRule: Sendable, Equatable {
         }
     }
 
-    /// Whether the mount makes the source available. Of files, it does so for a hidden one only if ``root`` or an allowed path names
-    /// that, or the directory of it.
+    /// Whether the mount makes the source available. A file with a hidden segment in its path is available only if ``root`` or
+    /// an allowed path names that segment.
     package func serves(_ source: SourceURL) -> Bool {
         switch (root, source) {
         case (.web(let root), .web(let address)):
@@ -52,19 +52,19 @@ package struct MountRule: Sendable, Equatable {
         }
     }
 
-    /// Whether no segment of the path begins with a dot, after the first bytes.
+    /// Whether no segment after the first `count` bytes of the path begins with a dot.
     private static func isVisible(_ path: [UInt8], after count: Int) -> Bool {
         !(count..<path.count).contains { path[$0] == UInt8(ascii: ".") && path[$0 - 1] == UInt8(ascii: "/") }
     }
 
     // MARK: Protection
 
-    /// Whether an origin may confuse the source with one of this mount whose requests must be signed.
+    /// Whether an origin may confuse the source with a source of this mount that requires signed requests.
     func needsSignature(_ source: SourceURL) -> Bool {
         requiresSignature == true && mayShareOrigin(with: source) && paths.contains { $0.mayContain(source.comparable) }
     }
 
-    /// Whether an origin may confuse the source with one that is available through mounts only.
+    /// Whether an origin may confuse the source with a source of this mount that is available only through mounts.
     func isPrivate(_ source: SourceURL) -> Bool {
         !fields.isEmpty && mayShareOrigin(with: source) && folder.mayContain(source.comparable)
     }
@@ -81,7 +81,7 @@ package struct MountRule: Sendable, Equatable {
             && (folder.mayContain(other.root.comparable) || other.folder.mayContain(root.comparable))
     }
 
-    /// Clients can also name an object by the URL of its service.
+    /// Compares origins, because clients can also name an object by the URL of its service.
     private func mayShareOrigin(with source: SourceURL) -> Bool {
         guard let address = root.address else { return source.address == nil }
         return source.address.map(address.isSameOrigin) ?? false

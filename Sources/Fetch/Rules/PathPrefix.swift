@@ -1,43 +1,43 @@
 internal import Glibc
 
-/// A prefix of paths: a folder with what is below it, or with `*` at its end every path that begins with a text.
+/// A prefix of paths: a folder and everything below it or, with a trailing `*`, every path that begins with a text.
 ///
-/// ``grants(_:)`` and ``mayContain(_:)`` differ where origins may disagree about a path. A rule that permits something uses the
-/// first, and a rule that protects something uses the second, so that neither depends on the origin.
+/// ``grants(_:)`` and ``mayContain(_:)`` differ where origins may disagree about a path. Rules that permit something use the
+/// former, and rules that protect something use the latter, so that neither depends on the origin.
 struct PathPrefix: Hashable, Sendable {
-    /// As ``SourcePath/exact``; `/` for all paths.
+    /// The prefix in the form of ``SourcePath/exact``; `/` for all paths.
     private let exact: [UInt8]
     private let isTextPrefix: Bool
-    /// As ``SourcePath/resolved``.
+    /// The folder in the form of ``SourcePath/resolved``.
     private let folder: [UInt8]
-    /// The beginning of the segment after ``folder``, in lower case; empty for any.
+    /// The beginning of the segment after ``folder``, in lower case; empty to match any segment.
     private let partial: [UInt8]
 
     /// Every path.
     static let all = PathPrefix(below: "/")
 
-    /// A folder.
+    /// Creates the prefix of all paths in a folder.
     ///
-    /// - Parameter folder: The path of a canonical URL, with or without a slash at its end.
+    /// - Parameter folder: The path of a canonical URL, with or without a trailing slash.
     init(below folder: String) {
         let path = folder.hasSuffix("/") ? folder : folder + "/"
         self.init(path, partial: nil)
     }
 
-    /// A setting's path below a folder. `uploads` stands for `uploads` itself and `uploads/…`, `uploads/` for the latter only, and
-    /// `up*` for every path that begins so.
+    /// Parses a path from the settings, relative to a folder. `uploads` matches `uploads` and `uploads/…`, `uploads/` only the
+    /// latter, and `up*` every path that begins with `up`.
     ///
     /// - Parameters:
-    ///   - text: Without a slash at its beginning, percent-encoded or not; empty for all paths below the folder.
+    ///   - text: A path without a leading slash, percent-encoded or not; empty for all paths below the folder.
     ///   - folder: The path of a canonical URL.
-    /// - Returns: Nil for a text with a star elsewhere, with a query, or that leads out of the folder.
+    /// - Returns: Nil if the text leads out of the folder, or contains a query, a fragment or a star before its end.
     init?(_ text: String, below folder: String = "/") {
         var text = text
         let isTextPrefix = text.hasSuffix("*")
         if isTextPrefix { text.removeLast() }
         guard !text.utf8.contains(where: { "*?#".utf8.contains($0) }) else { return nil }
         let folder = folder.hasSuffix("/") ? folder : folder + "/"
-        // The last segment of a text prefix may continue, so it is no dot segment.
+        // The last segment of a text prefix may continue, so it is not a dot segment.
         let last = isTextPrefix ? text[...].afterLastSlash : ""
         let path = URLNormalization.normalizedPath(folder + text.dropLast(last.count))
         guard path.hasPrefix(folder) else { return nil }
@@ -45,22 +45,22 @@ struct PathPrefix: Hashable, Sendable {
     }
 
     /// - Parameters:
-    ///   - path: Normalized; with a slash at its end if there is a partial segment.
+    ///   - path: A normalized path, with a trailing slash if there is a partial segment.
     ///   - partial: The beginning of the segment after the path; nil if the path ends with a segment.
     private init(_ path: String, partial: String?) {
         exact = SourcePath.decodedOnce(Array((path + (partial ?? "")).utf8))
         isTextPrefix = partial != nil
         folder = SourcePath(path).resolved
-        // Only the part that survives the steps of an origin can be compared.
+        // Only the part that survives an origin's path normalization can be compared.
         let name = SourcePath.decodedFully(Array((partial ?? "").utf8)).prefix { !"%;?#/\\".utf8.contains($0) }
         let end = name.lastIndex { $0 != UInt8(ascii: ".") && $0 != UInt8(ascii: " ") }
         self.partial = end.map { name[...$0].map(SourcePath.lowercased) } ?? []
     }
 
-    /// Whether the path has the prefix, whichever steps the origin takes.
+    /// Whether the path has the prefix, however the origin normalizes it.
     func grants(_ path: SourcePath) -> Bool { length(in: path) != nil }
 
-    /// The bytes of ``SourcePath/exact`` that the prefix covers; nil if ``grants(_:)`` is false.
+    /// Returns the number of bytes of ``SourcePath/exact`` that the prefix covers; nil if ``grants(_:)`` is false.
     func length(in path: SourcePath) -> Int? {
         if exact.count == 1 { return 1 }
         guard !path.isAmbiguous, Self.begins(path.exact, with: exact) else { return nil }
@@ -90,7 +90,7 @@ struct PathPrefix: Hashable, Sendable {
 }
 
 extension Substring {
-    /// The text after the last slash; all of it without one.
+    /// The text after the last slash, or the whole text if it contains no slash.
     fileprivate var afterLastSlash: Substring {
         utf8.lastIndex(of: UInt8(ascii: "/")).map { self[utf8.index(after: $0)...] } ?? self
     }

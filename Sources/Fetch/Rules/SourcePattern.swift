@@ -1,17 +1,17 @@
 /// An entry of `sources.allow`: `[scheme://]host[:port][/path]`.
 ///
-/// - The host is a ``HostGlob``: `*.example.com` matches every name below `example.com`, but not that name itself.
-/// - Without a scheme it matches both schemes, without a port every port. It matches an object by the URL of its service.
-/// - `file:///directory/` matches the files below a directory, and `*` everything.
-/// - The path is a ``PathPrefix``: `/uploads` matches `/uploads` and `/uploads/a.gif`, but not `/uploads2`. A `*` at its end lifts
-///   that rule: `/up*` matches every path that begins with `/up`.
+/// - The host is a ``HostGlob``: `*.example.com` matches every name below `example.com`, but not `example.com` itself.
+/// - Without a scheme, it matches both schemes; without a port, every port. It matches objects by the URL of their service.
+/// - `file:///directory/` matches the files below a directory, and `*` matches everything.
+/// - The path is a ``PathPrefix``: `/uploads` matches `/uploads` and `/uploads/a.gif`, but not `/uploads2`. With a trailing
+///   `*`, the last segment may continue: `/up*` matches every path that begins with `/up`.
 package struct SourcePattern: Hashable, Sendable, CustomStringConvertible {
     private enum Place: Hashable {
         case hosts(HostGlob, scheme: WebAddress.Scheme?, port: Int?)
         case files
     }
 
-    /// The pattern as it was written.
+    /// The pattern as written.
     package let description: String
     private let place: Place
     private let path: PathPrefix
@@ -19,7 +19,7 @@ package struct SourcePattern: Hashable, Sendable, CustomStringConvertible {
     /// Every source.
     package static let any = SourcePattern(description: "*", place: .hosts(.any, scheme: nil, port: nil), path: .all)
 
-    /// Parses a pattern; nil for any other form.
+    /// Parses a pattern; returns nil if `text` is not a valid pattern.
     package init?(_ text: String) {
         var rest = Substring(text)
         var scheme: WebAddress.Scheme?
@@ -51,7 +51,7 @@ package struct SourcePattern: Hashable, Sendable, CustomStringConvertible {
     /// Whether the pattern matches files, which only mounts can name.
     package var namesFiles: Bool { place == .files }
 
-    /// The host, if the pattern has one without a star.
+    /// The host, if it is a literal; nil otherwise.
     var literalHost: String? {
         if case .hosts(let host, _, _) = place, host.isLiteral { host.text } else { nil }
     }

@@ -1,7 +1,7 @@
 /// The rules for sources, compiled once per revision of the settings: which sources may be fetched, and with which rights.
 ///
-/// All questions about a source are answered here: `sources.allow`, `sources.ports`, `sources.allow_private` for hosts that are
-/// addresses, and the mounts with their paths, signatures and fields. The rules compare paths as ``PathPrefix`` does.
+/// Answers all questions about a source: `sources.allow`, `sources.ports`, `sources.allow_private` for hosts that are
+/// addresses, and the mounts with their paths, signatures and fields. ``PathPrefix`` defines how paths are compared.
 ///
 /// ```
 /// let rights = rules.rights(to: source)
@@ -9,22 +9,22 @@
 /// if rights.needsSignature, !isSigned { return forbidden(.signature) }
 /// ```
 ///
-/// The answers neither block nor look anything up, so they also apply to sources whose renditions are cached: a source that a reload
-/// forbids is refused at once. The addresses behind a *name* are known only when a connection is opened. The caller therefore
-/// has every origin asked again after `sources.allow_private` was narrowed.
+/// The answers neither block nor need a lookup, so they apply even to sources with cached renditions: a source that a reload
+/// forbids is refused at once. The addresses of a host *name* are known only when a connection is opened. The caller therefore
+/// revalidates every source with its origin after `sources.allow_private` is narrowed.
 package struct SourceRules: Sendable {
     /// The addresses that may be connected to.
     let addresses: AddressPolicy
-    /// Patterns by their host, if that has no star.
+    /// The patterns whose host contains no star, by host.
     private let patternsByHost: [String: [SourcePattern]]
     private let globs: [SourcePattern]
-    /// Mounts by the host of their origin, or of the service of their bucket.
+    /// The mounts, by the host of their origin or of their bucket's service.
     private let mountsByHost: [String: [MountRule]]
     private let mountsOfFiles: [MountRule]
 
     /// - Parameters:
-    ///   - allow: One of these has to match a source, unless a mount serves it.
-    ///   - mounts: The mounts, whose sources may be fetched in any case.
+    ///   - allow: The patterns. At least one must match a source that no mount serves.
+    ///   - mounts: The mounts. Their sources need no matching pattern.
     init(allow: [SourcePattern], addresses: AddressPolicy, mounts: [MountRule]) {
         self.addresses = addresses
         globs = allow.filter { $0.literalHost == nil }
@@ -43,15 +43,15 @@ package struct SourceRules: Sendable {
 
     /// The rights of requests for one source.
     package struct Rights: Sendable, Equatable {
-        /// Nil if only the addresses of the source's host can still forbid it.
+        /// The reason for a refusal; nil if only the addresses of the source's host can still forbid the source.
         package var refusal: Refusal?
-        /// Whether requests must be signed, unless their mount has a rule of its own.
+        /// Whether requests must be signed, unless their mount overrides this.
         package var needsSignature = false
         /// Whether requests must name a mount.
         package var needsMount = false
     }
 
-    /// The rights of requests for `source`.
+    /// Returns the rights of requests for `source`.
     package func rights(to source: SourceURL) -> Rights {
         let mounts = mounts(at: source)
         return Rights(
@@ -59,7 +59,7 @@ package struct SourceRules: Sendable {
             needsMount: mounts.contains { $0.isPrivate(source) })
     }
 
-    /// Why `source` may not be fetched; nil if only the addresses of its host can still forbid it.
+    /// Returns why `source` may not be fetched; nil if only the addresses of its host can still forbid it.
     func refusal(of source: SourceURL) -> Refusal? { refusal(of: source, mounts(at: source)) }
 
     private func refusal(of source: SourceURL, _ mounts: [MountRule]) -> Refusal? {
@@ -67,15 +67,15 @@ package struct SourceRules: Sendable {
         return source.address.flatMap(addresses.refusal).map { .address($0) }
     }
 
-    /// The first pattern of `sources.allow` that permits a source which any client can name; nil for none.
+    /// Returns the first pattern of `sources.allow` that matches `source`; nil if none does or only mounts can name `source`.
     package func pattern(allowing source: SourceURL) -> SourcePattern? {
         guard case .web(let address) = source else { return nil }
         return (patternsByHost[address.host] ?? []).first { $0.matches(address) } ?? globs.first { $0.matches(address) }
     }
 
-    /// Why `source` may not redirect to `target`.
+    /// Returns why `source` may not redirect to `target`; nil if it may.
     ///
-    /// The request for the source may have been without the signature or the mount that one for the target needs.
+    /// The request for the source may lack the signature or the mount that a request for the target needs.
     func refusal(of target: SourceURL, redirectedFrom source: SourceURL) -> Refusal? {
         let mounts = mounts(at: target)
         let isProtected = mounts.contains {
@@ -84,12 +84,12 @@ package struct SourceRules: Sendable {
         return isProtected ? .pattern : refusal(of: target, mounts)
     }
 
-    /// The fields of a request for `url`, which is `source` or the target of a redirect.
+    /// Returns the mount's header fields for a request for `url`, which is `source` or the target of a redirect.
     ///
-    /// A source that redirects to a private origin must not have its credentials, and neither must a host to which that origin
-    /// redirects.
+    /// Both URLs must belong to the mount. Neither a source that redirects to a private origin nor a host to which that origin
+    /// redirects may get the origin's credentials.
     func fields(of url: SourceURL, source: SourceURL) -> [String] {
-        // Mounts that lend fields overlap only with those that lend the same ones.
+        // Mounts with fields overlap only with mounts that have the same fields.
         mounts(at: url).first { $0.lendsFields(to: url) && $0.lendsFields(to: source) }?.fields ?? []
     }
 

@@ -1,14 +1,14 @@
 internal import Synchronization
 package import SystemIO
 
-/// The bytes of a source while a fetch receives them, for readers that do not wait for its end.
+/// The bytes of a source while it is fetched, for readers that do not wait for the end of the fetch.
 ///
-/// The transfer loop writes, and any number of readers follow at their own speed. A late reader begins with the first byte, like all
-/// others. A slow reader holds only the memory of the source. Any thread.
+/// The transfer loop writes, and any number of readers follow at their own speed. Late readers also begin with the first byte.
+/// A slow reader costs only the memory of the source. Thread-safe.
 package final class ArrivingSource: Sendable {
     /// The facts about a source whose first bytes have been recognized.
     package struct Start: Sendable {
-        /// Grows until the fetch ends. Bytes that have arrived do not change.
+        /// The file with the bytes. It grows until the fetch ends; written bytes do not change.
         package let file: SharedDescriptor
         /// The size in bytes; nil if the origin did not declare it.
         package let length: Int?
@@ -27,10 +27,10 @@ package final class ArrivingSource: Sendable {
         case arrived(count: Int)
         /// All bytes are in the file.
         case complete(count: Int)
-        /// No more bytes come, and the source in the file is incomplete.
+        /// No more bytes will arrive, and the source in the file is incomplete.
         case failed(count: Int)
 
-        /// Bytes in the file.
+        /// The number of bytes in the file.
         package var count: Int {
             switch self {
             case .arrived(let count), .complete(let count), .failed(let count): count
@@ -57,7 +57,7 @@ package final class ArrivingSource: Sendable {
 
     // MARK: The fetch
 
-    /// Reserves this value for one fetch. Returns false if another fetch has it.
+    /// Reserves this value for one fetch. Returns false if another fetch has reserved it.
     package func claim() -> Bool {
         state.withLock { state in
             defer { state.isClaimed = true }
@@ -65,9 +65,9 @@ package final class ArrivingSource: Sendable {
         }
     }
 
-    /// Sets what decides whether the fetch may begin, such as whether there is memory for the source.
+    /// Sets the gate that decides whether the fetch may begin, for example whether memory is available for the source.
     ///
-    /// - Parameter gate: Asked on any thread, again and again until it returns true. Nil permits the fetch.
+    /// - Parameter gate: Called repeatedly, on any thread, until it returns true. Nil permits the fetch.
     package func setGate(_ gate: (@Sendable () -> Bool)?) {
         state.withLock { $0.gate = gate }
     }
@@ -99,24 +99,24 @@ package final class ArrivingSource: Sendable {
         }
     }
 
-    /// Records that the fetch has ended without the whole source: it failed, or the origin answered that nothing has changed.
+    /// Records that the fetch has ended without the whole source: it failed, or the source was not modified.
     package func fail() {
         update { $0.isComplete = false }
     }
 
-    /// Lets readers wait until the source is shown, such as for a check of the whole source. Called before the first bytes.
+    /// Makes readers wait until ``show()``, for example for a check of the whole source. Called before the first bytes arrive.
     package func withhold() {
         state.withLock { $0.isWithheld = true }
     }
 
-    /// Lets readers have the source.
+    /// Makes the source available to readers.
     package func show() {
         update { $0.isWithheld = false }
     }
 
-    /// Holds an object as long as the bytes are in memory. Only the first one is held.
+    /// Retains an object for as long as the bytes are in memory. Only the first object is retained.
     ///
-    /// - Returns: The object that is held; nil if the bytes are gone.
+    /// - Returns: The retained object; nil if the bytes are gone.
     package func retain(_ object: any AnyObject & Sendable) -> (any AnyObject & Sendable)? {
         state.withLock { state in
             guard state.isComplete != false else { return nil }
@@ -125,19 +125,19 @@ package final class ArrivingSource: Sendable {
         }
     }
 
-    /// Releases the bytes at once. Readers that have not read all of them get no more.
+    /// Releases the bytes at once. Readers that have not read all bytes get no more.
     package func cutOff() {
         let held = state.withLock { state in
             let held = (state.start, state.retained)
             state.start = nil
             state.retained = nil
-            // In one step with the rest: readers never take the source for complete.
+            // Set in the same step, so that readers never see the source as complete.
             state.count = 0
             state.isComplete = false
             return held
         }
         waiters.notify()
-        // Not released under the lock.
+        // Releases the objects outside the lock.
         withExtendedLifetime(held) {}
     }
 
@@ -148,23 +148,24 @@ package final class ArrivingSource: Sendable {
 
     // MARK: Readers
 
-    /// Whether readers get bytes, or may get them later.
+    /// Whether readers can get bytes now, or possibly later.
     package var isUsable: Bool { state.withLock { $0.isComplete != false } }
 
-    /// What is known of the source, if its first bytes have arrived and the fetch has not failed.
+    /// The facts about the source; nil before its first bytes arrive and after the fetch has failed.
     package var start: Start? { state.withLock { $0.isComplete == false ? nil : $0.start } }
 
-    /// The same, unless it is withheld.
+    /// The facts about the source, like ``start``, but nil while the source is withheld.
     package var shown: Start? { state.withLock { $0.isComplete == false || $0.isWithheld ? nil : $0.start } }
 
-    /// The file with the bytes, even if the fetch has failed; nil before the first ones and after ``cutOff()``. A reader that holds the
-    /// file keeps the bytes in memory.
+    /// The file with the bytes, even if the fetch has failed; nil before the first bytes and after ``cutOff()``. A reader that
+    /// holds the file keeps the bytes in memory.
     package var file: SharedDescriptor? { state.withLock { $0.start?.file } }
 
-    /// Bytes in the file.
+    /// The number of bytes in the file.
     package var count: Int { state.withLock { $0.count } }
 
-    /// Waits for the first bytes, and until they are not withheld. Returns nil if none come, or if the task is cancelled.
+    /// Waits until the first bytes have arrived and are not withheld. Returns nil if the fetch fails or the task is cancelled
+    /// first.
     package func awaitStart() async -> Start? {
         await waiters.wait {
             state.withLock { $0.isComplete == false || !$0.isWithheld && ($0.start != nil || $0.isComplete != nil) }
@@ -172,9 +173,9 @@ package final class ArrivingSource: Sendable {
         return shown
     }
 
-    /// Waits until more than `known` bytes have arrived, or no more come.
+    /// Waits until more than `known` bytes have arrived or no more will arrive.
     ///
-    /// If the task is cancelled, it returns what has arrived so far.
+    /// Returns the progress so far if the task is cancelled.
     package func progress(after known: Int) async -> Progress {
         await waiters.wait { state.withLock { $0.count > known || $0.isComplete != nil } }
         return state.withLock { state in

@@ -2,24 +2,24 @@ internal import Glibc
 internal import Synchronization
 internal import SystemIO
 
-/// The body of a source that has a `Content-Encoding`, which dedicated threads decode while it arrives.
+/// The body of a source with a `Content-Encoding`. Dedicated threads decode it while it arrives.
 ///
-/// The transfer loop, which serves every fetch, only copies the bytes. The threads give all bodies short turns, so that a body that
-/// takes long to decode delays no other one by more than its turns. Any thread.
+/// The transfer loop, which serves every fetch, only copies the bytes. The threads decode the bodies in short turns, so a slow
+/// body delays the others only by its turns. Thread-safe.
 final class CodedBody: Sendable {
     typealias Outcome = Result<FetchedBody, FetchError>
 
-    /// The limits of decoding a body.
+    /// The limits for decoding a body.
     struct Limits: Sendable {
         /// The largest source, in bytes.
         let bytes: Int
-        /// When the fetch has to be complete.
+        /// The time by which the fetch must be complete.
         let deadline: ContinuousClock.Instant
         let timeout: Duration
-        /// Nanoseconds of a processor that the body may take.
+        /// The CPU time that decoding may take, in nanoseconds.
         let processorTime: Int
 
-        /// - Parameter processorTime: Nil for several times what an old machine needs.
+        /// - Parameter processorTime: Nil for several times the CPU time that an old machine needs.
         init(bytes: Int, deadline: ContinuousClock.Instant, timeout: Duration, processorTime: Int? = nil) {
             self.bytes = bytes
             self.deadline = deadline
@@ -32,17 +32,17 @@ final class CodedBody: Sendable {
         /// The input that waits to be decoded.
         var pieces: [[UInt8]] = []
         var waitingBytes = 0
-        /// Bytes of the source so far.
+        /// The number of bytes decoded so far.
         var decodedBytes = 0
         /// Whether all bytes have arrived.
         var isWhole = false
-        /// Whether a turn is queued or runs. Turns do not overlap.
+        /// Whether a turn is queued or running. Turns do not overlap.
         var hasTurn = false
         var outcome: Outcome?
         var continuation: CheckedContinuation<Outcome, Never>?
     }
 
-    /// State that only a turn uses.
+    /// The state that only turns use.
     private struct Work: ~Copyable {
         let decoder: ContentDecoder
         var sink: BodySink?
@@ -55,13 +55,13 @@ final class CodedBody: Sendable {
     private let threads: WorkThreads
     private let receive: @Sendable (BodySink.Arrived) -> Void
 
-    /// Pieces that are joined, so that an origin that sends single bytes costs no more than others.
+    /// The size up to which pieces are joined, so that an origin that sends single bytes costs no more than others.
     private static let pieceSize = 64 << 10
     private static let turn = Duration.milliseconds(2)
 
     /// - Parameters:
     ///   - codings: The codings in the order in which they were applied, in lower case.
-    ///   - receive: Receives how far the decoded source has arrived.
+    ///   - receive: Called with the progress of the decoded source.
     /// - Returns: Nil if the body is used without decoding.
     init?(
         _ codings: [String], _ limits: Limits, on threads: WorkThreads,
@@ -81,7 +81,7 @@ final class CodedBody: Sendable {
         let (error, needsTurn) = state.withLock { state -> (FetchError?, Bool) in
             if case .failure(let error) = state.outcome { return (error, false) }
             state.waitingBytes += bytes.count
-            // Decoding makes no body smaller by more than its frame, so a source within the limit never exceeds this sum.
+            // Encoding adds at most its framing to a body, so a source within the limit never exceeds this sum.
             guard state.waitingBytes + state.decodedBytes <= limits.bytes + limits.bytes / 16 + Self.pieceSize else {
                 let error = FetchError.tooLarge(limit: limits.bytes, declared: nil)
                 state.outcome = .failure(error)
@@ -99,7 +99,7 @@ final class CodedBody: Sendable {
         if needsTurn { queueTurn() }
     }
 
-    /// Waits until the body is decoded. Call it once, after the last part; cancelling the task ends it at once.
+    /// Waits until the body is decoded. Call it once, after the last part. Cancelling the task ends decoding at once.
     func finish() async throws(FetchError) -> FetchedBody {
         let outcome = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
@@ -154,7 +154,7 @@ final class CodedBody: Sendable {
     }
 
     private enum Progress {
-        /// The time of the turn is over.
+        /// The time slice of the turn is used up.
         case again
         /// All input is decoded.
         case waiting
@@ -200,7 +200,7 @@ final class CodedBody: Sendable {
         return try sink.finish()
     }
 
-    /// Nanoseconds of a processor that the calling thread has used.
+    /// The CPU time that the calling thread has used, in nanoseconds.
     private static var processorTime: Int {
         var time = timespec()
         clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)

@@ -1,19 +1,20 @@
 internal import CSystem
 internal import Glibc
 
-/// The decoder of a body's `Content-Encoding`. Requests ask for none, but objects of buckets may be stored compressed, and are sent so.
+/// The decoder of a body's `Content-Encoding`. Requests ask for none, but buckets may store and send objects compressed.
 ///
-/// As in browsers, a body with a coding that is not known here is the source itself, and so is a body that does not begin as its
-/// coding does.
+/// As in browsers, a body with an unknown coding is used undecoded, and so is a body that does not begin with the signature of
+/// its coding.
 ///
-/// A few kilobytes may take seconds to decode, because nested codings multiply, and empty members cost time without output. The work
-/// is therefore divided into steps of less than a millisecond, and each coding may return only as many bytes as a source may have.
+/// A few kilobytes may take seconds to decode, because the ratios of nested codings multiply, and empty members cost time
+/// without output. Decoding is therefore divided into steps of less than a millisecond, and the output of each coding is
+/// limited to the maximum size of a source.
 final class ContentDecoder {
-    /// In the order of decoding. Each one has used up its input before it gets more.
+    /// The codings in the order of decoding. Each uses up its input before it gets more.
     private let layers: [Inflater]
     private let limit: Int
 
-    /// Codings that are applied to one another. Real origins have two where both a server and a proxy compress.
+    /// The maximum number of nested codings. Real origins have two if both a server and a proxy compress.
     private static let maxLayers = 2
 
     /// - Parameters:
@@ -34,8 +35,8 @@ final class ContentDecoder {
 
     /// Decodes a few kilobytes.
     ///
-    /// - Parameter receive: Receives decoded bytes, if there are any.
-    /// - Returns: False if nothing is left to decode in what was added.
+    /// - Parameter receive: Called with decoded bytes, if there are any.
+    /// - Returns: False if all bytes added so far are decoded.
     func step(_ receive: (UnsafeRawBufferPointer) throws(FetchError) -> Void) throws(FetchError) -> Bool {
         guard let index = layers.lastIndex(where: { !$0.isIdle }) else { return false }
         let output = try layers[index].step()
@@ -53,16 +54,16 @@ final class ContentDecoder {
         return true
     }
 
-    /// Whether the coded data has ended.
+    /// Whether the encoded data is complete.
     var isComplete: Bool { layers.allSatisfy(\.isComplete) }
 }
 
 /// A decompressor of one coding.
 private final class Inflater {
     enum Format {
-        /// RFC 1952, with joined members.
+        /// RFC 1952, possibly with several members.
         case gzip
-        /// zlib's format (RFC 1950), or its data without their frame, which some servers send under the same name.
+        /// The zlib format (RFC 1950), or raw deflate data, which some servers send under the same name.
         case deflate
 
         init?(coding: String) {
@@ -79,7 +80,7 @@ private final class Inflater {
         case inflating
         /// The body does not begin with the signature of its coding.
         case passing
-        /// The data have ended, and another member of gzip may follow.
+        /// The data has ended, and another gzip member may follow.
         case ended
         /// Other bytes follow the data. Browsers ignore them.
         case ignoring
@@ -88,9 +89,9 @@ private final class Inflater {
     private let format: Format
     private var state = State.beginning
     private var input: [UInt8] = []
-    /// The next byte of ``input``.
+    /// The index of the next byte of ``input``.
     private var position = 0
-    /// A first byte that does not yet show the format.
+    /// A single first byte, which does not suffice to recognize the format.
     private var start: [UInt8] = []
     private var stream = z_stream()
     private var isOpen = false
@@ -98,13 +99,13 @@ private final class Inflater {
     private var output = [UInt8](repeating: 0, count: 32 << 10)
     /// Whether zlib has more output for the input so far.
     private var hasOutput = false
-    /// Bytes returned so far.
+    /// The number of bytes returned so far.
     private(set) var returned = 0
 
     private static let gzipStart: [UInt8] = [0x1f, 0x8b]
-    /// Members of gzip. Tools that compress in parallel write one per 64 KiB or more.
+    /// The maximum number of gzip members. Parallel compressors write one member per 64 KiB or more.
     private static let maxMembers = 1024
-    /// Bytes of input per step. The worst ones take some microseconds per 40 bytes.
+    /// The input bytes per step. The worst input takes some microseconds per 40 bytes.
     private static let inputPerStep = 4096
 
     init(_ format: Format) {
@@ -131,14 +132,14 @@ private final class Inflater {
         position = 0
     }
 
-    /// Processes a part of the input, and returns the result.
+    /// Processes a part of the input and returns the decoded bytes.
     func step() throws(FetchError) -> ArraySlice<UInt8> {
         let count = try advance()
         returned += count
         return output[..<count]
     }
 
-    /// Processes a part of the input. Returns the bytes in ``output``.
+    /// Processes a part of the input. Returns the number of bytes written to ``output``.
     private func advance() throws(FetchError) -> Int {
         switch state {
         case .ignoring:
@@ -168,7 +169,7 @@ private final class Inflater {
             switch status {
             case Z_STREAM_END: state = .ended
             case Z_OK: break
-            // All input was used up before.
+            // All input was already used up.
             case Z_BUF_ERROR where position == input.count: break
             default: throw .failed(.protocolViolation(cause: "its compressed data are damaged"))
             }
@@ -176,7 +177,7 @@ private final class Inflater {
         }
     }
 
-    /// Decides by the first two bytes how the data are read.
+    /// Chooses the decoding by the first two bytes.
     private func begin(_ first: UInt8, _ second: UInt8) throws(FetchError) {
         let isFirst = state == .beginning
         switch format {
@@ -208,7 +209,7 @@ private final class Inflater {
         state = .inflating
     }
 
-    /// Decompresses as much as fits into ``output``. Returns zlib's status and the numbers of bytes that were read and written.
+    /// Decompresses as much as fits into ``output``. Returns zlib's status and the numbers of bytes read and written.
     private func inflate() -> (status: Int32, read: Int, written: Int) {
         input.withUnsafeBufferPointer { input in
             output.withUnsafeMutableBufferPointer { output in

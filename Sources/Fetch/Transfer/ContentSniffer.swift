@@ -1,8 +1,8 @@
-/// The recognition of an animation by its first bytes, never by a name or a declared type.
+/// The recognition of animations by their first bytes, never by a name or a declared type.
 package enum ContentSniffer {
     package enum Judgement: Hashable, Sendable {
-        /// The content begins as a GIF, an APNG, an animated WebP or AVIF, or a clip of video. A PNG may turn out to have no animation
-        /// after all, and a clip no video.
+        /// The content begins like a GIF, an APNG, an animated WebP or AVIF, or a video clip. The PNG may still turn out not to
+        /// be animated, and the clip to contain no video.
         case source
         /// The content is of another kind.
         case notAnAnimation(ContentKind)
@@ -10,7 +10,7 @@ package enum ContentSniffer {
         case undecided
     }
 
-    /// The number of bytes from which on the judgement is never ``Judgement/undecided``.
+    /// The number of bytes with which the judgement is never ``Judgement/undecided``.
     package static let sufficient = 64
 
     /// Judges content by its first bytes.
@@ -60,7 +60,7 @@ package enum ContentSniffer {
         return markup(bytes) ?? (isText(bytes) ? .text : .unknown)
     }
 
-    /// The kind of a RIFF or ISO base media file, which follows a length.
+    /// Returns the kind of a RIFF or ISO base media file, whose signature includes a length; nil for other content.
     private static func container(_ bytes: [UInt8]) -> ContentKind? {
         guard bytes.count >= 12 else { return nil }
         let brand = String(decoding: bytes[8..<12], as: UTF8.self)
@@ -69,7 +69,8 @@ package enum ContentSniffer {
         }
         let type = String(decoding: bytes[4..<8], as: UTF8.self)
         guard type == "ftyp" else {
-            // QuickTime files of old programs begin with other boxes, as do files to which one was added. The decoder looks further.
+            // QuickTime files from old programs begin with other boxes, as do files with a prepended box. The decoder inspects
+            // them further.
             if ["moov", "mdat", "wide"].contains(type) { return .quickTime }
             return bytes[0] == 0 && ["free", "skip", "uuid", "udta", "pnot"].contains(type) ? .quickTime : nil
         }
@@ -105,7 +106,7 @@ package enum ContentSniffer {
     }
 }
 
-/// The kind of content that its first bytes indicate.
+/// The kind of content indicated by its first bytes.
 package enum ContentKind: String, Hashable, Sendable, CaseIterable {
     case gif = "GIF"
     case png = "PNG"
@@ -132,13 +133,13 @@ package enum ContentKind: String, Hashable, Sendable, CaseIterable {
     case empty = "empty"
     case unknown = "unknown"
 
-    /// A sentence about content that is not a source.
+    /// Returns a sentence about content that is not a source.
     ///
-    /// - Parameter subject: Begins the sentence, such as “The file”.
+    /// - Parameter subject: The beginning of the sentence, such as “The file”.
     package func sentence(_ subject: String) -> String {
         switch self {
         case .empty: "\(subject) is empty."
-        // With an animation, these are sources.
+        // If animated, these are sources.
         case .png, .webp, .avif: "This \(rawValue) has no animation."
         case .unknown: "\(subject) is not an animation or a video."
         default: "\(subject) is not an animation or a video but looks like \(rawValue)."

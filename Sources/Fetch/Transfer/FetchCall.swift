@@ -2,7 +2,7 @@ internal import Glibc
 internal import HTTPClient
 internal import SystemIO
 
-/// The largest body in bytes that is read although it is not used, so that the connection can be used again.
+/// The largest unused body, in bytes, that is read so that the connection can be reused.
 private let worthDraining = 16 << 10
 
 /// A caller's order to a ``Fetcher``.
@@ -17,12 +17,12 @@ struct FetchOrder: Sendable {
     let arriving: ArrivingSource
 }
 
-/// A fetch across all its redirects. Used on the client's thread only.
+/// A fetch, including all its redirects. Used only on the client's thread.
 final class FetchCall: HTTPCall {
-    /// What a fetch has received.
+    /// The result of a fetch's requests.
     enum Received: Sendable {
         case outcome(FetchOutcome)
-        /// A body that is still being decoded, and the resulting source.
+        /// A body that is still being decoded, and a function that returns its source.
         case coded(CodedBody, @Sendable (FetchedBody) -> FetchedSource)
     }
 
@@ -43,7 +43,7 @@ final class FetchCall: HTTPCall {
     private var judge: AddressJudge
     private var head: ResponseHead?
     private var sink: BodySink?
-    /// Nil if the body is the source itself.
+    /// The decoder of the body; nil if the body is the source itself.
     private var coded: CodedBody?
     private var bodyBytes = 0
     private var failure: FetchError?
@@ -66,7 +66,7 @@ final class FetchCall: HTTPCall {
     /// The source of the current request: the ordered source, or the target of a redirect.
     private var target: SourceURL { redirects == 0 ? order.source : .web(url) }
 
-    /// The validators that the current request may have: they belong to the URL of the first one.
+    /// The validators for the current request. They are valid only for the URL of the first request.
     private var validators: SourceValidators {
         redirects == 0 && !isUnconditional ? order.validators : SourceValidators()
     }
@@ -133,7 +133,7 @@ final class FetchCall: HTTPCall {
         }
     }
 
-    /// The receiver of a body with a `Content-Encoding`.
+    /// Returns the receiver of an encoded body; nil if the body is used without decoding.
     private func codedBody(_ head: ResponseHead) -> CodedBody? {
         let configuration = settings.configuration
         let limits = CodedBody.Limits(
@@ -144,7 +144,7 @@ final class FetchCall: HTTPCall {
         }
     }
 
-    /// Shows the bytes received so far.
+    /// Makes the bytes received so far available to readers.
     private static func show(
         _ arrived: BodySink.Arrived, to arriving: ArrivingSource, length: Int?, _ cacheDirectives: CacheDirectives
     ) {
@@ -153,8 +153,8 @@ final class FetchCall: HTTPCall {
         arriving.begin(start, count: arrived.count)
     }
 
-    /// Whether the body is the source: status 200, 201, 203 from a transforming proxy, or 206 with all that there is, which some
-    /// origins send unasked.
+    /// Whether the body is the source: status 200, 201, 203 from a transforming proxy, or 206 with the whole representation,
+    /// which some origins send unasked.
     private var bringsContent: Bool {
         switch head?.status {
         case 200, 201, 203: true
@@ -199,13 +199,13 @@ final class FetchCall: HTTPCall {
         return .outcome(.fetched(source(try sink.finish())))
     }
 
-    /// Acts on a response without content.
+    /// Handles a response without content.
     ///
     /// - Returns: Whether another request follows.
     private func follow(_ head: ResponseHead) throws(FetchError) -> Bool {
         switch head.status {
         case 301, 302, 303, 307, 308:
-            // A signature holds for one host. S3 redirects to another region, which is an error of the configuration.
+            // A signature is valid for one host only. S3 redirects to another region, which is a configuration error.
             if case .object = target { throw .failed(.status(head.status, retryAfter: nil)) }
             guard let location = head.location else { throw .failed(.redirectToNowhere) }
             try redirect(to: location, by: head)
@@ -258,7 +258,7 @@ final class FetchCall: HTTPCall {
     }
 }
 
-/// A document that is sent with POST, under the same rules for URLs and addresses as a fetch. Used on the client's thread only.
+/// A document sent with POST, under the same rules for URLs and addresses as a fetch. Used only on the client's thread.
 final class DeliveryCall: HTTPCall {
     typealias Continuation = CheckedContinuation<Result<Void, FetchError>, Never>
 

@@ -2,9 +2,9 @@
 package struct FetchConfiguration: Sendable {
     /// The sources that may be fetched, and the targets of redirects.
     package var allow: [SourcePattern] = [.any]
-    /// Origins that may be fetched from although their addresses are special.
+    /// Origins that may be fetched from even if their addresses are special.
     package var allowPrivate: [AddressException] = []
-    /// The NAT64 prefixes of this network; an address in one is judged by the IPv4 address it carries.
+    /// The NAT64 prefixes of this network. An address in one of them is judged by its embedded IPv4 address.
     package var translationPrefixes: [TranslationPrefix] = []
     /// The ports that may be connected to.
     package var ports: PortSet = [80, 443, 8080, 8443]
@@ -16,29 +16,29 @@ package struct FetchConfiguration: Sendable {
     package var connectTimeout: Duration = .seconds(3)
     /// The time limit for the whole fetch, including redirects, excluding the time in the queue.
     package var timeout: Duration = .seconds(10)
-    /// The lowest rate of a response that has begun, in bytes per second over ``stallTimeout``.
+    /// The minimum rate of a response that has begun, in bytes per second over ``stallTimeout``.
     package var stallRate = 1000
     /// How long a response may stay below ``stallRate``.
     package var stallTimeout: Duration = .seconds(10)
-    /// Redirects that are followed.
+    /// The maximum number of redirects to follow.
     package var maxRedirects = 5
-    /// Fetches that run at once.
+    /// The maximum number of concurrent fetches.
     package var concurrency = 64
-    /// Fetches that run at once from one host and port.
+    /// The maximum number of concurrent fetches from one host and port.
     package var perHost = 8
-    /// Fetches that may wait.
+    /// The maximum number of queued fetches.
     package var queue = 256
-    /// Fetches that may wait for one host and port, so that one slow origin does not fill the queue.
+    /// The maximum number of queued fetches for one host and port, so that one slow origin does not fill the queue.
     package var queuePerHost = 64
     /// The formats that negotiating origins may send, in order of preference.
     package var formats = [AcceptedFormat(mediaTypes: ["image/gif"], fileExtensions: ["gif"])]
     /// The value of `User-Agent`.
     package var userAgent = "gifreel"
-    /// The name in `CDN-Loop` (RFC 8586), by which the service recognises its own requests.
+    /// The name in `CDN-Loop` (RFC 8586), by which the service recognizes its own requests.
     package var loopName = "gifreel"
     /// A PEM file of certificate authorities to trust instead of the system's.
     package var certificateAuthorities: String?
-    /// How requests for the objects of buckets are signed, by the name of the bucket.
+    /// How requests for objects are signed, by bucket name.
     package var buckets: [String: BucketAccess] = [:]
     /// The mounts, whose sources may be fetched in addition to ``allow``.
     package var mounts: [MountRule] = []
@@ -53,16 +53,16 @@ package struct FetchConfiguration: Sendable {
             mounts: mounts)
     }
 
-    /// Whether the text is one word of printable ASCII, as ``loopName`` must be.
+    /// Whether `text` is a valid ``loopName``: printable ASCII without spaces, commas and semicolons.
     package static func isLoopName(_ text: String) -> Bool {
         !text.isEmpty && text.utf8.allSatisfy { (0x21...0x7e).contains($0) && ![0x2c, 0x3b].contains($0) }
     }
 }
 
-/// A format of sources, as requests name it.
+/// A source format that requests can accept.
 package struct AcceptedFormat: Sendable, Equatable {
     package let mediaTypes: [String]
-    /// In lower case.
+    /// The file extensions in lower case.
     package let fileExtensions: [String]
 
     package init(mediaTypes: [String], fileExtensions: [String]) {
@@ -72,10 +72,10 @@ package struct AcceptedFormat: Sendable, Equatable {
 }
 
 extension [AcceptedFormat] {
-    /// The value of `Accept` in a request for a path.
+    /// Returns the value of `Accept` in a request for a path.
     ///
-    /// A path that names a format asks for it alone: origins that negotiate by the mere names in the field would convert the file of that
-    /// format into another one. Otherwise every format is named.
+    /// If the path's extension names a format, the value names only that format, because origins that negotiate by the mere
+    /// names in the field would convert the file to another format. For any other path, the value names every format.
     func accept(forPath path: String) -> String {
         let name = path.prefix { $0 != "?" }.split(separator: "/").last ?? ""
         let fileExtension = name.split(separator: ".").dropFirst().last?.lowercased()

@@ -15,7 +15,7 @@ final class FetchSettings: Sendable {
         self.configuration = configuration
         rules = configuration.rules
         headers = [
-            // Compression makes no GIF smaller.
+            // Compression does not make GIFs smaller.
             "Accept-Encoding: identity",
             "CDN-Loop: \(configuration.loopName)",
         ]
@@ -44,11 +44,11 @@ final class FetchSettings: Sendable {
     }
 }
 
-/// The state that a fetcher shares with its calls. Any thread.
+/// The state that a fetcher shares with its calls. Thread-safe.
 final class FetchContext: Sendable {
     private let current: Mutex<FetchSettings>
     let ownEndpoints = OwnEndpoints()
-    /// For bodies with a `Content-Encoding`. Each body has at most one turn in the queue.
+    /// The threads for bodies with a `Content-Encoding`. Each body has at most one turn in the queue.
     let decodingThreads = WorkThreads(count: 2, limit: .max, name: "fetch-decode")
     private let counted = Mutex(FetchCounters())
 
@@ -64,7 +64,7 @@ final class FetchContext: Sendable {
         current.withLock { $0 = next }
     }
 
-    /// The counters that the HTTP client does not have.
+    /// The counters that the HTTP client does not keep.
     var counters: FetchCounters { counted.withLock { $0 } }
 
     func countRedirect() {
@@ -76,7 +76,7 @@ final class FetchContext: Sendable {
     }
 }
 
-/// Judges the addresses to which the connections of one request lead.
+/// The check of the addresses that one request connects to.
 struct AddressJudge {
     private let url: WebAddress
     private let addresses: AddressPolicy
@@ -90,7 +90,7 @@ struct AddressJudge {
         ownEndpoints = context.ownEndpoints
     }
 
-    /// - Parameter address: Nil for one that is not of the Internet Protocol.
+    /// - Parameter address: Nil if the address is not an IP address.
     mutating func allows(_ address: IPAddress?, port: Int) -> Bool {
         let refusal: AddressRefusal? =
             if let address {
@@ -103,7 +103,7 @@ struct AddressJudge {
     }
 }
 
-/// The counters of a fetcher since its start, and its present load.
+/// The counters of a fetcher since its start, and its current load.
 package struct FetchCounters: Sendable {
     /// Redirects followed.
     package internal(set) var redirects = 0
@@ -111,14 +111,14 @@ package struct FetchCounters: Sendable {
     var fileBytes = 0
     var client = HTTPClient.Counters()
 
-    /// Bytes of bodies received, even by fetches that failed.
+    /// Bytes of bodies received, including failed fetches.
     package var bytes: Int { client.bytes + fileBytes }
     /// Connections opened.
     package var connections: Int { client.connections }
     /// Connections refused because of their address or port.
     package var refusedAddresses: Int { client.refusedAddresses }
-    /// Fetches with a request in progress now.
+    /// Fetches with a request in progress.
     package var active: Int { client.active }
-    /// Fetches in the queue now.
+    /// Fetches in the queue.
     package var waiting: Int { client.waiting }
 }

@@ -3,11 +3,11 @@ internal import SystemIO
 
 /// The reason why a source could not be fetched.
 ///
-/// ``publicDetail`` is for the client and names no address, no cause and nothing an origin sent; ``description`` is for the log.
+/// ``publicDetail`` is for the client and contains no address, cause or text from an origin; ``description`` is for the log.
 package enum FetchError: Error, Equatable, Sendable {
     package typealias Refusal = SourceRules.Refusal
 
-    /// The URL, or one it redirects to, may not be fetched.
+    /// The URL, or the target of a redirect, may not be fetched.
     case notAllowed(Refusal)
     /// The origin answered 404.
     case notFound
@@ -23,7 +23,7 @@ package enum FetchError: Error, Equatable, Sendable {
     case failed(OriginFault)
     /// The first bytes are not those of an animation.
     case notAnAnimation(looksLike: ContentKind)
-    /// The source redirects more often than `limit` times.
+    /// The source redirects more than `limit` times.
     case tooManyRedirects(limit: Int)
     /// The queue of fetches is full, or the fetch waited too long in it.
     case busy
@@ -39,7 +39,7 @@ package enum FetchError: Error, Equatable, Sendable {
         case connect
         /// The whole fetch.
         case total
-        /// The response began and then came too slowly.
+        /// The response began, but then arrived too slowly.
         case stall
     }
 
@@ -132,9 +132,9 @@ extension FetchError: CustomStringConvertible {
 }
 
 extension FetchError {
-    /// The error for a failed request.
+    /// Creates the error for a failed request.
     ///
-    /// - Parameter refusal: The last address that the policy refused.
+    /// - Parameter refusal: The policy's last refusal of an address.
     init(_ error: HTTPError, _ configuration: FetchConfiguration, refusal: AddressRefusal?) {
         switch error {
         case .unreachable(let cause): self = .unreachable(cause: cause)

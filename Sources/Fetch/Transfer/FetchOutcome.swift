@@ -9,7 +9,7 @@ package enum FetchOutcome: Sendable {
     case notModified(UnmodifiedSource)
 }
 
-/// A complete source, recognized by its first bytes. Its reader has to validate the rest.
+/// A complete source, recognized by its first bytes. The reader must validate the rest.
 package struct FetchedSource: Sendable {
     /// A sealed memory file: no process can change it.
     package let bytes: SharedDescriptor
@@ -17,8 +17,8 @@ package struct FetchedSource: Sendable {
     package let count: Int
     /// The SHA-256 of the bytes: 32 bytes.
     package let sha256: [UInt8]
-    /// The validators for the next conditional request; none if a redirect led to the source. They belong to the URL whose response
-    /// has them (RFC 9110 section 8.8), which is not the requested one then.
+    /// The validators for the next conditional request; none if a redirect led to the source, because validators belong to the
+    /// URL whose response contains them (RFC 9110 section 8.8).
     package let validators: SourceValidators
     /// The combined directives of the response and of all redirects that led to it.
     package let cacheDirectives: CacheDirectives
@@ -26,7 +26,7 @@ package struct FetchedSource: Sendable {
     package let duration: Duration
 }
 
-/// A response 304. Validators that the origin did not repeat keep their values (RFC 9111 section 4.3.4).
+/// A 304 response. Validators that the origin did not repeat keep their values (RFC 9111 section 4.3.4).
 package struct UnmodifiedSource: Sendable {
     package let validators: SourceValidators
     package let cacheDirectives: CacheDirectives
@@ -36,13 +36,12 @@ package struct UnmodifiedSource: Sendable {
 
 /// The validators of an origin's response (RFC 9110 section 8.8), for conditional requests.
 package struct SourceValidators: Hashable, Sendable {
-    /// The entity tag with its quotes; weak ones with `W/`.
+    /// The entity tag with its quotes; a weak tag begins with `W/`.
     package let etag: String?
     /// The date in the origin's own spelling.
     package let lastModified: String?
 
-    /// Drops every value that is not a well-formed entity tag or date, so that no value from an origin can end a header field
-    /// and begin another.
+    /// Drops every value that is not a well-formed entity tag or date, so that an origin cannot inject a header field.
     package init(etag: String? = nil, lastModified: String? = nil) {
         self.etag = etag.flatMap { Self.isEntityTag($0) ? $0 : nil }
         self.lastModified = lastModified.flatMap { Self.isDate($0) ? $0 : nil }
@@ -51,7 +50,7 @@ package struct SourceValidators: Hashable, Sendable {
     /// Whether there is no validator, so that a request cannot be conditional.
     package var isEmpty: Bool { etag == nil && lastModified == nil }
 
-    /// Whether a 304 with these validators confirms the stored response that has `known` (RFC 9111 section 4.3.4).
+    /// Whether a 304 with these validators confirms the stored response with the validators `known` (RFC 9111 section 4.3.4).
     ///
     /// Entity tags are compared weakly, because some servers weaken a tag in only one of the two responses.
     func confirm(_ known: SourceValidators) -> Bool {
@@ -80,7 +79,7 @@ package struct SourceValidators: Hashable, Sendable {
     }
 }
 
-/// The directives of an origin about caching its response (RFC 9111 section 5.2).
+/// An origin's directives for caching its response (RFC 9111 section 5.2).
 package struct CacheDirectives: Hashable, Sendable {
     /// `no-store`: the response must not be stored.
     package internal(set) var noStore = false
@@ -95,21 +94,21 @@ package struct CacheDirectives: Hashable, Sendable {
     package private(set) var isEmpty = true
     /// `s-maxage`, or else `max-age`, in seconds.
     package var maxAge: Int? { sharedMaxAge ?? plainMaxAge }
-    /// Seconds for which the response is fresh after its arrival: its lifetime less its age on arrival (RFC 9111 sections 4.2.1
-    /// and 4.2.3); nil if the origin gave no lifetime.
+    /// The seconds for which the response is fresh after its arrival: its lifetime minus its age on arrival (RFC 9111 sections
+    /// 4.2.1 and 4.2.3); nil if the origin gave no lifetime.
     package internal(set) var freshFor: Int?
-    /// Whether the source is fresh no longer than one without a lifetime, because a redirect or the response gave none.
+    /// Whether the default lifetime limits the freshness, because the response or a temporary redirect gave no lifetime.
     package var isLimitedByDefault = false
 
     private var sharedMaxAge: Int?
     private var plainMaxAge: Int?
 
-    /// Parses the values of all `Cache-Control` fields, joined by commas. Unknown directives are ignored; the smallest of several
-    /// lifetimes counts.
+    /// Parses the values of all `Cache-Control` fields, joined by commas. Unknown directives are ignored. The smallest of
+    /// several lifetimes counts.
     ///
     /// - Parameters:
     ///   - expiry: Seconds from `Date` to `Expires`, if present; a `max-age` or `s-maxage` overrides it.
-    ///   - age: The value of `Age`: seconds that the response spent in caches on the way.
+    ///   - age: The value of `Age`: the seconds that the response spent in caches.
     package init(_ text: String = "", expiry: Int? = nil, age: Int = 0) {
         for item in text.split(separator: ",") {
             isEmpty = false
@@ -131,12 +130,12 @@ package struct CacheDirectives: Hashable, Sendable {
         freshFor = (maxAge ?? expiry).map { max(0, $0 - age) }
     }
 
-    /// Requires that a stored response is validated before each use, as `no-cache` does.
+    /// Requires validation of a stored response before each use, like `no-cache`.
     mutating func requireValidation() {
         (noCache, forbidsStale, isEmpty) = (true, true, false)
     }
 
-    /// Keeps the stricter of each directive. The smallest lifetime counts, if there is one.
+    /// Keeps the stricter value of each directive. The smallest lifetime counts, if there is one.
     mutating func restrict(by other: CacheDirectives) {
         noStore = noStore || other.noStore
         noCache = noCache || other.noCache

@@ -3,12 +3,12 @@ package import SystemIO
 
 /// An HTTP client that fetches GIFs.
 ///
-/// One dedicated thread drives all transfers, and others decode bodies with a `Content-Encoding`; callers only wait. Every connection, even after a redirect, is checked against
-/// the allowed sources, ports and addresses when it is opened.
+/// One dedicated thread drives all transfers, and other threads decode bodies with a `Content-Encoding`; callers only wait.
+/// Every connection, even after a redirect, is checked against the allowed sources, ports and addresses when it is opened.
 package final class Fetcher: Sendable {
     private let context: FetchContext
     private let client: HTTPClient
-    /// For files of this machine, whose disk may be slow.
+    /// The threads that read files on this machine, whose disk may be slow.
     private let fileThreads = WorkThreads(count: 4, limit: 256, name: "fetch-files")
 
     /// Starts the thread.
@@ -33,11 +33,11 @@ package final class Fetcher: Sendable {
     ///
     /// - Parameters:
     ///   - url: The source.
-    ///   - validators: From an earlier fetch; the origin may then answer that the source has not changed. They are not sent to the
-    ///     targets of redirects.
+    ///   - validators: The validators from an earlier fetch, with which the origin may answer that the source has not changed.
+    ///     They are not sent to the targets of redirects.
     ///   - fields: Additional request header fields, as `Name: value`.
-    ///   - arriving: Shows the bytes while they arrive. Belongs to this fetch alone; the caller records its end.
-    /// - Returns: The source, or that it has not changed; the latter only if `validators` were given.
+    ///   - arriving: Receives the bytes as they arrive. Belongs to this fetch alone; the caller records its end.
+    /// - Returns: The source, or ``FetchOutcome/notModified(_:)``; the latter only if `validators` were given.
     package func fetch(
         _ url: SourceURL, validators: SourceValidators? = nil, fields: [String] = [],
         arriving: ArrivingSource = ArrivingSource()
@@ -88,23 +88,23 @@ package final class Fetcher: Sendable {
     /// Replaces the configuration without ending a transfer, closing a connection or resetting a counter.
     ///
     /// The new configuration applies to every request that starts after this call: to new and queued fetches and to the next
-    /// redirect of a fetch in progress, which are checked again and refused if it forbids them. A request in progress keeps the
-    /// settings it started with. Queued fetches stay queued if the queue becomes shorter.
+    /// redirect of a fetch in progress. These are checked again, and refused if the new configuration forbids them. A request
+    /// in progress keeps the settings it started with. Queued fetches stay queued even if the queue becomes shorter.
     ///
-    /// Any thread.
+    /// Thread-safe.
     package func reconfigure(_ configuration: FetchConfiguration) {
         context.replaceSettings(configuration)
         client.setLimits(context.settings.limits)
     }
 
-    /// Sets where this process listens. Nothing is fetched from there, whatever the settings allow.
+    /// Sets the endpoints on which this process listens. Nothing is fetched from them, whatever the settings allow.
     ///
     /// - Parameter endpoints: Addresses and ports. `0.0.0.0` and `::` mean all addresses of the machine.
     package func avoid(_ endpoints: [(address: IPAddress, port: Int)]) {
         context.ownEndpoints.set(endpoints)
     }
 
-    /// A snapshot of the counters.
+    /// Returns a snapshot of the counters.
     package func counters() -> FetchCounters {
         var counters = context.counters
         counters.client = client.counters

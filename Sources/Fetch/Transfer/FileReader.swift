@@ -2,20 +2,20 @@ internal import CLinux
 internal import Glibc
 internal import SystemIO
 
-/// A reader of a source that is a file of this machine. Blocks.
+/// A blocking reader of a source that is a file on this machine.
 ///
-/// Nothing outside the directory is opened: neither by `..` nor through a symbolic link (``clinux_open_beneath(_:_:)``). Only regular
-/// files are read; a fifo or a device counts as missing.
+/// Never opens a file outside the directory, neither through `..` nor through a symbolic link (``clinux_open_beneath(_:_:)``).
+/// Reads only regular files; a FIFO or a device counts as missing.
 struct FileReader: Sendable {
     let place: FileAddress
     /// The largest file in bytes.
     let limit: Int
 
-    /// Reads the file, unless its validator is still the known one.
+    /// Reads the file, unless its validator is unchanged.
     ///
     /// - Parameters:
-    ///   - arriving: Shows the bytes while they are read.
-    ///   - onRead: Receives the numbers of bytes.
+    ///   - arriving: Receives the bytes as they are read.
+    ///   - onRead: Called with the number of bytes of each read.
     func read(
         _ validators: SourceValidators, _ arriving: ArrivingSource, _ onRead: (Int) -> Void
     ) throws(FetchError) -> FetchOutcome {
@@ -32,7 +32,7 @@ struct FileReader: Sendable {
         let size = Int(before.st_size)
         guard size <= limit else { throw .tooLarge(limit: limit, declared: size) }
         let body = try copy(file, size, arriving, onRead)
-        // A file that is written to meanwhile is neither the old version nor the new one.
+        // A file that changes while it is read is neither the old version nor the new one.
         guard Self.etag(try status(of: file)) == current.etag else {
             throw .failed(.cutShort(cause: "the file changed while it was read"))
         }
@@ -87,8 +87,8 @@ struct FileReader: Sendable {
 
     private static let readSize = 256 << 10
 
-    /// An entity tag of the inode, the size and the times of the last changes of contents and of the inode. The second time changes even
-    /// if a program sets the first one back.
+    /// Returns an entity tag of the inode number, the size, the modification time and the change time. The change time advances
+    /// even if a program sets the modification time back.
     private static func etag(_ status: stat) -> String {
         let numbers = [
             UInt64(status.st_ino), UInt64(truncatingIfNeeded: status.st_size), time(status.st_mtim), time(status.st_ctim),
@@ -100,7 +100,7 @@ struct FileReader: Sendable {
         UInt64(truncatingIfNeeded: time.tv_sec) &* 1_000_000_000 &+ UInt64(truncatingIfNeeded: time.tv_nsec)
     }
 
-    /// - Parameter isDirectory: Whether the mount's directory is at fault and not the requested path.
+    /// - Parameter isDirectory: Whether the mount's directory caused the error, not the requested path.
     private static func error(_ error: SystemError, isDirectory: Bool) -> FetchError {
         switch error.code {
         // A symbolic link that leads out of the directory counts as missing.

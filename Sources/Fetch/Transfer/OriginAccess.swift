@@ -1,7 +1,7 @@
 package import HTTPClient
 internal import SystemIO
 
-/// Fields of the settings that are sent with requests, as `Name: value`.
+/// Header fields from the settings that are sent with requests, as `Name: value`.
 package enum RequestField {
     /// Fields that the client sets itself, or that would change the meaning of a request.
     private static let reserved: Set = [
@@ -10,7 +10,7 @@ package enum RequestField {
         "te", "trailer", "transfer-encoding", "upgrade", "user-agent",
     ]
 
-    /// Whether a text is a field that may be sent (RFC 9110 section 5.1, 5.5).
+    /// Whether `text` is a field that may be sent (RFC 9110 sections 5.1 and 5.5).
     package static func isValid(_ text: String) -> Bool {
         guard let colon = text.firstIndex(of: ":") else { return false }
         let name = text[..<colon]
@@ -23,7 +23,7 @@ package enum RequestField {
 
 /// How requests for the objects of a bucket are signed.
 package struct BucketAccess: Sendable, Equatable {
-    /// The URL of the bucket, with a slash at its end.
+    /// The URL of the bucket, with a trailing slash.
     private let root: String
     /// Nil for a public bucket, whose objects are fetched without a signature.
     let signer: RequestSigner?

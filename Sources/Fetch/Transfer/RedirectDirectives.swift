@@ -1,22 +1,22 @@
-/// The directives of the redirects on the way to a source about storing it.
+/// The caching directives of the redirects that led to a source.
 ///
-/// The source belongs to the requested URL only as long as each of them is fresh, and may be stored only if each of them may.
+/// The source belongs to the requested URL only while every redirect is fresh, and may be stored only if every redirect may be.
 struct RedirectDirectives {
     private static let temporary: Set<Int> = [302, 303, 307]
 
-    /// The strictest of each directive.
+    /// The strictest value of each directive.
     private var strictest = CacheDirectives()
-    /// Whether a temporary redirect gave no lifetime. A permanent one without a lifetime imposes none (RFC 9110 §15.4).
+    /// Whether a temporary redirect gave no lifetime. A permanent redirect without a lifetime imposes none (RFC 9110 §15.4).
     private var lacksLifetime = false
 
-    /// Adds a response that is a redirect.
+    /// Adds a redirect response.
     mutating func add(_ head: ResponseHead) {
         let directives = head.cacheDirectives
         strictest.restrict(by: directives)
         if directives.freshFor == nil && Self.temporary.contains(head.status) { lacksLifetime = true }
     }
 
-    /// The directives for the source: these, combined with the directives of the response after the redirects.
+    /// Returns the directives for the source: those of the redirects combined with those of the final response.
     func applied(to last: CacheDirectives) -> CacheDirectives {
         var result = last
         result.restrict(by: strictest)

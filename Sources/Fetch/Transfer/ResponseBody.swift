@@ -1,7 +1,7 @@
 internal import Digests
 internal import SystemIO
 
-/// A complete body that begins as an animation.
+/// A complete body that begins like an animation.
 struct FetchedBody {
     let bytes: SharedDescriptor
     let count: Int
@@ -10,22 +10,22 @@ struct FetchedBody {
 
 /// The receiver of a source's body: it recognizes, counts, hashes and stores the bytes.
 ///
-/// The memory file is created after the first bytes were recognized, so that responses of other kinds need none.
+/// The memory file is created once the first bytes are recognized, so that responses of other kinds need none.
 struct BodySink: ~Copyable {
     private let limit: Int
     private var start: [UInt8] = []
     private var hash = SHA256()
     private var file: MemoryFile?
     private var reader: SharedDescriptor?
-    /// Bytes in the file.
+    /// The number of bytes in the file.
     private var count = 0
 
     /// The part of a recognized body that has arrived.
     struct Arrived {
         let file: SharedDescriptor
-        /// Bytes in the file.
+        /// The number of bytes in the file.
         let count: Int
-        /// Whether nothing had arrived before.
+        /// Whether no earlier part was returned.
         let isFirst: Bool
     }
 
@@ -36,7 +36,7 @@ struct BodySink: ~Copyable {
 
     /// Appends a part of the body. Must not be called after an error.
     ///
-    /// - Returns: What has arrived; nil if more bytes are needed to recognize it.
+    /// - Returns: The part that has arrived; nil if recognition needs more bytes.
     mutating func append(_ bytes: UnsafeRawBufferPointer) throws(FetchError) -> Arrived? {
         if let reader {
             try store(bytes)
@@ -46,7 +46,7 @@ struct BodySink: ~Copyable {
         start.append(contentsOf: bytes.prefix(ContentSniffer.sufficient - known))
         switch ContentSniffer.judge(start, isWhole: false) {
         case .undecided:
-            // All bytes so far are in `start`, since more than that would have been decided.
+            // `start` contains all bytes so far, because more bytes would have sufficed for a decision.
             return nil
         case .notAnAnimation(let kind):
             throw .notAnAnimation(looksLike: kind)

@@ -2,7 +2,7 @@ internal import CSystem
 internal import Glibc
 internal import HTTPClient
 
-/// The statements of a response head about its source. A pure value.
+/// The information about a source in a response head. A pure value.
 struct ResponseHead {
     let status: Int
     /// The delay that the origin asks for.
@@ -12,7 +12,7 @@ struct ResponseHead {
     private(set) var contentLength: Int?
     /// The codings of the body, in the order in which they were applied.
     private(set) var contentCodings: [String] = []
-    /// The size of the whole representation if the body is all of it; nil without a `Content-Range` of such a body.
+    /// The size of the whole representation, if `Content-Range` says that the body contains all of it; nil otherwise.
     private(set) var wholeRange: Int?
     private(set) var cacheDirectives = CacheDirectives()
     /// An error in the head.
@@ -25,7 +25,7 @@ struct ResponseHead {
     private var variesUnpredictably = false
     private var date: String?
     private var expires: String?
-    /// Seconds; nil before the first `Age`.
+    /// The age in seconds; nil before the first `Age` field.
     private var age: Int?
 
     var validators: SourceValidators { SourceValidators(etag: etag, lastModified: lastModified) }
@@ -35,7 +35,7 @@ struct ResponseHead {
         retryAfter = head.retryAfter(now: time(nil))
         for (name, value) in head.fields where fault == nil { fault = take(name, value) }
         cacheDirectives = CacheDirectives(cacheControl, expiry: expiry, age: age ?? 0)
-        // A stored response with it never matches a request (RFC 9111 section 4.1).
+        // A stored response with `Vary: *` never matches a request (RFC 9111 section 4.1).
         if variesUnpredictably { cacheDirectives.requireValidation() }
     }
 
@@ -47,7 +47,7 @@ struct ResponseHead {
         return end < 0 ? 0 : max(0, end - (start < 0 ? time(nil) : start))
     }
 
-    /// Returns an error in the field, or nil.
+    /// Reads a field. Returns an error in the field, or nil.
     private mutating func take(_ name: String, _ value: [UInt8]) -> String? {
         switch name {
         case "location":
@@ -58,8 +58,9 @@ struct ResponseHead {
             if let known = contentLength, known != length { return "two different Content-Length fields" }
             contentLength = length
         case "transfer-encoding":
-            // Only chunked is acceptable without a TE field (RFC 9110 section 10.1.4). libcurl would decompress a body that
-            // was not requested to be compressed, and `Content-Length` and the size limit would no longer be about the same bytes.
+            // Only chunked is acceptable without a TE field (RFC 9110 section 10.1.4). libcurl would decompress a body for
+            // which no compression was requested, and `Content-Length` and the size limit would no longer apply to the same
+            // bytes.
             let codings = Self.text(value).lowercased().split(separator: ",").map { $0.filter { $0 != " " && $0 != "\t" } }
             guard codings.allSatisfy({ $0 == "chunked" || $0 == "identity" }) else { return "Transfer-Encoding is not chunked" }
         case "content-encoding":
@@ -80,7 +81,7 @@ struct ResponseHead {
         return nil
     }
 
-    /// The size in `bytes 0-9/10`, where the range is all of it (RFC 9110 section 14.4).
+    /// Returns the size in `bytes 0-9/10`, if the range covers the whole representation (RFC 9110 section 14.4); nil otherwise.
     private static func wholeRange(_ text: String) -> Int? {
         let parts = text.split(whereSeparator: { " -/".contains($0) })
         guard parts.count == 4, parts[0].lowercased() == "bytes", parts[1] == "0", let last = Int(parts[2]),
@@ -89,7 +90,8 @@ struct ResponseHead {
         return size
     }
 
-    /// The first member of `Age`; 0 if it is not a number (RFC 9111 section 5.1). A number that is too large counts as 2³¹.
+    /// Returns the first member of `Age`; 0 if it is not a number (RFC 9111 section 5.1). A number that is too large counts as
+    /// 2³¹.
     private static func age(_ value: [UInt8]) -> Int {
         var first = value.prefix { $0 != UInt8(ascii: ",") }
         while let last = first.last, last == 0x20 || last == 0x09 { first.removeLast() }

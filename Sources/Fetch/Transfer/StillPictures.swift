@@ -7,8 +7,8 @@ enum StillPictures {
 
     /// Judges a PNG, which is an animation if the chunk `acTL` precedes the pixels (PNG third edition §11.3.6.1).
     ///
-    /// - Parameter isWhole: Whether no more bytes will be given. If they are not enough to judge a PNG, it passes as a source: the
-    ///   decoder decides.
+    /// - Parameter isWhole: Whether no more bytes follow. A PNG that cannot be judged by these bytes passes as a source, so
+    ///   that the decoder decides.
     static func judgePNG(_ bytes: [UInt8], isWhole: Bool) -> ContentSniffer.Judgement {
         var position = pngSignatureLength
         while position + pngChunkHead <= bytes.count {
@@ -34,9 +34,9 @@ enum StillPictures {
         return bytes[webpFlags] & webpAnimationFlag != 0 ? .source : .notAnAnimation(.webp)
     }
 
-    /// Judges a file whose major brand is one of HEIF's, which is an AVIF sequence if `avis` is among its brands (ISO/IEC 14496-12 §4.3).
+    /// Judges a file with a major brand of HEIF. It is an AVIF sequence if its brands include `avis` (ISO/IEC 14496-12 §4.3).
     ///
-    /// - Parameter isWhole: Whether no more bytes will be given.
+    /// - Parameter isWhole: Whether no more bytes follow.
     static func judgeHEIF(_ bytes: [UInt8], isWhole: Bool) -> ContentSniffer.Judgement {
         let length = bytes[..<4].reduce(0) { $0 << 8 | Int($1) }
         let brands = stride(from: 8, to: min(length, bytes.count) - 3, by: 4).map { bytes[$0..<$0 + 4] }

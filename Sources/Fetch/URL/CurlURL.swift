@@ -1,7 +1,7 @@
 internal import CSystem
 internal import Glibc
 
-/// The owner of a `CURLU`: the parser that libcurl uses when it connects.
+/// An owned `CURLU` handle: the URL parser that libcurl uses when it connects.
 ///
 /// A URL is checked and fetched with the same parser, so the two cannot disagree about it.
 struct CurlURL: ~Copyable {
@@ -23,7 +23,7 @@ struct CurlURL: ~Copyable {
         curl_url_cleanup(handle)
     }
 
-    /// Replaces the URL by `reference`, which may be relative to the current one (RFC 3986 section 5).
+    /// Replaces the URL with `reference`, which may be relative to the current URL (RFC 3986 section 5).
     mutating func resolve(_ reference: String) throws(SourceURLError) {
         try Self.set(reference, on: handle)
     }
@@ -33,7 +33,7 @@ struct CurlURL: ~Copyable {
         guard code == CURLUE_OK else { throw error(for: code) }
     }
 
-    /// The whole URL, without a port that is the default of its scheme.
+    /// Returns the whole URL, without the scheme's default port.
     func text() -> String? {
         part(CURLUPART_URL, flags: CURLU_NO_DEFAULT_PORT)
     }
@@ -44,21 +44,21 @@ struct CurlURL: ~Copyable {
 
     func query() -> String? { part(CURLUPART_QUERY) }
 
-    /// The zone of an IPv6 address (`%eth0`), which is valid on one machine only.
+    /// Returns the zone of an IPv6 address (`%eth0`), which is valid only on one machine.
     func zone() -> String? { part(CURLUPART_ZONEID) }
 
-    /// The port as given, or the default of the scheme.
+    /// Returns the port as given, or the scheme's default.
     func port() -> String? {
         part(CURLUPART_PORT, flags: CURLU_DEFAULT_PORT)
     }
 
-    /// The host in ASCII: an international name in its `xn--` form, an IPv6 address in brackets.
+    /// Returns the host in ASCII: an international name in its `xn--` form, an IPv6 address in brackets.
     func host() -> String? {
         guard let host = part(CURLUPART_HOST) else { return nil }
         if host.utf8.allSatisfy({ $0 < 0x80 }) { return host }
         return Self.withUTF8Locale {
-            // Up to 8.17 libcurl leaks a host that it cannot convert, but only if the host alone is requested. Converting the
-            // whole URL uses the same function without the leak, so it comes first.
+            // Up to version 8.17, libcurl leaks a host that it cannot convert, but only if the host alone is requested.
+            // Converting the whole URL uses the same function without the leak, so it comes first.
             guard part(CURLUPART_URL, flags: CURLU_PUNYCODE) != nil else { return nil }
             return part(CURLUPART_HOST, flags: CURLU_PUNYCODE)
         }

@@ -16,8 +16,8 @@ struct HostName: Hashable, Sendable {
 
     /// Parses a host as libcurl returns it: ASCII, an IPv6 address in brackets. One trailing dot is removed.
     ///
-    /// Nil if it is neither a name nor an address. A host whose last label is a number is an IPv4 address (WHATWG URL
-    /// standard) and must have four decimal parts.
+    /// Returns nil if `parsed` is neither a name nor an address. A host whose last label is a number is an IPv4 address (WHATWG
+    /// URL standard) and must have four decimal parts.
     init?(_ parsed: String) {
         if parsed.hasPrefix("[") {
             guard parsed.hasSuffix("]"), let address = IPAddress(String(parsed.dropFirst().dropLast())),
@@ -43,7 +43,7 @@ struct HostName: Hashable, Sendable {
         self.address = address
     }
 
-    /// RFC 1035 section 2.3.4, without the dot of the root.
+    /// The limit of RFC 1035 section 2.3.4, without the root dot.
     private static let maxLength = 253
 
     /// 1 to 63 letters, digits, hyphens and underscores. Some names in use contain an underscore.

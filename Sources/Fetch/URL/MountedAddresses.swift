@@ -1,6 +1,6 @@
 internal import SystemIO
 
-// Sources that only a mount can name, so that clients cannot have requests of their own signed or files read.
+// Sources that only a mount can name, so that clients cannot get requests of their choice signed or arbitrary files read.
 
 /// An object in S3, or a folder of objects.
 package struct ObjectAddress: Sendable {
@@ -13,10 +13,10 @@ package struct ObjectAddress: Sendable {
     let address: WebAddress
 
     /// - Parameters:
-    ///   - text: `s3://bucket/key`, the key with or without percent-encoding; a folder's ends with a slash.
+    ///   - text: `s3://bucket/key`, the key percent-encoded or not; a folder's key ends with a slash.
     ///   - service: The URL of the bucket, which ends with a slash.
-    /// - Throws: ``SourceURLError`` for another bucket's text, and for a key with a part that is empty, `.` or `..`, which servers
-    ///   would resolve, with control characters, or with a query.
+    /// - Throws: ``SourceURLError`` if the text names another bucket, or if the key contains a control character, a query, or
+    ///   an empty, `.` or `..` segment, which servers would resolve.
     init(_ text: String, bucket: String, at service: WebAddress) throws(SourceURLError) {
         let start = "\(SourceURL.s3Scheme)\(bucket)/"
         guard text.hasPrefix(start) else { throw .unsupportedScheme }
@@ -29,21 +29,21 @@ package struct ObjectAddress: Sendable {
     }
 }
 
-/// A file of this machine, or a directory.
+/// A file or directory on this machine.
 package struct FileAddress: Sendable {
     /// `file:///directory/path`, percent-encoded.
     let canonical: String
     /// An absolute path that ends with a slash.
     let directory: String
-    /// The path below the directory, without a slash at its beginning.
+    /// The path below the directory, without a leading slash.
     let path: String
-    /// The whole path as rules compare it.
+    /// The whole path in the form that rules compare.
     let comparable: SourcePath
 
     /// - Parameters:
-    ///   - text: `file:///directory/path`, the path with or without percent-encoding.
+    ///   - text: `file:///directory/path`, the path percent-encoded or not.
     ///   - directory: An absolute path that ends with a slash, not encoded.
-    /// - Throws: ``SourceURLError`` for a text that is not below the directory, and for a path that no key of S3 may have either.
+    /// - Throws: ``SourceURLError`` if the text is not below the directory, or if the path breaks the rules for keys of S3.
     init(_ text: String, below directory: String) throws(SourceURLError) {
         let start = SourceURL.fileScheme + PercentEncoding.encode(directory, keepsSlashes: true)
         guard text.hasPrefix(start) else { throw .unsupportedScheme }
@@ -59,9 +59,9 @@ package struct FileAddress: Sendable {
     var encodedPath: String { String(canonical.dropFirst(SourceURL.fileScheme.count)) }
 }
 
-/// Keys of objects and paths of files.
+/// The decoder of object keys and file paths.
 private enum Key {
-    /// Decodes a key, after its dot segments are resolved.
+    /// Resolves the dot segments of a key, then decodes it.
     static func decode(_ text: String) throws(SourceURLError) -> String {
         try SourceURL.checkText(text)
         let path = text.prefix { $0 != "#" }

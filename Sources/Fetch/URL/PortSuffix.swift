@@ -1,6 +1,6 @@
 /// The `:port` at the end of a host in a setting.
 enum PortSuffix {
-    /// Splits `text` at its port. A colon inside an IPv6 address is not a separator: such an address needs brackets to have a
+    /// Splits `text` at its port. A colon inside an IPv6 address is not a separator: an IPv6 address needs brackets to have a
     /// port.
     ///
     /// - Returns: The text before the port, and the port if there is one; nil if the text after the colon is not a port.
@@ -11,7 +11,7 @@ enum PortSuffix {
         return port(in: text[text.index(after: colon)...]).map { (rest, $0) }
     }
 
-    /// A port in digits, from 1 to 65535.
+    /// Parses a decimal port from 1 to 65535.
     static func port(in text: Substring) -> Int? {
         guard text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let port = Int(text), (1...65_535).contains(port) else {
             return nil

@@ -1,27 +1,27 @@
 internal import SystemIO
 
-/// The path of a source in the forms in which rules compare it. Made once per URL, in time linear in its length.
+/// The path of a source in the forms that rules compare. Created once per URL, in time linear in its length.
 struct SourcePath: Sendable {
-    /// The path, decoded once. An encoded slash or percent sign stays encoded, so that it differs from a literal one.
+    /// The path, decoded once. An encoded slash or percent sign stays encoded, so that it differs from the literal character.
     let exact: [UInt8]
-    /// The path after all the steps that one origin or another takes before it looks for a file: `/m/a.gif` for
+    /// The path after every normalization that any origin may apply before it opens a file: `/m/a.gif` for
     /// `//M%255C%2e/a.gif;v=1`. Empty for the root.
     ///
-    /// Percent-encoding is decoded until nothing is left of it, as a chain of proxies does. Backslashes separate segments. Parameters
-    /// (`;v=1`), empty segments and `.` are left out, and so are dots and spaces at the end of a name (Windows). Letters are in lower
-    /// case.
+    /// Percent-encoding is decoded repeatedly until none is left, as by a chain of proxies. Backslashes separate segments.
+    /// Parameters (`;v=1`), empty segments, `.` segments, and dots and spaces at the end of a name (Windows) are removed.
+    /// Letters are lowercased.
     let resolved: [UInt8]
-    /// Whether a `..` is left after these steps, or a control character. The origin may then take the path for any other one.
+    /// Whether a `..` or a control character remains. An origin may then resolve the path to any other path.
     let isAmbiguous: Bool
 
-    /// - Parameter path: The path of a canonical URL. It begins with a slash.
+    /// - Parameter path: The path of a canonical URL, which begins with a slash.
     init(_ path: String) {
         let bytes = Array(path.utf8)
         exact = Self.decodedOnce(bytes)
         (resolved, isAmbiguous) = Self.resolve(Self.decodedFully(bytes))
     }
 
-    /// Decodes everything but `%2F` and `%25`. A `%` without two digits stands for itself.
+    /// Decodes everything but `%2F` and `%25`. A `%` without two hexadecimal digits is literal.
     static func decodedOnce(_ bytes: [UInt8]) -> [UInt8] {
         guard bytes.contains(UInt8(ascii: "%")) else { return bytes }
         var result: [UInt8] = []
@@ -43,8 +43,8 @@ struct SourcePath: Sendable {
         return result
     }
 
-    /// Decodes until no escape is left, in one pass: an escape that a decoded byte completes is decoded as well. An ASCII character
-    /// in two bytes (`%C0%AE`), which lenient UTF-8 decoders accept, becomes one byte.
+    /// Decodes in one pass until no escape is left: an escape that a decoded byte completes is decoded too. An overlong
+    /// two-byte ASCII character (`%C0%AE`), which lenient UTF-8 decoders accept, becomes one byte.
     static func decodedFully(_ bytes: [UInt8]) -> [UInt8] {
         guard bytes.contains(where: { $0 == UInt8(ascii: "%") || $0 >= 0x80 }) else { return bytes }
         var result: [UInt8] = []
@@ -58,7 +58,7 @@ struct SourcePath: Sendable {
         return result
     }
 
-    /// The escape with which `bytes` ends: the byte that it stands for, and its length.
+    /// Returns the value and the length of the escape at the end of `bytes`; nil if there is none.
     private static func lastEscape(of bytes: [UInt8]) -> (value: UInt8, length: Int)? {
         if bytes.count >= 3, let value = PercentEncoding.triplet(in: bytes, at: bytes.count - 3) { return (value, 3) }
         guard let last = bytes.last, (0x80...0xbf).contains(last), bytes.count >= 2, case let lead = bytes[bytes.count - 2],

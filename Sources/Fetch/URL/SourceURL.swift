@@ -2,7 +2,7 @@ internal import SystemIO
 
 /// The URL of a source, parsed once: the same value is the cache key, is checked, and is fetched.
 ///
-/// Two values are equal if and only if their ``canonical`` forms are. The canonical form of a canonical form is itself.
+/// Two values are equal if and only if their ``canonical`` forms are. Canonicalization is idempotent.
 package enum SourceURL: Sendable {
     case web(WebAddress)
     indirect case object(ObjectAddress)
@@ -11,19 +11,19 @@ package enum SourceURL: Sendable {
     /// The longest accepted URL in bytes, both as given and in canonical form.
     package static let maxLength = 8192
 
-    /// The scheme of objects in S3, with its slashes.
+    /// The scheme of objects in S3, with slashes.
     package static let s3Scheme = "s3://"
-    /// The scheme of files of this machine, with its slashes.
+    /// The scheme of files on this machine, with slashes.
     package static let fileScheme = "file://"
 
-    /// A web address, the only source that a client can name.
+    /// Parses a web address, the only source that a client can name.
     ///
     /// - Throws: ``SourceURLError`` for any other text; see ``WebAddress``.
     package init(_ text: String) throws(SourceURLError) {
         self = .web(try WebAddress(text))
     }
 
-    /// A folder of objects.
+    /// Creates the URL of a folder of objects.
     ///
     /// - Parameters:
     ///   - text: `s3://bucket/prefix`, the prefix with or without percent-encoding.
@@ -32,14 +32,15 @@ package enum SourceURL: Sendable {
         self = .object(try ObjectAddress(text.hasSuffix("/") ? text : text + "/", bucket: bucket, at: WebAddress(root)))
     }
 
-    /// A directory of this machine.
+    /// Creates the URL of a directory on this machine.
     ///
     /// - Parameter path: An absolute path that ends with a slash, not encoded.
     package init(directory path: String) throws(SourceURLError) {
         self = .file(try FileAddress(Self.fileScheme + PercentEncoding.encode(path, keepsSlashes: true), below: path))
     }
 
-    /// The form by which sources are compared and stored: the form of ``WebAddress``, `s3://bucket/key` or `file:///directory/path`.
+    /// The form in which sources are compared and stored: the form of ``WebAddress``, `s3://bucket/key` or
+    /// `file:///directory/path`.
     package var canonical: String {
         switch self {
         case .web(let address): address.canonical
@@ -48,7 +49,7 @@ package enum SourceURL: Sendable {
         }
     }
 
-    /// The text for addresses that clients use: it leads to an equal source, and is fetched as this one is.
+    /// The text for URLs that clients use. It parses to an equal source, whose request is the same.
     package var text: String { if case .web(let address) = self { address.requestText } else { canonical } }
 
     /// The path of the request or the file, with normalized percent-encoding.
@@ -66,7 +67,7 @@ package enum SourceURL: Sendable {
     /// The host to which requests go, in lower case and without brackets; `file` for a file.
     package var host: String { address?.host ?? "file" }
 
-    /// Host and port, by which fetches are limited; `file` for a file.
+    /// The host and port, for which fetches are limited; `file` for a file.
     package var authority: String { address.map { "\($0.host):\($0.port)" } ?? "file" }
 
     /// Whether only a mount can name the source.
@@ -81,7 +82,7 @@ package enum SourceURL: Sendable {
         }
     }
 
-    /// The path as rules compare it.
+    /// The path in the form that rules compare.
     var comparable: SourcePath {
         switch self {
         case .web(let address): address.comparable
@@ -90,7 +91,7 @@ package enum SourceURL: Sendable {
         }
     }
 
-    /// The canonical form of a URL, also of an object in S3 or a file, for purges.
+    /// Returns the canonical form of a URL for purges, including URLs of S3 objects and files.
     package static func canonicalText(of text: String) throws(SourceURLError) -> String {
         if text.lowercased().hasPrefix(fileScheme) {
             // The form does not depend on the directory.
@@ -103,7 +104,7 @@ package enum SourceURL: Sendable {
         return try ObjectAddress(s3Scheme + rest, bucket: bucket, at: WebAddress("http://localhost/")).canonical
     }
 
-    /// Refuses texts that are too long, and characters that no URL contains.
+    /// Throws if the text is too long or contains a character that no URL contains.
     static func checkText(_ text: String) throws(SourceURLError) {
         guard text.utf8.count <= maxLength else { throw .tooLong(limit: maxLength) }
         guard text.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7f && $0 != UInt8(ascii: "\\") }) else { throw .badCharacter }

@@ -1,15 +1,15 @@
 internal import SystemIO
 
 extension SourceURL {
-    /// The canonical form of the beginning of a URL, also of an object in S3, for purges. The URLs of sources that begin with `text`, in
-    /// any spelling, begin with it.
+    /// Returns the canonical form of a URL prefix for purges, including URLs of S3 objects and files. If the URL of a source
+    /// begins with `text`, in any spelling, its canonical form begins with the result.
     ///
-    /// The text may end within a host, a port or a segment. Without a slash after the host it also covers longer hosts and other
-    /// ports, and after a port longer ports, unless that is the default of its scheme. A prefix of an international name is not a prefix of
-    /// its `xn--` form, so such a name needs a slash or a port after it. A dot segment at the end may be the beginning of a name and is
-    /// kept; all others are resolved.
+    /// The text may end within a host, a port or a segment. Without a slash after the host, it also covers longer hosts and
+    /// other ports; after a port, it also covers longer ports, unless the port is the scheme's default. A prefix of an
+    /// international name is not a prefix of its `xn--` form, so such a name must be followed by a slash or a port. A dot
+    /// segment at the end may be the beginning of a name and is kept; all others are resolved.
     ///
-    /// - Throws: ``SourceURLError`` for a text with which no URL of a source begins, and for one that ends within an escape.
+    /// - Throws: ``SourceURLError`` if no source URL begins with the text, or if the text ends within an escape of the path.
     package static func canonicalPrefix(of text: String) throws(SourceURLError) -> String {
         let start = text.prefix(8).lowercased()
         guard let scheme = prefixSchemes.first(where: start.hasPrefix) else {
@@ -35,9 +35,9 @@ extension SourceURL {
             + "?" + URLNormalization.normalizedQueryPrefix(String(Substring(tail.dropFirst(path.count + 1))))
     }
 
-    /// The canonical form of a host, for purges.
+    /// Returns the canonical form of a host, for purges.
     ///
-    /// - Throws: ``SourceURLError`` for anything that is no host, such as one with a scheme or a port.
+    /// - Throws: ``SourceURLError`` if the text is not a host, for example because it has a scheme or a port.
     package static func canonicalHost(of text: String) throws(SourceURLError) -> String {
         guard !text.utf8.contains(where: "/?#@\\ ".utf8.contains) else { throw .badHost }
         let host = String(try SourceURL("http://\(text)/").canonical.dropFirst("http://".count).dropLast())
@@ -48,16 +48,16 @@ extension SourceURL {
 
     private static let prefixSchemes = ["http://", "https://", s3Scheme, fileScheme]
 
-    /// The canonical form of scheme and authority without a path.
+    /// Returns the canonical form of a scheme and an authority without a path.
     private static func canonicalPrefix(scheme: String, authority: Substring.UTF8View) throws(SourceURLError) -> String {
         guard !authority.contains(UInt8(ascii: "@")) else { throw .credentials }
-        // The colons of an IPv6 address are no separators.
+        // The colons of an IPv6 address are not separators.
         let isBracketed = authority.first == UInt8(ascii: "[")
         guard let end = authority.firstIndex(of: isBracketed ? UInt8(ascii: "]") : UInt8(ascii: ":")) else {
             guard authority.dropFirst(isBracketed ? 1 : 0).allSatisfy({ isHostByte($0, inBrackets: isBracketed) }) else {
                 throw .badHost
             }
-            // The beginning of an address could be taken for another address, so it is not parsed.
+            // A truncated address could be mistaken for another address, so it is not parsed.
             return scheme + String(Substring(authority)).lowercased()
         }
         let hostEnd = isBracketed ? authority.index(after: end) : end
@@ -69,11 +69,11 @@ extension SourceURL {
         if digits.isEmpty { return root + ":" }
         guard let port = PortSuffix.port(in: Substring(digits)) else { throw .badPort }
         let whole = try WebAddress("\(root):\(port)/")
-        // Canonical URLs leave the default port out.
+        // Canonical URLs omit the default port.
         return port == whole.scheme.defaultPort ? whole.canonical : String(whole.canonical.dropLast())
     }
 
-    /// Whether the byte occurs in hosts of canonical URLs, in any case.
+    /// Whether the byte occurs in hosts of canonical URLs, in upper or lower case.
     private static func isHostByte(_ byte: UInt8, inBrackets: Bool) -> Bool {
         switch byte {
         case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "f"),
@@ -86,14 +86,14 @@ extension SourceURL {
         }
     }
 
-    /// The canonical form of the beginning of an object's URL. A key is encoded in the form that is signed.
+    /// Returns the canonical form of a prefix of an object's URL. The key is encoded in the form that is signed.
     ///
-    /// - Parameter key: With its slash; empty if the text ends within the bucket.
+    /// - Parameter key: The key with its leading slash; empty if the text ends within the bucket.
     private static func canonicalPrefix(bucket: String, key: Substring.UTF8View) throws(SourceURLError) -> String {
         try s3Scheme + bucket + canonicalPath(key)
     }
 
-    /// The canonical form of the beginning of a path that is encoded as keys of S3 are; empty for an empty one.
+    /// Returns the canonical form of a prefix of a path, encoded like keys of S3; empty if the path is empty.
     private static func canonicalPath(_ path: Substring.UTF8View) throws(SourceURLError) -> String {
         if path.isEmpty { return "" }
         guard !path.contains(UInt8(ascii: "?")) else { throw .malformed }
@@ -104,17 +104,17 @@ extension SourceURL {
 }
 
 extension URLNormalization {
-    /// Normalizes the beginning of a query as in a canonical URL. An escape at its end may be cut.
+    /// Normalizes a prefix of a query as in a canonical URL. The prefix may end within an escape.
     fileprivate static func normalizedQueryPrefix(_ query: String) -> String {
         let text = normalizedQuery(query)
-        // Completed, so that the digit of a cut escape is written in upper case too.
+        // The appended `0` completes a cut escape, so that its digit is written in upper case too.
         return String(Substring(withUpperCaseTriplets(text + "0").utf8.dropLast()))
     }
 
-    /// Normalizes the beginning of a path as ``normalizedPath(_:)`` does the whole. Its last segment may continue, so it is not taken
-    /// for a dot segment.
+    /// Normalizes a prefix of a path like ``normalizedPath(_:)``. The last segment may continue, so it does not count as a dot
+    /// segment.
     ///
-    /// - Throws: ``SourceURLError/malformed`` for a path that ends within an escape.
+    /// - Throws: ``SourceURLError/malformed`` if the path ends within an escape.
     fileprivate static func normalizedPathPrefix(_ path: String) throws(SourceURLError) -> String {
         let bytes = Array(path.utf8)
         let digits = bytes + Array("00".utf8)

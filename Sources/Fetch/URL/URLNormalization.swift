@@ -2,15 +2,15 @@ internal import SystemIO
 
 /// The normalization of paths and queries (RFC 3986 section 6.2.2).
 enum URLNormalization {
-    /// Decodes unreserved bytes, writes hexadecimal digits in upper case, encodes forbidden bytes and each `%` without two digits,
-    /// and resolves dot segments.
+    /// Decodes unreserved bytes, writes hexadecimal digits in upper case, encodes forbidden bytes and each `%` without two
+    /// digits, and resolves dot segments.
     ///
     /// `%2e%2e` counts as `..`, because many origins decode a path before they resolve it.
     static func normalizedPath(_ path: String) -> String {
         removingDotSegments(normalizedSegments(path))
     }
 
-    /// The same without resolving dot segments.
+    /// Normalizes a path like ``normalizedPath(_:)``, but keeps dot segments.
     static func normalizedSegments(_ path: String) -> String {
         normalized(path, decodingUnreserved: true)
     }
@@ -44,7 +44,7 @@ enum URLNormalization {
         while index < bytes.count {
             guard decodingUnreserved, let value = PercentEncoding.triplet(in: bytes, at: index) else {
                 if decodingUnreserved, bytes[index] == UInt8(ascii: "%") {
-                    // It stands for itself, and must not form a triplet with the bytes that are decoded after it.
+                    // A literal `%` must not form a triplet with the bytes that are decoded after it.
                     PercentEncoding.appendTriplet(bytes[index], to: &result)
                 } else {
                     append(bytes[index], to: &result)
@@ -65,7 +65,7 @@ enum URLNormalization {
     /// Removes dot segments (RFC 3986 section 5.2.4) from a path that begins with a slash. Empty segments stay.
     private static func removingDotSegments(_ path: String) -> String {
         guard path.utf8.contains(UInt8(ascii: ".")) else { return path }
-        // By bytes: a walk over characters takes many times as long.
+        // Works on bytes, because iterating over characters takes many times as long.
         var kept: [Substring.UTF8View] = []
         let segments = path.utf8.dropFirst().split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
         for (index, segment) in segments.enumerated() {
@@ -96,7 +96,7 @@ enum URLNormalization {
         }
     }
 
-    /// Whether RFC 3986 forbids the byte in paths and queries. Brackets are excepted, because browsers do not encode them.
+    /// Whether RFC 3986 forbids the byte in paths and queries. Brackets are allowed, because browsers do not encode them.
     private static func isForbidden(_ byte: UInt8) -> Bool {
         switch byte {
         case 0...0x20, 0x7f...: true

@@ -22,13 +22,13 @@ package struct WebAddress: Sendable {
     let query: String?
     /// The URL to fetch: ``canonical`` with the query as given, because some origins sign its exact text.
     let requestText: String
-    /// The path as rules compare it.
+    /// The path in the form that rules compare.
     let comparable: SourcePath
 
     /// The host in lower case; an IPv6 address without brackets.
     var host: String { hostName.text }
 
-    /// Parses `text` and brings it to canonical form.
+    /// Parses `text` and converts it to canonical form.
     ///
     /// - Throws: ``SourceURLError`` for other schemes, credentials, control characters, spaces, hosts with an ambiguous
     ///   spelling (`%31`, `1.2.3.08`), and URLs over ``SourceURL/maxLength``.
@@ -41,7 +41,7 @@ package struct WebAddress: Sendable {
         try self.init(
             scheme, host, port, path: URLNormalization.normalizedPath(parsed.path() ?? "/"),
             query: parsed.query().flatMap { $0.isEmpty ? nil : URLNormalization.normalizedQuery($0) })
-        // libcurl fetches this text, so it has to parse it to the same URL.
+        // libcurl fetches this text, so libcurl must parse it to the same URL.
         guard try CurlURL(requestText).text() == requestText else { throw .malformed }
     }
 
@@ -59,7 +59,7 @@ package struct WebAddress: Sendable {
         guard canonical.utf8.count <= SourceURL.maxLength else { throw .tooLong(limit: SourceURL.maxLength) }
     }
 
-    /// The URL with more text at the end of its path, which is normalized and has no dot segments.
+    /// Returns the URL with `text` appended to its path. The text must be normalized and contain no dot segments.
     func appending(_ text: String) throws(SourceURLError) -> WebAddress {
         try WebAddress(scheme, hostName, port, path: path + text, query: nil)
     }
@@ -69,7 +69,7 @@ package struct WebAddress: Sendable {
         scheme == other.scheme && port == other.port && hostName.text == other.hostName.text
     }
 
-    /// The URL to which a `Location` field in the response for this URL refers (RFC 9110 section 10.2.2).
+    /// Returns the URL to which a `Location` field in the response for this URL refers (RFC 9110 section 10.2.2).
     ///
     /// Spaces and bytes outside ASCII, which real origins send, are percent-encoded first.
     func following(location: [UInt8]) throws(SourceURLError) -> WebAddress {
@@ -84,9 +84,9 @@ package struct WebAddress: Sendable {
         return try WebAddress(text)
     }
 
-    /// Refuses what libcurl would accept: one or three slashes after the scheme, and a host with percent-encoded ASCII.
+    /// Refuses URLs that libcurl would accept: one or three slashes after the scheme, or percent-encoded ASCII in the host.
     ///
-    /// - Returns: The URL with the bytes outside ASCII that its host encodes: browsers encode an international name in a path.
+    /// - Returns: The URL with non-ASCII bytes of its host decoded: browsers encode an international name in a path.
     private static func decodingHost(of text: String) throws(SourceURLError) -> String {
         let prefixes = ["http://", "https://"]
         let start = text.prefix(8).lowercased()
