@@ -2,25 +2,25 @@ internal import SystemIO
 
 /// The order in which waiting jobs run: fair between clients, and by urgency within a client. A pure value.
 ///
-/// Start-time fair queueing (Goyal, Vin and Cheng, 1996): each client has a virtual time to which its jobs add their cost when they
-/// start, and the client with the earliest time is next. A client that was away starts at the time of the others, so that it neither
-/// saves nor owes turns. Jobs that no client waits for run when no other job waits.
+/// Start-time fair queueing (Goyal, Vin and Cheng, 1996): each client has a virtual time, to which each of its jobs adds its
+/// cost when it starts. The client with the earliest virtual time is next. An idle client resumes at the current virtual time,
+/// so that it neither saves nor owes turns. Jobs that no client waits for run when no other job waits.
 struct FairTurns {
     /// A waiting job.
     struct Job {
-        /// The clients that wait for it; empty if none does.
+        /// The clients that wait for the job; empty if there are none.
         let claims: [JobTurn.Claim]
         let urgency: Urgency
         /// The expected cost, in any unit.
         let cost: Int
     }
 
-    /// The virtual time at which the latest job has started.
+    /// The virtual time at which the latest job started.
     private var now = 0
     /// The virtual times of clients that are ahead of ``now``.
     private var times: [ClientNetwork?: Int] = [:]
 
-    /// Selects the next job, and adds its cost to the time of the client whose turn it is.
+    /// Selects the next job, and adds its cost to the virtual time of the client whose turn it is.
     ///
     /// - Parameter jobs: The waiting jobs in the order of their arrival.
     /// - Returns: The job's index; nil if there are no jobs.

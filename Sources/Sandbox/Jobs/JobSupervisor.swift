@@ -4,18 +4,18 @@ package import Media
 internal import Synchronization
 package import SystemIO
 
-/// Follows one worker from its start to its end. Blocks the calling thread. Thread-safe.
+/// The supervision of a worker from its start to its end. Blocks the calling thread. Thread-safe.
 ///
-/// It trusts nothing that a worker sends: the reply must be one message of the right form whose numbers are in range and within
-/// the job's limits, and the file is inspected. Both checks happen after the zygote has reported the worker's end, when nothing can
+/// Nothing that a worker sends is trusted: the reply must be one well-formed message whose numbers are in range and within the
+/// job's limits, and the file is inspected. Both checks happen after the zygote has reported the worker's end, when nothing can
 /// change any more.
 package struct JobSupervisor: Sendable {
     /// The result of a job and the resources that its worker used.
     ///
-    /// `codecs` is the parameter of the file's media type, as the inspection read it from the file.
+    /// `codecs` is the parameter of the file's media type that the inspection read from the file.
     package typealias Outcome = (result: TranscodeResult, codecs: String?, exit: WorkerExit)
 
-    /// Starts per job. The workers of a zygote that dies end with it, which is not the fault of their jobs.
+    /// The number of starts per job. If a zygote dies, its workers end too, which is not the fault of their jobs.
     private static let attempts = 2
 
     private let zygote: Zygote
@@ -30,11 +30,11 @@ package struct JobSupervisor: Sendable {
     ///
     /// - Parameters:
     ///   - input: The source file, in a sealed memfd.
-    ///   - output: An empty file open for reading and writing, written by position.
+    ///   - output: An empty file open for reading and writing, written with pwrite.
     ///   - cancellation: Ends the job early.
-    ///   - onProgress: Called on the calling thread with the reports of the worker, a few per second. Their numbers are in range, and
-    ///     may be false.
-    /// - Throws: ``SandboxError``; the contents of the output are undefined then.
+    ///   - onProgress: Called on the calling thread with the worker's progress reports, several per second. Their numbers are
+    ///     in range but may be false.
+    /// - Throws: ``SandboxError``. The contents of the output are then undefined.
     package func run(
         _ job: WorkerJob, input: SharedDescriptor, output: SharedDescriptor, cancellation: JobCancellation = JobCancellation(),
         onProgress: (FrameProgress) -> Void = { _ in }
@@ -83,7 +83,7 @@ package struct JobSupervisor: Sendable {
         throw .unavailable(SystemError("zygote", code: ECHILD))
     }
 
-    /// The limit of ``WorkerJob/taskLimit`` for a worker that starts now.
+    /// The ``WorkerJob/taskLimit`` of a worker that starts now.
     private static var taskLimit: Int {
         let count = Int(clamping: clinux_task_count())
         return count > 0 ? count.addingReportingOverflow(TaskBudget.spareTasks).partialValue : 0
@@ -105,10 +105,10 @@ package struct JobSupervisor: Sendable {
         }
     }
 
-    /// The error for the end of a worker process; nil for a normal end.
+    /// Returns the error for the end of a worker process; nil for a normal end.
     ///
-    /// A source that has taken over its worker chooses the exit code. Codes that would blame the server are therefore believed only before
-    /// the worker has begun with the source, or if the server finds the cause itself.
+    /// A source that has taken over its worker chooses the exit code. Codes that would blame the server are therefore trusted
+    /// only before the worker has begun with the source, or if the server finds the cause itself.
     ///
     /// - Parameter lacksThreads: Whether no more threads can be started.
     static func failure(
@@ -123,7 +123,7 @@ package struct JobSupervisor: Sendable {
         case (Worker.ExitCode.threadsRefused.rawValue, _) where lacksThreads(job):
             .unavailable(SystemError("the worker could not start threads", code: EAGAIN))
         case (_, SIGXCPU): .cpuLimitExceeded
-        // The hard limit is a second above the soft one. The kernel enforces it with SIGKILL.
+        // The hard limit is a second above the soft limit. The kernel enforces it with SIGKILL.
         case (_, SIGKILL) where exit.cpuMicroseconds / 1_000_000 >= job.allowance.cpu: .cpuLimitExceeded
         case (_, SIGKILL), (_, SIGTERM), (_, SIGINT), (_, SIGHUP): .killed(exit)
         default: .crashed(exit)
@@ -157,7 +157,7 @@ package final class JobCancellation: Sendable {
         }
     }
 
-    /// Sets the socket by which the running worker can be killed; nil once it has ended.
+    /// Sets the socket through which the running worker can be killed; nil once the worker has ended.
     func attach(_ guardian: SharedDescriptor?) {
         state.withLock { state in
             state.guardian = guardian
@@ -165,7 +165,7 @@ package final class JobCancellation: Sendable {
         }
     }
 
-    /// Makes the zygote kill the worker of a guardian socket. The report of its end still arrives.
+    /// Makes the zygote kill the worker of a guardian socket. The report of the worker's end still arrives.
     static func abandon(_ guardian: SharedDescriptor) {
         shutdown(guardian.number, Int32(SHUT_WR))
     }

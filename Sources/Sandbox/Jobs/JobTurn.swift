@@ -2,14 +2,14 @@ package import Media
 internal import Synchronization
 package import SystemIO
 
-/// The clients and the urgency of a queued job, whether it has started, and its progress. The callers that wait for the job share it
-/// with the pool. Any thread.
+/// The clients and the urgency of a queued job, whether it has started, and its progress. The pool shares it with the callers
+/// that wait for the job. Thread-safe.
 package final class JobTurn: Sendable {
     /// A client that waits for the job.
     struct Claim: Sendable, Equatable {
         /// Nil for an unknown client.
         let client: ClientNetwork?
-        /// The level of its most urgent request.
+        /// The level of the client's most urgent request.
         var level: Int
     }
 
@@ -28,14 +28,14 @@ package final class JobTurn: Sendable {
         }
     }
 
-    /// The number of clients by whose turns the job may run. Further clients wait for the turn of one of these.
+    /// The maximum number of clients in whose turns the job may run. Further clients wait for a turn of one of these.
     private static let maxClaims = 8
 
     private let state: Mutex<State>
     private let began = Atomic(false)
     private let latest = Mutex<FrameProgress?>(nil)
 
-    /// - Parameter client: The client that waits for the job; nil for an unknown one, or if no client waits.
+    /// - Parameter client: The client that waits for the job; nil if it is unknown, or if no client waits.
     package init(_ urgency: Urgency = .visitor, for client: ClientNetwork? = nil) {
         var initial = State(urgency: urgency)
         initial.add(urgency, client)
@@ -48,21 +48,21 @@ package final class JobTurn: Sendable {
     /// The clients that wait for the job; empty if none does.
     var claims: [Claim] { state.withLock { $0.claims } }
 
-    /// Records another request for the job. The urgency never falls.
+    /// Records another request for the job. The urgency never decreases.
     package func raise(to urgency: Urgency, for client: ClientNetwork? = nil) {
         state.withLock { $0.add(urgency, client) }
     }
 
-    /// Whether a worker has the job. From then on it runs to its end.
+    /// Whether a worker has taken the job, which then runs to its end.
     package var hasBegun: Bool { began.load(ordering: .acquiring) }
 
-    /// Records that a worker has the job.
+    /// Records that a worker has taken the job.
     package func begin() {
         began.store(true, ordering: .releasing)
     }
 
-    /// The frames that the worker has encoded; nil if it has not reported any. The number never falls: a second attempt at a result
-    /// that was too large adds nothing until it has come further than the first.
+    /// The worker's progress; nil before its first report. The number of frames never decreases: if a result is too large, the
+    /// second attempt counts only once it has passed the first.
     package var progress: FrameProgress? { latest.withLock { $0 } }
 
     /// Stores the worker's latest progress.
@@ -73,14 +73,14 @@ package final class JobTurn: Sendable {
     }
 }
 
-/// The urgency of a job: 0 is the most urgent, 7 the least, as the parameter `u` of RFC 9218 section 4.1.
+/// The urgency of a job: 0 is the most urgent, 7 the least, like the parameter `u` of RFC 9218 section 4.1.
 package struct Urgency: Sendable, Hashable, Comparable {
     /// 0…7; lower levels run first.
     package let level: Int
-    /// Whether no client waits for the job. Such jobs run when no other one waits, whatever their level.
+    /// Whether no client waits for the job. Such a job runs only when no other job waits, whatever its level.
     package let isBackground: Bool
 
-    /// The urgency of a client's request. Clamps the level to 0…7.
+    /// Creates the urgency of a client's request. Clamps the level to 0…7.
     package init(level: Int) {
         self.init(level: min(max(level, 0), 7), isBackground: false)
     }
@@ -90,7 +90,7 @@ package struct Urgency: Sendable, Hashable, Comparable {
         self.isBackground = isBackground
     }
 
-    /// Orders the more urgent one first.
+    /// Orders more urgent jobs first.
     package static func < (left: Urgency, right: Urgency) -> Bool {
         left.isBackground == right.isBackground ? left.level < right.level : right.isBackground
     }

@@ -2,14 +2,14 @@ internal import Glibc
 internal import Media
 internal import SystemIO
 
-/// Waits for the reply of one worker and for its end.
+/// The wait for the reply and the end of one worker.
 ///
 /// The worker replies on its channel; only the zygote writes to the guardian socket. Once the zygote has reported the end, the
 /// worker can neither send nor write anything more.
 struct JobWatch {
-    /// The messages received. Without an exit the zygote is dead or does not respond.
+    /// The messages received. If there is no exit, the zygote is dead or does not respond.
     struct Record {
-        /// Whether the worker has begun with the source, so that the source may be at fault from then on.
+        /// Whether the worker has begun with the source. From then on, the source may be at fault.
         var hasBegun = false
         var reply: WorkerMessage?
         var exit: WorkerExit?
@@ -17,10 +17,10 @@ struct JobWatch {
         var isTimedOut = false
     }
 
-    /// The time in which a zygote must kill a worker and report its end.
+    /// The timeout for a zygote to kill a worker and report its end.
     private static let grace: Duration = .seconds(10)
 
-    /// Reports of progress that a worker may send at once, in addition to those that its time allows.
+    /// The number of progress reports that a worker may send beyond those that its running time allows.
     private static let spareReports = 100
 
     private let channel: Int32
@@ -40,7 +40,7 @@ struct JobWatch {
 
     /// Blocks until the worker has ended.
     ///
-    /// - Parameter onProgress: Called for each report of the worker.
+    /// - Parameter onProgress: Called for each progress report of the worker.
     consuming func follow(_ onProgress: (FrameProgress) -> Void) throws(SystemError) -> Record {
         while true {
             let ready = poll(until: deadline)
@@ -63,7 +63,7 @@ struct JobWatch {
         }
     }
 
-    /// Has the zygote kill the worker. The caller goes on waiting for its end.
+    /// Makes the zygote kill the worker. The caller continues to wait for the worker's end.
     private mutating func end() {
         isEnding = true
         deadline = .now.advanced(by: Self.grace)
@@ -95,7 +95,7 @@ struct JobWatch {
         record.reply = message
     }
 
-    /// Passes a report on. A worker that sends more of them than it may, or any after its reply, is ended.
+    /// Passes on a progress report. Ends a worker that sends too many reports, or a report after its reply.
     private mutating func report(_ progress: FrameProgress, _ onProgress: (FrameProgress) -> Void) {
         reports += 1
         let allowed = Self.spareReports + Int(begin.duration(to: .now) / Worker.reportInterval)
@@ -132,6 +132,6 @@ struct JobWatch {
 }
 
 extension WorkerMessage {
-    /// Whether a worker may send such a message.
+    /// Whether the message is a worker's reply.
     fileprivate var isReply: Bool { result != nil || failure != nil }
 }

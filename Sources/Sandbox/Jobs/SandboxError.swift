@@ -6,9 +6,9 @@ package import SystemIO
 package enum SandboxError: Error, Sendable, Equatable {
     // The source is at fault, or may be.
 
-    /// The worker reports what is wrong with the GIF.
+    /// The worker reported why it could not convert the source.
     case rejected(TranscodeError)
-    /// The worker used up the processor time of its job (`RLIMIT_CPU`).
+    /// The worker used up the CPU time of its job (`RLIMIT_CPU`).
     case cpuLimitExceeded
     /// The worker crashed (a bad access, a trap, a forbidden system call) or ended without a reply.
     case crashed(WorkerExit)
@@ -32,8 +32,8 @@ package enum SandboxError: Error, Sendable, Equatable {
     /// No worker can be started, or it could not set itself up.
     case unavailable(SystemError)
 
-    /// The error of the output file, if its file system and not the job is the cause: it is full, over a quota, read-only, or its disk
-    /// fails. The same job may succeed with another file.
+    /// The error of the output file, if the cause is its file system and not the job: the file system is full, over quota or
+    /// read-only, or its disk fails. The same job may succeed with another file.
     package var fileSystemError: SystemError? {
         guard case .rejected(.failed(let stage, let code)) = self, [.openMuxer, .mux, .write].contains(stage),
             Self.fileSystemErrors.contains(-Int(code))
@@ -43,8 +43,8 @@ package enum SandboxError: Error, Sendable, Equatable {
 
     private static let fileSystemErrors = [ENOSPC, EDQUOT, EIO, EROFS, ESTALE, ENOTCONN].map { Int($0) }
 
-    /// A violation of the protocol. A worker may send only messages without descriptors: as many reports of progress as its time
-    /// allows, and then one reply.
+    /// A violation of the protocol. A worker may send only messages without descriptors: `begun` once, a limited number of
+    /// progress reports, and then one reply.
     package enum Misbehaviour: String, Sendable {
         case garbledMessage
         case surplusMessage

@@ -8,9 +8,9 @@ package enum JobOutcome: String, Sendable, CaseIterable {
     case finished
     /// The worker rejected the source.
     case rejected
-    /// The worker ran into its memory limit.
+    /// The worker reached its memory limit.
     case outOfMemory = "out_of_memory"
-    /// The worker used up its processor time.
+    /// The worker used up its CPU time.
     case cpuLimit = "cpu_limit"
     /// The worker did not end within its wall-clock limit.
     case wallClock = "wall_clock"
@@ -58,15 +58,15 @@ package enum JobOutcome: String, Sendable, CaseIterable {
 package struct SandboxStatistics: Sendable, Equatable {
     /// Jobs that had a worker, by outcome.
     package var jobs: [JobOutcome: Int] = [:]
-    /// Processor time of all workers, in microseconds.
+    /// CPU time of all workers, in microseconds.
     package var cpuMicroseconds = 0
-    /// Zygotes that replaced another.
+    /// The number of zygote replacements.
     package var replacedZygotes = 0
 
     package init() {}
 }
 
-/// Counts the outcomes of jobs. Thread-safe.
+/// The counters of job outcomes. Thread-safe.
 package final class SandboxCounters: Sendable {
     private let state = Mutex(SandboxStatistics())
 

@@ -1,12 +1,12 @@
 internal import SystemIO
 
-/// The processes and threads that a worker may start.
+/// The number of processes and threads that a worker may start.
 ///
-/// The limit of a worker counts those of its user on the whole system, and a worker that is taken over could use it up. A container or a
-/// service has its own limit (`pids.max` of a control group). A worker gets at most half of the remainder: the server and other workers
-/// need the rest.
+/// A worker's limit counts all processes and threads of its user on the system, and a worker that is taken over could use it
+/// up. A container or a service has a limit of its own (`pids.max` of its control group). A worker gets at most half of the
+/// remainder, because the server and other workers need the rest.
 enum TaskBudget {
-    /// The tasks beyond those that exist. An encoder needs some dozens, and other workers start theirs meanwhile.
+    /// The tasks beyond the existing ones. An encoder needs a few dozen, and other workers start theirs meanwhile.
     static var spareTasks: Int { spareTasks(limit: number("pids.max"), current: number("pids.current")) }
 
     private static let most = 1024

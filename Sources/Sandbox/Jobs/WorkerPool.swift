@@ -19,16 +19,16 @@ package final class WorkerPool: Sendable {
         var cancellation = JobCancellation()
         var continuation: CheckedContinuation<Outcome, Never>
 
-        /// The job as the order of turns sees it. It counts by the processor time that it may take.
+        /// The job for ``FairTurns``. Its cost is the CPU time that it may use.
         var waiting: FairTurns.Job { FairTurns.Job(claims: turn.claims, urgency: turn.urgency, cost: job.allowance.cpu) }
     }
 
     private struct State {
-        /// In the order of their arrival.
+        /// The queued jobs in order of arrival.
         var waiting: [Entry] = []
         var turns = FairTurns()
         var running: [Int: JobCancellation] = [:]
-        /// Threads that run jobs or are about to take one; at most ``WorkerPoolConfiguration/workers``.
+        /// The number of threads that run jobs or are about to; at most ``WorkerPoolConfiguration/workers``.
         var runners = 0
         var nextNumber = 0
         /// Whether the pool has cancelled its jobs and accepts no more.
@@ -48,8 +48,8 @@ package final class WorkerPool: Sendable {
         threads = WorkThreads(count: configuration.workers, limit: configuration.workers, name: "gifreel-worker")
     }
 
-    /// Cancels all jobs, those that wait and those that run, and accepts no more. Returns at once; ``close()`` then waits only
-    /// until the workers have ended.
+    /// Cancels all waiting and running jobs and accepts no more. Returns at once; ``close()`` then waits only until the workers
+    /// have ended.
     package func cancelAll() {
         let (waiting, running) = state.withLock { state in
             state.isCancelled = true
@@ -60,12 +60,12 @@ package final class WorkerPool: Sendable {
         for cancellation in running { cancellation.cancel() }
     }
 
-    /// Accepts no more jobs, waits for those that are queued or running, and ends the threads. Blocks.
+    /// Accepts no more jobs, waits for queued and running jobs, and ends the threads. Blocks.
     package func close() {
         threads.close()
     }
 
-    /// The number of running and of waiting jobs.
+    /// The numbers of running and waiting jobs.
     package var load: (running: Int, waiting: Int) {
         state.withLock { ($0.running.count, $0.waiting.count) }
     }
@@ -77,16 +77,16 @@ package final class WorkerPool: Sendable {
         return statistics
     }
 
-    /// Runs a job as soon as a worker is free and it is the job's turn: clients are served in turn, each one's most urgent job first.
-    /// Equally urgent jobs of a client run in order of arrival.
+    /// Runs a job as soon as a worker is free and it is the job's turn. Clients are served in turn, each client's most urgent
+    /// job first. Equally urgent jobs of a client run in order of arrival.
     ///
-    /// Cancelling the task removes a waiting job from the queue and kills the worker of a running one. A job may wait without
-    /// limit; callers bound that time.
+    /// Cancelling the task removes a waiting job from the queue and kills the worker of a running job. A job may wait without
+    /// limit; callers limit that time.
     ///
     /// - Parameters:
-    ///   - turn: The job's urgency. Reports when the job has started.
+    ///   - turn: The job's clients and urgency. Records the start and the progress of the job.
     ///   - input: The source file, in a sealed memfd.
-    ///   - output: An empty file open for reading and writing, written by position.
+    ///   - output: An empty file open for reading and writing, written with pwrite.
     package func run(
         _ job: WorkerJob, turn: JobTurn = JobTurn(), input: SharedDescriptor, output: SharedDescriptor
     ) async throws(SandboxError) -> WorkerReport {
@@ -107,7 +107,7 @@ package final class WorkerPool: Sendable {
         return try outcome.get()
     }
 
-    /// The place of a waiting job among those that wait, from 1 for the one that runs next; nil if it does not wait.
+    /// Returns the position of a waiting job in the queue, from 1 for the job that runs next; nil if the job does not wait.
     package func position(of turn: JobTurn) -> Int? {
         state.withLock { state in
             guard var own = state.waiting.firstIndex(where: { $0.turn === turn }) else { return nil }
@@ -173,13 +173,13 @@ package final class WorkerPool: Sendable {
 
     // MARK: Running
 
-    /// Runs one waiting job after the other until none waits. Blocks.
+    /// Runs waiting jobs one after another until none is left. Blocks.
     private func runWaitingJobs() {
         while let (entry, threads) = takeNext() { run(entry, encoderThreads: threads) }
     }
 
-    /// Moves the job whose turn it is from the queue to the running ones. Without a waiting job, the calling runner ends: a job
-    /// enqueued later starts another.
+    /// Moves the job whose turn it is from the queue to the running jobs. Returns nil if no job waits; the calling runner then
+    /// ends, and a job enqueued later starts another runner.
     private func takeNext() -> (entry: Entry, encoderThreads: Int)? {
         state.withLock { state in
             guard let next = state.turns.next(state.waiting.map(\.waiting)) else {
@@ -215,11 +215,11 @@ package final class WorkerPool: Sendable {
 
 /// The size of a worker pool and of its queue (settings `transcode.*`).
 package struct WorkerPoolConfiguration: Sendable, Equatable {
-    /// The number of workers that run at once.
+    /// The maximum number of concurrent workers.
     package var workers: Int
-    /// The number of jobs that may wait.
+    /// The maximum number of waiting jobs.
     package var queue: Int
-    /// Encoder threads of a job that runs alone; any other job has one.
+    /// Encoder threads of a job that runs alone; any other job uses one.
     package var threadsAlone: Int
 
     package init(workers: Int, queue: Int, threadsAlone: Int) {
@@ -229,17 +229,17 @@ package struct WorkerPoolConfiguration: Sendable, Equatable {
     }
 }
 
-/// The result of a job and the resources that it took.
+/// The result of a job and the resources that it used.
 package struct WorkerReport: Sendable, Equatable {
     package var result: TranscodeResult
-    /// The parameter `codecs` of the file's media type (RFC 6381); nil for a format without it.
+    /// The parameter `codecs` of the file's media type (RFC 6381); nil if the format has none.
     package var codecs: String?
     /// The time in the queue.
     package var queued: Duration
     /// The time from the start to the end of the job.
     package var ran: Duration
-    /// Processor time in microseconds.
+    /// CPU time in microseconds.
     package var cpuMicroseconds: Int
-    /// The worker's largest resident size, in bytes.
+    /// The worker's peak resident set size, in bytes.
     package var peakBytes: Int
 }

@@ -1,26 +1,26 @@
-/// Writes fields into words, or reads them back in the same order.
+/// A coder that writes fields as words, or reads them back in the same order.
 ///
 /// A payload lists its fields in one function that serves both directions, so the two cannot differ.
 struct FieldCoder {
-    /// The words written so far, or those to read.
+    /// The words written so far, or the words to read.
     private(set) var words: [Int64]
-    /// The next word to read; nil if words are written.
+    /// The index of the next word to read; nil if the coder writes.
     private var position: Int?
-    /// Whether every word that was read is a value of its field.
+    /// Whether every word read so far is a valid value of its field.
     private(set) var isValid = true
 
-    /// A coder that writes.
+    /// Creates a coder that writes.
     init() {
         words = []
     }
 
-    /// A coder that reads.
+    /// Creates a coder that reads.
     init(reading words: ArraySlice<Int64>) {
         self.words = Array(words)
         position = 0
     }
 
-    /// Writes the word, or reads the next one.
+    /// Writes `word`, or reads the next word.
     private mutating func exchange(_ word: Int64) -> Int64 {
         guard let position else {
             words.append(word)
@@ -34,27 +34,27 @@ struct FieldCoder {
         return words[position]
     }
 
-    /// An integer.
+    /// Writes or reads an integer.
     mutating func number<Number: FixedWidthInteger>(_ number: inout Number) {
         let word = exchange(Int64(truncatingIfNeeded: number))
         if let read = Number(exactly: word) { number = read } else { isValid = false }
     }
 
-    /// A flag, as 0 or 1.
+    /// Writes or reads a flag as 0 or 1.
     mutating func flag(_ flag: inout Bool) {
         var number = flag ? 1 : 0
         self.number(&number)
         if number == 0 || number == 1 { flag = number == 1 } else { isValid = false }
     }
 
-    /// A case of an enumeration.
+    /// Writes or reads a case of an enumeration.
     mutating func value<Value: RawRepresentable>(_ value: inout Value) where Value.RawValue: FixedWidthInteger {
         var raw = value.rawValue
         number(&raw)
         if let read = Value(rawValue: raw) { value = read } else { isValid = false }
     }
 
-    /// A number or nil: two words.
+    /// Writes or reads a number or nil, as two words.
     mutating func optionalNumber<Number: FixedWidthInteger>(_ number: inout Number?) {
         var isPresent = number != nil
         var value = number ?? 0
@@ -63,7 +63,7 @@ struct FieldCoder {
         number = isPresent ? value : nil
     }
 
-    /// A case of an enumeration or nil: two words.
+    /// Writes or reads a case of an enumeration or nil, as two words.
     mutating func optionalValue<Value: RawRepresentable>(_ value: inout Value?) where Value.RawValue: FixedWidthInteger {
         var raw = value?.rawValue
         optionalNumber(&raw)

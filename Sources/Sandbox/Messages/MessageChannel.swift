@@ -2,11 +2,11 @@ internal import CLinux
 internal import Glibc
 internal import SystemIO
 
-/// Sends and receives ``WorkerMessage``s over a SOCK_SEQPACKET socket, which its owner closes.
+/// A channel for ``WorkerMessage``s over a SOCK_SEQPACKET socket, which its owner closes.
 struct MessageChannel {
     let socket: Int32
 
-    /// Sends a message with descriptors, which the receiver gets as copies.
+    /// Sends a message with descriptors, of which the receiver gets copies.
     func send(_ message: WorkerMessage, descriptors: [Int32] = []) throws(SystemError) {
         let status = message.words.withUnsafeBytes { bytes in
             clinux_send_message(socket, bytes.baseAddress, bytes.count, descriptors, Int32(descriptors.count))
@@ -21,9 +21,9 @@ struct MessageChannel {
         var descriptors: [Int32]
     }
 
-    /// Waits for the next message; nil if the other side has closed the socket, or sent a message without bytes.
+    /// Waits for the next message; returns nil if the peer has closed the socket or sent an empty message.
     ///
-    /// - Throws: EMSGSIZE for a message that is too long, has too many descriptors, or has descriptors but no bytes.
+    /// - Throws: EMSGSIZE if the message is too long, has too many descriptors, or has descriptors but no bytes.
     func receive() throws(SystemError) -> Received? {
         var words = [Int64](repeating: 0, count: WorkerMessage.wordCount + 1)
         var descriptors = [Int32](repeating: -1, count: 4)

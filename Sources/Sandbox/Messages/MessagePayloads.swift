@@ -5,8 +5,8 @@ package import Media
 package struct WorkerJob: Sendable, Equatable {
     package var transcoder: Transcoder
     package var allowance: WorkerAllowance
-    /// The number of processes and threads of the user, those of other processes included, beyond which the worker cannot start
-    /// another thread; 0 for no limit.
+    /// The number of the user's processes and threads on the whole system beyond which the worker cannot start another thread;
+    /// 0 for no limit.
     var taskLimit = 0
     /// A fault that a test injects. Release builds ignore it.
     package var fault: WorkerFault?
@@ -18,18 +18,18 @@ package struct WorkerJob: Sendable, Equatable {
     }
 }
 
-/// How a worker process ended, as the zygote reports it.
+/// The zygote's report on the end of a worker process.
 package struct WorkerExit: Sendable, Equatable {
-    /// The code that stands for a failed fork: there was no worker. A process has codes of eight bits.
+    /// The code for a failed fork: there was no worker. Exit codes of processes have eight bits.
     static let notForked: Int32 = 256
 
-    /// The exit code, or nil if a signal ended it.
+    /// The exit code, or nil if a signal ended the process.
     package var code: Int32?
-    /// The signal that ended it.
+    /// The signal that ended the process.
     package var signal: Int32?
-    /// Processor time in microseconds, of the process and of the kernel for it.
+    /// User and system CPU time, in microseconds.
     package var cpuMicroseconds: Int
-    /// The largest resident size, in bytes.
+    /// The peak resident set size, in bytes.
     package var peakBytes: Int
 }
 
@@ -52,9 +52,9 @@ extension WorkerExit: CustomStringConvertible {
 
 /// The kernel features that confine the zygote and every worker.
 package struct Confinement: Sendable, Equatable {
-    /// Whether only the system calls on a list are allowed (seccomp).
+    /// Whether a filter allows only listed system calls (seccomp).
     package var filtersCalls: Bool
-    /// The kernel's version of landlock, which forbids opening files and connecting; 0 without it.
+    /// The version of the kernel's Landlock, which forbids opening files and connecting; 0 if it is missing.
     package var landlockVersion: Int
 
     package init(filtersCalls: Bool, landlockVersion: Int) {

@@ -1,15 +1,15 @@
-/// The resources of one job.
+/// The resource limits of one job.
 package struct WorkerAllowance: Sendable, Equatable {
-    /// Seconds of processor time.
+    /// CPU time in seconds.
     package var cpu: Int
-    /// Bytes of memory in addition to those that a worker inherits.
+    /// Bytes of memory beyond those that a worker inherits.
     package var memory: Int
-    /// Bytes of the output.
+    /// The size of the output in bytes.
     package var output: Int
-    /// Seconds of wall-clock time.
+    /// Wall-clock time in seconds.
     package var wall: Int
 
-    /// - Parameter wall: Nil means twice the processor time, because workers share processors.
+    /// - Parameter wall: Nil means twice the CPU time, because workers share processors.
     package init(cpu: Int = 30, memory: Int = 512 << 20, output: Int = 256 << 20, wall: Int? = nil) {
         self.cpu = cpu
         self.memory = memory
@@ -17,13 +17,13 @@ package struct WorkerAllowance: Sendable, Equatable {
         self.wall = wall ?? 2 * cpu
     }
 
-    /// The allowance of a conversion that is expected to cost `cost` times as much as one to H.264, and to need `memory` times the
-    /// limit of others.
+    /// Returns the allowance of a conversion that is expected to cost `cost` times as much as a conversion to H.264 and to need
+    /// `share` times the memory limit.
     package func times(_ cost: Int, memory share: Double = 1) -> WorkerAllowance {
         var scaled = self
-        // The setting is at most 2⁴⁰, so that no bit is lost.
+        // The setting is at most 2⁴⁰, so a Double represents it exactly.
         scaled.memory = Int(Double(memory) * share)
-        // Each setting is at most a day, so that neither product overflows.
+        // Each setting is at most a day, so neither product overflows.
         scaled.cpu *= cost
         scaled.wall *= cost
         return scaled

@@ -1,6 +1,6 @@
-/// A fault that a test injects into a worker. Only debug builds have it.
+/// A fault that a test injects into a worker. Release builds ignore it.
 package enum WorkerFault: Int, Sendable, CaseIterable {
-    // Ends, by the stage at which they happen.
+    // Terminations, by stage.
     case killedWhenBegun = 1
     case noThreads
     case killedWhenConfined

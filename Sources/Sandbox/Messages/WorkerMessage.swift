@@ -2,7 +2,7 @@ internal import Media
 
 /// A message between the server, the zygote and a worker: a fixed number of 64-bit words.
 ///
-/// The fields of each payload are listed once, in a `visitFields` function that both writes and reads them. No field has a variable
+/// Each payload lists its fields once, in a `visitFields` function that both writes and reads them. All fields have a fixed
 /// length, so bytes of another length are not a message.
 enum WorkerMessage: Equatable {
     case job(WorkerJob)
@@ -13,13 +13,13 @@ enum WorkerMessage: Equatable {
     /// The worker has encoded a part of the frames.
     case progress(FrameProgress)
     case exit(WorkerExit)
-    /// The zygote is ready and confined in this way.
+    /// The zygote is ready and has this confinement.
     case ready(Confinement)
 
     static let wordCount = 56
     static let byteCount = wordCount * MemoryLayout<Int64>.stride
 
-    /// The first word.
+    /// The kind of a message: its first word.
     private enum Kind: Int64 {
         case job = 1
         case result
@@ -59,7 +59,7 @@ enum WorkerMessage: Equatable {
         return [kind.rawValue] + coder.words + Array(repeating: 0, count: Self.wordCount - 1 - coder.words.count)
     }
 
-    /// Reads a message; nil if the bytes are not one.
+    /// Reads a message; returns nil if the bytes are not a message.
     init?(_ bytes: UnsafeRawBufferPointer) {
         guard bytes.count == Self.byteCount else { return nil }
         let words = (0..<Self.wordCount).map {
@@ -213,7 +213,7 @@ extension Confinement {
 }
 
 extension TranscodeError {
-    /// The cases, so that neither writing nor reading can leave one out.
+    /// The code of each case, so that neither writing nor reading can omit a case.
     private enum Code: Int {
         case notAnAnimation = 1
         case incomplete
@@ -254,7 +254,7 @@ extension TranscodeError {
         }
     }
 
-    /// Reads an error; nil if the fields are not those of an error, or a number is out of range.
+    /// Reads an error; returns nil if the fields are not those of an error, or if a number is out of range.
     fileprivate init?(reading coder: inout FieldCoder) {
         var fields = [0, 0, 0, 0]
         for index in fields.indices { coder.number(&fields[index]) }

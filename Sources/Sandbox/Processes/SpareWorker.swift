@@ -1,17 +1,17 @@
 internal import CLinux
 internal import Glibc
 
-/// A worker that was forked ahead of its job, so that no job waits for the fork.
+/// A worker forked ahead of its job, so that no job waits for the fork.
 ///
-/// If many jobs are expected, it runs a conversion before it waits: the pages that conversions write to are then its own copies.
-/// It has read no source yet, and is confined like the zygote.
+/// If many jobs are expected, the worker runs a conversion before it waits, so that the pages that conversions write to are
+/// already its own copies. It has read no source yet and is confined like the zygote.
 struct SpareWorker {
     let process: pid_t
     private let socket: Int32
 
-    /// Forks a worker; nil if the system cannot.
+    /// Forks a worker; returns nil if the system cannot.
     ///
-    /// - Parameter warmUp: The file for the output of the warm-up; nil for none.
+    /// - Parameter warmUp: The file for the output of the warm-up; nil for no warm-up.
     init?(parent: Worker.Parent, warmUp: Int32?) {
         var pair: [Int32] = [-1, -1]
         guard clinux_message_pair(&pair) == 0 else { return nil }
@@ -25,16 +25,16 @@ struct SpareWorker {
         }
     }
 
-    /// Passes the job on; false if the worker has ended.
+    /// Passes the job to the worker; returns false if the worker has ended.
     ///
-    /// - Parameter descriptors: Input, output and channel. The caller keeps and closes its own.
+    /// - Parameter descriptors: Input, output and channel. The caller keeps and closes its own copies.
     func begin(_ job: WorkerJob, descriptors: [Int32]) -> Bool {
         defer { close(socket) }
         let sent: Void? = try? MessageChannel(socket: socket).send(WorkerMessage.job(job), descriptors: descriptors)
         return sent != nil
     }
 
-    /// Microseconds of processor time so far.
+    /// The CPU time so far, in microseconds.
     var cpuMicroseconds: Int { Int(clinux_cpu_time(process)) }
 
     /// Closes the socket of a worker that has ended.

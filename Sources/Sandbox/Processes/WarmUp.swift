@@ -2,19 +2,19 @@ internal import CLinux
 internal import Glibc
 internal import Media
 
-/// A conversion whose output is discarded: in the zygote before it is confined, and in each spare worker.
+/// A conversion whose output is discarded. It runs in the zygote before its confinement, and in each spare worker.
 ///
-/// Workers then share what the libraries set up once (tables, processor detection, lazily bound symbols, metadata), and no library
-/// has to open a file after the confinement. Pages that a conversion writes to are copied for each worker before its job arrives.
+/// Workers then share what libraries initialize once (tables, CPU detection, lazily bound symbols, metadata), and no library
+/// must open a file after the confinement. Pages that a conversion writes to are copied for each worker before its job.
 enum WarmUp {
     /// Opens a file for ``run(output:)``, or returns -1.
     static func openOutput() -> Int32 {
         clinux_memfd_create("gifreel-warm-up")
     }
 
-    /// Has enough different frames for every picture type and for the encoder's lookahead.
+    /// An animation with enough different frames for every picture type and for the encoder's lookahead.
     private static let long = animation(frames: 20)
-    /// Has enough frames to write to every page that a conversion writes to.
+    /// An animation with enough frames to write to every page that a conversion writes to.
     private static let short = animation(frames: 4)
 
     /// Initializes the state that all workers share, including that of ``repeatShortly(output:)``.
@@ -25,7 +25,7 @@ enum WarmUp {
         convert(short, output)
     }
 
-    /// Initializes the pages that each worker has a copy of.
+    /// Gives this worker its own copies of the pages that conversions write to.
     static func repeatShortly(output: Int32) {
         convert(short, output)
     }

@@ -58,7 +58,7 @@
             }
         }
 
-        /// Starts more threads than a worker may have. Returns false if it may not.
+        /// Tries to start more threads than a worker may have. Returns false if that fails.
         private static func startThreads() -> Bool {
             var attributes = pthread_attr_t()
             pthread_attr_init(&attributes)

@@ -4,34 +4,34 @@ internal import Media
 
 /// The code of a worker process, which runs one job and ends.
 ///
-/// It runs in a child that the zygote forked (``SpareWorker``). Before it reads a byte of the source, its limits are set, all
-/// descriptors but the output and the channel to the server are closed, and only system calls that compute, write the output and
-/// send on the channel are permitted.
+/// The worker is a child that the zygote forked (``SpareWorker``). Before it reads a byte of the source, its limits are set,
+/// all descriptors but the output and the channel to the server are closed, and only system calls that compute, write the
+/// output and send on the channel are permitted.
 enum Worker {
     private static let input: Int32 = 3
     static let output: Int32 = 4
     static let channel: Int32 = 5
 
-    /// Bytes of the contiguous heap. The kernel commits pages as they are used.
+    /// The size of the contiguous heap, in bytes. The kernel commits pages as they are used.
     static let heap = 76 << 20
-    /// Bytes of the heap that every job uses.
+    /// The bytes of the heap that every job uses.
     static let leastHeap = 4 << 20
-    /// The part of the heap that is in large pages for every source.
+    /// The bytes of the heap that are in large pages for every source.
     static let largePages = 30 << 20
-    /// The largest canvas, in pixels, for which the whole heap is in large pages (a third fewer page faults, 4 % less time). Larger
-    /// canvases would leave too much of the pages unused.
+    /// The largest canvas, in pixels, for which the whole heap is in large pages (a third fewer page faults, 4 % less time).
+    /// Larger canvases would leave too much of these pages unused.
     private static let pixelsInLargePages = 290_000
-    /// Bytes that a worker may use beyond the limit of its job: x264's tables and fragmentation.
+    /// The bytes that a worker may use beyond its job's limit, for x264's tables and fragmentation.
     private static let slack = 30 << 20
 
-    /// The shortest time between two reports of progress, and before the first one: short jobs send none.
+    /// The minimum time between two progress reports, and before the first report: short jobs send none.
     static let reportInterval: Duration = .milliseconds(100)
 
     /// The process that a worker is forked from.
     struct Parent {
-        /// The zygote's process.
+        /// The zygote's process ID.
         var zygote: pid_t
-        /// Bytes of address space that the zygote has, and each worker when it begins.
+        /// The size in bytes of the zygote's address space, and of each worker's when it begins.
         var memory: Int
         var confinement: Confinement
     }
@@ -48,7 +48,7 @@ enum Worker {
     /// Runs the job and ends the process.
     ///
     /// - Parameters:
-    ///   - descriptors: Input, output and channel as the zygote received them.
+    ///   - descriptors: Input, output and channel, as received by the zygote.
     static func run(_ job: WorkerJob, descriptors: [Int32], parent: Parent) -> Never {
         clinux_name_thread("gifreel-job")
         #if DEBUG
@@ -72,7 +72,7 @@ enum Worker {
             _exit(ExitCode.serverGone.rawValue)
         }
         let reply = convert(gif, job)
-        // An encoder that gets no thread fails in ways that name other causes, such as a lack of memory.
+        // An encoder that cannot start a thread fails in ways that name other causes, such as a lack of memory.
         if reply.failure?.mayComeFromThreads ?? false, job.transcoder.startsThreads, clinux_can_start_thread() == 0 {
             _exit(ExitCode.threadsRefused.rawValue)
         }
@@ -83,7 +83,7 @@ enum Worker {
         #if DEBUG
             inject(job.fault, at: .replied(reply))
         #endif
-        // No clean-up: the kernel releases everything faster.
+        // Skips the clean-up: the kernel releases everything faster.
         _exit(sent == nil ? ExitCode.serverGone.rawValue : ExitCode.done.rawValue)
     }
 
@@ -100,13 +100,13 @@ enum Worker {
             }
             return WorkerMessage.result(result)
         } catch {
-            // x264 has one code for all failures, but a failed allocation leaves ENOMEM.
+            // x264 has one code for all failures, but a failed allocation leaves ENOMEM in `errno`.
             if case .failed = error, errno == ENOMEM { return WorkerMessage.failure(.outOfMemory) }
             return WorkerMessage.failure(error)
         }
     }
 
-    /// Maps the source, which is sealed: no process can change or truncate it.
+    /// Maps the source. It is sealed: no process can change or truncate it.
     private static func mapInput() -> UnsafeRawBufferPointer? {
         let size = Int(lseek(input, 0, SEEK_END))
         guard size >= 0 else { return nil }
@@ -115,10 +115,10 @@ enum Worker {
         return UnsafeRawBufferPointer(start: base, count: size)
     }
 
-    /// Bytes of the heap that a video uses per pixel at least, and up to four times as many, which depends on the number of frames.
+    /// The minimum heap bytes per pixel of a video. Depending on the number of frames, a video uses up to four times as many.
     private static let leastBytesPerPixel = 50
 
-    /// Bytes of the heap that the job uses at least. The planes of large canvases are outside of the heap.
+    /// Returns the minimum heap bytes of the job. The planes of large canvases are outside the heap.
     private static func heapInUse(by job: WorkerJob, pixels: Int) -> Int {
         let size = job.transcoder.options.size
         guard job.transcoder.output.traits.kind == .video, size.width == nil, size.height == nil else { return leastHeap }
@@ -140,7 +140,7 @@ enum Worker {
     }
 
     private static func setFilter(_ job: WorkerJob, _ parent: Parent) -> Bool {
-        // A kernel that could not filter the zygote cannot filter its workers. The server reports that when it starts.
+        // A kernel that could not filter the zygote cannot filter its workers. The server reports this at startup.
         guard parent.confinement.filtersCalls else { return true }
         var calls = clinux_worker_calls(file: output, channel: channel, threads: job.transcoder.startsThreads ? 1 : 0)
         return clinux_allow_worker_calls(&calls) == 1

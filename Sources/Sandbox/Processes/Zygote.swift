@@ -3,13 +3,13 @@ internal import Glibc
 internal import Synchronization
 package import SystemIO
 
-/// A zygote process that ended unexpectedly or did not respond, and what followed.
+/// The loss of a zygote process that ended unexpectedly or did not respond, and the attempt to replace it.
 package struct ZygoteLoss: Sendable, CustomStringConvertible {
-    /// The number of the process that was lost.
+    /// The ID of the lost process.
     package let process: Int32
-    /// The signal that ended it; `SIGKILL` even if it did not respond and was killed for that. Nil after a normal exit.
+    /// The signal that ended the process; `SIGKILL` if it was killed because it did not respond. Nil after a normal exit.
     package let signal: Int32?
-    /// The process that replaces it, or the error that prevented a replacement. The next job tries again.
+    /// The ID of the replacement, or the error that prevented it. The next job tries again.
     package let replacement: Result<Int32, SystemError>
 
     package var description: String {
@@ -25,14 +25,14 @@ package struct ZygoteLoss: Sendable, CustomStringConvertible {
 ///
 /// Thread-safe: any thread may launch jobs.
 package final class Zygote: Sendable {
-    /// The hidden command that makes the executable a zygote. Its control socket is descriptor 3.
+    /// The hidden command that turns the executable into a zygote. Its control socket is descriptor 3.
     package static let command = "zygote"
 
     private struct Running {
         var control: SharedDescriptor
         var process: Int32
         var startedAt = ContinuousClock.now
-        /// The confinement that the zygote reported; nil before it did.
+        /// The confinement that the zygote reported; nil before its report.
         var confinement: Confinement?
     }
 
@@ -43,7 +43,7 @@ package final class Zygote: Sendable {
         var lossHandler: (@Sendable (ZygoteLoss) -> Void)?
     }
 
-    /// A worker that was requested.
+    /// A requested worker.
     struct Launched {
         /// The socket over which the worker replies.
         let channel: SharedDescriptor
@@ -55,12 +55,12 @@ package final class Zygote: Sendable {
 
     /// The only variable that a spawned zygote inherits: the loader needs it, and it holds no secret.
     private static let inherited = "LD_LIBRARY_PATH"
-    /// Milliseconds that a zygote may take to become ready.
+    /// The timeout for a zygote to become ready, in milliseconds.
     private static let startTimeout: Int32 = 20_000
-    /// Milliseconds that a zygote may take to end, until it is killed.
+    /// The timeout for a zygote to end before it is killed, in milliseconds.
     private static let stopTimeout: Int32 = 2000
-    /// A zygote that lived for less time is replaced only when a job needs one. A zygote that cannot run is therefore not
-    /// restarted in a loop.
+    /// A zygote that lived for less time is replaced only when a job needs it, so a zygote that cannot run is not restarted in
+    /// a loop.
     private static let shortestUsefulLife: Duration = .seconds(1)
 
     private let executable: String
@@ -76,10 +76,10 @@ package final class Zygote: Sendable {
         shutdown(state.withLock { $0.running.control.number }, Int32(SHUT_RDWR))
     }
 
-    /// The number of the zygote's process.
+    /// The ID of the zygote's process.
     package var process: Int32 { state.withLock { $0.running.process } }
 
-    /// The number of zygotes that replaced another one.
+    /// The number of zygote replacements.
     package var replacements: Int { state.withLock { $0.replacements } }
 
     // MARK: Starting
@@ -89,7 +89,7 @@ package final class Zygote: Sendable {
     /// Call this while the process has one thread: `fork` copies only the calling thread, and locks that other threads hold
     /// stay locked in the copy. The zygote and its workers inherit everything this process has in memory.
     ///
-    /// - Parameter warmsUp: Whether the zygote runs one conversion first, which pays off before many jobs.
+    /// - Parameter warmsUp: Whether the zygote runs one conversion first, which pays off if many jobs follow.
     package static func fork(warmsUp: Bool) throws(SystemError) -> Zygote {
         var pair: [Int32] = [-1, -1]
         guard clinux_message_pair(&pair) == 0 else { throw SystemError.last("socketpair") }
@@ -102,10 +102,10 @@ package final class Zygote: Sendable {
         return Zygote(Running(control: control, process: process), executable: "/proc/self/exe")
     }
 
-    /// Starts the executable as a zygote. A process with several threads may do this. Returns at once; jobs wait until the
-    /// zygote's libraries are loaded and warm (20–50 ms).
+    /// Starts the executable as a zygote. Safe in a process with several threads. Returns at once; jobs wait until the zygote's
+    /// libraries are loaded and warm (20–50 ms).
     ///
-    /// Such a zygote knows neither this process' settings nor its secrets nor its addresses.
+    /// The zygote inherits neither the settings nor the secrets nor the memory layout of this process.
     ///
     /// - Parameter executable: The path of `gifreel`.
     package static func spawn(executable: String = "/proc/self/exe") throws(SystemError) -> Zygote {
@@ -135,7 +135,7 @@ package final class Zygote: Sendable {
         return Running(control: control, process: process)
     }
 
-    /// The confinement of the zygote. Blocks until the zygote is ready; nil if it does not become ready in time.
+    /// Blocks until the zygote is ready and returns its confinement; nil if it does not become ready in time.
     package func confinement() -> Confinement? {
         let (known, control) = state.withLock { ($0.running.confinement, $0.running.control) }
         if let known { return known }
@@ -153,7 +153,7 @@ package final class Zygote: Sendable {
     ///
     /// - Parameters:
     ///   - input: The source file, in a sealed memfd.
-    ///   - output: An empty file open for reading and writing, written by position.
+    ///   - output: An empty file open for reading and writing, written with pwrite.
     func launch(_ job: WorkerJob, input: SharedDescriptor, output: SharedDescriptor) throws(SystemError) -> Launched {
         let (channel, workerEnd) = try Self.messagePair()
         let (guardian, zygoteEnd) = try Self.messagePair()
@@ -177,8 +177,8 @@ package final class Zygote: Sendable {
 
     // MARK: Losing and replacing
 
-    /// Calls `handler` for every zygote that is lost from now on, on the thread that notices. An idle zygote's death is noticed
-    /// at once, and the zygote is replaced. The handler must not block.
+    /// Calls `handler` for every zygote that is lost from now on, on the thread that notices the loss. The death of an idle
+    /// zygote is noticed at once, and the zygote is replaced. The handler must not block.
     package func onLoss(_ handler: @escaping @Sendable (ZygoteLoss) -> Void) {
         let running = state.withLock { state in
             state.lossHandler = handler
@@ -187,19 +187,19 @@ package final class Zygote: Sendable {
         watch(running)
     }
 
-    /// Replaces the zygote behind `dead`, which is killed together with its workers.
+    /// Replaces the zygote of the control socket `dead`. The old zygote and its workers are killed.
     func replace(_ dead: SharedDescriptor) throws(SystemError) {
         _ = try replacement(for: dead)
     }
 
-    /// Ends the zygote and waits until it is gone; its processor time and its workers' then count as this process' children's.
-    /// No job may be launched afterwards. Blocks for about a millisecond, and for two seconds if the zygote does not respond.
+    /// Ends the zygote and waits until it is gone. Its CPU time and its workers' then count as that of this process's children.
+    /// No job may be launched afterwards. Blocks for about a millisecond, or for two seconds if the zygote does not respond.
     package func stop() {
         state.withLock { state in
             guard !state.isStopped else { return }
             state.isStopped = true
             let control = state.running.control.number
-            // With its sending half only: the socket hangs up when the zygote has ended.
+            // Closes only the sending half, because the socket hangs up when the zygote has ended.
             shutdown(control, Int32(SHUT_WR))
             if !Self.hangsUp(control, within: Self.stopTimeout), state.running.process > 0 {
                 kill(state.running.process, SIGKILL)
@@ -208,9 +208,9 @@ package final class Zygote: Sendable {
         }
     }
 
-    /// Whether the other end of a socket is closed in time. Blocks until then.
+    /// Blocks until the other end of a socket is closed; returns false if that takes too long.
     ///
-    /// - Parameter milliseconds: -1 for no limit.
+    /// - Parameter milliseconds: The timeout; -1 for none.
     private static func hangsUp(_ socket: Int32, within milliseconds: Int32) -> Bool {
         var polled = pollfd(fd: socket, events: 0, revents: 0)
         var count = poll(&polled, 1, milliseconds)
@@ -218,8 +218,7 @@ package final class Zygote: Sendable {
         return count > 0
     }
 
-    /// Waits for the end of the process and returns the signal that ended it. Its number may belong to another process
-    /// afterwards.
+    /// Waits for the end of the process and returns the signal that ended it. Afterwards, its ID may belong to another process.
     private static func reap(_ running: inout Running) -> Int32? {
         guard running.process > 0 else { return nil }
         var status: Int32 = 0
@@ -228,7 +227,7 @@ package final class Zygote: Sendable {
         return status & 0x7f == 0 ? nil : status & 0x7f
     }
 
-    /// Watches one zygote on a thread of its own: its control socket hangs up when it dies.
+    /// Watches one zygote on a thread of its own: the control socket hangs up when the zygote dies.
     private func watch(_ running: Running) {
         let control = running.control
         let thread = SystemThread.start(name: "gifreel-zygotes") { [weak self] in
@@ -238,14 +237,14 @@ package final class Zygote: Sendable {
         thread?.detach()
     }
 
-    /// The control socket of the zygote that replaces the one behind `dead`. The first of several callers starts it.
+    /// Returns the control socket of the zygote that replaces the zygote of `dead`. The first of several callers starts it.
     private func replacement(for dead: SharedDescriptor) throws(SystemError) -> SharedDescriptor {
         var loss: ZygoteLoss?
         var isNew = false
         let (outcome, handler): (Result<Running, SystemError>, (@Sendable (ZygoteLoss) -> Void)?) = state.withLock { state in
             if state.isStopped { return (.failure(SystemError("zygote", code: ESHUTDOWN)), nil) }
             if state.running.control !== dead { return (.success(state.running), nil) }
-            // The sockets of a child that ends are closed before it can be reaped. SIGKILL ends it at once, so waitpid is short.
+            // The sockets of an ending child are closed before it can be reaped. SIGKILL ends it at once, so waitpid is short.
             let process = state.running.process
             var signal: Int32?
             if process > 0 {

@@ -2,23 +2,23 @@ internal import CLinux
 internal import Glibc
 internal import Media
 
-/// The zygote process. It has one thread and all libraries loaded, forks one worker per job, and has one worker ready in advance.
+/// The zygote process. It has one thread and all libraries loaded, forks one worker per job, and keeps one worker ready.
 ///
 /// Jobs arrive over the server's control socket, each with a guardian socket that its worker never gets. When the server closes
-/// its end of the guardian socket, or half of it, the zygote kills the worker. When a worker has ended, the zygote reports the end
-/// over the guardian socket. When the control socket closes, the zygote ends, and with it every worker (PR_SET_PDEATHSIG).
+/// its end of the guardian socket, or half of it, the zygote kills the worker. When a worker has ended, the zygote reports the
+/// end over the guardian socket. When the control socket closes, the zygote ends, and with it every worker (PR_SET_PDEATHSIG).
 struct ZygoteProcess {
     private struct Child {
         var process: pid_t
         var guardian: Int32
-        /// Processor time before the job, in microseconds.
+        /// The CPU time before the job, in microseconds.
         var cpuBefore: Int
-        /// The server abandoned the job; the worker has been killed and is not reaped yet.
+        /// Whether the server abandoned the job. The worker has been killed and is not reaped yet.
         var isAbandoned = false
     }
 
-    /// Conversions yield to the server: an answer from the cache takes microseconds and must not wait for the end of an encoder's
-    /// time slice.
+    /// Conversions yield to the server: an answer from the cache takes microseconds and must not wait for the end of an
+    /// encoder's time slice.
     private static let niceness: Int32 = 10
 
     private let control: Int32
@@ -29,18 +29,18 @@ struct ZygoteProcess {
     private var children: [Child] = []
     private var spare: SpareWorker?
 
-    /// Serves until the server closes the control socket, and ends the process.
+    /// Serves until the server closes the control socket, then ends the process.
     ///
-    /// - Parameter warmsUp: Whether to run one conversion first, which pays off before many jobs.
+    /// - Parameter warmsUp: Whether to run one conversion first, which pays off if many jobs follow.
     static func run(control: Int32, warmsUp: Bool) -> Never {
         clinux_name_thread("gifreel-zygote")
         clinux_use_one_arena()
         clinux_reset_signals()
-        // The server stops the zygote by closing the control socket; a signal to the process group must not do it earlier.
+        // The server stops the zygote by closing the control socket; a signal to the process group must not stop it earlier.
         for number in [SIGINT, SIGTERM, SIGPIPE, SIGHUP] { signal(number, SIG_IGN) }
-        // A write beyond a worker's limit must fail with EFBIG, not kill.
+        // A write beyond a worker's limit must fail with EFBIG, not kill the worker.
         signal(SIGXFSZ, SIG_IGN)
-        // Workers inherit it, so it also holds for a crash before they set their own limits.
+        // Workers inherit the ban on core dumps, so it applies even before they set their own limits.
         guard clinux_forbid_core_dumps() == 0, clinux_use_null_device() == 0, clinux_keep_only([control], 1) == 0
         else { _exit(70) }
         let signals = clinux_child_signals()
@@ -59,7 +59,7 @@ struct ZygoteProcess {
         zygote.end()
     }
 
-    /// Drops all rights that the zygote and its workers do not need; nil if the kernel has a feature but refuses it.
+    /// Drops all privileges that the zygote and its workers do not need; nil if the kernel has a feature but refuses it.
     private static func confine() -> Confinement? {
         guard clinux_no_new_privileges() == 0, clinux_drop_capabilities() == 0 else { return nil }
         let landlock = clinux_deny_files_and_network()
@@ -92,7 +92,7 @@ struct ZygoteProcess {
         }
     }
 
-    /// Receives a job and starts its worker; false if the control socket is closed.
+    /// Receives a job and starts its worker; returns false if the control socket is closed.
     private mutating func accept() -> Bool {
         guard let received = try? MessageChannel(socket: control).receive() else { return false }
         guard let job = received.message?.job, received.descriptors.count == 4 else {
@@ -101,7 +101,7 @@ struct ZygoteProcess {
         }
         let guardian = received.descriptors[3]
         defer { for descriptor in received.descriptors[..<3] { close(descriptor) } }
-        // If the spare worker has ended, another one is forked now.
+        // If the spare worker has ended, the second call forks another one.
         guard let worker = begin(job, Array(received.descriptors[..<3])) ?? begin(job, Array(received.descriptors[..<3])) else {
             report(WorkerExit(code: WorkerExit.notForked, signal: nil, cpuMicroseconds: 0, peakBytes: 0), guardian)
             return true
@@ -110,7 +110,7 @@ struct ZygoteProcess {
         return true
     }
 
-    /// Starts the job in the spare worker or in a new one; nil if that fails.
+    /// Starts the job in the spare worker or in a new worker; returns nil if that fails.
     private mutating func begin(_ job: WorkerJob, _ descriptors: [Int32]) -> (process: pid_t, cpu: Int)? {
         guard let worker = spare ?? SpareWorker(parent: parent, warmUp: nil) else { return nil }
         spare = nil
@@ -140,12 +140,12 @@ struct ZygoteProcess {
             report(end, child.guardian)
             hasJobEnded = true
         }
-        // A fork and a warm-up during a job would take processor time from it. A spare worker that ended by itself is not replaced,
-        // because its successors could do the same in a loop.
+        // A fork and a warm-up during a job would take CPU time from the job. A spare worker that ended by itself is not
+        // replaced, because its successors could do the same in a loop.
         if hasJobEnded, spare == nil, expectsMore { spare = SpareWorker(parent: parent, warmUp: warmUp) }
     }
 
-    /// Whether many jobs are expected: only such a zygote warms up.
+    /// Whether many jobs are expected. Only then does the zygote warm up.
     private var expectsMore: Bool { warmUp != nil }
 
     /// Ends the process, and the spare worker with it.
@@ -158,7 +158,7 @@ struct ZygoteProcess {
     }
 
     private func report(_ exit: WorkerExit, _ guardian: Int32) {
-        // This fails if the server has closed its end and is not interested any more.
+        // This fails if the server has closed its end and no longer needs the report.
         try? MessageChannel(socket: guardian).send(WorkerMessage.exit(exit))
         close(guardian)
     }
