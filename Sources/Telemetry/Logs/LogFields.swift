@@ -1,7 +1,7 @@
 internal import Logging
 internal import SystemIO
 
-/// The values of one log line, and their two forms.
+/// The values of one log line, which can be formatted as text or JSON.
 struct LogFields {
     static let label = "gifreel"
 
@@ -11,9 +11,9 @@ struct LogFields {
     /// Milliseconds since 1970.
     var time = Int(TimeSource.system.unixMilliseconds)
 
-    /// The line with its line feed. No value can end the line or add control characters to it.
+    /// Returns the line with its line feed. No value can end the line or add control characters to it.
     ///
-    /// - Parameter hasPriority: Whether the line begins with the priority of its level, as journald reads it (sd-daemon(3)).
+    /// - Parameter hasPriority: Whether the line begins with its level's priority, in the format of journald (sd-daemon(3)).
     func line(_ format: LogOutput.Format, hasPriority: Bool = false) -> [UInt8] {
         let prefix = hasPriority ? Array("<\(priority)>".utf8) : []
         switch format {
@@ -22,7 +22,7 @@ struct LogFields {
         }
     }
 
-    /// The level as a priority of syslog.
+    /// The syslog priority of the level.
     private var priority: Int {
         switch level {
         case .critical: 2
@@ -89,7 +89,7 @@ struct LogFields {
     }
 }
 
-/// A value of a log line. The caller chooses the form: `"\(count)"` is a text, and `.stringConvertible(count)` a number.
+/// A value of a log line. The caller chooses the form: `"\(count)"` is text, and `.stringConvertible(count)` is a number.
 enum LogValue: Equatable {
     case text(String)
     /// The text of a JSON number.
@@ -105,13 +105,13 @@ enum LogValue: Equatable {
 }
 
 extension String {
-    /// Whether the text form of a line has it without quotes.
+    /// Whether the string needs no quotes in a text line.
     fileprivate var isWord: Bool {
         !isEmpty && unicodeScalars.allSatisfy { !$0.isControl && $0 != " " && $0 != "\"" && $0 != "=" && $0 != "\\" }
     }
 }
 
 extension Unicode.Scalar {
-    /// Whether it is a control character: C0, DEL or C1.
+    /// Whether the scalar is a control character: C0, DEL or C1.
     fileprivate var isControl: Bool { value < 0x20 || (0x7F...0x9F).contains(value) }
 }

@@ -7,11 +7,11 @@ internal import SystemIO
 ///
 /// Lines go through a ``LineWriter``, so that a logging call never blocks and never fails, whatever happens to standard error.
 package final class LogOutput: Sendable {
-    /// The form of a line.
+    /// The format of a line.
     package enum Format: Sendable {
-        /// `time level label: message name=value …`, where a value that is no single word is in quotes, with the escapes of JSON.
+        /// `time level label: message name=value …`. A value that is not a single word is quoted, with JSON escapes.
         case text
-        /// An object with the members `time`, `level`, `message` and one for each metadata value.
+        /// A JSON object with the members `time`, `level` and `message`, and one member per metadata value.
         case json
     }
 
@@ -22,10 +22,10 @@ package final class LogOutput: Sendable {
     /// The index of the level among all levels.
     private let levelIndex: Atomic<Int>
 
-    /// A log on a duplicate of `descriptor`. If the descriptor is closed, every line is discarded.
+    /// Creates a log on a duplicate of `descriptor`. If the descriptor is closed, every line is discarded.
     ///
     /// - Parameters:
-    ///   - level: The least severe level of events that are written.
+    ///   - level: The least severe level that is written.
     ///   - descriptor: Standard error by default.
     ///   - journalStream: The value of the environment variable `JOURNAL_STREAM`; nil if it is not set.
     package init(
@@ -44,25 +44,25 @@ package final class LogOutput: Sendable {
         }
     }
 
-    /// Whether a descriptor is the stream that the service manager connected to the journal. A program that a service starts inherits
-    /// the variable, but may have another stream.
+    /// Whether a descriptor is the stream that the service manager connected to the journal. A program that a service starts
+    /// inherits the variable, but may write to another stream.
     ///
-    /// - Parameter variable: The value of `JOURNAL_STREAM`: device and inode of the stream, separated by a colon (systemd.exec(5)).
+    /// - Parameter variable: The value of `JOURNAL_STREAM`: the `device:inode` of the stream (systemd.exec(5)).
     private static func isJournal(_ descriptor: Int32, variable: String?) -> Bool {
         var status = stat()
         guard let variable, fstat(descriptor, &status) == 0 else { return false }
         return variable == "\(status.st_dev):\(status.st_ino)"
     }
 
-    /// A logger whose lines go to this log. It follows changes of the log's level, unless it has a level of its own.
+    /// Returns a logger that writes to this log. It follows changes of the log's level, unless it has a level of its own.
     ///
-    /// - Parameter metadataProvider: Adds values to each line, such as the request's id.
+    /// - Parameter metadataProvider: Adds values to each line, such as the request's ID.
     package func makeLogger(metadataProvider: Logger.MetadataProvider? = nil) -> Logger {
         let handler = LineLogHandler(output: self, metadataProvider: metadataProvider)
         return Logger(label: LogFields.label, factory: { _ in handler })
     }
 
-    /// The least severe level of events that are written. Any thread.
+    /// The least severe level that is written. Thread-safe.
     package var level: Logger.Level {
         get { Logger.Level.allCases[levelIndex.load(ordering: .relaxed)] }
         set { levelIndex.store(Self.index(of: newValue), ordering: .relaxed) }
@@ -70,12 +70,12 @@ package final class LogOutput: Sendable {
 
     private static func index(of level: Logger.Level) -> Int { Logger.Level.allCases.firstIndex(of: level) ?? 0 }
 
-    /// Writes the line of an event.
+    /// Writes the line for an event.
     fileprivate func append(_ fields: LogFields) {
         writer?.append(fields.line(format, hasPriority: hasPriorities))
     }
 
-    /// Lines that were dropped since the start, because the reader of a pipe stalled or a write failed.
+    /// The number of lines dropped since the start, because the reader of a pipe stalled or a write failed.
     package var droppedLines: Int { writer?.droppedLines ?? 0 }
 
     /// Waits until all lines are written, or `limit` has passed. Lines logged later are dropped. Blocks.
@@ -89,7 +89,7 @@ private struct LineLogHandler: LogHandler {
     let output: LogOutput
     var metadata: Logger.Metadata = [:]
     var metadataProvider: Logger.MetadataProvider?
-    /// The level of one logger; nil uses the log's level.
+    /// The logger's own level; nil to use the log's level.
     var ownLevel: Logger.Level?
 
     var logLevel: Logger.Level {

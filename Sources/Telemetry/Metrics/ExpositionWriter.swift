@@ -20,7 +20,7 @@ struct ExpositionFamily {
     var series: [MetricLabels: SeriesValue]
 }
 
-/// Writes families in one of the text formats.
+/// A writer of families in one of the text formats.
 ///
 /// Sources: “Exposition formats” in the documentation of Prometheus, and OpenMetrics 1.0.0.
 struct ExpositionWriter {
@@ -44,7 +44,7 @@ struct ExpositionWriter {
         }
     }
 
-    /// The document.
+    /// Returns the document.
     mutating func finish() -> String {
         if format == .openMetrics { text += "# EOF\n" }
         return text
@@ -66,7 +66,7 @@ struct ExpositionWriter {
         text += labels.isEmpty ? "\(name) \(value)\n" : "\(name){\(labels)} \(value)\n"
     }
 
-    /// A number in the syntax of Go's `ParseFloat`, which Prometheus uses; whole numbers without a fraction.
+    /// Returns a number in the syntax of Go's `ParseFloat`, which Prometheus uses. Whole numbers have no fraction.
     private static func text(_ number: Double) -> String {
         if let whole = Int64(exactly: number) { return String(whole) }
         if number.isNaN { return "NaN" }

@@ -1,19 +1,19 @@
 package import CoreMetrics
 internal import Synchronization
 
-/// The value of a series at the time of a reading.
+/// The value of a series when it is read.
 enum SeriesValue: Equatable {
     case number(Double)
-    /// The observations per bucket, not cumulative, with the infinite bucket last; and the sum of all observations.
+    /// The non-cumulative counts per bucket, with the infinite bucket last, and the sum of all observations.
     case histogram(counts: [UInt64], sum: Double)
 }
 
-/// One series behind a handler of swift-metrics.
+/// An instrument of swift-metrics that holds one series.
 protocol MetricInstrument: AnyObject, Sendable {
     var value: SeriesValue { get }
 }
 
-/// Counts integers without a lock.
+/// A lock-free counter of integers.
 final class CounterInstrument: MetricInstrument, CounterHandler {
     private let count = Atomic<Int64>(0)
 
@@ -27,7 +27,7 @@ final class CounterInstrument: MetricInstrument, CounterHandler {
     func reset() { count.store(0, ordering: .relaxed) }
 }
 
-/// Counts fractions, such as seconds.
+/// A counter of fractions, such as seconds.
 final class FloatingPointCounterInstrument: MetricInstrument, FloatingPointCounterHandler {
     private let sum = Mutex(0.0)
 
@@ -59,7 +59,7 @@ final class GaugeInstrument: MetricInstrument, MeterHandler, RecorderHandler {
     func record(_ value: Double) { set(value) }
 }
 
-/// A histogram. It takes times in nanoseconds and reports seconds.
+/// A histogram. It accepts durations in nanoseconds and reports seconds.
 final class HistogramInstrument: MetricInstrument, RecorderHandler, TimerHandler {
     private struct State {
         var counts: [UInt64]
@@ -79,7 +79,7 @@ final class HistogramInstrument: MetricInstrument, RecorderHandler, TimerHandler
     func record(_ value: Int64) { record(Double(value)) }
 
     func record(_ value: Double) {
-        // A bucket counts observations up to its bound. With few buckets, a linear search is faster than a binary one.
+        // A bucket counts observations up to its bound. With few buckets, a linear search is faster than a binary search.
         let bucket = bounds.firstIndex { value <= $0 } ?? bounds.count
         state.withLock { state in
             state.counts[bucket] += 1
@@ -89,11 +89,11 @@ final class HistogramInstrument: MetricInstrument, RecorderHandler, TimerHandler
 
     func recordNanoseconds(_ duration: Int64) { record(Double(duration) / 1e9) }
 
-    /// The unit is in the family's name.
+    /// Does nothing: the unit is in the family's name.
     func preferDisplayUnit(_ unit: TimeUnit) {}
 }
 
-/// The counters of a family with one label. Its values come from this program, so their number is bounded.
+/// The counters of a family with one label. The label's values come from this program, so their number is bounded.
 package final class LabelledCounter: Sendable {
     private let family: MetricFamily
     private let label: String

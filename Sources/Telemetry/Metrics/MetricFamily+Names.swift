@@ -1,4 +1,5 @@
-/// Metric families that several places use. Names and units follow Prometheus' conventions: base units, and `_total` for counters.
+/// Metric families used in several places. Names and units follow Prometheus conventions: base units, and `_total` for
+/// counters.
 extension MetricFamily {
     // MARK: Requests
 
@@ -66,7 +67,7 @@ extension MetricFamily {
     package static let backgroundRenditions = MetricFamily(
         "gifreel_background_renditions_total", .counter, "Renditions produced in the background, by result.")
 
-    /// The families recorded through instruments of swift-metrics. The others are read from the parts that count them.
+    /// The families recorded through instruments of swift-metrics. Other families are read from the components that count them.
     package static let instruments = [
         requests, requestDuration, responseBytes, requestBytes, cutResponses, unobserved, fetches, fetchDuration,
         conversions, conversionDuration, conversionQueue, conversionCPU, sourceBytes, outputBytes, savedBytes, kills,

@@ -6,14 +6,14 @@ package struct MetricFamily: Sendable, Equatable {
         case counter
         /// Increases and decreases.
         case gauge
-        /// Counts observations by size. The upper bounds of the buckets ascend; the infinite one is left out.
+        /// Counts observations by size. The upper bounds of the buckets ascend and exclude infinity.
         case histogram([Double])
     }
 
     /// Letters, digits and `_`, with the unit at the end (`_seconds`, `_bytes`), as Prometheus recommends.
     package let name: String
     package let kind: Kind
-    /// One sentence.
+    /// The help text: one sentence.
     package let help: String
 
     package init(_ name: String, _ kind: Kind, _ help: String) {
@@ -22,7 +22,7 @@ package struct MetricFamily: Sendable, Equatable {
         self.help = help
     }
 
-    /// The family's name in OpenMetrics, in which only a counter's samples end in `_total`.
+    /// The family's name in OpenMetrics, where a counter's samples end in `_total` but its family does not.
     var openMetricsName: Substring {
         kind == .counter && name.hasSuffix("_total") ? name.dropLast("_total".count) : name[...]
     }
@@ -61,21 +61,21 @@ package struct MetricSample: Sendable {
         self.init(family, Double(value), labels)
     }
 
-    /// A value of a counter that is described where it is read.
+    /// Returns a sample of a counter that is declared where it is read.
     package static func counter(
         _ name: String, _ value: some BinaryInteger, _ help: String, _ labels: [(String, String)] = []
     ) -> MetricSample {
         MetricSample(MetricFamily(name, .counter, help), value, labels)
     }
 
-    /// The same for a value with a fraction, such as seconds.
+    /// Returns a sample of a fractional counter, such as seconds, that is declared where it is read.
     package static func counter(
         _ name: String, _ value: Double, _ help: String, _ labels: [(String, String)] = []
     ) -> MetricSample {
         MetricSample(MetricFamily(name, .counter, help), value, labels)
     }
 
-    /// A value of a gauge that is described where it is read.
+    /// Returns a sample of a gauge that is declared where it is read.
     package static func gauge(
         _ name: String, _ value: some BinaryInteger, _ help: String, _ labels: [(String, String)] = []
     ) -> MetricSample {
@@ -91,7 +91,7 @@ struct MetricLabels: Sendable, Hashable, Comparable {
         text = pairs.map { "\($0)=\"\(Self.escaped($1))\"" }.joined(separator: ",")
     }
 
-    /// The labels with another one, such as `le` of a bucket.
+    /// Returns the labels with another label, such as a bucket's `le`.
     func adding(_ name: String, _ value: String) -> String {
         text.isEmpty ? "\(name)=\"\(value)\"" : "\(text),\(name)=\"\(value)\""
     }

@@ -41,11 +41,11 @@ package struct ProcessReadings: Sendable {
         defer { closedir(directory) }
         var count = 0
         while readdir(directory) != nil { count += 1 }
-        // Two entries name directories, and one descriptor belongs to this reading.
+        // Two entries are `.` and `..`, and one descriptor belongs to this reading.
         return max(0, count - 3)
     }
 
-    /// Virtual and resident bytes, from the first two numbers of `statm`, which are in pages.
+    /// Returns virtual and resident bytes, from the first two numbers of `statm`, which are in pages.
     private static func memory() -> (total: Int, resident: Int)? {
         guard let file = fopen("/proc/self/statm", "re") else { return nil }
         defer { fclose(file) }

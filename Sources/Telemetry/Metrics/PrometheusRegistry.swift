@@ -1,11 +1,11 @@
 package import CoreMetrics
 internal import Synchronization
 
-/// A backend of swift-metrics for Prometheus.
+/// A swift-metrics backend for Prometheus.
 ///
-/// Labels of swift-metrics are family names here, dimensions are labels. Families are declared beforehand, so that each
-/// has a help text and histograms have their buckets; one that was not declared still counts, under a help text that says so.
-/// Two instruments with the same name and labels are one. Any thread.
+/// Labels of swift-metrics are family names here, and dimensions are labels. Families are declared beforehand, so that each has
+/// a help text and histograms have their buckets. An undeclared family still counts, with a help text that says so. Two
+/// instruments with the same name and labels share one series. Thread-safe.
 package final class PrometheusRegistry: MetricsFactory {
     private struct Series {
         var family: MetricFamily
@@ -13,7 +13,7 @@ package final class PrometheusRegistry: MetricsFactory {
     }
 
     private let series: Mutex<[String: Series]>
-    /// Reads values that other parts count.
+    /// Closures that read the values counted by other components.
     private let collect: Mutex<[@Sendable () -> [MetricSample]]> = Mutex([])
 
     /// - Parameter families: The declared families.
@@ -21,12 +21,12 @@ package final class PrometheusRegistry: MetricsFactory {
         series = Mutex(Dictionary(families.map { ($0.name, Series(family: $0)) }, uniquingKeysWith: { first, _ in first }))
     }
 
-    /// Registers a closure that ``text(_:)`` calls on its own thread.
+    /// Registers a closure that ``text(_:)`` calls on its caller's thread.
     package func onCollect(_ read: @escaping @Sendable () -> [MetricSample]) {
         collect.withLock { $0.append(read) }
     }
 
-    /// All samples, in the requested format. Families and series come in the order of their names.
+    /// Returns all samples in the requested format. Families and series are sorted by name.
     package func text(_ format: ExpositionFormat) -> String {
         let read = collect.withLock { $0 }
         var all = series.withLock { series in
@@ -77,7 +77,7 @@ package final class PrometheusRegistry: MetricsFactory {
 
     package func destroyTimer(_ handler: any TimerHandler) { remove(handler) }
 
-    /// The instrument of a series, created at its first use.
+    /// Returns the instrument of a series, created on first use.
     private func instrument<Made: MetricInstrument>(
         _ name: String, _ dimensions: [(String, String)], _ kind: MetricFamily.Kind, _ make: ([Double]) -> Made
     ) -> Made {

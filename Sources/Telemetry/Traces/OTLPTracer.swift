@@ -3,11 +3,11 @@ package import Tracing
 
 /// The tracer of requests, for swift-distributed-tracing.
 ///
-/// A request with a `traceparent` continues the caller's trace, and its spans are exported if it is `sampled`. A request without one
-/// begins a trace for the configured share of requests, otherwise none. Any thread.
+/// A request with a `traceparent` continues the caller's trace, and its spans are exported if the trace is `sampled`. Of the
+/// requests without a `traceparent`, the configured share begins a trace. Thread-safe.
 package struct OTLPTracer: Tracer {
     private let exporter: SpanExporter?
-    /// From 0 to 1.
+    /// The sampling rate, from 0 to 1.
     private let share: Double
 
     /// - Parameters:
@@ -18,11 +18,11 @@ package struct OTLPTracer: Tracer {
         self.share = share
     }
 
-    /// Decides whether the next request is among the configured share.
+    /// Whether the next request is in the configured share, decided at random on each access.
     package var isNextSampled: Bool { exporter != nil && Double.random(in: 0..<1) < share }
 
-    /// Starts a span below that of the context. Only a span of the kind `server` begins a trace, and it also becomes the position
-    /// of this service in a trace that is not recorded.
+    /// Starts a child span of the context's span. Only a span of the kind `server` begins a trace. In a trace that is not
+    /// recorded, such a span still becomes the position of this service.
     package func startSpan<Instant: TracerInstant>(
         _ operationName: String, context: @autoclosure () -> ServiceContext, ofKind kind: SpanKind,
         at instant: @autoclosure () -> Instant, function: String, file fileID: String, line: UInt
@@ -60,18 +60,18 @@ package struct OTLPTracer: Tracer {
         (ServiceContext.current?.traceFields ?? []).map { "\($0.name): \($0.value)" }
     }
 
-    /// Does nothing: the exporter sends what it has by itself.
+    /// Does nothing: the exporter sends its spans on its own.
     package func forceFlush() {}
 }
 
-/// A span of an ``OTLPTracer``. What is set after its end is ignored. Any thread.
+/// A span of an ``OTLPTracer``. Changes after its end are ignored. Thread-safe.
 package final class OTLPSpan: Tracing.Span {
     package let context: ServiceContext
     private let exporter: SpanExporter?
-    /// Nil after the end, and for a span that records nothing.
+    /// The recorded data; nil after the end, and for a span that records nothing.
     private let record: Mutex<SpanRecord?>
 
-    /// A span that records nothing.
+    /// Creates a span that records nothing.
     fileprivate init(_ context: ServiceContext) {
         self.context = context
         exporter = nil
@@ -124,7 +124,7 @@ package final class OTLPSpan: Tracing.Span {
         let end = instant().nanosecondsSinceEpoch
         let ended = record.withLock { record -> SpanRecord? in
             guard var ended = record.take() else { return nil }
-            // The clock of the system may have been set back meanwhile.
+            // The system clock may have been set back meanwhile.
             ended.end = max(end, ended.start)
             return ended
         }

@@ -3,14 +3,14 @@ package import Logging
 internal import Synchronization
 internal import SystemIO
 
-/// Sends ended spans to a collector (OTLP over HTTP, in JSON), in batches and one request at a time.
+/// The export of ended spans to a collector (OTLP over HTTP, in JSON), in batches and one request at a time.
 ///
-/// It holds up no caller: what does not fit into the queue because the collector is slow is dropped and counted. Any thread; lives as
-/// long as the process.
+/// Never blocks callers: if a slow collector fills the queue, further spans are dropped and counted. Thread-safe. Lives as long
+/// as the process.
 package final class SpanExporter: Sendable {
-    /// The limits of the delivery.
+    /// Returns the limits of the delivery.
     ///
-    /// - Parameter items: Spans that may wait.
+    /// - Parameter items: The maximum number of waiting spans.
     package static func limits(items: Int) -> DeliveryLimits {
         var limits = DeliveryLimits(items: items, attempts: 5, backoff: Backoff(first: .seconds(1), longest: .seconds(30)))
         limits.batch = 512
@@ -18,7 +18,7 @@ package final class SpanExporter: Sendable {
         return limits
     }
 
-    /// Makes one attempt to send a document, within a time limit of its own.
+    /// Makes one attempt to send a document, with its own timeout.
     package typealias Send = @Sendable (_ document: String) async -> DeliveryResult
 
     private let queue: DeliveryQueue<SpanRecord>
@@ -54,13 +54,13 @@ package final class SpanExporter: Sendable {
         if !queue.add(span, to: "collector") { meter.increment("dropped") }
     }
 
-    /// Drops further spans, sends those that wait, and gives up those that are left after the limit.
+    /// Drops further spans, sends the waiting spans, and gives up the rest after the limit.
     package func stop(within limit: Duration) async {
         await queue.stop(within: limit)
     }
 }
 
-/// Logs when requests to the collector begin to fail, and when they are accepted again.
+/// Logs when requests to the collector begin to fail, and when they succeed again.
 private final class ExportLog: Sendable {
     private let logger: Logger
     private let isFailing = Mutex(false)

@@ -1,13 +1,13 @@
 internal import Tracing
 
-/// What a span has recorded.
+/// The data that a span has recorded.
 struct SpanRecord: Sendable {
     /// The maximum number of events, and of links, per span; the rest are only counted.
     static let maxItems = 16
 
     var name: String
     let position: TraceParent
-    /// The id of the span in which this one was started; nil for the first one of a trace.
+    /// The ID of the parent span; nil for the first span of a trace.
     let parentSpanID: String?
     let traceState: String?
     let kind: SpanKind

@@ -13,7 +13,7 @@ private enum TraceStateKey: ServiceContextKey {
 }
 
 extension ServiceContext {
-    /// The position in the trace: the current span of this service or, before it has one, that of the caller.
+    /// The position in the trace: the current span of this service or, before there is one, the caller's span.
     package var trace: TraceParent? {
         get { self[TraceKey.self] }
         set { self[TraceKey.self] = newValue }
@@ -28,14 +28,15 @@ extension ServiceContext {
     /// The length of `tracestate` in bytes that every participant must propagate (W3C Trace Context section 3.3.1.5).
     package static let maxTraceStateLength = 512
 
-    /// Takes the trace from the fields of an incoming request (W3C Trace Context, level 1). Does nothing without a valid `traceparent`.
+    /// Sets the trace from an incoming request's fields (W3C Trace Context, level 1). Does nothing without a valid
+    /// `traceparent`.
     package mutating func setTrace(parent: String?, state: String?) {
         guard let parent = parent.flatMap({ TraceParent($0) }) else { return }
         trace = parent
         if let state, state.utf8.count <= Self.maxTraceStateLength { traceState = state }
     }
 
-    /// The fields of an outgoing request; none without a trace.
+    /// The trace fields of an outgoing request; empty without a trace.
     var traceFields: [(name: String, value: String)] {
         guard let trace else { return [] }
         return [("traceparent", trace.description)] + (traceState.map { [("tracestate", $0)] } ?? [])

@@ -1,7 +1,7 @@
 internal import Foundation
 internal import Tracing
 
-/// What all spans of a process have in common: OpenTelemetry's resource and instrumentation scope.
+/// The properties that all spans of a process share: OpenTelemetry's resource and instrumentation scope.
 package struct TraceResource: Sendable {
     fileprivate let attributes: SpanAttributes
     fileprivate let scope: String
@@ -23,7 +23,7 @@ package struct TraceResource: Sendable {
 
 /// The body of a request to `/v1/traces`: `ExportTraceServiceRequest` of OTLP 1, in its JSON encoding.
 ///
-/// By that encoding, ids are hexadecimal, whole numbers of 64 bits are strings, and enumerations are numbers.
+/// In this encoding, IDs are hexadecimal, 64-bit integers are strings, and enumerations are numbers.
 struct TraceDocument: Encodable {
     private let resourceSpans: [ResourceSpans]
 
@@ -38,13 +38,13 @@ struct TraceDocument: Encodable {
         ]
     }
 
-    /// The text of the document. Keys are sorted, so that equal spans have equal texts.
+    /// The text of the document. Keys are sorted, so that equal spans produce equal texts.
     var text: String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.withoutEscapingSlashes, .sortedKeys]
         encoder.nonConformingFloatEncodingStrategy = .convertToString(
             positiveInfinity: "Infinity", negativeInfinity: "-Infinity", nan: "NaN")
-        // Texts, numbers and lists of them can always be encoded.
+        // Strings, numbers and arrays of them can always be encoded.
         return (try? encoder.encode(self)).map { String(decoding: $0, as: UTF8.self) } ?? "{}"
     }
 
@@ -137,13 +137,13 @@ private struct SpanObject: Encodable {
 
 /// An attribute.
 private struct KeyValue: Encodable {
-    /// The most bytes of a text, so that a span stays small.
+    /// The maximum length of a text in bytes, so that a span stays small.
     private static let maxTextLength = 512
 
     let key: String
     let value: AnyValue
 
-    /// The attributes in the order of their keys.
+    /// Returns the attributes sorted by key.
     static func list(_ attributes: SpanAttributes) -> [KeyValue] {
         var list: [KeyValue] = []
         attributes.forEach { key, attribute in

@@ -12,7 +12,7 @@ package struct TraceParent: Sendable, Hashable, CustomStringConvertible {
     /// Parses the value of the field (section 3.2.2). A version newer than 00 may append values, which are ignored.
     package init?(_ text: String) {
         let start = text.utf8.prefix(Self.length)
-        // The rest is not read: clients choose its length.
+        // Ignores the rest, because clients choose its length.
         guard start.count == Self.length else { return nil }
         let parts = start.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false).map {
             String(decoding: $0, as: UTF8.self)
@@ -44,7 +44,7 @@ package struct TraceParent: Sendable, Hashable, CustomStringConvertible {
         TraceParent(traceID: traceID, spanID: Self.newSpanID(), flags: flags)
     }
 
-    /// Returns the same position with another decision about recording.
+    /// Returns the same position with another sampling decision.
     package func sampled(_ isSampled: Bool) -> TraceParent {
         let other = (UInt8(flags, radix: 16) ?? 0) & ~1
         return TraceParent(traceID: traceID, spanID: spanID, flags: Hex.encode(isSampled ? other | 1 : other))
