@@ -1,4 +1,4 @@
-/// Character references in markup: the five names of XML, and the numbers that mean the same in XML and HTML. Others stay unchanged.
+/// Character references in markup: the five XML names, and numbers that mean the same in XML and HTML. Others stay unchanged.
 package enum CharacterReferences {
     private static let names = ["amp": "&", "lt": "<", "gt": ">", "quot": "\"", "apos": "'"]
 
@@ -13,7 +13,7 @@ package enum CharacterReferences {
         sup3 szlig thorn times uacute ucirc ugrave uml uuml yacute yen yuml
         """.split(separator: " ").map { Array($0.utf8) })
 
-    /// Replaces references by their characters. Anything else stays unchanged.
+    /// Replaces references with their characters. Anything else stays unchanged.
     package static func decode(_ bytes: some Collection<UInt8>) -> String {
         let text = String(decoding: bytes, as: UTF8.self)
         guard text.contains("&") else { return text }
@@ -34,7 +34,7 @@ package enum CharacterReferences {
         return decoded + rest
     }
 
-    /// Whether an attribute's value from ``decode(_:)`` still has references that are characters to browsers (HTML standard, sections
+    /// Whether an attribute's value from ``decode(_:)`` still contains references that browsers decode (HTML standard, sections
     /// 13.2.5.72 to 13.2.5.80), such as `&eacute;`, `&eacute` before a dot, and `&#128;`. It may err on the side of true.
     static func remain(in decoded: String) -> Bool {
         decoded.utf8.split(separator: UInt8(ascii: "&"), omittingEmptySubsequences: false).dropFirst().contains { rest in
@@ -55,19 +55,19 @@ package enum CharacterReferences {
         let digits = name.dropFirst()
         let number =
             digits.first == "x" || digits.first == "X" ? UInt32(digits.dropFirst(), radix: 16) : UInt32(digits)
-        // Integers may have a plus sign, references may not. HTML has other characters for 0 and for 0x80 to 0x9F.
+        // `UInt32` accepts a plus sign, but references may not contain it. HTML maps 0 and 0x80 to 0x9F to other characters.
         guard let number, number != 0, !(0x80...0x9F).contains(number), !digits.contains("+") else { return nil }
         return Unicode.Scalar(number).map { String($0) }
     }
 }
 
-/// The text of links in pages.
+/// The normalization of links in pages.
 package enum LinkText {
-    /// Normalizes the decoded value of an attribute as browsers do before resolving it (URL standard, section 4.4): without surrounding
-    /// spaces, tabs and line breaks, and with slashes in place of the backslashes before a query.
+    /// Normalizes the decoded value of an attribute as browsers do before resolving it (URL standard, section 4.4): removes
+    /// surrounding spaces and all tabs and line breaks, and replaces the backslashes before a query with slashes.
     ///
-    /// - Returns: Nil if browsers may see another link: the value has bytes of another encoding than UTF-8, or a character reference
-    ///   that was not decoded.
+    /// - Returns: Nil if browsers may see another link, because the value contains bytes that are not UTF-8 or a character
+    ///   reference that was not decoded.
     package static func normalize(_ value: String) -> String? {
         guard !value.unicodeScalars.contains("\u{FFFD}"), !CharacterReferences.remain(in: value) else { return nil }
         var link = String.UnicodeScalarView()
@@ -79,7 +79,7 @@ package enum LinkText {
         return String(link)
     }
 
-    /// The text without surrounding spaces and control characters.
+    /// Returns the text without surrounding spaces and control characters.
     private static func trimmed(_ text: String.UnicodeScalarView) -> Substring.UnicodeScalarView {
         let rest = text.drop { $0.value <= 0x20 }
         guard let last = rest.lastIndex(where: { $0.value > 0x20 }) else { return rest }

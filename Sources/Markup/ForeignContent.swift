@@ -1,14 +1,14 @@
-/// Whether a page is within SVG or MathML, where start tags do not begin raw text (HTML standard, section 13.2.6).
+/// The nesting of SVG and MathML in a page. Their start tags do not begin raw text (HTML standard, section 13.2.6).
 struct ForeignContent {
-    /// Open elements that switch between HTML and foreign content: `svg`, `math`, and integration points, whose content is HTML.
+    /// Open elements that switch between HTML and foreign content: `svg`, `math` and integration points, whose content is HTML.
     private var contexts: [String] = []
 
     private static let roots: Set = ["svg", "math"]
-    /// The integration points that need no attribute, by the root that they are below.
+    /// The integration points that need no attribute, by their root.
     private static let integrationPoints: [String: Set<String>] = [
         "svg": ["foreignobject", "desc", "title"], "math": ["mi", "mo", "mn", "ms", "mtext"],
     ]
-    /// Start tags that end foreign content (section 13.2.6.5): pages that leave an `svg` open continue with one of them.
+    /// Start tags that end foreign content (section 13.2.6.5), for example after an unclosed `svg`.
     private static let breakouts: Set = [
         "b", "big", "blockquote", "body", "br", "center", "code", "dd", "div", "dl", "dt", "em", "embed", "h1", "h2", "h3",
         "h4",
@@ -19,10 +19,10 @@ struct ForeignContent {
     /// Whether the content at this point is foreign.
     private var isCurrent: Bool { contexts.last.map { Self.roots.contains($0) } ?? false }
 
-    /// Whether a CDATA section may begin here. Most integration points contain text alone, which is in a foreign element.
+    /// Whether a CDATA section may begin here. Most integration points contain only text, whose parent is a foreign element.
     var allowsSections: Bool { contexts.last.map { $0 != "foreignobject" } ?? false }
 
-    /// Follows a start tag, and returns whether its element is foreign.
+    /// Records a start tag and returns whether its element is foreign.
     mutating func open(_ tag: StartTag) -> Bool {
         if isCurrent, Self.breaksOut(tag) { end() }
         let isPoint = contexts.last.flatMap { Self.integrationPoints[$0] }?.contains(tag.name) ?? false
@@ -31,7 +31,7 @@ struct ForeignContent {
         return isForeign
     }
 
-    /// Follows an end tag.
+    /// Records an end tag.
     mutating func close(_ name: String) {
         if isCurrent, name == "p" || name == "br" { end() }
         if let index = contexts.lastIndex(of: name) { contexts.removeSubrange(index...) }
@@ -42,7 +42,7 @@ struct ForeignContent {
         return breakouts.contains(tag.name)
     }
 
-    /// Leaves all foreign elements that are not outside an integration point.
+    /// Leaves all foreign elements within the innermost integration point.
     private mutating func end() {
         while isCurrent { contexts.removeLast() }
     }

@@ -1,10 +1,10 @@
-/// Splits an HTML page into start tags, end tags and all other text, as it arrives (HTML standard, section 13.2.5).
+/// A tokenizer that splits an HTML page into start tags, end tags and other text as it arrives (HTML standard, section 13.2.5).
 ///
-/// The texts of all tokens together are the page, byte for byte. Comments, declarations and the raw text of elements such as
+/// The texts of all tokens, joined, are the page, byte for byte. Comments, declarations and the raw text of elements such as
 /// `script` contain no tags. The memory is bounded: a tag of more than ``maxTagLength`` bytes counts as text.
 package struct HTMLTokenizer {
     package enum Token: Equatable {
-        /// Anything but tags. A text may arrive in several pieces.
+        /// Anything but tags. Text may arrive in several pieces.
         case text(ArraySlice<UInt8>)
         case startTag(StartTag)
         /// An end tag with its name in lower case.
@@ -16,7 +16,7 @@ package struct HTMLTokenizer {
 
     private enum State: Equatable {
         case data
-        /// Text up to a terminator, which belongs to it.
+        /// Text up to and including a terminator.
         case until([UInt8])
         /// The content of an element that contains no markup.
         case rawText(String)
@@ -31,13 +31,13 @@ package struct HTMLTokenizer {
 
     package init() {}
 
-    /// Adds a piece of the page, and returns the tokens that are complete.
+    /// Adds a piece of the page and returns the complete tokens.
     package mutating func append(_ piece: some Sequence<UInt8>) -> [Token] {
         pending += piece
         return takeTokens(isLast: false)
     }
 
-    /// Ends the page, and returns the tokens that are left.
+    /// Ends the page and returns the remaining tokens.
     package mutating func finish() -> [Token] { takeTokens(isLast: true) }
 
     private mutating func takeTokens(isLast: Bool) -> [Token] {
@@ -55,7 +55,7 @@ package struct HTMLTokenizer {
         return tokens
     }
 
-    /// Takes a token from `rest`; nil if it is not complete. May return an empty text after a change of the state.
+    /// Removes a token from `rest`; returns nil if the token is incomplete. May return empty text after a change of the state.
     private mutating func nextToken(_ rest: inout ArraySlice<UInt8>, isLast: Bool) -> Token? {
         switch state {
         case .data:
@@ -112,7 +112,7 @@ package struct HTMLTokenizer {
         }
     }
 
-    /// Takes the start of a comment, a CDATA section or another declaration.
+    /// Removes the start of a comment, a CDATA section or another declaration.
     private mutating func openDeclaration(_ rest: inout ArraySlice<UInt8>, isLast: Bool) -> Token? {
         let (comment, section) = (Array("<!--".utf8), Array("<![CDATA[".utf8))
         if !isLast, rest.count < section.count, comment.starts(with: rest) || section.starts(with: rest) { return nil }
@@ -153,12 +153,12 @@ package struct HTMLTokenizer {
         return .text(rest[..<end])
     }
 
-    /// Takes all but the last `count` bytes, in which a terminator may begin.
+    /// Removes all but the last `count` bytes, in which a terminator may begin.
     private func takeUnfinished(_ rest: inout ArraySlice<UInt8>, keeping count: Int) -> Token? {
         rest.count > count ? Self.take(rest.endIndex - count, from: &rest) : nil
     }
 
-    /// Takes the start of a tag that is too long as text; nil if the tag may still end.
+    /// Removes the start of a tag that is too long, as text; returns nil if the tag may still end.
     private func takeLongTag(_ rest: inout ArraySlice<UInt8>) -> Token? {
         rest.count > Self.maxTagLength ? Self.take(rest.startIndex + 1, from: &rest) : nil
     }

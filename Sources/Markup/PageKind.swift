@@ -1,20 +1,20 @@
-/// What a document with HTML is for.
+/// The purpose of a document with HTML.
 package enum PageKind: String, Sendable, CaseIterable {
     /// A page for browsers.
     case page
     /// A feed (RSS, Atom, JSON Feed), whose readers cache and transform its images.
     case feed
-    /// An email, whose images a proxy requests for programs that it does not know.
+    /// An email, whose images a proxy requests for mail programs unknown to it.
     case mail
     /// A page in AMP HTML, whose cache stores one variant of each image.
     case amp
 
-    /// Judges a document by its markup.
+    /// Classifies a document by its markup.
     package init(of document: [UInt8]) {
         self = Self.fields(document) ?? Self.tags(document)
     }
 
-    /// The first lines of a message (RFC 5322), or of JSON.
+    /// Returns the kind of a document that begins with a field of a message (RFC 5322) or with JSON; nil for others.
     private static func fields(_ document: [UInt8]) -> PageKind? {
         let text = document.drop { $0.isHTMLSpace || [0xEF, 0xBB, 0xBF].contains($0) }
         if text.first == UInt8(ascii: "{") { return .feed }
@@ -31,7 +31,7 @@ package enum PageKind: String, Sendable, CaseIterable {
         for token in tokenizer.append(document) + tokenizer.finish() {
             switch token {
             case .text(let text):
-                // Comments that only Word and Outlook read. Pages that Word saves name its versions.
+                // Conditional comments for Word and Outlook. Pages saved by Word name a version instead and do not match.
                 if text.starts(with: "[if mso".utf8) || text.starts(with: "[if !mso".utf8) { return .mail }
             case .startTag(let tag):
                 if let kind = kind(of: tag) { return kind }
@@ -63,7 +63,7 @@ package enum PageKind: String, Sendable, CaseIterable {
 }
 
 extension PageKind {
-    /// The name of an attribute with `amp` in place of the sign of AMP, with or without a variation selector.
+    /// Returns the name of an attribute with `amp` in place of the AMP sign, with or without a variation selector.
     fileprivate static func withoutSigns(_ name: String) -> String {
         var text = String.UnicodeScalarView()
         for scalar in name.unicodeScalars where scalar != "\u{FE0F}" {

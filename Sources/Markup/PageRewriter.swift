@@ -1,22 +1,22 @@
 internal import Foundation
 
-/// Gives the animations of an HTML page new addresses: images with a GIF, or with a format that the caller names. All other bytes stay
-/// unchanged.
+/// A rewriter that replaces the addresses of animations in an HTML page: of GIFs, or of images in formats that the caller
+/// names. All other bytes stay unchanged.
 ///
-/// The elements stay, so that style sheets and scripts find what they expect. Addresses are read from `src` and `srcset` of images,
-/// from `source` elements within `picture`, from the attributes of lazy loaders, and from preloads of images.
+/// The elements stay, so that style sheets and scripts find what they expect. Addresses are read from `src` and `srcset` of
+/// images, from `source` elements within `picture`, from the attributes of lazy loaders, and from preloads of images.
 package struct PageRewriter {
     /// The outcome for a link.
     package enum Decision: Equatable, Sendable {
         /// The link becomes `address`. `still` is the address of a still picture; nil if scripts can derive it.
         case replace(address: String, still: String? = nil)
-        /// The link stays, for a reason: “is a still picture”.
+        /// The link stays, for a reason such as “is a still picture”.
         case stay(String)
     }
 
     /// A link that stays.
     package struct Remainder: Hashable, Sendable {
-        /// As the page contains it.
+        /// The link as the page contains it.
         package let link: String
         package let reason: String
     }
@@ -28,14 +28,14 @@ package struct PageRewriter {
         package var changed = 0
         /// The links to animations that stay, each once.
         package var remaining: [Remainder] = []
-        /// Whether the page had the script already, or has it now.
+        /// Whether the page contains the script; true if no script was requested.
         package var hasScript = false
     }
 
     /// Decides about an absolute URL. May block.
     package typealias Decisions = (_ url: String) -> Decision
 
-    /// Attributes from which scripts take the address of an image that they load later; gifreel.js knows the same.
+    /// The attributes in which lazy loaders keep the address of an image. gifreel.js uses the same list.
     private static let lazyNames: Set<String> = Set(
         ["", "lazy", "lazy-"].flatMap { start in
             ["src", "srcset", "original", "original-set", "lazy", "load", "echo", "gif"].map { "data-\(start)\($0)" }
@@ -44,7 +44,7 @@ package struct PageRewriter {
     private static let owners: Set = ["video", "audio", "object", "canvas"]
 
     private let decide: Decisions
-    /// With their dots.
+    /// The extensions with their dots.
     private let extensions: [String]
     /// The element that is inserted before the end of the body; nil for none.
     private let script: String?
@@ -170,7 +170,7 @@ package struct PageRewriter {
         if !page.remaining.contains(remainder) { page.remaining.append(remainder) }
     }
 
-    /// The new text of a link; nil if it stays.
+    /// Returns the new text of a link; nil if the link stays.
     private mutating func replacement(of text: String, in tag: StartTag, _ still: inout String?) -> String? {
         guard let link = LinkText.normalize(text) else {
             if isAnimation(text) { note(text, "its address is uncertain") }
@@ -197,12 +197,12 @@ package struct PageRewriter {
         }
     }
 
-    /// Why an element stays, whatever it shows.
+    /// Returns why an element stays, whatever its link; nil if it need not stay.
     private func reasonToStay(_ tag: StartTag) -> String? {
         if tag["data-gifreel"]?.value == "off" { return "data-gifreel is off" }
         if tag["crossorigin"]?.value.lowercased() == "use-credentials" { return "it is requested with credentials" }
         if !openOwners.isEmpty { return "it is the fallback of another element" }
-        // Images of one pixel count visits.
+        // Tiny images are tracking pixels.
         let sides = ["width", "height"].compactMap { tag[$0].flatMap { Double($0.value) } }
         return sides.count == 2 && sides.allSatisfy { $0 < 3 } ? "it is tiny" : nil
     }
@@ -213,10 +213,10 @@ package struct PageRewriter {
     }
 }
 
-/// Values of attributes for a page of another site. It has any encoding that extends ASCII, so these are bytes, and only bytes that
-/// have a meaning in HTML are replaced.
+/// Attribute values for a page of another site. The page may have any encoding that extends ASCII, so values are bytes, and
+/// only bytes with a meaning in HTML are replaced.
 private enum AttributeText {
-    /// A new value in the quotes of an attribute, or in double quotes if it has none.
+    /// Returns the escaped value for an attribute, in double quotes if the attribute has no quotes.
     static func value(_ text: String, asIn attribute: StartTag.Attribute) -> [UInt8] {
         let isQuoted = attribute.text.endIndex > attribute.rawValue.endIndex
         let quote = isQuoted ? [] : [UInt8(ascii: "\"")]

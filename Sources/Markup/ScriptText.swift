@@ -1,4 +1,4 @@
-/// Finds the end of a script (HTML standard, sections 13.2.5.4 and 13.2.5.15 to 13.2.5.31).
+/// The search for the end of a script (HTML standard, sections 13.2.5.4 and 13.2.5.15 to 13.2.5.31).
 ///
 /// Within a comment, a nested `<script>` hides the next end tag.
 struct ScriptText: Equatable {
@@ -47,7 +47,7 @@ struct ScriptText: Equatable {
 }
 
 extension ArraySlice<UInt8> {
-    /// Whether the bytes begin with a tag: `start` in any case, and a byte that ends the tag's name.
+    /// Whether the bytes begin with a tag: `start` in upper or lower case, and a byte that ends the tag's name.
     func isTag(_ start: String) -> Bool {
         let count = start.utf8.count
         guard self.count > count, zip(self, start.utf8).allSatisfy({ $0.lowercasedASCII == $1 }) else { return false }
@@ -55,7 +55,7 @@ extension ArraySlice<UInt8> {
         return next.isHTMLSpace || next == UInt8(ascii: "/") || next == UInt8(ascii: ">")
     }
 
-    /// The index of the first end tag of an element.
+    /// Returns the index of the first end tag of an element.
     func firstEndTag(of name: String) -> Int? {
         let start = "</" + name
         var index = startIndex
@@ -66,7 +66,7 @@ extension ArraySlice<UInt8> {
         return nil
     }
 
-    /// The range of the first occurrence of a pattern.
+    /// Returns the range of the first occurrence of a pattern.
     func firstRange(of pattern: [UInt8]) -> Range<Int>? {
         guard let first = pattern.first else { return nil }
         var index = startIndex

@@ -1,6 +1,6 @@
 /// The value of a `srcset` (HTML standard, section 4.8.4.2.2).
 package enum SourceSet {
-    /// The URLs of the candidates, in their order.
+    /// Returns the URLs of the candidates, in order.
     package static func links(_ text: String) -> [String] {
         var links: [String] = []
         _ = replaceLinks(in: text) { link in
@@ -10,7 +10,7 @@ package enum SourceSet {
         return links
     }
 
-    /// Returns the text with other links. Everything else stays, even what no browser understands.
+    /// Returns the text with its links replaced. Everything else stays, even invalid syntax.
     ///
     /// - Parameter replacement: Returns the new link of a candidate; nil if the link stays.
     package static func replaceLinks(in text: String, _ replacement: (String) -> String?) -> String {
@@ -32,7 +32,7 @@ package enum SourceSet {
             output += (replacement(String(link)) ?? String(link)).unicodeScalars
             rest = rest[link.endIndex...]
             if rest.first == "," { continue }
-            // Widths and densities. A comma within parentheses belongs to them.
+            // Descriptors of width or density. A comma within parentheses belongs to them.
             var isInParentheses = false
             take(
                 rest.prefix { scalar in

@@ -1,6 +1,6 @@
 /// A start tag as a page contains it.
 package struct StartTag: Equatable {
-    /// An attribute. The first of several attributes of one name is in effect (HTML standard, section 13.2.5.33).
+    /// An attribute. Of several attributes with one name, the first applies (HTML standard, section 13.2.5.33).
     package struct Attribute: Equatable {
         /// The name in lower case.
         package let name: String
@@ -20,12 +20,12 @@ package struct StartTag: Equatable {
     /// The whole tag, from `<` to `>`.
     package let text: ArraySlice<UInt8>
 
-    /// The attribute with this name in lower case; nil if there is none.
+    /// Returns the attribute with this name in lower case; nil if there is none.
     package subscript(_ name: String) -> Attribute? { attributes.first { $0.name == name } }
 }
 
 extension StartTag {
-    /// Parses a tag (HTML standard, sections 13.2.5.8 and 13.2.5.32 to 13.2.5.40). An end tag is parsed in the same way.
+    /// Parses a tag (HTML standard, sections 13.2.5.8 and 13.2.5.32 to 13.2.5.40). End tags are parsed in the same way.
     ///
     /// - Parameters:
     ///   - bytes: Text in which the tag's name begins at `nameStart`.
@@ -88,7 +88,7 @@ extension UInt8 {
 }
 
 extension String {
-    /// The text with ASCII letters in lower case.
+    /// Creates the text with ASCII letters in lower case.
     init(lowercased bytes: some Collection<UInt8>) {
         self.init(decoding: bytes.map(\.lowercasedASCII), as: UTF8.self)
     }
