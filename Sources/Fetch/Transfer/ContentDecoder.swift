@@ -105,7 +105,7 @@ private final class Inflater {
     private static let gzipStart: [UInt8] = [0x1f, 0x8b]
     /// The maximum number of gzip members. Parallel compressors write one member per 64 KiB or more.
     private static let maxMembers = 1024
-    /// The input bytes per step. The worst input takes some microseconds per 40 bytes.
+    /// The input bytes per step. The worst input takes a few microseconds per 40 bytes.
     private static let inputPerStep = 4096
 
     init(_ format: Format) {

@@ -4,7 +4,7 @@ package import SystemIO
 
 /// A bounded number of workers with a bounded queue.
 ///
-/// Thread-safe. A waiting job needs no thread. A running job blocks one thread of the pool, which sleeps meanwhile.
+/// Thread-safe. A waiting job needs no thread. A running job blocks one thread of the pool, which sleeps.
 package final class WorkerPool: Sendable {
     package typealias Outcome = Result<WorkerReport, SandboxError>
 
