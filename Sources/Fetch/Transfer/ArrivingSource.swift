@@ -164,8 +164,7 @@ package final class ArrivingSource: Sendable {
     /// The number of bytes in the file.
     package var count: Int { state.withLock { $0.count } }
 
-    /// Waits until the first bytes have arrived and are not withheld. Returns nil if the fetch fails or the task is cancelled
-    /// first.
+    /// Waits until the first bytes are there and not withheld. Returns nil if the fetch fails or the task is cancelled first.
     package func awaitStart() async -> Start? {
         await waiters.wait {
             state.withLock { $0.isComplete == false || !$0.isWithheld && ($0.start != nil || $0.isComplete != nil) }

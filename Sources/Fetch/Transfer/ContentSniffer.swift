@@ -60,7 +60,7 @@ package enum ContentSniffer {
         return markup(bytes) ?? (isText(bytes) ? .text : .unknown)
     }
 
-    /// Returns the kind of a RIFF or ISO base media file, whose signature includes a length; nil for other content.
+    /// Returns the kind of a RIFF or ISO base media file, whose type follows a length; nil for other content.
     private static func container(_ bytes: [UInt8]) -> ContentKind? {
         guard bytes.count >= 12 else { return nil }
         let brand = String(decoding: bytes[8..<12], as: UTF8.self)
@@ -69,8 +69,7 @@ package enum ContentSniffer {
         }
         let type = String(decoding: bytes[4..<8], as: UTF8.self)
         guard type == "ftyp" else {
-            // QuickTime files from old programs begin with other boxes, as do files with a prepended box. The decoder inspects
-            // them further.
+            // Old QuickTime files and files with a prepended box begin with other boxes. The decoder inspects them further.
             if ["moov", "mdat", "wide"].contains(type) { return .quickTime }
             return bytes[0] == 0 && ["free", "skip", "uuid", "udta", "pnot"].contains(type) ? .quickTime : nil
         }

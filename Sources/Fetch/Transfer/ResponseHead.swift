@@ -58,9 +58,8 @@ struct ResponseHead {
             if let known = contentLength, known != length { return "two different Content-Length fields" }
             contentLength = length
         case "transfer-encoding":
-            // Only chunked is acceptable without a TE field (RFC 9110 section 10.1.4). libcurl would decompress a body for
-            // which no compression was requested, and `Content-Length` and the size limit would no longer apply to the same
-            // bytes.
+            // Only chunked is acceptable without a TE field (RFC 9110 section 10.1.4). libcurl would decompress an unrequested
+            // coding, and `Content-Length` and the size limit would apply to different bytes.
             let codings = Self.text(value).lowercased().split(separator: ",").map { $0.filter { $0 != " " && $0 != "\t" } }
             guard codings.allSatisfy({ $0 == "chunked" || $0 == "identity" }) else { return "Transfer-Encoding is not chunked" }
         case "content-encoding":
@@ -90,8 +89,7 @@ struct ResponseHead {
         return size
     }
 
-    /// Returns the first member of `Age`; 0 if it is not a number (RFC 9111 section 5.1). A number that is too large counts as
-    /// 2³¹.
+    /// Returns the first member of `Age`; 0 if not a number (RFC 9111 section 5.1). A number that is too large counts as 2³¹.
     private static func age(_ value: [UInt8]) -> Int {
         var first = value.prefix { $0 != UInt8(ascii: ",") }
         while let last = first.last, last == 0x20 || last == 0x09 { first.removeLast() }
