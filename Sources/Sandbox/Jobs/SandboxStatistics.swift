@@ -2,7 +2,7 @@ internal import Glibc
 internal import Media
 internal import Synchronization
 
-/// The outcome of a job that had a worker, for statistics.
+/// The outcome of a job, for statistics.
 package enum JobOutcome: String, Sendable, CaseIterable {
     /// The job produced its output.
     case finished

@@ -1,6 +1,6 @@
 /// The top level of an ISO base media file: its kind and its end.
 enum ISOFile {
-    /// Returns the format by the brands, wherever `ftyp` is; QuickTime if there is only a `moov`; nil for other files.
+    /// Returns the format by the brands; QuickTime if a `moov` comes first; nil for other files.
     ///
     /// Given only the beginning of a file, the result is the most probable format.
     static func format(of bytes: UnsafeRawBufferPointer) -> SourceFormat? {
