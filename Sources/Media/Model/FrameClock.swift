@@ -4,8 +4,8 @@ package struct FrameClock: Sendable, Equatable {
     package static let timescale = 100
     /// The shortest delay that browsers honour, in milliseconds: they read whole milliseconds, and ignore delays of up to 10.
     private static let shortestMilliseconds = 11
-    /// The delay that replaces it, as a fraction of a second: Chromium, Firefox and Safari show such a frame for a tenth of a
-    /// second.
+    /// The delay that replaces a shorter one, as a fraction of a second. Chromium, Firefox and Safari show such a frame for a
+    /// tenth of a second.
     private static let replacementFraction = 10
 
     /// Units per second.

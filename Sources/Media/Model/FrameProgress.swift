@@ -1,4 +1,4 @@
-/// The number of frames of a source that are encoded, and of all its frames.
+/// The number of encoded frames, and the number of frames in the source.
 package struct FrameProgress: Sendable, Equatable {
     package var done: Int
     package var total: Int
@@ -8,7 +8,7 @@ package struct FrameProgress: Sendable, Equatable {
         self.total = total
     }
 
-    /// Whether both numbers can be those of a conversion.
+    /// Whether both numbers are possible for a conversion.
     package var isInRange: Bool {
         total > 0 && FactRange.frames.contains(total) && (0...total).contains(done)
     }
@@ -16,7 +16,7 @@ package struct FrameProgress: Sendable, Equatable {
 
 /// Follows the frames of a source through an encoder and reports how many have come out.
 ///
-/// An encoder holds back dozens of frames to look ahead, so a frame that has gone in is not done. Not thread-safe.
+/// An encoder's lookahead holds back dozens of frames, so a frame that has gone in is not done. Not thread-safe.
 final class FrameMeter {
     /// A function that is called after each encoded picture.
     typealias Report = (FrameProgress) -> Void
@@ -25,15 +25,15 @@ final class FrameMeter {
     private static let depth = 256
 
     private let report: Report?
-    /// The frames read when each of the latest pictures went in.
+    /// For each of the latest pictures, the frames read when it went in.
     private var frames: [Int]
     private var total = 0
     private var passes = 1
     private var pass = 0
-    /// Pictures of this pass that went in and that came out.
+    /// The pictures of this pass that went in, and those that came out.
     private var entered = 0
     private var left = 0
-    /// The frames reported last. The number never falls: a second attempt at a file that became too large shows as a pause.
+    /// The frames reported last. The number never falls: it pauses during a second attempt at a file that became too large.
     private var done = 0
 
     /// - Parameter report: Nil if no caller asks for the progress.

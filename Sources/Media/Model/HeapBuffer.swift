@@ -31,7 +31,7 @@ struct HeapBuffer<Element: BitwiseCopyable>: ~Copyable {
 }
 
 extension HeapBuffer<UInt8> {
-    /// Checks that there is memory for arrays of this many bytes. An array that cannot be allocated ends the process.
+    /// Checks that an array of this many bytes can be allocated. An array whose allocation fails ends the process.
     ///
     /// - Throws: ``TranscodeError/outOfMemory``.
     static func check(bytes: Int) throws(TranscodeError) {
@@ -46,7 +46,7 @@ extension Array {
     mutating func grow(by element: Element) throws(TranscodeError) {
         if count == capacity {
             let wanted = Swift.max(64, 2 * count)
-            // The array's own header comes on top.
+            // 64 bytes for the array's header.
             try HeapBuffer.check(bytes: wanted * MemoryLayout<Element>.stride + 64)
             reserveCapacity(wanted)
         }

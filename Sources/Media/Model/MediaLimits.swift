@@ -1,4 +1,4 @@
-/// The limits of one source. Each is checked before the work or the allocation that it limits.
+/// The limits for one source. Each is checked before the work or the allocation that it limits.
 package struct MediaLimits: Sendable, Equatable {
     /// Longest side of the canvas, in pixels.
     package var side: Int
@@ -6,8 +6,8 @@ package struct MediaLimits: Sendable, Equatable {
     package var canvasPixels: Int
     /// Total pixels: the sum over the frames of the larger of canvas and frame.
     package var totalPixels: Int
-    /// Pixels of all frames' own rectangles per byte of image data. Applies once their sum exceeds `canvasPixels`. Of an APNG with less
-    /// than eight bits per pixel, the bytes of the rows are counted.
+    /// Pixels of all frames' own rectangles per byte of image data. Applies once their sum exceeds `canvasPixels`. An APNG with
+    /// fewer than eight bits per pixel counts row bytes instead of pixels.
     ///
     /// LZW yields up to 1,500 pixels per byte, so half a megabyte can hold a thousand million of them. One blank frame is
     /// legitimate, so the first `canvasPixels` are free. Real GIFs stay below 100.
@@ -16,7 +16,7 @@ package struct MediaLimits: Sendable, Equatable {
     package var frames: Int
     /// Sum of the frames' delays as they are shown, in hundredths of a second.
     package var duration: Int
-    /// Duration of a clip of video, in hundredths of a second.
+    /// Duration of a video clip, in hundredths of a second.
     package var clipDuration: Int
     /// The accepted formats.
     package var formats: SourceFormats
@@ -45,7 +45,7 @@ package struct MediaLimits: Sendable, Equatable {
         return limits
     }
 
-    /// The names of the limits in errors. The raw value crosses the process border.
+    /// The names of the limits in errors. The raw value crosses the process boundary.
     package enum Name: UInt8, Sendable {
         case side = 1
         case canvasPixels

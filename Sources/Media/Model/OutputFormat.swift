@@ -1,4 +1,4 @@
-/// The outputs that a worker can make of an animation. The raw value crosses the process border.
+/// The outputs that a worker can create from an animation. The raw value crosses the process boundary.
 ///
 /// ``OutputFormat/traits`` describes each case.
 package enum OutputFormat: UInt8, Sendable, CaseIterable {
@@ -6,11 +6,11 @@ package enum OutputFormat: UInt8, Sendable, CaseIterable {
     case mp4 = 1
     /// VP9 in WebM, with alpha where the source is transparent.
     case webm
-    /// An image sequence of AV1, or a still image of a still source; with alpha where the source is transparent.
+    /// An AV1 image sequence, or a still image for a still source; with alpha where the source is transparent.
     case avif
-    /// An animated WebP, or a still one of a still source; with alpha where the source is transparent.
+    /// An animated WebP, or a still WebP for a still source; with alpha where the source is transparent.
     case awebp
-    /// An animated GIF that shows the same in fewer bytes.
+    /// An animated GIF that looks the same in fewer bytes.
     case gif
     /// One frame as JPEG.
     case jpg
@@ -22,7 +22,7 @@ package enum OutputFormat: UInt8, Sendable, CaseIterable {
     case facts
 }
 
-/// The codec of a video. The raw value crosses the process border.
+/// The codec of a video. The raw value crosses the process boundary.
 ///
 /// ``VideoCodec/traits`` describes each case.
 package enum VideoCodec: UInt8, Sendable, CaseIterable {
@@ -30,7 +30,7 @@ package enum VideoCodec: UInt8, Sendable, CaseIterable {
     case av1
 }
 
-/// A group of the options of ``TranscodeOptions``.
+/// A set of option groups in ``TranscodeOptions``.
 package struct OptionGroups: OptionSet, Sendable {
     package let rawValue: UInt16
 
@@ -47,15 +47,15 @@ package struct OptionGroups: OptionSet, Sendable {
     package static let frame = OptionGroups(rawValue: 16)
     package static let codec = OptionGroups(rawValue: 32)
     package static let preset = OptionGroups(rawValue: 64)
-    /// What is done to pixels before encoding: undithering and zoom.
+    /// Changes to pixels before encoding: undithering and zoom.
     package static let pixels = OptionGroups(rawValue: 128)
     package static let tune = OptionGroups(rawValue: 256)
-    /// The most bytes of a file.
+    /// The maximum file size.
     package static let budget = OptionGroups(rawValue: 512)
-    /// The resolution of colours.
+    /// Chroma subsampling.
     package static let chroma = OptionGroups(rawValue: 2048)
-    /// What facts have only on request.
+    /// Facts that are returned only on request.
     package static let facts = OptionGroups(rawValue: 4096)
-    /// The value `lossless` of the quality, which is the default.
+    /// The quality `lossless`, as an accepted value and as the default.
     package static let lossless = OptionGroups(rawValue: 1024)
 }

@@ -1,8 +1,8 @@
-/// Scales a part of a picture of words R, G, B, A, from the lowest byte, with straight alpha.
+/// Scales part of a picture of RGBA words (R in the lowest byte) with straight alpha.
 ///
-/// Colours are multiplied by alpha before scaling and divided by it afterwards: the mean of a pixel and a transparent one has half
-/// the alpha and the whole colour, without a dark or bright seam. The products have 16 bits, so that little alpha leaves the colour
-/// unchanged. Not thread-safe.
+/// Multiplies colours by alpha before scaling and divides by it afterwards. The mean of a pixel and a transparent pixel thus
+/// has half the alpha and the full colour, without a dark or bright seam. The products have 16 bits, so that a low alpha leaves
+/// the colour unchanged. Not thread-safe.
 final class PictureScaler {
     private static let opaque: UInt32 = 0xff00_0000
 
@@ -13,7 +13,7 @@ final class PictureScaler {
     private let scaler: PlaneScaler
     private let plane: SamplePlane
     private let scaled: SamplePlane
-    /// The scaled alpha, as ``load(_:_:)`` has it; empty for opaque pictures.
+    /// The scaled alpha, in the form that ``load(_:stride:_:)`` writes; empty for opaque pictures.
     private let alpha: SamplePlane
 
     /// - Parameters:
@@ -30,7 +30,7 @@ final class PictureScaler {
         alpha = try SamplePlane(width: isOpaque ? 0 : size.width * bytes, height: isOpaque ? 0 : size.height)
     }
 
-    /// Writes the picture: rows from top to bottom.
+    /// Writes the scaled picture, rows from top to bottom.
     ///
     /// - Parameters:
     ///   - length: Words from one row of the picture to the next.
@@ -81,7 +81,8 @@ final class PictureScaler {
         }
     }
 
-    /// Fills the plane with three quarters of numbers up to 65,025 that follow from the pixels. The filter overshoots by less than the rest.
+    /// Fills the plane with three quarters of each pixel's `number`, at most 65,025. The rest is headroom for the filter's
+    /// overshoot.
     @inline(__always)
     private func load(_ picture: UnsafePointer<UInt32>, stride length: Int, _ number: (UInt32) -> UInt32) {
         for y in 0..<source.height {

@@ -1,18 +1,18 @@
 internal import CMedia
 
-/// Scales one plane of samples of 8 or 16 bits by libswscale. Each component is scaled separately, so no colour is converted.
+/// Scales one plane of 8-bit or 16-bit samples with libswscale. Each component is scaled separately, so no colour is converted.
 ///
 /// Edge samples are repeated beyond the edges. Not thread-safe.
 struct PlaneScaler: ~Copyable {
-    /// The largest reduction of one step. At 43 and above, libswscale rounds the weights of a filter so that even areas change by one level.
+    /// The largest reduction of one step. From 43 up, libswscale's rounded filter weights change flat areas by one level.
     private static let largestReduction = 32
 
-    /// In order. There are several for a large reduction.
+    /// The steps in order: several for a large reduction.
     private let steps: [ScalingStep]
 
     /// - Parameters:
-    ///   - source: In samples.
-    ///   - bytes: Of a sample: 1, or 2 in the order of the machine.
+    ///   - source: The size in samples.
+    ///   - bytes: Bytes per sample: 1, or 2 in native byte order.
     /// - Throws: ``TranscodeError/failed(_:code:)`` if libswscale rejects the sizes.
     init(
         from source: (width: Int, height: Int), to target: (width: Int, height: Int), bytes: Int = 1
@@ -35,7 +35,7 @@ struct PlaneScaler: ~Copyable {
     /// Scales a whole plane.
     ///
     /// - Parameters:
-    ///   - target: The first sample; the rows' padding may be written over.
+    ///   - target: The first sample; the rows' padding may be overwritten.
     ///   - stride: Bytes from one row of the target to the next.
     func scale(
         _ source: borrowing SamplePlane, into target: UnsafeMutablePointer<UInt8>, stride: Int
@@ -57,7 +57,7 @@ private final class ScalingStep {
     /// The first sample of the step's own plane, and its stride; nil in the last step.
     let intermediate: (samples: UnsafeMutablePointer<UInt8>, stride: Int)?
 
-    /// - Parameter isLast: Whether the result goes into a plane of the caller.
+    /// - Parameter isLast: Whether the result goes into the caller's plane.
     init(
         from source: (width: Int, height: Int), to target: (width: Int, height: Int), bytes: Int, isLast: Bool
     ) throws(TranscodeError) {
@@ -91,7 +91,7 @@ private final class ScalingStep {
 
 /// A plane of bytes, aligned and padded so that SIMD code may access bytes past the ends of its rows. Not thread-safe.
 struct SamplePlane: ~Copyable {
-    /// Rows are padded to a multiple of this, and by at least this.
+    /// Rows are padded to a multiple of this number, and by at least as many bytes.
     private static let padding = 64
 
     let width: Int

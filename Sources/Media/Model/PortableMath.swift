@@ -1,9 +1,10 @@
-/// Logarithms, powers and cosines with the same result on every machine: from additions, multiplications and divisions alone, which IEEE 754 rounds
-/// exactly. The last bits of the C library's functions depend on its version, and the bytes of a file must not.
+/// Logarithms, powers and cosines with the same result on every machine. They use only additions, multiplications and
+/// divisions, which IEEE 754 rounds exactly. The last bits of the C library's functions depend on its version, and the bytes of
+/// a file must not.
 ///
-/// Within 2 units in the last place of the true values, or 1e-15 where these are smaller than 1.
+/// The results are within 2 ULP of the true values, or within 1e-15 for values below 1.
 enum PortableMath {
-    /// The logarithm to the base 2 of a positive, finite number.
+    /// Returns the base-2 logarithm of a positive, finite number.
     static func log2(_ x: Double) -> Double {
         precondition(x > 0 && x.isFinite)
         var (exponent, mantissa) = (Double(x.exponent), x.significand)
@@ -48,7 +49,7 @@ enum PortableMath {
         return sign * sum
     }
 
-    /// The light of a value of sRGB, both from 0 to 1 (IEC 61966-2-1).
+    /// Returns the linear light of an sRGB value, both from 0 to 1 (IEC 61966-2-1).
     static func linear(sRGB value: Double) -> Double {
         value <= 0.040_45 ? value / 12.92 : pow((value + 0.055) / 1.055, 2.4)
     }

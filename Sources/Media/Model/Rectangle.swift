@@ -34,7 +34,7 @@ package struct Rectangle: Sendable, Equatable {
         return Rectangle(x: left, y: top, width: max(maxX, other.maxX) - left, height: max(maxY, other.maxY) - top)
     }
 
-    /// The rectangle with all its numbers multiplied.
+    /// Returns the rectangle with all values multiplied by `factor`.
     func scaled(by factor: Int) -> Rectangle {
         Rectangle(x: x * factor, y: y * factor, width: width * factor, height: height * factor)
     }

@@ -1,6 +1,6 @@
-/// A format of source files. The raw value crosses the process border.
+/// A format of source files. The raw value crosses the process boundary.
 ///
-/// ``traits`` has what is known about each.
+/// ``traits`` describes each case.
 package enum SourceFormat: UInt8, Sendable, CaseIterable {
     case gif = 1
     case apng

@@ -7,33 +7,33 @@ package struct TranscodeOptions: Sendable, Hashable {
     package var size: SizeOptions
     package var time: TimeOptions
     package var frame: PosterFrame
-    /// The codec of an MP4. The other formats have one of their own.
+    /// The codec of an MP4. The other formats have a fixed codec.
     package var codec: VideoCodec
-    /// The rules of the platform for which a WebM is made; nil for none.
+    /// The platform rules that a WebM must follow; nil for none.
     package var preset: Preset?
-    /// Whether the dither of a palette is taken out; see ``Undither``.
+    /// Whether palette dither is removed; see ``Undither``.
     package var undither: Undithering
-    /// The resolution of colours; see ``ChromaProbe``.
+    /// The chroma subsampling; see ``ChromaProbe``.
     package var chroma: Chroma
     /// 1…8: every pixel becomes a square of this side.
     package var zoom: Int
-    /// The kind of content for which the encoder is set.
+    /// The kind of content that the encoder is tuned for.
     package var tune: Tune
-    /// The bytes that the file may have; nil for no limit. See ``ByteBudget``.
+    /// The maximum file size in bytes; nil for no limit. See ``ByteBudget``.
     package var maxBytes: Int?
-    /// What the facts have that takes a look at all pictures; nil for nothing.
+    /// The facts that require scanning all pictures; nil for none.
     package var facts: Facts?
 
-    /// Rules that a file has to keep. The raw value crosses the process border.
+    /// Rules that a file must follow. The raw value crosses the process boundary.
     package enum Preset: UInt8, Sendable, CaseIterable {
         /// A video sticker of a messenger; see ``StickerRules``.
         case sticker = 1
 
-        /// The longer side of the picture in pixels, whatever the canvas has.
+        /// The longer side of the picture in pixels, regardless of the canvas.
         var longerSide: Int { 512 }
     }
 
-    /// Content that encoders treat differently. The raw value crosses the process border.
+    /// Content that encoders treat differently. The raw value crosses the process boundary.
     package enum Tune: UInt8, Sendable, CaseIterable {
         /// The content decides; see ``ContentProbe``.
         case automatic = 1
@@ -41,27 +41,27 @@ package struct TranscodeOptions: Sendable, Hashable {
         case film
         /// Drawings, interfaces, terminals and diagrams.
         case screen
-        /// Pictures whose single pixels are meant to be seen.
+        /// Pictures whose individual pixels are meant to be seen.
         case pixel
     }
 
-    /// Which dither is taken out. The raw value crosses the process border.
+    /// Which dither is removed. The raw value crosses the process boundary.
     package enum Undithering: UInt8, Sendable, CaseIterable {
-        /// The dither of a film, where ``DitherProbe`` is certain of it; see ``ContentProbe``.
+        /// The dither of a film, if ``DitherProbe`` is certain of it; see ``ContentProbe``.
         case automatic = 1
         case always
         case never
     }
 
-    /// The resolution of colours in formats that allow a choice. The raw value crosses the process border.
+    /// The chroma subsampling in formats that allow a choice. The raw value crosses the process boundary.
     package enum Chroma: UInt8, Sendable, CaseIterable {
-        /// The resolution of the pixels, where it shows.
+        /// Full chroma resolution (4:4:4) where the difference is visible.
         case automatic = 1
-        /// Half of it in both directions (4:2:0), which every decoder takes.
+        /// Half the resolution in both directions (4:2:0), which every decoder supports.
         case subsampled
     }
 
-    /// What facts have only on request. The raw value crosses the process border.
+    /// Facts that are returned only on request. The raw value crosses the process boundary.
     package enum Facts: UInt8, Sendable, CaseIterable {
         /// The ``Fingerprint`` of some pictures.
         case fingerprints = 1
@@ -88,7 +88,7 @@ package struct TranscodeOptions: Sendable, Hashable {
         self.chroma = chroma
     }
 
-    /// Whether pictures are made without dither. For ``Undithering/automatic``, ``ContentProbe`` decides first.
+    /// Whether dither is removed from pictures. For ``Undithering/automatic``, ``ContentProbe`` decides first.
     var undithers: Bool { undither == .always }
 
     package static let defaultQuality = 60
@@ -115,12 +115,12 @@ package enum PosterFrame: Sendable, Hashable {
 
 /// The requested size of a picture, which never exceeds the canvas (docs/api.md).
 package struct SizeOptions: Sendable, Hashable {
-    /// In pixels; nil: from the height and the aspect ratio, or the canvas' width.
+    /// In pixels; nil to derive it from the height and the aspect ratio, or from the canvas.
     package var width: Int?
-    /// In pixels; nil: from the width and the aspect ratio, or the canvas' height.
+    /// In pixels; nil to derive it from the width and the aspect ratio, or from the canvas.
     package var height: Int?
     package var fit: Fit
-    /// How a picture is fitted into a box of another aspect ratio. The raw value crosses the process border.
+    /// How a picture is fitted into a box of another aspect ratio. The raw value crosses the process boundary.
     package enum Fit: UInt8, Sendable, CaseIterable {
         /// The whole picture, inside the box.
         case contain
@@ -157,7 +157,7 @@ package struct Gravity: Sendable, Hashable {
 
     package static let center = Gravity(x: 500, y: 500)
 
-    /// The first of `part` samples out of `whole`, which has the point `thousandths` of them in the middle where that is possible.
+    /// Returns the first of `part` samples out of `whole`, centred on the point at `thousandths` as far as the edges allow.
     static func offset(of part: Int, in whole: Int, at thousandths: Int) -> Int {
         min(max(0, (2 * thousandths * whole - 1000 * part) / 2000), whole - part)
     }
@@ -176,7 +176,7 @@ package struct TimeOptions: Sendable, Hashable {
     package var start: Int
     /// Where the part ends, in hundredths of a second of the source's time; nil, or past the end, for the end of the source.
     package var end: Int?
-    /// The number of repetitions of the animation in the file.
+    /// The number of times the animation plays in the file.
     package var loops: Int
 
     package init(speed: Int = Self.thousand, ceiling: Int? = nil, start: Int = 0, end: Int? = nil, loops: Int = 1) {

@@ -8,7 +8,7 @@ package struct TranscodeResult: Sendable, Equatable {
     package var height: Int
     /// Complete frames that were read: all frames of the source, or those up to the last one in the output.
     package var frames: Int
-    /// Samples of the video: frames that differ from the one before. 1 for a poster.
+    /// Samples of the video: frames that differ from the previous one. 1 for a poster.
     package var samples: Int
     /// The duration of the video or, for facts, of the source, in units of ``timescale``. 0 for a poster.
     package var duration: Int
@@ -18,13 +18,13 @@ package struct TranscodeResult: Sendable, Equatable {
     package var loopCount: Int?
     /// The format of the source.
     package var sourceFormat: SourceFormat
-    /// Whether a pixel is transparent. Known for posters and facts.
+    /// Whether any pixel is transparent. Known for posters and facts.
     package var isTransparent: Bool
-    /// Whether some frame of the source is coded with alpha or a transparent colour. Known for facts.
+    /// Whether any frame of the source is coded with alpha or a transparent colour. Known for facts.
     package var hasAlpha: Bool
     /// Whether the source breaks off before or within a frame, so that later frames may be missing.
     package var isBrokenOff: Bool
-    /// Whether dither was taken out of the pictures.
+    /// Whether dither was removed from the pictures.
     package var isUndithered: Bool
     /// The length of the output in bytes.
     package var bytes: Int
@@ -57,8 +57,8 @@ package struct TranscodeResult: Sendable, Equatable {
 
 /// The ranges of the numbers of a conversion.
 ///
-/// A worker has read a hostile file, and a stored object may be damaged. Therefore a number from either is checked against its
-/// range before it is used or stored. Within the ranges, no arithmetic of this program overflows.
+/// A worker may have read a hostile file, and a stored object may be damaged. Therefore, numbers from both are checked against
+/// these ranges before use or storage. Within the ranges, no arithmetic of this program overflows.
 package enum FactRange {
     /// A side of a canvas or a picture, in pixels. GIF has 16 bits for it (GIF89a §18); an odd side gets one more pixel.
     package static let side = 1...65_536

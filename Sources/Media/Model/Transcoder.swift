@@ -12,7 +12,7 @@ package struct Transcoder: Sendable, Equatable {
     package var output: OutputFormat
     package var options: TranscodeOptions
     package var limits: MediaLimits
-    /// Threads that are free for this job. Above 1, pictures are composed on one of their own; the bytes are the same.
+    /// The threads available to this job. Above 1, pictures are composed on a separate thread; the bytes are the same.
     package var threads: Int
 
     package init(
