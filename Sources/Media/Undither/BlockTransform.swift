@@ -1,7 +1,7 @@
-/// An 8 × 8 block of samples or coefficients, and the integer transform of ITU-T H.264 §8.5.13, which approximates a DCT by additions
-/// and shifts.
+/// An 8 × 8 block of samples or coefficients, and the integer transform of ITU-T H.264 §8.5.13, which approximates a DCT with
+/// additions and shifts.
 ///
-/// The rows of the transform's matrix are orthogonal and of different lengths: ``scale`` has the squares of the lengths.
+/// The rows of the transform matrix are orthogonal but differ in length: ``scale`` holds the squared lengths.
 struct TransformBlock {
     typealias Row = SIMD8<Int16>
 
@@ -17,8 +17,8 @@ struct TransformBlock {
         rows = (row(0), row(1), row(2), row(3), row(4), row(5), row(6), row(7))
     }
 
-    /// Transforms columns, then rows. Coefficients are up to 64 times the samples. The result is transposed, as all tables of
-    /// coefficients here are symmetric.
+    /// Transforms columns, then rows. Coefficients are up to 64 times the samples. The result is transposed, which does not
+    /// matter because all coefficient tables here are symmetric.
     @inline(__always)
     mutating func forward() {
         forwardColumns()
@@ -26,8 +26,8 @@ struct TransformBlock {
         forwardColumns()
     }
 
-    /// Transforms back by the transposed matrix: of coefficients that were divided by ``scale``, this makes samples. The first pass is
-    /// followed by a division by 32.
+    /// Applies the transposed matrix, which turns coefficients divided by ``scale`` back into samples. Divides by 32 after the
+    /// first pass.
     @inline(__always)
     mutating func inverse() {
         inverseColumns()
@@ -80,11 +80,11 @@ struct TransformBlock {
 
     @inline(__always)
     private mutating func transpose() {
-        /// The lower halves of two rows, their samples alternating.
+        /// Interleaves the lower halves of two rows.
         @inline(__always) func low(_ a: Row, _ b: Row) -> Row { Row(a[0], b[0], a[1], b[1], a[2], b[2], a[3], b[3]) }
         @inline(__always) func high(_ a: Row, _ b: Row) -> Row { Row(a[4], b[4], a[5], b[5], a[6], b[6], a[7], b[7]) }
         let r = rows
-        // Three rounds of alternating rows that are four apart are a transposition.
+        // Interleaving rows that are four apart, three times, transposes the block.
         let (a0, a1, a2, a3) = (low(r.0, r.4), high(r.0, r.4), low(r.1, r.5), high(r.1, r.5))
         let (a4, a5, a6, a7) = (low(r.2, r.6), high(r.2, r.6), low(r.3, r.7), high(r.3, r.7))
         let (b0, b1, b2, b3) = (low(a0, a4), high(a0, a4), low(a1, a5), high(a1, a5))
@@ -94,7 +94,7 @@ struct TransformBlock {
 }
 
 extension SIMD8<Int16> {
-    /// The values within two bounds, by two instructions. The compiler does not inline the standard library's functions for that.
+    /// Clamps the values with two instructions. The compiler does not inline the standard library's functions for this.
     @inline(__always)
     func clamped(from lower: Self, to upper: Self) -> Self { atLeast(lower).atMost(upper) }
 

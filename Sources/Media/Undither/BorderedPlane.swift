@@ -1,8 +1,8 @@
-/// A plane of luma with a border that repeats its edges, so that blocks which lie partly outside the picture can be read.
+/// A luma plane with a border that repeats its edges, so that blocks partly outside the picture can be read.
 ///
 /// The picture is extended to whole blocks. Not thread-safe.
 final class BorderedPlane {
-    /// Pixels of the border on each side.
+    /// The width of the border in pixels.
     static let border = 32
 
     let width: Int
@@ -41,7 +41,7 @@ final class BorderedPlane {
         extend()
     }
 
-    /// Repeats the edges of the picture in the border, and from its size to that of whole blocks.
+    /// Repeats the picture's edges up to whole blocks and into the border.
     func extend() {
         for y in 0..<height {
             let row = samples + y * stride

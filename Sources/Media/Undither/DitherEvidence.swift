@@ -1,11 +1,11 @@
 /// The evidence of dither in several pictures of an animation.
 struct DitherEvidence {
-    /// The pictures that were examined, and those that have dither and no noise of their own.
+    /// The examined pictures, and those that have dither but no noise of their own.
     var pictures = 0
     var dithered = 0
-    /// The sum of the shares of the blocks that show it.
+    /// The sum, over the pictures, of the share of blocks that show dither.
     var share: Float = 0
-    /// The sum of the shares of the pixels that have one of the eight most frequent colours of their picture.
+    /// The sum, over the pictures, of the share of pixels with one of the picture's eight most frequent colours.
     var concentration: Float = 0
 
     mutating func add(_ other: DitherEvidence) {
@@ -15,15 +15,16 @@ struct DitherEvidence {
         concentration += other.concentration
     }
 
-    /// The least mean share of the blocks that show the dither.
+    /// The smallest mean share of blocks that show dither.
     private static let leastShare: Float = 0.05
-    /// The largest mean concentration of a film. Drawings and pages that were dithered with their recording have large areas of few colours.
+    /// The largest mean concentration of a film. Drawings and pages that were dithered when recorded have large areas of few
+    /// colours.
     private static let mostConcentration: Float = 0.57
-    /// The same for a palette of at most ``smallPalette`` colours. The fewer colours there are, the more frequent each is.
+    /// The limit for palettes of at most ``smallPalette`` colours. The fewer colours there are, the more frequent each is.
     private static let mostConcentrationOfSmallPalette: Float = 0.68
     private static let smallPalette = 64
 
-    /// Whether a film certainly has dither: every picture has it, and none of them is a drawing.
+    /// Whether a film certainly has dither: every picture shows dither, and the pictures are not drawings.
     func isCertain(paletteColors: Int) -> Bool {
         let count = Float(pictures)
         let most = paletteColors <= Self.smallPalette ? Self.mostConcentrationOfSmallPalette : Self.mostConcentration
@@ -41,7 +42,7 @@ enum ColorConcentration {
     /// The share of the pixels that have one of the most frequent colours.
     static func share(of canvas: borrowing Canvas) -> Float {
         let count = canvas.width * canvas.height
-        // No multiple of a row's length, as far as possible: it would see one column.
+        // An odd step is rarely a multiple of the row length, which would sample a single column.
         let step = max(1, count / samples) | 1
         var counts: [UInt32: Int] = [:]
         var seen = 0
@@ -54,12 +55,12 @@ enum ColorConcentration {
     }
 }
 
-/// How much detail a film has that hides the errors of an encoder.
+/// The detail of a film, which masks encoding errors.
 enum FilmDetail {
     private static let side = 2
 
-    /// The mean squared difference between the lightness of areas of 2 × 2 pixels side by side, in levels. Means of areas have next to no
-    /// dither, so the result hardly depends on its kind.
+    /// Returns the mean squared difference in lightness between adjacent areas of 2 × 2 pixels, in levels. Averaging removes
+    /// almost all dither, so the result hardly depends on the kind of dither.
     static func energy(of canvas: borrowing Canvas) -> Double {
         let (columns, rows) = (canvas.width / side, canvas.height / side)
         guard columns > 1, rows > 0 else { return 0 }
@@ -75,7 +76,7 @@ enum FilmDetail {
         return Double(sum) / Double((columns - 1) * rows * side * side * side * side)
     }
 
-    /// The sum of the lightness of an area's pixels.
+    /// Returns the sum of the lightness of an area's pixels.
     private static func lightness(of canvas: borrowing Canvas, column: Int, row: Int) -> Int {
         let upper = canvas.pixels + (row * side * canvas.width + column * side)
         let lower = upper + canvas.width

@@ -1,42 +1,43 @@
-/// Distinguishes dither from texture, edges and drawings by measurement, and remembers what earlier frames showed.
+/// Distinguishes dither from texture, edges and drawings by measurement, and remembers the evidence of earlier frames.
 ///
-/// Blocks of 8 × 8 pixels are transformed. A threshold matrix shows in the checkerboard, whose energy is many times that of its neighbours.
-/// Diffused errors show in smooth blocks. They have the energy that the distances of the palette explain, and 1.3 to 2 times as much of it
-/// in high as in middle frequencies, or equally much if the film has a little noise. Textures, edges, bands and the noise of a film without
-/// dither have less in high frequencies, and stronger noise exceeds the energy that the palette explains.
+/// Blocks of 8 × 8 pixels are transformed. Ordered dither shows in the checkerboard, whose energy is many times that of its
+/// neighbours. Diffused errors show in smooth blocks. They have the energy that the palette's distances explain, with 1.3 to 2
+/// times as much in high as in middle frequencies, or equally much if the film has a little noise. Textures, edges, bands and
+/// the noise of a film without dither have less in high frequencies. Stronger noise exceeds the energy that the palette
+/// explains.
 struct DitherProbe {
     /// The dither of the pictures so far; nil for none.
     private(set) var kind: DitherKind?
 
     private var blocks: Float = 0
-    /// Smooth blocks with the energy of a dither, and the sums of their high and middle frequencies.
+    /// Smooth blocks with the energy of dither: those with more high than middle energy, and the sums of both energies.
     private var noisy: Float = 0
     private var high: Float = 0
     private var middle: Float = 0
-    /// Blocks without strong edges, and the sums of the energies of the checkerboard, of the coefficient beside it, and of what the
-    /// palette explains.
+    /// Blocks without strong edges, and the sums of their energies: of the checkerboard, of the coefficient beside it, and the
+    /// energy that the palette explains.
     private var plain: Float = 0
     private var checkerboard: Float = 0
     private var beside: Float = 0
     private var explained: Float = 0
-    /// Uneven blocks, and those of them that repeat every two pixels across and down, in frames where all of those have the colours of
-    /// one or two patterns.
+    /// Uneven blocks, and those that repeat every two pixels in both directions. The latter count only in frames with at most
+    /// two such patterns.
     private var uneven: Float = 0
     private var regular: Float = 0
     private var frames = 0
 
     private static let side = 8
-    /// A later frame is examined in one of this number of blocks.
+    /// In later frames, one block in this many is examined.
     private static let sparseness = 4
-    /// The part of the evidence that is kept from frame to frame.
+    /// The share of the evidence that is kept from frame to frame.
     private static let memory: Float = 0.9
-    /// The least number of blocks that say anything.
+    /// The minimum number of blocks for a decision.
     private static let fewest: Float = 6
-    /// The energy of diffused errors per coefficient over the square of the distance between neighbours in the palette, as lightness.
+    /// The energy of diffused errors per coefficient, divided by the squared lightness distance of palette neighbours.
     private static let noisePerReach: Float = 0.108
-    /// The smallest energy of a checkerboard that counts as a pattern: that of 0.43 levels.
+    /// The smallest checkerboard energy that counts as a pattern: an amplitude of 0.43 levels.
     private static let faintest: Float = 12
-    /// A dithered film has more patterns: one for each of its levels of light.
+    /// The most patterns in a drawing. A dithered film has more: one per level of light.
     private static let mostPatterns = 2
 
     /// The least and the greatest word of a block that repeats every two pixels.
@@ -66,7 +67,7 @@ struct DitherProbe {
                 if number % step != 0 { continue }
                 let sum = Self.read(canvas, x: left, y: top, reach, into: samples)
                 blocks += 1
-                // A block that no palette explains, or of a single colour, says nothing.
+                // Blocks of a single colour, or that no palette explains, are no evidence.
                 guard sum.reach > 0, sum.isUneven else { continue }
                 uneven += 1
                 if let pattern = sum.pattern {
@@ -96,7 +97,7 @@ struct DitherProbe {
         if energy.high > energy.middle { noisy += 1 }
     }
 
-    /// Decides from the evidence. What was found is given up only when there is much less evidence.
+    /// Decides from the evidence. An earlier finding is dropped only when there is much less evidence.
     private mutating func decide() {
         let wasOrdered = if case .ordered = kind { true } else { false }
         let contrast: Float = wasOrdered ? 3 : 5
@@ -112,7 +113,7 @@ struct DitherProbe {
             return
         }
         let wasDiffused = kind == .diffused
-        // The noise of a film with little texture has 0.88 of the energy, and generated photographs have 0.87.
+        // The noise of films with little texture has 0.88 of the middle energy, and generated photographs have 0.87.
         if noisy >= max(Self.fewest, (wasDiffused ? 0.01 : 0.03) * blocks), high > (wasDiffused ? 0.7 : 0.94) * middle {
             kind = .diffused
         } else {
@@ -120,21 +121,21 @@ struct DitherProbe {
         }
     }
 
-    /// Whether blocks have more energy beside the pattern than the palette explains: 0.5 to 1.2 times as much in films without noise, 10 to
-    /// 13 times with a noise of six levels.
+    /// Whether blocks have more energy beside the pattern than the palette explains. Films without noise have 0.5 to 1.2 times
+    /// that energy, and films with noise of six levels 10 to 13 times.
     private var isFilmNoisy: Bool {
         let wasNoisy = if case .ordered(_, let noise) = kind { noise > 0 } else { false }
         return beside > (wasNoisy ? 3 : 4) * explained
     }
 
-    /// Rounds to steps of a factor of 1.4, so that small changes leave the picture as it is.
+    /// Rounds to powers of √2, so that small changes of the energy do not change the picture.
     ///
-    /// The steps are powers of √2. Logarithms of the C library would differ in the last bit from machine to machine.
+    /// Uses no logarithms: those of the C library differ in the last bit from machine to machine.
     private static func step(_ energy: Float) -> Float {
         guard energy.isNormal, energy > 0 else { return 0 }
         let (root, quarter) = (Float(2).squareRoot(), Float(2).squareRoot().squareRoot())
         let power = Float(sign: .plus, exponent: energy.exponent, significand: 1)
-        // Rounded by the logarithm, in whose middle between two steps is a fourth root.
+        // On a logarithmic scale, the midpoints between steps are odd powers of the fourth root of 2.
         if energy.significand < quarter { return power }
         return energy.significand < root * quarter ? power * root : power * 2
     }
@@ -167,7 +168,7 @@ struct DitherProbe {
 }
 
 extension DitherProbe {
-    /// Whether there is dither over a film that has no noise of its own that shows.
+    /// Whether there is dither on a film without visible noise of its own.
     var isFilmDither: Bool {
         switch kind {
         case .diffused: true
@@ -188,9 +189,9 @@ struct BandEnergies {
     var low: Float = 0
     var middle: Float = 0
     var high: Float = 0
-    /// Of the highest frequency.
+    /// The energy of the highest frequency.
     var checkerboard: Float = 0
-    /// Of a coefficient near the highest that a threshold matrix lacks.
+    /// The energy of a coefficient near the highest, which threshold matrices lack.
     var beside: Float = 0
 }
 
@@ -237,7 +238,7 @@ private struct BandTables {
 }
 
 extension PixelFormat {
-    /// The range of ``lightness(_:)`` over that of red, green and blue.
+    /// The ratio of the range of ``lightness(_:)`` to that of red, green and blue.
     fileprivate var lightnessRange: Float { if case .rgba = self { 1 } else { 219 / 255 } }
 
     /// The luma of a pixel, 0…255.

@@ -1,13 +1,13 @@
-/// Finds what dither adds to a plane, band by band.
+/// Finds the dither in a plane, band by band.
 ///
-/// Of the blocks of 8 × 8 samples that overlap by half, every second one is transformed, so that each sample lies in two. Coefficients
-/// below the amplitude of the dither are removed. Of a larger coefficient, less is removed the larger it is: edges and texture
-/// exceed the amplitude, and gradients lie in the lowest frequencies, where a dither has next to nothing. The result is the mean of
-/// the two blocks over each sample. Not thread-safe.
+/// Of the 8 × 8 blocks that overlap by half, every second one is transformed, so that each sample lies in two blocks.
+/// Coefficients below the amplitude of the dither are removed. Larger coefficients are reduced less the larger they are: edges
+/// and texture exceed the amplitude, and gradients lie in the lowest frequencies, where dither has almost no energy. The result
+/// is the mean of the two blocks over each sample. Not thread-safe.
 final class DitherRemover {
-    /// Samples on each side of a cell, by which blocks are apart.
+    /// The side of a cell in samples, which is the distance between blocks.
     static let cell = 4
-    /// Cells of a band from top to bottom.
+    /// The height of a band in cells.
     static let bandCells = 16
     /// The unit of ``removed``.
     static let unit = 64
@@ -16,11 +16,11 @@ final class DitherRemover {
     private(set) var columns = 0
     /// Samples from one row to the next.
     private var stride: Int { Self.cell * (columns + 2) }
-    /// The samples of the band with a border of one cell, zero in the middle of their range.
+    /// The samples of the band, centred on zero, with a border of one cell.
     private let samples: HeapBuffer<Int16>
-    /// What the dither adds to each sample, in units of 1/``unit``.
+    /// The dither in each sample, in units of 1/``unit``.
     private let removed: HeapBuffer<Int16>
-    /// The sum of the reach of each cell's sixteen pixels; also with a border.
+    /// The sum of the reach of each cell's sixteen pixels, with a border.
     private let reach: HeapBuffer<Int32>
 
     /// - Parameter width: The largest width of a part.
@@ -37,7 +37,7 @@ final class DitherRemover {
     /// Prepares for bands of a part of the plane.
     func begin(width: Int) { columns = Self.columns(width) }
 
-    /// A row of samples, starting at the first in the picture; `row` counts from the first of the band, and the border is around it.
+    /// Returns a row of samples from the first in the picture. `row` counts from the band's first row, inside the border.
     func sampleRow(_ row: Int) -> UnsafeMutablePointer<Int16> { samples.base + (row + Self.cell) * stride + Self.cell }
 
     func removedRow(_ row: Int) -> UnsafePointer<Int16> {
@@ -51,7 +51,7 @@ final class DitherRemover {
 
     /// Computes ``removed`` for a band.
     ///
-    /// - Parameter rows: Rows of cells. Samples and reach are set for these and for one more row of cells on each side.
+    /// - Parameter rows: The rows of cells. Samples and reach must be set for these and one more row on each side.
     func run(rows: Int, _ strength: DitherStrength) {
         removed.base.update(repeating: 0, count: stride * Self.cell * (rows + 2))
         strength.perReach.withUnsafeBufferPointer { perReach in
@@ -82,8 +82,8 @@ final class DitherRemover {
         let fixed: UnsafePointer<SIMD8<Int16>>
         let weights: UnsafePointer<SIMD8<Int16>>
 
-        /// The dither in a row of coefficients, weighted: all of a coefficient up to the threshold, decreasing above it, and nothing beyond
-        /// three times the threshold.
+        /// Returns the weighted dither in a row of coefficients: all of a coefficient up to the threshold, less above it, and
+        /// nothing beyond three times the threshold.
         @inline(__always)
         func dither(_ row: SIMD8<Int16>, _ index: Int, _ levels: SIMD8<Int16>) -> SIMD8<Int16> {
             let threshold = ((perReach[index] &* levels) &>> 7).atLeast(fixed[index])
@@ -94,7 +94,7 @@ final class DitherRemover {
         }
     }
 
-    /// Adds what one block removes.
+    /// Adds the dither of one block to ``removed``.
     @inline(__always)
     private func remove(at offset: Int, _ level: Int16, _ tables: Tables) {
         var block = TransformBlock(UnsafePointer(samples.base + offset), stride: stride)

@@ -1,26 +1,27 @@
 /// A kind of dither, as measured in pictures.
 enum DitherKind: Equatable {
-    /// The error of each pixel is spread over its neighbours: noise with more of high than of low frequencies.
+    /// The error of each pixel is spread over its neighbours, as noise with more high than low frequencies.
     case diffused
-    /// A repeated threshold matrix: a few high frequencies stand out. `energy` is the energy of the checkerboard, the highest frequency,
-    /// and `noise` the energy of the film's own noise, 0 if none shows; both in the squared units of an orthonormal transform.
+    /// A repeated threshold matrix in which a few high frequencies stand out. `energy` is the energy of the checkerboard, the
+    /// highest frequency. `noise` is the energy of the film's own noise, 0 if not visible. Both are in squared units of an
+    /// orthonormal transform.
     case ordered(energy: Float, noise: Float)
 }
 
-/// Amplitudes of dither per coefficient, below which a coefficient is taken for dither.
+/// The amplitude of dither per coefficient. Smaller coefficients count as dither.
 struct DitherStrength {
     let kind: DitherKind
-    /// Thresholds for a reach of one quarter of a level, with seven fractional bits. Rows of coefficients.
+    /// Thresholds for a reach of one quarter of a level, with seven fractional bits, in rows of coefficients.
     let perReach: [SIMD8<Int16>]
     /// Thresholds that do not depend on the palette.
     let fixed: [SIMD8<Int16>]
-    /// Factors of what is removed: 1024 over the product of the squared lengths.
+    /// Factors for the removed coefficients: 1024 divided by the product of the squared lengths.
     static let weights: [SIMD8<Int16>] = rows { row, column in
         1024 / (TransformBlock.scale[row] * TransformBlock.scale[column])
     }
 
-    /// The amplitude of noise over the distance between neighbours in the palette, times what a coefficient has to exceed to be no
-    /// noise: found by trials on dithered films.
+    /// The ratio of the noise's amplitude to the distance of palette neighbours, times the factor above which a coefficient is
+    /// not noise. Found by trials on dithered films.
     private static let amplitude: Float = 0.36
 
     init(_ kind: DitherKind) {
@@ -41,7 +42,7 @@ struct DitherStrength {
         }
     }
 
-    /// The factor between a coefficient and that of an orthonormal transform.
+    /// Returns the ratio of a coefficient to that of an orthonormal transform.
     private static func length(_ row: Int, _ column: Int) -> Float {
         (TransformBlock.scale[row] * TransformBlock.scale[column]).squareRoot()
     }
@@ -52,7 +53,7 @@ struct DitherStrength {
         return (0.4 + 1.2 * radius).squareRoot()
     }
 
-    /// The energy of a threshold matrix of 8 × 8 in a coefficient, relative to the highest frequency: measured.
+    /// Returns the energy of an 8 × 8 threshold matrix in a coefficient, relative to the highest frequency, as measured.
     private static func pattern(_ row: Int, _ column: Int) -> Float {
         switch (min(row, column), max(row, column)) {
         case (7, 7): 1

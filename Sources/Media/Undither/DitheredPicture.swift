@@ -1,17 +1,17 @@
-/// The luma of a picture, as a ``TemporalFilter`` needs it. Not thread-safe.
+/// The luma of a picture for a ``TemporalFilter``. Not thread-safe.
 final class DitheredPicture {
-    /// With dither.
+    /// The luma with dither.
     let original: BorderedPlane
-    /// As the spatial filter made it.
+    /// The output of the spatial filter.
     let undithered: BorderedPlane
-    /// Between both: the more that filter took out of a block, the more of what it made.
+    /// A blend of both: the more the spatial filter removed from a block, the more of its output.
     let mixed: BorderedPlane
-    /// How far the pixels of each block may move, in levels.
+    /// The largest change of each block's pixels, in levels.
     private let limits: HeapBuffer<UInt8>
     private let columns: Int
 
     private static let block = MotionField.block
-    /// The sum of the weights of a mixture.
+    /// The sum of the weights of the blend.
     private static let unit: Int32 = 64
 
     init(width: Int, height: Int) throws(TranscodeError) {
@@ -22,15 +22,15 @@ final class DitheredPicture {
         limits = try HeapBuffer(count: columns * ((height + Self.block - 1) / Self.block))
     }
 
-    /// How far the pixels of a block may move, in levels.
+    /// Returns the largest change of a block's pixels, in levels.
     func limit(_ column: Int, _ row: Int) -> Int32 { Int32(limits.base[row * columns + column]) }
 
     /// Reads a picture in the format ``PixelFormat/yuv(background:)``.
     ///
     /// - Parameters:
-    ///   - canvas: With dither.
-    ///   - undithered: As the spatial filter made it.
-    ///   - reach: Gives how far pixels may move.
+    ///   - canvas: The picture with dither.
+    ///   - undithered: The output of the spatial filter.
+    ///   - reach: The largest change per colour.
     func load(_ canvas: borrowing Canvas, _ undithered: borrowing Canvas, _ reach: borrowing PaletteReach) {
         original.load(canvas)
         self.undithered.load(undithered)
@@ -44,7 +44,7 @@ final class DitheredPicture {
         mixed.extend()
     }
 
-    /// The mean reach of every eighth pixel of a block.
+    /// Returns the mean reach of every eighth pixel of a block.
     private static func limit(
         _ canvas: borrowing Canvas, _ left: Int, _ top: Int, _ reach: borrowing PaletteReach
     ) -> UInt8 {
@@ -60,7 +60,7 @@ final class DitheredPicture {
         return count == 0 ? 0 : UInt8(sum / (count * Int32(PaletteReach.unit)))
     }
 
-    /// Writes a block of ``mixed``. The spatial filter has found all where it took a quarter of the reach out in the mean.
+    /// Writes a block of ``mixed``: only the spatial filter's output if its mean change is at least a quarter of the reach.
     private func mix(_ left: Int, _ top: Int, _ limit: UInt8) {
         let stride = original.stride
         let offset = top * stride + left

@@ -1,12 +1,11 @@
-/// An eight-bit component of a canvas, from which the dither is subtracted: the luma of a canvas in the format
-/// ``PixelFormat/yuv(background:)``, or red, green or blue of one in the format ``PixelFormat/rgba``, where only opaque pixels are
-/// changed.
+/// An 8-bit component of a canvas, from which the dither is subtracted: luma in the format ``PixelFormat/yuv(background:)``;
+/// red, green or blue in the format ``PixelFormat/rgba``, where only opaque pixels change.
 struct DitheredPlane {
     let width: Int
     let height: Int
-    /// The component's place in a pixel's word.
+    /// The component's bit offset in a pixel's word.
     private let shift: UInt32
-    /// Pixels whose word is smaller do not move.
+    /// Pixels whose word is smaller do not change.
     private let least: UInt32
     private let source: UnsafePointer<UInt32>
     private let target: UnsafeMutablePointer<UInt32>
@@ -22,25 +21,25 @@ struct DitheredPlane {
         target = output.pixels
     }
 
-    /// The pixels of a row, whose colours determine how far its samples are off.
+    /// The pixels of a row, whose colours limit the change of its samples.
     func words(y: Int) -> UnsafePointer<UInt32> { source + y * width }
 
-    /// Reads a part of a row: samples that are zero in the middle of their range.
+    /// Reads part of a row as samples centred on zero.
     func read(x left: Int, y: Int, count: Int, into samples: UnsafeMutablePointer<Int16>) {
         let words = words(y: y) + left
         for x in 0..<count { samples[x] = Int16(truncatingIfNeeded: words[x] >> shift & Self.largest) &- 128 }
     }
 
-    /// Subtracts from a part of a row of the output, which begins with a cell. A sample moves by at most the mean reach of its cell.
+    /// Subtracts from part of an output row, which begins with a cell. A sample changes by at most the mean reach of its cell.
     ///
     /// - Parameters:
-    ///   - removed: In units of 1/``DitherRemover/unit`` of a sample. Eight are read at a time.
-    ///   - reach: The sums of the cells that the samples lie in.
+    ///   - removed: The dither in units of 1/``DitherRemover/unit`` of a level. Eight samples are read at a time.
+    ///   - reach: The reach sums of the samples' cells.
     func store(_ removed: UnsafePointer<Int16>, _ reach: UnsafePointer<Int32>, x left: Int, y: Int, count: Int) {
         let words = target + (y * width + left)
         for x in stride(from: 0, to: count, by: 8) {
             let moves = UnsafeRawPointer(removed + x).loadUnaligned(as: SIMD8<Int16>.self)
-            // The sum of sixteen quarters of a level is the mean in this unit.
+            // The sum of sixteen quarter levels is their mean in this unit.
             let first = Int16(truncatingIfNeeded: reach[x &>> 2])
             let second = Int16(truncatingIfNeeded: reach[(x &>> 2) &+ 1])
             let limits = SIMD8(lowHalf: SIMD4(repeating: first), highHalf: SIMD4(repeating: second))

@@ -1,7 +1,7 @@
-/// Where the blocks of a picture are in another picture.
+/// The motion of a picture's blocks to another picture.
 ///
-/// Blocks have 16 × 16 pixels. A search begins at the motion of neighbours and of the same place in an earlier field, and goes on to the
-/// best of the adjacent places while that is better; the result is refined to half pixels. Not thread-safe.
+/// Blocks have 16 × 16 pixels. A search starts from the motion of neighbours and of the same block in an earlier field, and
+/// steps to the best adjacent position while that improves the match. The result is refined to half pixels. Not thread-safe.
 final class MotionField {
     /// The side of a block.
     static let block = 16
@@ -9,7 +9,7 @@ final class MotionField {
 
     /// The motion of a block.
     struct Vector: Equatable {
-        /// From the place in the picture to the place in the other one, in halves of a pixel.
+        /// From the position in the picture to the position in the other picture, in half pixels.
         var x: Int16 = 0
         var y: Int16 = 0
         /// The sum of the absolute differences of the block's pixels.
@@ -21,13 +21,13 @@ final class MotionField {
     private let vectors: HeapBuffer<Vector>
     private let interpolated: HeapBuffer<UInt8>
 
-    /// The farthest place of a block outside the picture, in pixels: interpolation reads two pixels more.
+    /// The farthest position of a block outside the picture, in pixels. Interpolation reads two more pixels.
     private static let farthest = BorderedPlane.border - 2
-    /// The difference below which halves of a pixel are not tried: one level in the mean.
+    /// The difference below which half pixels are not tried: one level on average.
     private static let close = Int32(pixels)
     /// The longest motion in each direction, in pixels.
     private static let longest = 1000
-    /// Steps of one pixel from the best known place.
+    /// The maximum number of one-pixel steps from the best candidate.
     private static let mostSteps = 8
 
     init(width: Int, height: Int) throws(TranscodeError) {
@@ -40,7 +40,7 @@ final class MotionField {
 
     subscript(column: Int, row: Int) -> Vector { vectors.base[row * columns + column] }
 
-    /// Finds the motion of blocks from a picture to another one. All other blocks stand still.
+    /// Finds the motion of blocks from one picture to another. All other blocks get no motion.
     ///
     /// - Parameter hint: A motion in the opposite direction.
     func search(
@@ -66,7 +66,7 @@ final class MotionField {
             return left >= -Self.farthest && left <= columns * Self.block - Self.block + Self.farthest
                 && top >= -Self.farthest && top <= rows * Self.block - Self.block + Self.farthest
         }
-        /// The difference at a place in whole pixels.
+        /// Returns the difference at a position in whole pixels.
         func measure(_ x: Int, _ y: Int) -> Int32 {
             guard isInside(x, y) else { return .max }
             let place = other.samples + ((row * Self.block + y) * other.stride + column * Self.block + x)
@@ -96,7 +96,7 @@ final class MotionField {
         }
         var result = Vector(x: Int16(2 * best.x), y: Int16(2 * best.y), difference: best.difference)
         if result.difference < Self.close { return result }
-        // The better neighbour shows the side of the half.
+        // The better neighbour determines the direction of the half pixel.
         let (x, y) = (2 * best.x + (left < right ? -1 : 1), 2 * best.y + (above < below ? -1 : 1))
         for (x, y) in [(x, 2 * best.y), (2 * best.x, y), (x, y)] where isInside(x >> 1, y >> 1) {
             Self.read(other, column, row, x, y, into: interpolated.base)
@@ -106,7 +106,7 @@ final class MotionField {
         return result
     }
 
-    /// Reads a block's pixels at its place in the other picture, row by row.
+    /// Reads a block's pixels at its position in the other picture, row by row.
     func read(_ other: BorderedPlane, _ column: Int, _ row: Int, into pixels: UnsafeMutablePointer<UInt8>) {
         let vector = self[column, row]
         Self.read(other, column, row, Int(vector.x), Int(vector.y), into: pixels)
@@ -123,7 +123,7 @@ final class MotionField {
         case (1, 0): interpolate(place, stride, along: 1, into: pixels)
         case (0, 1): interpolate(place, stride, along: stride, into: pixels)
         default:
-            // The mean of four is close enough in between.
+            // The mean of four pixels is accurate enough for the diagonal.
             for line in 0..<block {
                 let (upper, lower) = (place + line &* stride, place + (line &+ 1) &* stride)
                 for column in 0..<block {
@@ -135,7 +135,8 @@ final class MotionField {
         }
     }
 
-    /// Reads the values halfway to the next samples in a direction, from a cubic curve through four. The compiler makes vector code of it.
+    /// Reads the values halfway to the next samples in a direction, from a cubic curve through four. The compiler vectorizes
+    /// it.
     @inline(__always)
     private static func interpolate(
         _ place: UnsafePointer<UInt8>, _ stride: Int, along step: Int, into pixels: UnsafeMutablePointer<UInt8>
@@ -156,7 +157,7 @@ final class MotionField {
         difference(one, stride, other, stride)
     }
 
-    /// The sum of the absolute differences of two blocks. The compiler makes it one instruction per row.
+    /// Returns the sum of absolute differences of two blocks. The compiler emits one instruction per row.
     @inline(__always)
     static func difference(
         _ one: UnsafePointer<UInt8>, _ stride: Int, _ other: UnsafePointer<UInt8>, _ otherStride: Int

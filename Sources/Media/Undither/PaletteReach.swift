@@ -1,11 +1,11 @@
 /// How far dither moves a pixel of each colour: the distance to the neighbouring entries of its palette.
 ///
-/// Colours are looked up by their upper five bits per component, so the table is small and needs no palette per pixel. Colours that
-/// no palette has do not move. Not thread-safe.
+/// Colours are looked up by their upper five bits per component, so the table is small and needs no palette per pixel. Colours
+/// that are in no palette do not move. Not thread-safe.
 struct PaletteReach: ~Copyable {
     /// The unit of a distance is a quarter of a level.
     static let unit = 4
-    /// Neighbours further apart, in levels, are not mixed by a dither that looks like a colour between them.
+    /// Dither does not mix neighbours farther apart, in levels: their mixture would not look like a colour in between.
     private static let farthest = 40
     /// The number of nearest entries whose mean distance counts.
     private static let neighbours = 3
@@ -67,7 +67,7 @@ struct PaletteReach: ~Copyable {
             var distance = max(red, green, blue)
             for place in 0..<neighbours where distance < nearest[place] { swap(&distance, &nearest[place]) }
         }
-        // A colour without such a neighbour does not move.
+        // A colour without a neighbour within the limit does not move.
         if nearest[0] == farthest { return 0 }
         return UInt8(nearest.reduce(0, +) * unit / neighbours)
     }

@@ -1,15 +1,15 @@
-/// Takes the mean of a picture and its neighbours in time, block by block, along the motion.
+/// Averages a picture with its neighbours in time, block by block, along the motion.
 ///
-/// Where a film moves, its dither differs from picture to picture and the film itself does not, so the mean comes closer to the film. In
-/// textures, where the spatial filter finds little dither, the mean is taken of the pictures with their dither; elsewhere, of the output of
-/// that filter. A block of a neighbour counts less the more it differs, and not at all beyond a bound. Where a pattern stands still, or
-/// nothing matches, the block stays as the spatial filter made it. Only luma changes, by at most what the palette explains. Not
-/// thread-safe.
+/// Where a film moves, its dither differs from picture to picture and the film itself does not, so the mean is closer to the
+/// film. In textures, where the spatial filter finds little dither, the pictures with dither are averaged; elsewhere, that
+/// filter's outputs. A neighbour's block counts less the more it differs, and not at all beyond a bound. Where a pattern is
+/// static or nothing matches, the block keeps the spatial filter's output. Only luma changes, by at most what the palette
+/// explains. Not thread-safe.
 final class TemporalFilter {
     /// The picture between the two neighbours, without dither.
     let output: Canvas
 
-    /// How much of the current picture is a mean of pictures with different dither, 0…1.
+    /// The share of the current picture that is a mean of pictures with different dither, 0…1.
     private(set) var gain: Double = 0
 
     private var previous = Picture()
@@ -18,17 +18,17 @@ final class TemporalFilter {
     /// The motion from the current picture to its neighbours.
     private let backward: MotionField
     private let forward: MotionField
-    /// A block's places in the neighbours.
+    /// A block's pixels in each neighbour.
     private let before: HeapBuffer<UInt8>
     private let after: HeapBuffer<UInt8>
 
     private static let block = MotionField.block
-    /// The mean difference of a block's samples, in 256ths, from which on its neighbour counts nothing. With more, texture that moves is
-    /// blurred.
+    /// The mean difference of a block's samples, in 256ths, from which its neighbour is ignored. A larger bound blurs moving
+    /// texture.
     private static let largestDifference: Int32 = 6 * 256
-    /// The mean difference, in 256ths, from which on two dithers count as independent.
+    /// The mean difference, in 256ths, from which two dithers count as independent.
     private static let independent: Int32 = 2 * 256
-    /// The weight of the picture itself, and of a neighbour without any difference.
+    /// The weight of the picture itself, and of an identical neighbour.
     private static let unit: Int32 = 64
 
     init(width: Int, height: Int, format: PixelFormat) throws(TranscodeError) {
@@ -59,9 +59,9 @@ final class TemporalFilter {
     /// - Parameters:
     ///   - changed: Contains all changes of `undithered` since the previous picture.
     ///   - canvas: The picture with dither.
-    ///   - undithered: The picture as the spatial filter made it.
-    ///   - reach: Gives how far pixels may move.
-    /// - Throws: ``TranscodeError/outOfMemory``, at the first pictures.
+    ///   - undithered: The output of the spatial filter.
+    ///   - reach: The largest change per colour.
+    /// - Throws: ``TranscodeError/outOfMemory``, for the first pictures.
     func add(
         _ changed: Rectangle, of canvas: borrowing Canvas, _ undithered: borrowing Canvas, _ reach: borrowing PaletteReach
     ) throws(TranscodeError) {
@@ -99,14 +99,14 @@ final class TemporalFilter {
         ).clipped(toWidth: output.width, height: output.height)
     }
 
-    /// The evidence of a neighbour about a block.
+    /// The contribution of a neighbour to a block.
     private struct Neighbour {
         var weight: Int32 = 0
-        /// What the weight is worth: nothing where the neighbour has the same dither.
+        /// The effective weight: zero where the neighbour has the same dither.
         var gain: Int32 = 0
     }
 
-    /// Reads a block's place in a neighbour.
+    /// Reads a block's pixels in a neighbour, and weighs them.
     private func neighbour(
         _ other: DitheredPicture?, _ field: MotionField, of own: DitheredPicture, _ column: Int, _ row: Int,
         into pixels: UnsafeMutablePointer<UInt8>
@@ -175,7 +175,7 @@ extension TemporalFilter {
     private struct Picture {
         var changed = Rectangle.empty
         var isDithered = false
-        /// Those of an earlier picture where this one has no dither.
+        /// The luma of an earlier picture if this one has no dither.
         var luma: DitheredPicture?
 
         var dithered: DitheredPicture? { isDithered ? luma : nil }

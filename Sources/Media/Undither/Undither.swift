@@ -1,13 +1,13 @@
-/// Takes the dither of palettes out of a canvas.
+/// Removes palette dither from a canvas.
 ///
-/// A palette forces its colours on a film, and dither hides that by a fine pattern, which is not in the film and costs a video many
-/// bytes. ``DitherProbe`` finds out whether there is dither; without it, the canvas stays as it is. A pixel moves only as far as the
-/// distance of its colour to its neighbours in the palette explains. Not thread-safe.
+/// A palette limits a film's colours, and dither hides this with a fine pattern, which is not part of the film and costs a
+/// video many bytes. ``DitherProbe`` detects dither; without it, the canvas stays unchanged. A pixel changes by at most what
+/// the distance of its colour to its neighbours in the palette explains. Not thread-safe.
 final class Undither {
     /// The canvas without dither, in the format of the canvas.
     let output: Canvas
 
-    /// Whether a picture so far had dither.
+    /// Whether any picture so far had dither.
     private(set) var hasRemovedDither = false
 
     private(set) var reach: PaletteReach
@@ -26,20 +26,20 @@ final class Undither {
         remover = try DitherRemover(width: width)
     }
 
-    /// Whether the last picture had dither over a film that has no noise of its own.
+    /// Whether the last picture had dither on a film without visible noise of its own.
     var removesFilmDither: Bool { probe.isFilmDither }
 
     /// The dither found in the last picture.
     var evidence: DitherEvidence { probe.evidence }
 
-    /// Enters the palette of the frame that was drawn. Calls are needed for all frames, in order.
+    /// Enters the palette of the drawn frame. Must be called for all frames, in order.
     func enter<Decoder: AnimationDecoder & ~Copyable>(_ decoder: borrowing Decoder) {
         reach.enter(decoder)
     }
 
     /// Writes a changed canvas to ``output``.
     ///
-    /// - Parameter area: Contains all changes since the previous call; the first call takes the whole canvas.
+    /// - Parameter area: Contains all changes since the previous call; the whole canvas in the first call.
     /// - Returns: A rectangle that contains all changes of the output.
     func update(_ canvas: borrowing Canvas, _ area: Rectangle) -> Rectangle {
         guard !area.isEmpty else { return area }
@@ -64,7 +64,8 @@ final class Undither {
 
     /// Removes the dither in a part of the canvas, whose corner lies on the grid.
     ///
-    /// Of Y'CbCr, only luma has dither to remove: means of 2 × 2 pixels have next to none, and a filter takes more of the film.
+    /// For Y'CbCr, filters only luma: means of 2 × 2 chroma samples have almost no dither, and filtering would harm the film
+    /// more.
     private func filter(_ canvas: borrowing Canvas, _ region: Rectangle, _ strength: DitherStrength) {
         let shifts: [UInt32] = if case .yuv = canvas.format { [0] } else { [0, 8, 16] }
         let planes = shifts.map { DitheredPlane(canvas, output, shift: $0) }
@@ -107,7 +108,8 @@ final class Undither {
 
     /// Adds the reach of a row's colours to the sums of its cells.
     ///
-    /// One pixel of four counts, in another column in each row, so that each phase of a threshold matrix counts once per cell.
+    /// Samples one pixel in four, in a different column in each row, so that each phase of a threshold matrix counts once per
+    /// cell.
     private static func loadReach(
         _ plane: DitheredPlane, x left: Int, y: Int, into cells: UnsafeMutablePointer<Int32>, _ remover: DitherRemover,
         _ reach: borrowing PaletteReach
@@ -122,7 +124,7 @@ final class Undither {
         }
     }
 
-    /// The columns of a band with its border, counted from `left`, and those of them that are inside the plane.
+    /// Returns the columns of a band with its border, counted from `left`, and those inside the plane.
     private static func columns(
         of plane: DitheredPlane, x left: Int, _ remover: DitherRemover
     ) -> (all: Range<Int>, inside: Range<Int>) {

@@ -1,12 +1,13 @@
-/// Takes dither out of the pictures of a video: ``Undither`` in each, then ``TemporalFilter`` with its neighbours, so that a picture is
-/// complete when the next one is known. Pictures with alpha and very large ones are complete at once. Not thread-safe.
+/// Removes dither from the pictures of a video: ``Undither`` filters each picture, then ``TemporalFilter`` combines it with its
+/// neighbours, so a picture is complete once the next is known. Pictures with alpha and very large ones are complete at once.
+/// Not thread-safe.
 final class VideoUndither {
     private let spatial: Undither
     private let temporal: TemporalFilter?
     /// Whether a picture was added.
     private var hasPicture = false
-    /// The largest plane of a picture that is filtered in time, in bytes with its border: nine planes and a canvas are needed. A picture
-    /// of 1000 × 1000 pixels just fits.
+    /// The largest plane that is filtered in time, in bytes with its border: the filter needs nine planes and a canvas. A
+    /// picture of 1000 × 1000 pixels just fits.
     private static let largestPlane = 1_200_000
 
     init(width: Int, height: Int, format: PixelFormat) throws(TranscodeError) {
@@ -18,35 +19,35 @@ final class VideoUndither {
         }
     }
 
-    /// Whether a picture is complete only when the next one is known: then call ``add(_:_:)`` and ``complete(hasNext:)``, otherwise
-    /// ``update(_:_:)``.
+    /// Whether a picture is complete only once the next one is known. If so, call ``add(_:_:)`` and ``complete(hasNext:)``,
+    /// otherwise ``update(_:_:)``.
     var needsNext: Bool { temporal != nil }
 
-    /// Calls `body` with the picture that was completed last, in the format of the canvas.
+    /// Calls `body` with the last completed picture, in the format of the canvas.
     func withOutput<Result: ~Copyable>(
         _ body: (borrowing Canvas) throws(TranscodeError) -> Result
     ) throws(TranscodeError) -> Result {
         if let temporal { try body(temporal.output) } else { try body(spatial.output) }
     }
 
-    /// Whether a picture so far had dither.
+    /// Whether any picture so far had dither.
     var hasRemovedDither: Bool { spatial.hasRemovedDither }
 
-    /// How much of the picture that was completed last is a mean of pictures with different dither, 0…1.
+    /// The share of the last completed picture that is a mean of pictures with different dither, 0…1.
     var gain: Double { temporal?.gain ?? 0 }
 
-    /// Enters the palette of the frame that was drawn. Calls are needed for all frames, in order.
+    /// Enters the palette of the drawn frame. Must be called for all frames, in order.
     func enter<Decoder: AnimationDecoder & ~Copyable>(_ decoder: borrowing Decoder) { spatial.enter(decoder) }
 
-    /// Completes a picture by itself.
+    /// Completes a picture without its neighbours.
     ///
-    /// - Parameter area: Contains all changes since the previous picture; the first call takes the whole canvas.
+    /// - Parameter area: Contains all changes since the previous picture; the whole canvas in the first call.
     /// - Returns: A rectangle that contains all changes of the output.
     func update(_ canvas: borrowing Canvas, _ area: Rectangle) -> Rectangle { spatial.update(canvas, area) }
 
     /// Sets the newest picture.
     ///
-    /// - Parameter area: Contains all changes since the previous picture; the first call takes the whole canvas.
+    /// - Parameter area: Contains all changes since the previous picture; the whole canvas in the first call.
     /// - Throws: ``TranscodeError/outOfMemory``.
     func add(_ canvas: borrowing Canvas, _ area: Rectangle) throws(TranscodeError) {
         if hasPicture { temporal?.advance(spatial.output) }
