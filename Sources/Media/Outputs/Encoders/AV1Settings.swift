@@ -22,8 +22,8 @@ struct AV1Settings: MP4EncoderSettings, Equatable {
     }
 
     func configure(_ context: UnsafeMutablePointer<AVCodecContext>, highestRate: AVRational) {
-        // The level follows from the rate. libaom takes no time base of more than a second, and takes a higher rate than 180 frames
-        // per second for 30.
+        // The level follows from the rate. libaom rejects a time base of more than a second, and treats rates above 180 frames
+        // per second as 30.
         let isSlow = highestRate.num < highestRate.den
         let isFast = Int(highestRate.num) > Self.highestRate * Int(highestRate.den)
         context.pointee.time_base =
@@ -35,7 +35,7 @@ struct AV1Settings: MP4EncoderSettings, Equatable {
 
     func coarser(excess: Double) -> AV1Settings? {
         guard excess > 1, quantizer < Self.coarsest else { return nil }
-        // Eight steps halve the bytes, roughly.
+        // Eight steps roughly halve the bytes.
         let steps = 8 * PortableMath.log2(excess)
         guard steps <= Self.mostSteps else { return nil }
         var settings = self

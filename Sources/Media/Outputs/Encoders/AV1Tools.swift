@@ -1,30 +1,30 @@
 internal import CMedia
 
-/// libaom's tools, chosen by what a picture shows and by the amount of work.
+/// libaom's tools, chosen by the content of the pictures and the amount of work.
 ///
-/// It follows from the source and the options alone, so that the bytes are the same on every machine. `docs/benchmarks.md` has the
-/// measurements behind each choice.
+/// The choice depends only on the source and the options, so that the bytes are the same on every machine. `docs/benchmarks.md`
+/// has the measurements behind each choice.
 struct AV1Tools: Equatable {
     /// How hard libaom searches.
     enum Effort: Equatable {
-        /// Its real-time mode: each frame once, in order, with few intra modes and three references. The thorough search takes
-        /// five times as long.
+        /// libaom's real-time mode: each frame once, in order, with few intra modes and three references. The thorough search
+        /// takes five times as long.
         case quick
-        /// Its best mode that codes each frame once.
+        /// libaom's best mode that codes each frame once.
         case thorough
     }
 
     let effort: Effort
-    /// Whether the picture has few colours and sharp edges: palettes and the search for screen content pay off.
+    /// Whether the picture has few colours and sharp edges: palettes and the tools for screen content pay off.
     let isDrawing: Bool
-    /// The resolution of colours.
+    /// The chroma subsampling.
     let chroma: ChromaFormat
-    /// The quantizer for the default quality at which ``QualitySearch`` begins.
+    /// The quantizer for the default quality, with which ``QualitySearch`` begins.
     private let middle: Double
-    /// libaom's own measure of speed within an effort.
+    /// libaom's own speed setting within an effort.
     private let speed: Int64
 
-    /// Whether libaom sees frames ahead, from which it predicts others.
+    /// Whether libaom has lookahead, from which it predicts frames.
     private let looksAhead: Bool
 
     /// Pictures from one sync sample to the next.
@@ -58,11 +58,11 @@ struct AV1Tools: Equatable {
         }
     }
 
-    /// The fewest frames for which a look ahead saves more than libaom's additional frames cost.
+    /// The fewest frames for which lookahead saves more than libaom's additional frames cost.
     private static let fewestFramesAhead = 8
 
-    /// The tools for a video or an image sequence. The thorough search takes up to 0.5 µs per pixel, so its largest work takes 20
-    /// seconds.
+    /// The tools for a video or an image sequence. The thorough search takes up to 0.5 µs per pixel, so the largest work takes
+    /// 20 seconds.
     init(_ content: PictureContent, _ work: Work) {
         isDrawing = content.isDrawing
         chroma = content.chroma
@@ -75,14 +75,14 @@ struct AV1Tools: Equatable {
         effort = .thorough
         looksAhead = work.frames >= Self.fewestFramesAhead
         middle = isDrawing ? 36 : 31
-        // Slower ones save bytes of drawings only.
+        // Slower speeds save bytes only in drawings.
         speed = isDrawing && work.changedPixels <= 4_000_000 ? 5 : 6
     }
 
-    /// The tools for the alpha of pictures that are encoded with these: it has few values and sharp edges.
+    /// The tools for the alpha plane of these pictures, which has few values and sharp edges.
     ///
-    /// The real-time mode of libaom 3.6 crashes without chroma, so that the search is always thorough. The alpha of large pictures
-    /// is quantized more, because it would take a third of the file.
+    /// The real-time mode of libaom 3.6 crashes without chroma, so the search is always thorough. The alpha of large pictures
+    /// is quantized more coarsely, because it would take a third of the file.
     var forAlpha: AV1Tools {
         AV1Tools(
             effort: .thorough, isDrawing: true, chroma: .half, middle: effort == .quick ? 42 : 38, speed: 6, looksAhead: false,
@@ -131,7 +131,7 @@ struct AV1Tools: Equatable {
         av_opt_set_int(options, "cpu-used", speed, 0)
         av_opt_set_int(options, "crf", Int64(quantizer), 0)
         av_opt_set_int(options, "row-mt", 0, 0)
-        // Distortion is weighed by the activity of its surroundings, as x264 does it. Alpha has no texture.
+        // Weights distortion by the activity of its surroundings, like x264. Alpha has no texture.
         if context.pointee.pix_fmt != AV_PIX_FMT_GRAY8 { av_opt_set(options, "tune", "ssim", 0) }
         av_opt_set(options, "tiles", "1x1", 0)
         let pixels = Int(context.pointee.width) * Int(context.pointee.height)
@@ -139,11 +139,11 @@ struct AV1Tools: Equatable {
             let lookahead = looksAhead ? Self.lookahead(pixels: pixels) : 0
             av_opt_set_int(options, "lag-in-frames", Int64(lookahead), 0)
             if lookahead > 0 {
-                // Equal bounds keep the encoder from choosing: streams of colours and of alpha then have the same key pictures.
+                // Equal bounds keep the encoder from choosing, so that the colour and alpha streams have the same keyframes.
                 // Without lookahead, it chooses none.
                 context.pointee.keyint_min = Int32(keyInterval)
             } else {
-                // Without frames to look at, libaom would code each frame much better than asked for.
+                // Without lookahead, libaom would code each frame much better than requested.
                 context.pointee.qmin = Int32(quantizer)
                 context.pointee.qmax = Int32(quantizer)
             }
@@ -153,7 +153,7 @@ struct AV1Tools: Equatable {
 
     /// Options of libaom, in its own syntax.
     private var parameters: [String] {
-        // Copies of blocks within a picture need tables of 66 bytes per pixel and save nothing.
+        // Intra block copy needs tables of 66 bytes per pixel and saves nothing.
         var list = ["enable-intrabc=0"]
         if isDrawing {
             // In drawings, rare block shapes and warped or overlapped motion hardly save bytes.
@@ -163,21 +163,21 @@ struct AV1Tools: Equatable {
             ]
         }
         if isTrial { list += ["enable-ab-partitions=0", "enable-1to4-partitions=0", "enable-rect-partitions=0"] }
-        // A look ahead makes use of everything.
+        // Lookahead benefits from everything below.
         if looksAhead { return list }
-        // These cost a third of the time and save nothing without it.
+        // Without lookahead, these cost a third of the time and save nothing.
         list += [
             "enable-order-hint=0", "enable-ref-frame-mvs=0", "enable-warped-motion=0", "enable-obmc=0",
             "enable-global-motion=0", "enable-tpl-model=0", "enable-keyframe-filtering=0",
         ]
-        // libaom uses superblocks of 128 pixels at 720p and above. Drawings need up to 7 % fewer bytes with 64, and look better.
+        // libaom uses superblocks of 128 pixels from 720p. Drawings need up to 7 % fewer bytes with 64, and look better.
         if effort == .quick {
             list += ["coeff-cost-upd-freq=3", "mode-cost-upd-freq=3", "mv-cost-upd-freq=3", "sb-size=64"]
         }
         return list
     }
 
-    /// Frames that the encoder sees ahead, so that a job stays within its memory.
+    /// Returns the lookahead in frames, limited so that a job stays within its memory.
     static func lookahead(pixels: Int) -> Int {
         min(19, max(0, 12_000_000 / pixels - 1))
     }

@@ -4,22 +4,22 @@ internal import CMedia
 protocol EncoderSettings: Sendable {
     /// The encoder's name in libavcodec.
     static var encoder: String { get }
-    /// The error where libavcodec lacks the encoder.
+    /// The error if libavcodec lacks the encoder.
     static var missing: TranscodeError { get }
-    /// Whether frames may leave the encoder in another order than the one in which they are shown.
+    /// Whether frames may leave the encoder in an order other than display order.
     static var reordersFrames: Bool { get }
-    /// Units of the encoder's time base from one frame to the next. Frames are counted, not timed, so that neither rate control nor
-    /// arithmetic within an encoder depends on the delays.
+    /// Units of the encoder's time base from one frame to the next. Frames are counted, not timed, so that neither rate control
+    /// nor arithmetic within an encoder depends on the delays.
     static var unitsPerFrame: Int64 { get }
 
-    /// What the frames contain.
+    /// The content of the frames.
     var plane: EncodedPlane { get }
-    /// Whether the encoder sees all frames once before it encodes them.
+    /// Whether a first pass examines all frames before they are encoded.
     var hasTwoPasses: Bool { get }
 
-    /// Sets everything that is the encoder's own. Size, pixel format and colours are set already.
+    /// Sets the encoder's own options. Size, pixel format and colours are already set.
     ///
-    /// - Parameter highestRate: Frames per second where they follow each other fastest; the level may follow from it.
+    /// - Parameter highestRate: The highest frame rate, in frames per second; the level may depend on it.
     func configure(_ context: UnsafeMutablePointer<AVCodecContext>, highestRate: AVRational)
 }
 
@@ -32,11 +32,11 @@ extension EncoderSettings {
 protocol MP4EncoderSettings: EncoderSettings {
     static var codec: VideoCodec { get }
 
-    /// Whether the codec has only even sides in 4:2:0. An odd one then gets one more pixel, a copy of its edge.
+    /// Whether the codec needs even sides in 4:2:0. An odd side then gets one more pixel, a copy of its edge.
     static var needsEvenSides: Bool { get }
 
-    /// The number of steps by which a picture is quantized more coarsely if all of it is a mean of pictures with different dither
-    /// (``TemporalFilter``). 0 where libavcodec passes the encoder no offsets.
+    /// The number of steps by which a picture is quantized more coarsely if all of it is a mean of pictures with different
+    /// dither (``TemporalFilter``). 0 if libavcodec passes no offsets to the encoder.
     static var temporalMeanOffset: Double { get }
 
     /// The settings for another attempt at a file that is larger than its source by the factor `excess`; nil for none.
@@ -48,16 +48,16 @@ extension MP4EncoderSettings {
     static var missing: TranscodeError { .codecMissing(codec) }
 }
 
-/// What the frames of a video contain.
+/// The content of a video's frames.
 enum EncodedPlane: Equatable {
-    /// BT.709's primaries and matrix, sRGB's transfer, limited range. In 4:2:0, chroma is in the middle of its four pixels.
+    /// BT.709 primaries and matrix, sRGB transfer, limited range. In 4:2:0, chroma is at the centre of its four pixels.
     case color(ChromaFormat)
-    /// The full range of 8 bits as luma, with chroma that says nothing.
+    /// Full-range 8-bit luma with neutral chroma.
     case alpha
-    /// The same without chroma.
+    /// Full-range 8-bit luma without chroma.
     case monochromeAlpha
 
-    /// The resolution of chroma beside the samples.
+    /// The chroma subsampling of the frames.
     var chroma: ChromaFormat { if case .color(let chroma) = self { chroma } else { .half } }
 
     /// libavcodec's pixel format.
@@ -69,7 +69,7 @@ enum EncodedPlane: Equatable {
         }
     }
 
-    /// Tags a stream.
+    /// Sets the colour tags of a stream.
     func tag(_ context: UnsafeMutablePointer<AVCodecContext>) {
         guard case .color(let chroma) = self else {
             context.pointee.color_range = AVCOL_RANGE_JPEG

@@ -5,16 +5,16 @@ package struct H264Settings: MP4EncoderSettings, Equatable {
     static let codec = VideoCodec.h264
     static let needsEvenSides = true
     static let reordersFrames = true
-    /// Measured against films: the remains of the dither are a larger error than this.
+    /// Measured against films: residual dither is a larger error than this offset.
     static let temporalMeanOffset = 0.75
 
     /// x264's constant rate factor: lower is better and larger.
     package var rateFactor: Double
     var plane: EncodedPlane { .color(.half) }
-    /// What the pictures show.
+    /// The content of the pictures.
     private let content: PictureContent
-    /// Whether only the first frame is an IDR picture. Two IDR pictures in a row, the last of one round and the first of the next,
-    /// would have to differ in their `idr_pic_id` (ITU-T H.264 §7.4.3), and rounds are copies.
+    /// Whether only the first frame is an IDR picture. Two consecutive IDR pictures, the last of one round and the first of the
+    /// next, must differ in `idr_pic_id` (ITU-T H.264 §7.4.3), but rounds are copies.
     package var hasOneKeyframe: Bool
 
     init(_ transcoder: Transcoder, _ content: PictureContent) {
@@ -26,8 +26,8 @@ package struct H264Settings: MP4EncoderSettings, Equatable {
     /// The version that becomes part of an object's name. Change it with anything that changes the output bytes.
     package static let version = "x264-28"
 
-    /// The frames of rate control last 4/100 s each, whatever their delays are: x264 spends more on a frame the longer it is shown,
-    /// and takes this duration as neutral (`BASE_FRAME_DURATION`). So the bytes depend on the pictures alone.
+    /// For rate control, each frame lasts 4/100 s, whatever its delay: x264 spends more on frames with longer durations, and
+    /// treats this duration as neutral (`BASE_FRAME_DURATION`). So the bytes depend on the pictures alone.
     static let unitsPerFrame: Int64 = 4
     private static let unitsPerSecond: Int32 = 100
 
@@ -36,8 +36,8 @@ package struct H264Settings: MP4EncoderSettings, Equatable {
 
     /// Options in addition to the preset, in x264's syntax.
     ///
-    /// Frames come in a fixed pattern of B-frames (`b-adapt=0`): the search for a better pattern is the most expensive step, and
-    /// for most GIFs its result is larger. Psychovisual optimisation is off: it adds grain to what has none.
+    /// The pattern of B-frames is fixed (`b-adapt=0`): the search for a better pattern is the most expensive step, and its
+    /// result is larger for most GIFs. Psychovisual optimisation is off: it adds grain to pictures without grain.
     static let options = "psy=0:weightp=0:scenecut=0:b-adapt=0:trellis=1"
 
     /// Options for drawings, in addition to those of ``MotionSearch``. 8×8 transforms make them larger.
@@ -47,23 +47,23 @@ package struct H264Settings: MP4EncoderSettings, Equatable {
     private static let drawingOptions =
         ":bframes=4:8x8dct=0:cqm4=16,16,16,16,16,16,16,16,16,16,16,16,16,16,16,16"
 
-    /// Options for films whose dither stays: frames keep more of their quality where much moves, as in short loops every frame is seen
-    /// often. Adaptive quantization stays at its default. A strength of 1.3, which spends more on smooth areas, is better by SSIM, and
-    /// much worse by VMAF.
+    /// Options for films that keep their dither. Frames with much motion keep more quality, because every frame of a short loop
+    /// is seen often. Adaptive quantization stays at its default. A strength of 1.3, which spends more on smooth areas, is
+    /// better by SSIM and much worse by VMAF.
     private static let filmOptions = ":qcomp=0.5"
 
-    /// Options for films without the dither that they had. What is left of it lies in smooth areas, on which adaptive quantization
-    /// would spend most of the bytes.
+    /// Options for films whose dither was removed. Its remains lie in smooth areas, on which adaptive quantization would spend
+    /// most of the bytes.
     private static let unditheredOptions = ":aq-strength=0.6:ref=2"
 
-    /// Options for drawings and small pictures. Errors of flat colours show more than those of luma, and cost fewer bytes.
+    /// Options for drawings and small pictures. Chroma errors of flat colours show more than luma errors, and cost fewer bytes.
     private static let colorOptions = ":chroma-qp-offset=-6"
 
-    /// How much lower the rate factor is where a video is searched thoroughly. The search makes files coarser at the same factor, and each
-    /// pixel of a small picture shows.
+    /// The reduction of the rate factor for the thorough search. This search makes files coarser at the same factor, and each
+    /// pixel of a small picture is visible.
     private static let thoroughOffset = 0.6
 
-    /// ``options`` and what the settings add to them.
+    /// Returns ``options`` and those that the settings add.
     private func allOptions(_ search: MotionSearch, pixels: Int) -> String {
         var list = Self.options + search.options
         // Less deblocking keeps edges sharp.
@@ -78,16 +78,16 @@ package struct H264Settings: MP4EncoderSettings, Equatable {
         return list + ":keyint=\(KeyInterval(pixels: pixels, changedShare: content.changedShare).pictures)"
     }
 
-    /// The rate factor for `quality` 1…100: two straight lines that meet at the default, 60 ↦ 18.3. Drawings have 20, because the options
-    /// give a better picture at the same factor. 100 ↦ 7.1 (no visible loss), 1 ↦ 42.7.
+    /// The rate factor for `quality` 1…100: two straight lines that meet at the default, 60 ↦ 18.3. Drawings have 20, because
+    /// their options give a better picture at the same factor. 100 ↦ 7.1 (no visible loss), 1 ↦ 42.7.
     static func rateFactor(quality: Int, _ content: PictureContent) -> Double {
         let middle = content.isDrawing ? 20 : content.isUndithered ? unditheredFactor(detail: content.detail) : 18.3
         let distance = Double(quality - 60)
         return distance >= 0 ? middle - distance * (middle - 7.1) / 40 : middle - distance * (42.7 - middle) / 59
     }
 
-    /// The rate factor of a film without its dither: the more detail hides the loss, the coarser. Fitted to the coarsest factors at which
-    /// eleven films, dithered in nine ways, are nearer to the film by every judge than with their dither.
+    /// The rate factor of a film whose dither was removed: the more detail hides the loss, the coarser. Fitted to the coarsest
+    /// factors at which eleven films, dithered in nine ways, are closer to the original by every metric than with their dither.
     private static func unditheredFactor(detail: Double) -> Double {
         let octaves = PortableMath.log2(max(1, detail) / littleDetail)
         return min(max(finestUnditheredFactor, finestUnditheredFactor + 1.15 * octaves), 20)
@@ -101,7 +101,7 @@ package struct H264Settings: MP4EncoderSettings, Equatable {
         let (width, height) = (Int(context.pointee.width), Int(context.pointee.height))
         let budget = EncoderBudget(pixels: width * height, isDrawing: content.isDrawing)
         context.pointee.time_base = AVRational(num: 1, den: Self.unitsPerSecond)
-        // x264 takes the level from this rate, not from the time base.
+        // x264 derives the level from this rate, not from the time base.
         context.pointee.framerate = highestRate
         context.pointee.profile = 100  // High; the constant's name changed with FFmpeg 6.1
         context.pointee.thread_count = Int32(budget.threads)
@@ -124,11 +124,11 @@ package struct H264Settings: MP4EncoderSettings, Equatable {
     /// x264's coarsest rate factor.
     private static let coarsestRateFactor = 51.0
 
-    /// The steps of the rate factor by which to encode a file more coarsely that is too large by the factor `excess`; nil if it is not too
-    /// large, or if ``mostSteps`` do not suffice.
+    /// Returns the steps to add to the rate factor of a file that is too large by the factor `excess`; nil if it is not too
+    /// large, or if ``mostSteps`` are not enough.
     ///
-    /// Six steps halve the bytes, roughly; one more makes up for what that misses. A file that would need more than ``mostSteps``
-    /// is not encoded again: a coarser one would be illegible before it is small enough.
+    /// Six steps roughly halve the bytes; one more compensates for the inaccuracy. A file that needs more than ``mostSteps`` is
+    /// not encoded again: it would be illegible before it is small enough.
     static func coarserSteps(excess: Double) -> Double? {
         guard excess > 1 else { return nil }
         let steps = 6 * PortableMath.log2(excess)
@@ -138,24 +138,24 @@ package struct H264Settings: MP4EncoderSettings, Equatable {
     private static let mostSteps = 4.0
 }
 
-/// Lookahead and threads of an encoder for a canvas of some size, so that a job stays within 64 MB, or 136 MB for a drawing, and 60 bytes
-/// per pixel, and within 84 where a large picture has a second thread. The references of ``MotionSearch`` may add up to 17, and 34 in small
-/// pictures.
+/// Lookahead and threads of an encoder for a picture size. A job stays within 64 MB, or 136 MB for a drawing, plus 60 bytes per
+/// pixel, or 84 if a large picture has a second thread. The references of ``MotionSearch`` may add up to 17 bytes per pixel,
+/// and 34 in small pictures.
 ///
-/// Measured with x264 0.164: 46 bytes per pixel in any case, 3 for each frame of lookahead and 24 for a second thread, in addition
-/// to 40 MB of libraries, tables and unused parts of large pages. A lookahead of 25 frames makes files a tenth smaller than one of 5. A
-/// longer one hardly saves more in films. Drawings have parts that stay for long, and 60 frames save another 4 %. A second thread
-/// only shortens the wait.
+/// Measured with x264 0.164: 46 bytes per pixel in any case, 3 per frame of lookahead and 24 for a second thread, in addition
+/// to 40 MB of libraries, tables and unused parts of large pages. A lookahead of 25 frames makes files a tenth smaller than one
+/// of 5. A longer lookahead hardly saves more in films. Drawings have parts that stay unchanged for long, and 60 frames save
+/// another 4 %. A second thread only shortens the wait.
 struct EncoderBudget: Equatable {
     /// Frames of lookahead.
     let lookahead: Int
     /// Threads of x264, on which the bytes of some files depend.
     let threads: Int
 
-    /// Below this range, threads cost more than they save; the zygote, which may start none, converts such a picture. Above it, two
-    /// threads take too much memory.
+    /// Below this range, threads cost more than they save, and the zygote, which must not start threads, converts the picture.
+    /// Above it, two threads need too much memory.
     private static let pixelsWithTwoThreads = 4097...2_500_000
-    /// Larger pictures take seconds: their second thread is worth its memory in addition to the budget.
+    /// Larger pictures take seconds: their second thread is worth its memory beyond the budget.
     private static let mostPixelsInBudget = 600_000
     private static let shared = 24_000_000
     private static let sharedOfDrawing = 96_000_000
@@ -169,8 +169,7 @@ struct EncoderBudget: Equatable {
     ///   - pixels: Width times height, above 0.
     ///   - isDrawing: See ``PictureContent/isDrawing``.
     init(pixels: Int, isDrawing: Bool) {
-        // Both follow from the pictures alone: an object has the same bytes however many processors a machine has and however busy
-        // they are.
+        // Both depend on the pictures alone, so an object has the same bytes regardless of a machine's processors and load.
         let allowsTwo = Self.pixelsWithTwoThreads.contains(pixels)
         let thread = allowsTwo && pixels <= Self.mostPixelsInBudget ? Self.perThread : 0
         let left = Self.perPixel - thread + (isDrawing ? Self.sharedOfDrawing : Self.shared) / pixels
@@ -184,10 +183,10 @@ struct EncoderBudget: Equatable {
 enum InstructionSet {
     /// The option for x264, with a leading colon; empty where x264's own choice is right.
     ///
-    /// With AVX-512, x264 (0.164) weighs macroblocks by memory that nothing has written: where B-frames and macroblock trees
-    /// meet, the same frames give other bytes from one process to the next (up to 1.5 % more; shown by
-    /// glibc's `MALLOC_PERTURB_`, gone with AVX2). An object is named for its content and must be the same on every machine. AVX2 is
-    /// no slower: 4 % faster in the median of 26 GIFs on a processor that has both.
+    /// With AVX-512, x264 (0.164) weighs macroblocks by uninitialized memory: where B-frames and macroblock trees meet, the
+    /// same frames give different bytes from one process to the next (up to 1.5 % more; provoked by glibc's `MALLOC_PERTURB_`,
+    /// gone with AVX2). An object is named for its content and must be the same on every machine. AVX2 is no slower: 4 % faster
+    /// in the median of 26 GIFs on a processor that has both.
     static let option = isWide(flags: av_get_cpu_flags()) ? ":asm=avx2" : ""
 
     /// Whether x264 would use AVX-512 and AVX2 is available.

@@ -1,19 +1,19 @@
-/// How far, how finely and in how many pictures x264 looks for blocks.
+/// The range, precision and references of x264's motion search.
 ///
-/// Parts of drawings move far from one picture to the next (a page scrolls, a window opens) and return after some pictures, but
-/// x264 pays for each pixel of the range and each picture wherever a block has changed. Where frames change little of the
-/// canvas, many pictures are cheap. Where much is seen to come from far away, the widest search pays off, even in films.
-/// What moves far moves by whole pixels as a rule, so a wide search spends little on parts of pixels.
+/// Parts of drawings move far from one picture to the next (a page scrolls, a window opens) and return after some pictures. But
+/// x264 pays for each pixel of the range and each reference wherever a block has changed. Where frames change little of the
+/// canvas, many references are cheap. Where much comes from far away, the widest search pays off, even in films. Long motion is
+/// usually in whole pixels, so a wide search spends little on subpixels.
 /// `docs/benchmarks.md` has the measurements.
 struct MotionSearch: Equatable {
-    /// The distance to each side in pixels; nil for the short search of the preset, which looks finely at parts of pixels.
+    /// The range to each side in pixels; nil for the preset's short search, which refines subpixels.
     let range: Int?
-    /// Pictures that a block may be copied from. More of them raise the level of the stream and the memory of its decoder.
+    /// The number of reference pictures. More references raise the level of the stream and the memory of its decoder.
     let references: Int
-    /// Whether the search is fine and has all references. Where few pixels change in all, this takes some hundredths of a second.
+    /// Whether the search is fine and uses all references. With few changed pixels, this takes some hundredths of a second.
     let isThorough: Bool
 
-    /// The largest part of a drawing, on average, that counts as little.
+    /// The largest mean share of changed pixels that counts as little.
     private static let littleChange = 0.3
     /// The smallest ``PictureContent/farShare`` that counts as much.
     private static let muchFarMotion = 0.2
@@ -25,14 +25,14 @@ struct MotionSearch: Equatable {
     /// The number of references, and the range, of the preset.
     private static let fewReferences = 3
     private static let presetRange = 16
-    /// The most pixels that change in all frames of a video that is searched thoroughly.
+    /// The most changed pixels, summed over all frames, for a thorough search.
     private static let mostThoroughPixels = 100_000.0
-    /// The macroblocks of all references that level 4.0 allows (`MaxDpbMbs` of ITU-T H.264 table A-1). Fewer devices decode higher
-    /// levels.
+    /// The macroblocks that level 4.0 allows for all references (`MaxDpbMbs` of ITU-T H.264 table A-1). Fewer devices decode
+    /// higher levels.
     private static let mostReferenceMacroblocks = 32_768
 
     /// - Parameters:
-    ///   - width: Of the video, in pixels; as the height.
+    ///   - width: The width of the video in pixels, like `height`.
     init(width: Int, height: Int, _ content: PictureContent) {
         let isFar = content.farShare >= Self.muchFarMotion
         let changesLittle = content.changedShare <= Self.littleChange
@@ -42,7 +42,7 @@ struct MotionSearch: Equatable {
         range = isFar ? Self.wideRange : looksFar ? Self.drawingRange : nil
         isThorough = content.changedPixels(ofPictures: width * height) <= Self.mostThoroughPixels
         if isThorough {
-            // These few pixels are far from the limit of a level.
+            // So few pixels are far from the limit of any level.
             references = min(Self.allReferences, max(Self.fewReferences, content.frames))
         } else {
             let areAllowed = macroblocks * Self.manyReferences <= Self.mostReferenceMacroblocks

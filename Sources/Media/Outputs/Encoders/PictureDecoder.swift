@@ -1,14 +1,15 @@
 internal import CMedia
 
-/// Decodes what an encoder of this process has made. Not thread-safe.
+/// Decodes the output of an encoder of this process. Not thread-safe.
 final class PictureDecoder {
-    // Optional because an initialiser that fails must free those that it has.
+    // Optional because an initialiser that fails must free what it has allocated.
     private var context: UnsafeMutablePointer<AVCodecContext>?
     private var frame: UnsafeMutablePointer<AVFrame>?
 
     /// Opens the decoder for an encoder's stream.
     ///
-    /// - Throws: ``EncoderSettings/missing`` where libavcodec lacks the decoder, ``TranscodeError/failed(_:code:)`` or `outOfMemory`.
+    /// - Throws: ``EncoderSettings/missing`` if libavcodec lacks the decoder, ``TranscodeError/failed(_:code:)`` or
+    ///   `outOfMemory`.
     init<Settings: EncoderSettings>(_ encoder: VideoEncoder<Settings>, _: Settings.Type) throws(TranscodeError) {
         guard let codec = Settings.decoder else { throw Settings.missing }
         context = avcodec_alloc_context3(codec)
@@ -29,8 +30,7 @@ final class PictureDecoder {
         avcodec_free_context(&context)
     }
 
-    /// Decodes a packet, or ends the stream, and passes pictures to `sink` in the order in which they are shown. Their `pts` is the
-    /// packet's.
+    /// Decodes a packet, or ends the stream, and passes pictures to `sink` in display order, with the `pts` of their packets.
     func decode(
         _ packet: UnsafeMutablePointer<AVPacket>?, _ sink: (UnsafeMutablePointer<AVFrame>) -> Void
     ) throws(TranscodeError) {
@@ -47,10 +47,10 @@ final class PictureDecoder {
 }
 
 extension EncoderSettings {
-    /// libavcodec's decoder of what the encoder makes.
+    /// libavcodec's decoder for the encoder's output.
     fileprivate static var decoder: UnsafePointer<AVCodec>? {
         guard let codec = avcodec_find_encoder_by_name(encoder) else { return nil }
-        // libavcodec's own decoder of AV1 needs a graphics card.
+        // libavcodec's native AV1 decoder needs a graphics card.
         if codec.pointee.id == AV_CODEC_ID_AV1 {
             return avcodec_find_decoder_by_name("libaom-av1") ?? avcodec_find_decoder_by_name("libdav1d")
         }

@@ -1,30 +1,29 @@
 internal import CMedia
 
-/// Finds the quantizer with which an encoder shows an animation in the quality that H.264 has at the same value of the option
-/// `quality`.
+/// Finds the quantizer at which an encoder matches the quality that H.264 has at the same value of the option `quality`.
 ///
-/// Each codec has its own scale of quantizers, and which values correspond depends on the pictures. So the animation is encoded as
-/// H.264, and some of its pictures with the other encoder at a first guess. If the quality differs, the difference suggests another
-/// quantizer. Where it is large, they are encoded again at that one, up to twice. The result depends on the pictures alone and is the
-/// same on every machine.
+/// Each codec has its own scale of quantizers, and which values correspond depends on the pictures. So the animation is encoded
+/// as H.264, and some of its pictures with the other encoder at a first guess. If the quality differs, the difference suggests
+/// another quantizer. If it is large, the pictures are encoded again at that quantizer, up to twice. The result depends only on
+/// the pictures and is the same on every machine.
 struct QualitySearch {
     /// The encoder's quantizers; higher is coarser.
     let range: ClosedRange<Int>
-    /// The decibels of ``PictureSimilarity`` that one step of the quantizer costs, roughly.
+    /// The approximate decibels of ``PictureSimilarity`` per step of the quantizer.
     let decibelsPerStep: Double
 
     /// Differences up to this are not visible, and not corrected.
     private static let tolerance = 0.3
-    /// Beyond this difference, a corrected quantizer is tried: the slope is known roughly.
+    /// Beyond this difference, a corrected quantizer is tested, because the slope is only approximate.
     private static let far = 2.5
     private static let mostCorrections = 2
-    /// How much coarser than the first guess the result may be, in steps, where H.264 has its usual rate factor.
+    /// The most steps by which the result may be coarser than the first guess, if H.264 has its usual rate factor.
     private static let mostStepsCoarser = 12
-    /// How far beyond both trials the result may be, in steps: a line through them is wrong far from both.
+    /// The most steps by which the result may lie beyond both trials: a line through them is wrong far from both.
     private static let farthestBeyond = 4.0
-    /// The decibels that one step of x264's rate factor costs, roughly.
+    /// The approximate decibels per step of x264's rate factor.
     private static let decibelsPerRateFactor = 0.6
-    /// Pictures of more pixels are encoded at the first guess: the memory of a second encoder and a decoder would be too much.
+    /// Larger pictures are encoded at the first guess: a second encoder and a decoder would need too much memory.
     private static let mostPixels = 2_500_000
 
     /// - Parameters:
@@ -47,7 +46,7 @@ struct QualitySearch {
             let before = last
             last = (next, try trial.quality(settings(next)))
             let slope = (last.decibels - before.decibels) / Double(last.quantizer - before.quantizer)
-            // Where the quality hardly depends on the quantizer, a line through both would lead too far.
+            // If the quality hardly depends on the quantizer, a line through both would lead too far.
             guard distance(last) > Self.tolerance, slope < -decibelsPerStep / 4 else {
                 return distance(last) <= distance(before) ? last.quantizer : before.quantizer
             }
@@ -59,14 +58,14 @@ struct QualitySearch {
     }
 }
 
-/// Pictures of an animation on which encoders are compared: all of a short one, or some from its beginning and the same number from its
-/// middle.
+/// The pictures on which encoders are compared: all pictures of a short animation, or the same number from its beginning and
+/// its middle.
 final class QualityTrial<Decoder: AnimationDecoder & ~Copyable> {
-    /// The most pictures of one excerpt. Two are needed to see how an encoder treats what stays.
+    /// The most pictures of one excerpt. Two are needed to see how an encoder treats unchanged parts.
     private static var mostPictures: Int { 3 }
-    /// The pictures of an animation that is compared as a whole.
+    /// The most pictures of an animation that is compared as a whole.
     private static var mostPicturesOfWhole: Int { 8 }
-    /// The pixels of all pictures together, beyond two of each excerpt.
+    /// The most pixels of all pictures together, beyond two pictures of each excerpt.
     private static var mostPixels: Int { 4_000_000 }
     /// Pictures after an excerpt that x264's lookahead takes into account.
     private static var lookahead: Int { 30 }
@@ -75,7 +74,7 @@ final class QualityTrial<Decoder: AnimationDecoder & ~Copyable> {
     private let content: PictureContent
     private let bytes: UnsafeRawBufferPointer
     private let summary: AnimationSummary
-    /// Of one picture.
+    /// The pixels of one picture.
     let pixels: Int
     private let width: Int
     private let height: Int
@@ -84,14 +83,14 @@ final class QualityTrial<Decoder: AnimationDecoder & ~Copyable> {
     private var pictures: [TrialPicture] = []
     /// The number of all pictures of the animation.
     private let samples: Int
-    /// Whether there are more than those that are compared.
+    /// Whether the animation has more pictures than are compared.
     private let isExcerpt: Bool
 
     /// Composes the pictures.
     ///
     /// - Parameters:
     ///   - bytes: The whole file. It must stay valid for the lifetime of the trial.
-    ///   - summary: Of the same file.
+    ///   - summary: The summary of the same file.
     init(
         _ transcoder: Transcoder, _: Decoder.Type, _ bytes: UnsafeRawBufferPointer, _ summary: AnimationSummary,
         _ content: PictureContent
@@ -121,8 +120,8 @@ final class QualityTrial<Decoder: AnimationDecoder & ~Copyable> {
         }
     }
 
-    /// The quality that the other encoder is to reach, and the steps of x264's rate factor by which it is coarser because the MP4 would be
-    /// larger than its source. Nil for an animation without a picture.
+    /// Returns the quality that the other encoder must reach, and the steps by which x264's rate factor is raised because the
+    /// MP4 would be larger than its source. Nil if the animation has no picture.
     func target() throws(TranscodeError) -> (decibels: Double, stepsCoarser: Double)? {
         guard !indices.isEmpty else { return nil }
         let settings = H264Settings(transcoder, content)
@@ -137,7 +136,7 @@ final class QualityTrial<Decoder: AnimationDecoder & ~Copyable> {
         return (min(reached, clear) + Self.correction(content, isExcerpt: isExcerpt), steps)
     }
 
-    /// The quality of the pictures in an MP4 of the animation, and its bytes for each picture up to the last of them.
+    /// Returns the quality of the compared pictures in an MP4 of the animation, and the mean bytes per encoded picture.
     private func quality(ofMP4With settings: H264Settings) throws(TranscodeError) -> (decibels: Double, bytesPerPicture: Double)
     {
         let source = try SampleSource<Decoder>(bytes, summary, limits: transcoder.limits, options: transcoder.options)
@@ -165,27 +164,27 @@ final class QualityTrial<Decoder: AnimationDecoder & ~Copyable> {
         return (similarity.decibels, Double(size) / Double(max(1, source.samples)))
     }
 
-    /// The decibels that are added to the quality of the H.264.
+    /// Returns the decibels to add to the quality of the H.264.
     static func correction(_ content: PictureContent, isExcerpt: Bool) -> Double {
         (isExcerpt ? excerptGain : 0) - (content.chroma == .full ? worthOfColors : 0)
             + (content.isUndithered ? costOfSmoothing : 0)
     }
 
-    /// The decibels by which excerpts come out better than the same pictures in the whole, because more of them follow a key picture
-    /// closely.
+    /// The decibels by which excerpts are better than the same pictures in the whole animation, because more of them closely
+    /// follow a keyframe.
     private static var excerptGain: Double { 0.6 }
 
-    /// The decibels of luma that colours at full resolution are worth: with that much less, files have the bytes of 4:2:0.
+    /// The luma decibels that full-resolution chroma is worth: with so much less, files are as large as in 4:2:0.
     private static var worthOfColors: Double { 1 }
 
-    /// The decibels by which films without their dither have to be better: at equal similarity, AV1 and VP9 smooth them more than H.264,
-    /// which shows when they are held against the film.
+    /// The extra decibels for films whose dither was removed: at equal similarity, AV1 and VP9 smooth them more than H.264,
+    /// which is visible in comparison with the film.
     private static var costOfSmoothing: Double { 0.9 }
 
     /// The quality above which no difference is visible: an SSIM of 0.997 at the default, and more for a higher `quality`.
     private static func clear(quality: Int) -> Double { PictureSimilarity.clear + 0.4 * Double(max(0, quality - 60)) }
 
-    /// The quality of the pictures with the settings.
+    /// Returns the quality of the pictures with the settings.
     func quality<Settings: EncoderSettings>(_ settings: Settings) throws(TranscodeError) -> Double {
         var pass = EncoderPass.only
         if settings.hasTwoPasses {
@@ -219,7 +218,7 @@ final class QualityTrial<Decoder: AnimationDecoder & ~Copyable> {
     }
 }
 
-/// A picture in planes of its own.
+/// A picture that owns its planes.
 private final class TrialPicture {
     private let luma: SamplePlane
     private let cb: SamplePlane
@@ -250,8 +249,9 @@ private final class TrialPicture {
     }
 }
 
-/// The structural similarity of pictures (SSIM; Wang et al., "Image quality assessment", 2004), computed over blocks of 8 × 8 samples. Luma
-/// has two thirds of the weight. The H.264 of pictures in 4:4:4 is compared by luma alone, because its chroma is that of other pictures.
+/// The structural similarity of pictures (SSIM; Wang et al., "Image quality assessment", 2004), computed over blocks of 8 × 8
+/// samples. Luma has two thirds of the weight. The H.264 of 4:4:4 pictures is compared by luma alone, because its chroma is
+/// subsampled.
 struct PictureSimilarity {
     private static let side = 8
     // (0.01 · 219)² and (0.03 · 219)²: luma has a range of 219.
@@ -260,13 +260,14 @@ struct PictureSimilarity {
 
     /// The decibels above which no difference is visible at the default quality.
     static let clear = 25.6
-    /// The most decibels by which chroma in 4:4:4 counts beyond luma: the colours of some drawings cost twice the bytes of their H.264.
+    /// The most decibels by which 4:4:4 chroma lowers the result below luma's: the colours of some drawings cost twice the
+    /// bytes of their H.264.
     private static let mostOfColors = 4.0
 
     private var sum = 0.0
     /// The sum of the weights of the blocks.
     private var blocks = 0.0
-    /// The same of luma alone; 0 but in 4:4:4.
+    /// The sums for luma alone; 0 except in 4:4:4.
     private var luma = (sum: 0.0, blocks: 0.0)
 
     /// Adds a picture and its decoded counterpart.
@@ -335,8 +336,8 @@ struct PictureSimilarity {
         return luma.blocks > 0 ? max(all, min(decibels(luma.sum, luma.blocks), Self.clear) - Self.mostOfColors) : all
     }
 
-    /// -10 · log₁₀ of a positive number, by operations that IEEE 754 rounds in the same way everywhere; the C library's logarithm differs
-    /// in the last bit from one machine to the next.
+    /// Returns -10 · log₁₀ of a positive number, with operations that IEEE 754 rounds identically everywhere. The C library's
+    /// logarithm differs in the last bit from machine to machine.
     static func decibels(error: Double) -> Double {
         // ln(m) = 2 · artanh((m - 1) / (m + 1)) for 1 ≤ m < 2.
         let ratio = (error.significand - 1) / (error.significand + 1)

@@ -1,10 +1,10 @@
-/// Which videos are too large for their sources.
+/// The rule for videos that are too large for their sources.
 enum SizeRule {
     /// Bytes of a source up to which its MP4 may be larger without a second attempt.
     static let smallSource = 10_000
 
-    /// The bytes of a source that has the frames of the requested part: where the part begins later and its first frame does not cover
-    /// the canvas, the source's first frame counts in its place, because it is a whole picture.
+    /// Returns the bytes of a source with only the requested frames. If the part begins later and its first frame does not
+    /// cover the canvas, the source's first frame counts instead, because it is a whole picture.
     fileprivate static func sourceBytes<Decoder: AnimationDecoder & ~Copyable>(
         _: Decoder.Type, _ bytes: UnsafeRawBufferPointer, _ summary: AnimationSummary, limits: MediaLimits,
         _ options: TimeOptions
@@ -26,8 +26,8 @@ enum SizeRule {
 }
 
 extension MP4EncoderSettings {
-    /// The settings for another attempt after these have made `size` bytes of each round; nil where that is not too large for the source,
-    /// or where coarser ones would not help.
+    /// Returns the settings for another attempt after these produced `size` bytes per round; nil if this is not too large for
+    /// the source, or if coarser settings would not help.
     func coarser<Decoder: AnimationDecoder & ~Copyable>(
         after size: Int, _ transcoder: Transcoder, _ decoder: Decoder.Type, _ bytes: UnsafeRawBufferPointer,
         _ summary: AnimationSummary

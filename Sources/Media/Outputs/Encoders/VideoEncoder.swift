@@ -1,8 +1,8 @@
 internal import CMedia
 internal import Glibc
 
-/// Encodes pictures of 8 bits by an encoder of libavcodec. Packets come out in decoding order; their `pts` and `dts` are indices of
-/// frames, the latter negative for packets that are decoded before the first frame is shown.
+/// Encodes 8-bit pictures with an encoder of libavcodec. Packets come out in decoding order. Their `pts` and `dts` are frame
+/// indices, and `dts` is negative for packets that are decoded before the first frame is shown.
 ///
 /// The planes of ``planes()`` persist from frame to frame, so only what changed needs to be written.
 /// Not thread-safe; the encoder may start threads of its own.
@@ -19,9 +19,9 @@ final class VideoEncoder<Settings: EncoderSettings> {
     /// - Parameters:
     ///   - width: In pixels; even for H.264. The planes of libavcodec's frames have room for one more column and row.
     ///   - height: As `width`.
-    ///   - highestRate: Frames per second where they follow each other fastest; the level may follow from it.
-    ///   - siting: Where chroma lies in the frames.
-    ///   - pass: Which of the passes that the settings ask for.
+    ///   - highestRate: The highest frame rate, in frames per second; the level may depend on it.
+    ///   - siting: The chroma siting of the frames.
+    ///   - pass: The pass to run; see ``EncoderSettings/hasTwoPasses``.
     /// - Throws: ``EncoderSettings/missing``, ``TranscodeError/failed(_:code:)`` or `outOfMemory`.
     init(
         width: Int, height: Int, highestRate: AVRational = AVRational(num: 25, den: 1), settings: Settings,
@@ -63,7 +63,7 @@ final class VideoEncoder<Settings: EncoderSettings> {
     deinit {
         av_packet_free(&packet)
         av_frame_free(&frame)
-        // libavcodec leaves the statistics to the caller.
+        // libavcodec expects the caller to free the statistics.
         av_free(context?.pointee.stats_in)
         avcodec_free_context(&context)
     }
@@ -73,7 +73,7 @@ final class VideoEncoder<Settings: EncoderSettings> {
         frame.pointee.data.2?.update(repeating: 128, count: rows * Int(frame.pointee.linesize.2))
     }
 
-    /// The planes of colours for the next frame. They hold the frame before.
+    /// Returns the colour planes for the next frame. They hold the previous frame.
     func planes() throws(TranscodeError) -> PixelConverter.Planes {
         let frame = try writableFrame()
         guard let luma = frame.pointee.data.0, let cb = frame.pointee.data.1, let cr = frame.pointee.data.2 else {
@@ -85,7 +85,7 @@ final class VideoEncoder<Settings: EncoderSettings> {
             chroma: context?.pointee.pix_fmt == AV_PIX_FMT_YUV444P ? .full : .half)
     }
 
-    /// The plane of alpha for the next frame. It holds that of the frame before.
+    /// Returns the alpha plane for the next frame. It holds that of the previous frame.
     func alphaPlane() throws(TranscodeError) -> PixelConverter.AlphaPlane {
         let frame = try writableFrame()
         guard let samples = frame.pointee.data.0 else { throw .outOfMemory }
@@ -93,7 +93,7 @@ final class VideoEncoder<Settings: EncoderSettings> {
     }
 
     private func writableFrame() throws(TranscodeError) -> UnsafeMutablePointer<AVFrame> {
-        // Encoders copy their input; if one holds a reference nevertheless, this makes a copy.
+        // Encoders copy their input; if an encoder still holds a reference, this makes a copy.
         guard let frame, av_frame_make_writable(frame) >= 0 else { throw .outOfMemory }
         return frame
     }
@@ -109,7 +109,7 @@ final class VideoEncoder<Settings: EncoderSettings> {
     ) throws(TranscodeError) {
         guard let frame else { throw .outOfMemory }
         frame.pointee.pts = index * Settings.unitsPerFrame
-        // The first frame is a key frame in any case. Where it is requested, libaom without lookahead makes another of the second.
+        // The first frame is always a keyframe. If it is requested, libaom without lookahead also makes the second a keyframe.
         let isPredicted = Settings.reordersFrames && decodedInOrder && index > 0
         frame.pointee.pict_type = isPredicted ? AV_PICTURE_TYPE_P : AV_PICTURE_TYPE_NONE
         index += 1
@@ -125,7 +125,7 @@ final class VideoEncoder<Settings: EncoderSettings> {
         guard let data = av_frame_new_side_data(frame, AV_FRAME_DATA_REGIONS_OF_INTEREST, size)?.pointee.data else {
             throw .outOfMemory
         }
-        // libavcodec multiplies the offset by the number of steps that 8 bits have.
+        // libavcodec multiplies the offset by the number of quantizer steps for 8 bits.
         let offset = AVRational(num: Int32(steps * 1000), den: 51_000)
         let region = AVRegionOfInterest(
             self_size: UInt32(size), top: 0, bottom: frame.pointee.height, left: 0, right: frame.pointee.width, qoffset: offset)
@@ -139,7 +139,7 @@ final class VideoEncoder<Settings: EncoderSettings> {
 
     /// Ends a first pass.
     ///
-    /// - Returns: What the second one needs.
+    /// - Returns: The second pass, with the statistics of the first.
     func finishFirstPass() throws(TranscodeError) -> EncoderPass {
         try finish { _ in }
         guard let statistics = context?.pointee.stats_out else { throw .failed(.encode, code: 0) }
@@ -174,9 +174,9 @@ final class VideoEncoder<Settings: EncoderSettings> {
 enum EncoderPass {
     /// Frames are encoded as they come.
     case only
-    /// Frames are examined; nothing comes out but ``VideoEncoder/finishFirstPass()``.
+    /// Frames are only examined; the result is that of ``VideoEncoder/finishFirstPass()``.
     case first
-    /// The same frames are encoded with what the first pass has seen: about 300 bytes for each of them.
+    /// The same frames are encoded with the statistics of the first pass, about 300 bytes per frame.
     case second(statistics: String)
 }
 
