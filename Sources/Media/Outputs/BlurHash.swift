@@ -1,5 +1,5 @@
-/// The BlurHash of a picture: a few low frequencies of it as text in base 83, which clients decode to a blur without loading anything
-/// (the algorithm at blurha.sh). Mastodon, Misskey and Matrix store this text beside a picture.
+/// The BlurHash of a picture: a few low frequencies as base-83 text, which clients decode to a blur without loading anything
+/// (the algorithm at blurha.sh). Mastodon, Misskey and Matrix store this text with a picture.
 package enum BlurHash {
     /// The digits of base 83, in the order of the format.
     private static let digits = Array(
@@ -8,9 +8,9 @@ package enum BlurHash {
     /// The longest text: 4 × 4 frequencies.
     package static let maximumLength = 4 + 2 * 16
 
-    /// Encodes a canvas of the format ``PixelFormat/rgba``, laid on white as a JPEG poster is.
+    /// Encodes a canvas in the format ``PixelFormat/rgba``, composited over white like a JPEG poster.
     ///
-    /// The sums are in single precision and in the order of the reference encoder, so the text is the same as its text.
+    /// The sums use single precision and the reference encoder's order, so the text is identical to its output.
     static func encode(_ canvas: borrowing Canvas) -> String {
         let (width, height) = (canvas.width, canvas.height)
         let (across, down) = frequencies(width: width, height: height)
@@ -44,7 +44,7 @@ package enum BlurHash {
         return height * 10 > width * 11 ? (3, 4) : (4, 4)
     }
 
-    /// For each position along a side, the values of the cosine waves.
+    /// Returns the values of the cosine waves at each position along a side.
     private static func waves(_ count: Int, length: Int) -> [[Float]] {
         (0..<length).map { position in
             (0..<count).map { Float(PortableMath.cosine(halfTurns: Double($0 * position) / Double(length))) }
@@ -57,12 +57,12 @@ package enum BlurHash {
         return lanes
     }
 
-    /// The level of sRGB, from 0 to 255, of an amount of light.
+    /// Returns the sRGB level, from 0 to 255, of linear light.
     private static func level(_ value: Float) -> Int {
         Int(PortableMath.sRGB(linear: Double(min(max(value, 0), 1))) * 255 + 0.5)
     }
 
-    /// The frequencies as text: their numbers, the largest value of a frequency, the mean colour, and the other frequencies.
+    /// Returns the frequencies as text: their counts, the largest value, the mean colour, and the other frequencies.
     private static func text(_ factors: [[Float]], across: Int, down: Int) -> String {
         let others = factors.dropFirst()
         let largest = others.joined().reduce(Float.zero) { max($0, abs($1)) }
@@ -90,7 +90,7 @@ package enum BlurHash {
         return text
     }
 
-    /// Whether a text has the digits and the length of a BlurHash that this version makes.
+    /// Whether a text has the digits and length of a BlurHash that this version creates.
     package static func isValid(_ text: String) -> Bool {
         let bytes = Array(text.utf8)
         guard bytes.count <= maximumLength, let first = bytes.first, let sizes = digits.firstIndex(of: first) else {

@@ -1,11 +1,11 @@
-/// Writes the facts of an animation: the delays of its whole frames as they are shown, in units of the result's timescale, eight bytes
+/// Writes the facts of an animation: the shown delays of its complete frames in units of the result's timescale, eight bytes
 /// each (little-endian), the ``Placeholder`` of its first frame, and on request each ``Fingerprint`` or the ``Flashes``.
 ///
-/// Later frames of a GIF are decoded only if their headers do not determine the facts: whether a transparent pixel is ever visible, and
-/// whether the last frame of a truncated file is complete. Those of the other formats are all decoded, because one whose data cannot
-/// be decoded ends the animation.
+/// Later frames of a GIF are decoded only if their headers do not determine the facts: whether a transparent pixel is ever
+/// visible, and whether the last frame of a truncated file is complete. The other formats are decoded completely, because a
+/// frame that cannot be decoded ends the animation.
 package enum FactsOutput: OutputMaker {
-    /// Bytes of a delay.
+    /// Bytes per delay.
     package static let delayLength = MemoryLayout<UInt64>.size
     static let version = "facts-8"
 
@@ -14,7 +14,7 @@ package enum FactsOutput: OutputMaker {
         _: FrameMeter
     ) throws(TranscodeError) -> TranscodeResult {
         let summary = try AnimationSummary(scanning: bytes, by: Decoder.self, limits: transcoder.limits)
-        // The delays as shown, their bytes, and both once more while the array of the bytes grows.
+        // The shown delays and their bytes, and as much again while the byte array grows.
         try HeapBuffer.check(bytes: summary.delays.count * 4 * delayLength + 4096)
         var delays = summary.delays.map(summary.shownDelay)
         var requested = RequestedFacts(transcoder.options.facts, summary, delays)
@@ -31,10 +31,10 @@ package enum FactsOutput: OutputMaker {
             requested.look(at: walk.canvas, walk.changed)
             isTransparent = isTransparent || walk.canvas.hasTransparency(in: walk.changed)
         }
-        // Frames after a damaged one are in no output.
+        // Outputs omit the frames after a damaged frame.
         if !hasNext, walk.frames < delays.count {
             delays.removeSubrange(walk.frames...)
-            // Which pictures are described depends on their number.
+            // The number of frames determines which pictures are described.
             requested = RequestedFacts(transcoder.options.facts, summary, delays)
             var walk = try FrameWalk<Decoder>(bytes, limits: transcoder.limits)
             while !requested.isComplete {
@@ -62,7 +62,7 @@ package enum FactsOutput: OutputMaker {
             isBrokenOff: summary.ending == .brokenOff || frames < summary.delays.count, bytes: file.count)
     }
 
-    /// Inspects a worker's file: its length, the placeholder, and what was requested. Delays are checked when they are read; see ``delays(_:)``.
+    /// Inspects a worker's file: its length, the placeholder, and the requested facts. ``delays(_:)`` checks the delays.
     static func inspect(_ bytes: OutputBytes, _ claim: OutputClaim) throws(OutputFlaw) {
         let length =
             switch claim.facts {
@@ -78,7 +78,7 @@ package enum FactsOutput: OutputMaker {
         else { throw .malformed }
     }
 
-    /// The parts of a worker's file.
+    /// Splits a worker's file into its parts.
     package static func parts(
         _ file: [UInt8], frames: Int
     ) -> (delays: ArraySlice<UInt8>, placeholder: ArraySlice<UInt8>, requested: ArraySlice<UInt8>) {
@@ -100,18 +100,18 @@ package enum FactsOutput: OutputMaker {
     }
 }
 
-/// What the facts have beside the usual ones, from the pictures of an animation.
+/// The facts that are computed from an animation's pictures on request.
 private struct RequestedFacts {
     private let kind: TranscodeOptions.Facts?
     private let delays: [Int]
-    /// The frames with fingerprints that are left, in their order.
+    /// The remaining frames to fingerprint, in order.
     private var frames: ArraySlice<Int> = []
     private var fingerprints: [Fingerprint] = []
     private var flashes: FlashCounter?
     /// The number of pictures so far.
     private var pictures = 0
 
-    /// - Parameter delays: Those of all whole frames, as they are shown.
+    /// - Parameter delays: The shown delays of all complete frames.
     init(_ kind: TranscodeOptions.Facts?, _ summary: AnimationSummary, _ delays: [Int]) {
         self.kind = kind
         self.delays = delays
@@ -134,9 +134,9 @@ private struct RequestedFacts {
         }
     }
 
-    /// Looks at the next picture.
+    /// Examines the next picture.
     ///
-    /// - Parameter changed: What differs from the picture before; nil for everything.
+    /// - Parameter changed: The changes since the previous picture; nil for everything.
     mutating func look(at canvas: borrowing Canvas, _ changed: Rectangle?) {
         if pictures < delays.count { flashes?.show(canvas, changed, for: delays[pictures]) }
         if frames.first == pictures {
@@ -146,6 +146,6 @@ private struct RequestedFacts {
         pictures += 1
     }
 
-    /// The form in a worker's file, after the last picture.
+    /// The encoding in a worker's file, after the last picture.
     var bytes: [UInt8] { flashes?.flashes.bytes ?? fingerprints.flatMap(\.bytes) }
 }

@@ -1,26 +1,26 @@
 internal import SystemIO
 
-/// A PDQ hash of a picture: 256 bits. Resizing, re-encoding or a small change of the picture flips few of them.
+/// A 256-bit PDQ hash of a picture. Resizing, re-encoding or slightly changing the picture flips few bits.
 ///
-/// The algorithm is that of “The TMK+PDQF Video-Hashing Algorithm and the PDQ Image-Hashing Algorithm” (Facebook, 2019): the luma is
-/// smoothed by a filter of Jarosz and reduced to 64 × 64 samples; a bit says whether one of 16 × 16 frequencies of their cosine
-/// transform is above the median.
+/// The algorithm is from “The TMK+PDQF Video-Hashing Algorithm and the PDQ Image-Hashing Algorithm” (Facebook, 2019): the luma
+/// is smoothed by a Jarosz filter and reduced to 64 × 64 samples. Each bit says whether one of 16 × 16 frequencies of their
+/// cosine transform is above the median.
 package struct PDQHash: Sendable, Hashable {
     /// Bit `n` is bit `n % 64` of the lane `n / 64`.
     package let bits: SIMD4<UInt64>
 
-    /// The length of ``text``, and of the bytes that it stands for.
+    /// The length of ``text``, and of the bytes that it encodes.
     package static let digits = 64
     static let byteCount = 32
 
     package init(_ bits: SIMD4<UInt64>) { self.bits = bits }
 
-    /// The number of bits that differ. Of unrelated pictures about 128 do, of variants of one at most ``nearDistance``.
+    /// Returns the number of bits that differ: about 128 for unrelated pictures, at most ``nearDistance`` for variants.
     package func distance(to other: PDQHash) -> Int {
         Int((bits ^ other.bits).nonzeroBits)
     }
 
-    /// The distance up to which the authors of the algorithm take two pictures for the same.
+    /// The distance up to which the algorithm's authors consider two pictures the same.
     package static let nearDistance = 31
 
     /// The bits as hexadecimal digits, the highest bit first.
@@ -28,7 +28,7 @@ package struct PDQHash: Sendable, Hashable {
 
     /// Parses ``text``, in either case.
     package init?(text: some Sequence<UInt8>) {
-        // One digit more than there should be is enough to tell, whatever the length of a line.
+        // One excess digit is enough to reject a text of any length.
         let digits = text.prefix(Self.digits + 1).map { (UInt8(ascii: "A")...UInt8(ascii: "F")).contains($0) ? $0 | 0x20 : $0 }
         guard digits.count == Self.digits, let bytes = Hex.decode(digits) else { return nil }
         var bits = SIMD4<UInt64>.zero
@@ -45,16 +45,16 @@ extension SIMD4<UInt64> {
     }
 }
 
-/// The PDQ hash of a picture of an animation, with the amount of detail that it stands on.
+/// The PDQ hash of a picture of an animation, and the amount of detail that it is based on.
 package struct Fingerprint: Sendable, Equatable {
     package let hash: PDQHash
-    /// 0…100: the sum of the differences of neighbouring samples. A hash below ``leastQuality`` is that of a picture almost without detail,
-    /// and similar to those of many others.
+    /// 0…100: from the sum of the differences of neighbouring samples. Below ``leastQuality``, the picture has almost no
+    /// detail, and its hash is similar to many others.
     package let quality: Int
 
-    /// The quality below which the authors of the algorithm compare no pictures.
+    /// The quality below which the algorithm's authors do not compare pictures.
     package static let leastQuality = 50
-    /// The most pictures of an animation.
+    /// The maximum number of fingerprints per animation.
     package static let most = 16
 
     /// Samples and frequencies along a side.
@@ -67,7 +67,7 @@ package struct Fingerprint: Sendable, Equatable {
         self.quality = quality
     }
 
-    /// Describes a canvas of the format ``PixelFormat/rgba``, laid on white as a JPEG poster is.
+    /// Computes the fingerprint of a canvas in the format ``PixelFormat/rgba``, composited over white like a JPEG poster.
     init(_ canvas: borrowing Canvas) {
         guard min(canvas.width, canvas.height) >= Self.leastSide else {
             self.init(hash: PDQHash(.zero), quality: 0)
@@ -77,10 +77,10 @@ package struct Fingerprint: Sendable, Equatable {
         self.init(hash: Self.hash(samples), quality: Self.quality(samples))
     }
 
-    /// The smoothed luma at 64 × 64 points, row by row.
+    /// Returns the smoothed luma at 64 × 64 points, row by row.
     ///
-    /// The filter is linear, and that of the rows does not depend on that of the columns. So only the samples that are kept are computed: the
-    /// rows around each are added up first, then the columns of their sum.
+    /// The filter is linear and separable, so only the samples that are kept are computed: first the weighted sum of the rows
+    /// around each, then that of its columns.
     private static func samples(_ canvas: borrowing Canvas) -> [SIMD64<Float>] {
         let (across, down) = (taps(canvas.width), taps(canvas.height))
         let (width, pixels) = (canvas.width, canvas.pixels)
@@ -109,7 +109,8 @@ package struct Fingerprint: Sendable, Equatable {
         }
     }
 
-    /// For each sample along a side of that length, the positions that it is the mean of, by weights: those of a box filter that is applied twice.
+    /// Returns, for each sample along a side of this length, the positions and weights of which it is the mean: those of a box
+    /// filter that is applied twice.
     private static func taps(_ length: Int) -> [(first: Int, weights: [Float])] {
         let window = (length + 2 * side - 1) / (2 * side)
         func box(_ position: Int) -> ClosedRange<Int> {
@@ -127,7 +128,7 @@ package struct Fingerprint: Sendable, Equatable {
         }
     }
 
-    /// At each of the samples along a side, the cosine waves but the constant one.
+    /// The cosine waves at each sample along a side, without the constant wave.
     private static let cosines = (0..<side).map { index in
         var values = SIMD16<Float>.zero
         for wave in 1...waves {
@@ -163,13 +164,13 @@ package struct Fingerprint: Sendable, Equatable {
     }
 }
 
-// MARK: - Those of an animation
+// MARK: - Fingerprints of an animation
 
 extension Fingerprint {
-    /// The frames of an animation whose pictures are described: all of a short one; else those at evenly spread times, so that another speed or
-    /// frame rate gives the same pictures, and where few frames fill the time, others.
+    /// Returns the frames to fingerprint: all frames of a short animation, otherwise those at evenly spaced times, so that
+    /// another speed or frame rate yields the same pictures. If few frames fill the time, others are added.
     ///
-    /// - Parameter delays: Those of all frames, not negative.
+    /// - Parameter delays: The delays of all frames, not negative.
     package static func frames(of delays: [Int]) -> [Int] {
         guard delays.count > most else { return Array(delays.indices) }
         let total = delays.reduce(0.0) { $0 + Double($1) }
@@ -193,20 +194,20 @@ extension Fingerprint {
 
     // MARK: In a worker's file
 
-    /// The length of the form in a file.
+    /// The encoded length in a file.
     static let byteCount = PDQHash.byteCount + 1
 
-    /// The length of the forms of an animation with that many frames.
+    /// Returns the encoded length for an animation with this many frames.
     package static func byteCount(ofFrames frames: Int) -> Int { min(frames, most) * byteCount }
 
-    /// The form in a file: the lanes of the hash from the lowest to the highest, little-endian, and the quality.
+    /// The encoding in a file: the lanes of the hash from lowest to highest (little-endian), then the quality.
     var bytes: [UInt8] {
         (0..<4).flatMap { lane in withUnsafeBytes(of: hash.bits[lane].littleEndian) { Array($0) } } + [UInt8(quality)]
     }
 
-    /// Reads the form in a file.
+    /// Reads the encoding in a file.
     ///
-    /// - Returns: Nil for bytes that are no fingerprint.
+    /// - Returns: Nil if the bytes are not a fingerprint.
     init?(_ bytes: ArraySlice<UInt8>) {
         guard bytes.count == Self.byteCount, let last = bytes.last, last <= 100 else { return nil }
         var bits = SIMD4<UInt64>.zero
@@ -215,7 +216,7 @@ extension Fingerprint {
         quality = Int(last)
     }
 
-    /// Reads the forms of an animation; nil if one of them is no fingerprint.
+    /// Reads the fingerprints of an animation; nil if any of them is malformed.
     package static func list(_ bytes: ArraySlice<UInt8>) -> [Fingerprint]? {
         guard bytes.count % byteCount == 0 else { return nil }
         var list: [Fingerprint] = []

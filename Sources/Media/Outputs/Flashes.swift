@@ -1,22 +1,22 @@
 /// How often an animation flashes (WCAG 2.2, definition “general flash and red flash thresholds”, success criterion 2.3.1).
 ///
-/// The picture is taken as shown at its own size in CSS pixels, on white. Squares of at least 4 pixels are compared, because the
-/// definition exempts finer patterns. A transition is a change of a square from its last extreme: of the relative luminance by 0.1 where the
-/// darker picture is below 0.8; for red, of 320 × (R − G − B), at least 0, by more than 20 where one of both pictures is saturated
-/// (R / (R + G + B) ≥ 0.8). Two opposing transitions are a flash. Those count that cover a quarter of a field of 341 × 256 pixels, which is
-/// 10 degrees wide.
+/// The picture is assumed to be shown on white at its own size in CSS pixels. Squares of at least 4 × 4 pixels are compared,
+/// because the definition exempts finer patterns. A transition is a change of a square from its last extreme. For general
+/// flashes, the relative luminance changes by at least 0.1 and the darker picture is below 0.8. For red flashes, 320 × (R − G −
+/// B), at least 0, changes by more than 20 and one of the pictures is saturated (R / (R + G + B) ≥ 0.8). Two opposing
+/// transitions are a flash. A flash counts if it covers a quarter of a field of 341 × 256 pixels, which is 10 degrees wide.
 package struct Flashes: Sendable, Equatable {
-    /// The flashes of either kind within one second that the criterion allows.
+    /// The number of flashes of either kind that the criterion allows within one second.
     package static let allowed = 3
 
-    /// The most general flashes within one second.
+    /// The maximum number of general flashes within one second.
     package let general: Int
-    /// The most red flashes within one second.
+    /// The maximum number of red flashes within one second.
     package let red: Int
-    /// When the second with the most flashes of either kind begins, in units of the source's timescale; 0 without a flash.
+    /// The start of the second with the most flashes of either kind, in units of the source's timescale; 0 without flashes.
     package let worstSecond: Int
 
-    /// The bound of both numbers. Pictures are shown for 11 ms or longer, so that a second has 45 flashes at most.
+    /// The upper bound of both numbers. Pictures are shown for at least 11 ms, so a second has at most 45 flashes.
     fileprivate static let most = 100
 
     init(general: Int, red: Int, worstSecond: Int) {
@@ -29,14 +29,14 @@ package struct Flashes: Sendable, Equatable {
 
     static let byteCount = 10
 
-    /// The form in a file: both numbers, and the time in little-endian order.
+    /// The encoding in a file: both numbers, then the time in little-endian order.
     var bytes: [UInt8] {
         [UInt8(general), UInt8(red)] + withUnsafeBytes(of: UInt64(worstSecond).littleEndian) { Array($0) }
     }
 
-    /// Reads the form in a file.
+    /// Reads the encoding in a file.
     ///
-    /// - Returns: Nil for bytes that are none.
+    /// - Returns: Nil if the bytes are malformed.
     package init?(_ bytes: ArraySlice<UInt8>) {
         guard bytes.count == Self.byteCount, bytes.prefix(2).allSatisfy({ $0 <= Self.most }) else { return nil }
         let raw = bytes.dropFirst(2).reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
@@ -50,15 +50,15 @@ struct FlashCounter {
     private var squares: SquareColors
     private var meter: FlashMeter
     private let second: Int
-    /// How often the animation is played; nil for endlessly.
+    /// The number of plays; nil for an endless loop.
     private let plays: Int?
     private var time = 0
-    /// The pictures of the first second. At most a hundred, because none is shown for less than 10 ms.
+    /// The pictures of the first second: at most a hundred, because each is shown for at least 10 ms.
     private var first: [(colors: [SIMD4<Float>], delay: Int)] = []
 
     /// - Parameters:
     ///   - timescale: Units of delays per second.
-    ///   - plays: How often the animation is played; nil for endlessly.
+    ///   - plays: The number of plays; nil for an endless loop.
     init(width: Int, height: Int, timescale: Int, plays: Int?) {
         squares = SquareColors(width: width, height: height)
         meter = FlashMeter(columns: squares.columns, rows: squares.rows, side: squares.side, second: timescale)
@@ -66,11 +66,11 @@ struct FlashCounter {
         self.plays = plays
     }
 
-    /// Enters the next picture.
+    /// Adds the next picture.
     ///
     /// - Parameters:
-    ///   - changed: What differs from the picture before; nil for everything.
-    ///   - delay: How long it is shown.
+    ///   - changed: The changes since the previous picture; nil for everything.
+    ///   - delay: The duration of the picture.
     mutating func show(_ canvas: borrowing Canvas, _ changed: Rectangle?, for delay: Int) {
         squares.update(canvas, changed)
         meter.show(squares.colors, at: time)
@@ -78,10 +78,10 @@ struct FlashCounter {
         time += delay
     }
 
-    /// The flashes of all pictures so far, and of those of the first second once more if the animation is repeated.
+    /// The flashes of all pictures so far, including the first second again if the animation repeats.
     var flashes: Flashes {
         var (meter, time) = (meter, time)
-        // What begins in the last second goes on after the first picture has returned.
+        // A flash that begins in the last second may continue in the next play.
         let (duration, end) = (time, time + second)
         var play = 1
         while duration > 0, time < end, plays.map({ play < $0 }) ?? true {
@@ -104,7 +104,7 @@ private struct SquareColors {
     let rows: Int
     /// R, G and B from 0 to 1, row by row.
     private(set) var colors: [SIMD4<Float>]
-    /// The light of each level of sRGB, in parts of ``full``.
+    /// The linear light of each sRGB level, in units of 1/``full``.
     private let linear: [UInt32]
     private static let full: Float = 65535
 
@@ -116,7 +116,7 @@ private struct SquareColors {
         linear = (0..<256).map { UInt32(PortableMath.linear(sRGB: Double($0) / 255) * Double(Self.full) + 0.5) }
     }
 
-    /// - Parameter area: What has changed; nil for everything.
+    /// - Parameter area: The changed area; nil for everything.
     mutating func update(_ canvas: borrowing Canvas, _ area: Rectangle?) {
         let area = area ?? Rectangle(x: 0, y: 0, width: canvas.width, height: canvas.height)
         guard area.width > 0, area.height > 0 else { return }
@@ -156,7 +156,7 @@ private struct FlashMeter {
         private var wasSaturated: [Bool]
         /// 1 after an increase, -1 after a decrease, 0 before the first transition.
         private var direction: [Int8]
-        /// Transitions of the squares within the last second, and those of each picture in it.
+        /// The transitions of each square within the last second, and the squares with transitions in each of its pictures.
         private var counts: [Int]
         private var pictures: [(time: Int, squares: [Int])] = []
         private(set) var most = 0
@@ -169,13 +169,13 @@ private struct FlashMeter {
             counts = Array(repeating: 0, count: count)
         }
 
-        /// Enters the value of a square.
+        /// Records the value of a square.
         ///
         /// - Parameters:
-        ///   - step: The least change of a transition.
-        ///   - ceiling: What the lower value of a transition has to be below.
-        ///   - isSaturated: Whether the colour has what a transition needs at one of its ends.
-        /// - Returns: Whether it is a transition.
+        ///   - step: The smallest change of a transition.
+        ///   - ceiling: The bound that the lower value of a transition must be below.
+        ///   - isSaturated: Whether the colour is saturated, as a transition requires at one of its ends.
+        /// - Returns: Whether the change is a transition.
         mutating func enter(_ value: Float, of square: Int, step: Float, ceiling: Float, isSaturated: Bool) -> Bool {
             let isEligible = isSaturated || wasSaturated[square]
             if direction[square] <= 0, value >= low[square] + step, low[square] < ceiling, isEligible {
@@ -193,7 +193,7 @@ private struct FlashMeter {
             return false
         }
 
-        /// Enters the squares that have a transition in a picture.
+        /// Records the squares with a transition in a picture.
         mutating func add(_ squares: [Int], at time: Int, second: Int, columns: Int, side: Int) {
             while let first = pictures.first, first.time <= time - second {
                 for square in first.squares { counts[square] -= 1 }
@@ -208,7 +208,7 @@ private struct FlashMeter {
             }
         }
 
-        /// Whether squares with that many transitions cover a quarter of a field.
+        /// Whether squares with at least this many transitions cover a quarter of a field.
         private func covers(transitions: Int, columns: Int, side: Int) -> Bool {
             let least = (341 * 256 / 4 + side * side - 1) / (side * side)
             guard counts.lazy.filter({ $0 >= transitions }).count >= least else { return false }
@@ -245,9 +245,9 @@ private struct FlashMeter {
         (self.columns, self.side, self.second) = (columns, side, second)
     }
 
-    /// Enters a picture.
+    /// Adds a picture.
     ///
-    /// - Parameter time: When it appears; not before the last one.
+    /// - Parameter time: The time at which it appears, not before the previous picture.
     mutating func show(_ colors: [SIMD4<Float>], at time: Int) {
         var (changed, reddened) = ([Int](), [Int]())
         for (square, color) in colors.enumerated() {

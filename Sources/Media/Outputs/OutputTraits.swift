@@ -19,14 +19,14 @@ package struct OutputTraits: Sendable {
     package let kind: Kind
     /// The options that have an effect.
     package let options: OptionGroups
-    /// The version of the encoder and its settings, which becomes part of an object's name. Change it with anything that changes
-    /// the output bytes.
+    /// The version of the encoder and its settings, which becomes part of an object's name. Change it with anything that
+    /// changes the output bytes.
     package let version: String
     /// The encoder's name in libavcodec; nil where none is needed.
     package let encoder: String?
     /// Whether the program refuses to start without the encoder.
     let isRequired: Bool
-    /// The expected processor time of a conversion, in multiples of that to H.264.
+    /// The expected processor time of a conversion, as a multiple of H.264's.
     var cost = 1
     /// The memory that a conversion may use, in multiples of the setting `limits.memory`.
     package var memory = 1.0
@@ -53,7 +53,7 @@ extension OutputFormat {
 }
 
 extension OutputFormat {
-    /// The codec of the format with the options; nil for a format without that option.
+    /// Returns the codec that the options select; nil if the format has no such option.
     func codec(_ options: TranscodeOptions) -> VideoCodec? {
         traits.options.contains(.codec) ? options.codec : nil
     }
@@ -64,13 +64,13 @@ extension OutputFormat {
         return "\(encoder)+\(source.version)"
     }
 
-    /// The expected processor time of a conversion with the options, in multiples of that to H.264.
+    /// Returns the expected processor time of a conversion with the options, as a multiple of H.264's.
     package func cost(_ options: TranscodeOptions) -> Int { codec(options)?.traits.cost ?? traits.cost }
 }
 
 extension Transcoder {
-    /// Whether the conversion starts threads: one that composes pictures, or x264's, whose number follows from the picture's size. The
-    /// other video encoders start none, but aim at the quality that x264 reaches in a trial.
+    /// Whether the conversion starts threads: one that composes pictures, or x264's, whose number depends on the picture size.
+    /// The other video encoders start none themselves, but run a trial with x264 to find the quality that they aim at.
     package var startsThreads: Bool { threads > 1 || output.traits.encoder != nil }
 }
 
@@ -84,7 +84,8 @@ extension OutputTraits {
         name: "webm", mediaType: "video/webm", kind: .video,
         options: [.size, .quality, .budget, .time, .preset, .pixels, .tune, .chroma],
         version: VP9Settings.version, encoder: VP9Settings.encoder, isRequired: false, cost: 3,
-        // libvpx keeps 48 bytes per pixel for the tokens of one frame. A job that takes three slots may have more than one.
+        // libvpx keeps 48 bytes per pixel for the tokens of one frame. A job with three slots may use more than one slot's
+        // memory.
         memory: 1.5, make: WebMOutput.convert, inspect: WebMInspection.inspect)
     fileprivate static let avif = OutputTraits(
         name: "avif", mediaType: "image/avif", kind: .sequence,
@@ -119,7 +120,7 @@ extension OutputTraits {
         version: FactsOutput.version, encoder: nil, isRequired: false, make: FactsOutput.convert,
         inspect: withoutCodecs(FactsOutput.inspect))
 
-    /// The inspection of a format whose media type has no parameter `codecs`.
+    /// Wraps the inspection of a format whose media type has no `codecs` parameter.
     private static func withoutCodecs(
         _ inspect: @escaping @Sendable (OutputBytes, OutputClaim) throws(OutputFlaw) -> Void
     ) -> @Sendable (OutputBytes, OutputClaim) throws(OutputFlaw) -> String? {
@@ -134,13 +135,13 @@ extension OutputTraits {
 package struct VideoCodecTraits: Sendable {
     /// The value of the option `codec`: `a`…`z` and digits.
     package let name: String
-    /// The version of the encoder and its settings, which becomes part of an object's name. Change it with anything that changes
-    /// the output bytes.
+    /// The version of the encoder and its settings, which becomes part of an object's name. Change it with anything that
+    /// changes the output bytes.
     package let version: String
     /// The encoder's name in libavcodec.
     let encoder: String
-    /// The processor time of a conversion in multiples of that to H.264, for most sources: its slots of admission, and the multiple of
-    /// `limits.cpu` that it may use.
+    /// The processor time of a conversion as a multiple of H.264's, for most sources: the number of its admission slots, and
+    /// the multiple of `limits.cpu` that it may use.
     package let cost: Int
 }
 

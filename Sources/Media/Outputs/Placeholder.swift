@@ -2,7 +2,7 @@
 package struct Placeholder: Sendable, Equatable {
     /// The mean of the most frequent group of similar colours; white if no pixel is visible.
     package let dominantColor: RGB
-    /// The picture in small, as a WebP. A browser that enlarges it shows a blur.
+    /// A thumbnail of the picture as WebP. A browser that enlarges it shows a blur.
     package let image: [UInt8]
     /// The picture as a ``BlurHash``.
     package let blurHash: String
@@ -13,7 +13,7 @@ package struct Placeholder: Sendable, Equatable {
     private static let countedSide = 64
     private static let quality = 50
 
-    /// Describes a canvas of the format ``PixelFormat/rgba``.
+    /// Computes the placeholder of a canvas in the format ``PixelFormat/rgba``.
     init(_ canvas: borrowing Canvas) throws(TranscodeError) {
         dominantColor = Self.dominantColor(try Self.picture(canvas, side: Self.countedSide))
         var file: [UInt8] = []
@@ -25,14 +25,14 @@ package struct Placeholder: Sendable, Equatable {
         blurHash = BlurHash.encode(canvas)
     }
 
-    /// The canvas, reduced to a box with sides of that length.
+    /// Returns the canvas, reduced to a box with sides of this length.
     private static func picture(_ canvas: borrowing Canvas, side: Int) throws(TranscodeError) -> StillPicture {
         let size = SizeOptions(width: side, height: side)
         let geometry = PictureGeometry(width: canvas.width, height: canvas.height, options: size)
         return try StillPicture(canvas, geometry, background: nil)
     }
 
-    /// The colours are grouped by the upper four bits of their components. Of equally frequent groups the darkest one counts.
+    /// Groups colours by the upper four bits of their components. Of equally frequent groups, the lowest red, green, blue wins.
     private static func dominantColor(_ picture: borrowing StillPicture) -> RGB {
         var groups = [(count: Int, red: Int, green: Int, blue: Int)](repeating: (0, 0, 0, 0), count: 1 << 12)
         for index in 0..<picture.width * picture.height {
@@ -52,7 +52,7 @@ package struct Placeholder: Sendable, Equatable {
         return RGB(red: mean(largest.red), green: mean(largest.green), blue: mean(largest.blue))
     }
 
-    /// Whether bytes begin as a WebP does and have the length that it states (RFC 9649 section 2.4).
+    /// Whether bytes begin like a WebP and have the length that its header states (RFC 9649 section 2.4).
     package static func isImage(_ bytes: [UInt8]) -> Bool {
         guard (20...byteCount - headLength - BlurHash.maximumLength).contains(bytes.count), bytes.starts(with: "RIFF".utf8)
         else { return false }
@@ -62,11 +62,11 @@ package struct Placeholder: Sendable, Equatable {
 
     // MARK: In a worker's file
 
-    /// The length of the form in a file.
+    /// The encoded length in a file.
     package static let byteCount = 1024
     private static let headLength = 6
 
-    /// The form in a file: the colour, the length of the image (little-endian), that of the BlurHash, both texts, padded with zeros.
+    /// The encoding in a file: the colour, the lengths of the image (little-endian) and the BlurHash, both of them, then zeros.
     var bytes: [UInt8] {
         let head = [
             dominantColor.red, dominantColor.green, dominantColor.blue, UInt8(image.count & 255), UInt8(image.count >> 8),
@@ -76,9 +76,9 @@ package struct Placeholder: Sendable, Equatable {
         return used + [UInt8](repeating: 0, count: Self.byteCount - used.count)
     }
 
-    /// Reads the form in a file.
+    /// Reads the encoding in a file.
     ///
-    /// - Returns: Nil for bytes that are no placeholder.
+    /// - Returns: Nil if the bytes are not a placeholder.
     package init?(_ bytes: ArraySlice<UInt8>) {
         let bytes = Array(bytes)
         guard bytes.count == Self.byteCount else { return nil }
