@@ -1,7 +1,7 @@
-/// The search for the quality at which a file keeps the bytes that a request allows (the option `max_bytes`).
+/// The search for a quality at which a file stays within the bytes that a request allows (the option `max_bytes`).
 ///
-/// The second attempt takes its quality from the size of the first and from what is usual for the content; most files then fit. A file that
-/// does not is tried at the quality that both sizes suggest, and finally at ``lowest``.
+/// The quality of the second attempt follows from the size of the first and from what is usual for the content; most files then
+/// fit. A file that does not fit is tried at the quality that both sizes suggest, and finally at ``lowest``.
 struct ByteBudget {
     /// The lowest quality that is tried.
     static let lowest = 10
@@ -11,15 +11,15 @@ struct ByteBudget {
     /// The attempts, from the first to the last.
     private var attempts: [(quality: Int, bytes: Int)] = []
 
-    /// - Parameter isDrawing: Whether the pictures are drawings, whose files become smaller more slowly.
+    /// - Parameter isDrawing: Whether the pictures are drawings, whose files shrink more slowly.
     init(_ budget: Int, isDrawing: Bool) {
         self.budget = budget
         self.isDrawing = isDrawing
     }
 
-    /// The quality of the next attempt after one that made a file of `bytes`; nil where that fits.
+    /// Returns the quality for the attempt after a file of `bytes`; nil if this file fits.
     ///
-    /// - Throws: ``TranscodeError/overBudget(smallest:maximum:)`` where the lowest quality made the file.
+    /// - Throws: ``TranscodeError/overBudget(smallest:maximum:)`` if the file has the lowest quality.
     mutating func next(after bytes: Int, at quality: Int) throws(TranscodeError) -> Int? {
         attempts.append((quality, bytes))
         guard bytes > budget else { return nil }
@@ -33,7 +33,7 @@ struct ByteBudget {
         }
     }
 
-    /// Thousandths of the bytes that one step of the quality left between the first two attempts, and at least one too many.
+    /// Thousandths of the bytes that remain per step of quality, estimated from the first two attempts and rounded up.
     private var slope: Int {
         let (first, second) = (attempts[0], attempts[1])
         var perMille = 999
@@ -50,10 +50,10 @@ struct ByteBudget {
         return max(Self.lowest, quality - steps - Self.margin)
     }
 
-    /// Steps in addition to what the sizes suggest.
+    /// Steps in addition to those that the sizes suggest.
     private static let margin = 2
 
-    /// By integers: the last bits of a logarithm differ between C libraries.
+    /// Uses integer arithmetic: the last bits of a logarithm differ between C libraries.
     private static func bytes(_ bytes: Int, steps: Int, perMille: Int) -> Int {
         var bytes = bytes
         for _ in 0..<steps { bytes = bytes * perMille / 1000 }

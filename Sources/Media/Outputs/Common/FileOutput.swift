@@ -2,7 +2,7 @@ internal import CMedia
 internal import Glibc
 internal import SystemIO
 
-/// A file descriptor as output of libavformat.
+/// A file descriptor as the output of libavformat.
 ///
 /// The descriptor is borrowed: writes are positional, and it is never closed. Not thread-safe.
 final class FileOutput {
@@ -34,7 +34,7 @@ final class FileOutput {
         return context
     }
 
-    /// Frees a context made by ``makeWriter()``.
+    /// Frees a context created by ``makeWriter()``.
     static func free(_ context: UnsafeMutablePointer<AVIOContext>) {
         if let opaque = context.pointee.opaque { Unmanaged<FileOutput>.fromOpaque(opaque).release() }
         av_free(context.pointee.buffer)
@@ -58,7 +58,7 @@ final class FileOutput {
         return count
     }
 
-    /// Reads bytes that were written, without libavio.
+    /// Reads written bytes, without libavio.
     func read(at start: Int64, into target: UnsafeMutableRawBufferPointer) throws(TranscodeError) {
         let taken: Int
         do throws(SystemError) {

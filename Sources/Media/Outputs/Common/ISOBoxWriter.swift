@@ -5,12 +5,12 @@ enum ISOBoxWriter {
         return number(contents.count + 8, 4) + Array(kind.utf8) + contents
     }
 
-    /// A box with version and flags.
+    /// Returns a box with version and flags.
     static func full(_ kind: String, version: UInt8 = 0, flags: Int = 0, _ contents: [UInt8]...) -> [UInt8] {
         box(kind, [version] + number(flags, 3) + contents.flatMap { $0 })
     }
 
-    /// A big-endian number of the given size in bytes.
+    /// Returns a big-endian number of the given size in bytes.
     static func number(_ value: Int, _ count: Int) -> [UInt8] {
         (0..<count).map { UInt8(truncatingIfNeeded: value >> (8 * (count - 1 - $0))) }
     }
@@ -19,6 +19,6 @@ enum ISOBoxWriter {
 
     static func text(_ value: String) -> [UInt8] { Array(value.utf8) }
 
-    /// The matrix that changes nothing (§6.2.2).
+    /// The identity matrix (§6.2.2).
     static let unityMatrix: [UInt8] = [0x10000, 0, 0, 0, 0x10000, 0, 0, 0, 0x4000_0000].flatMap { number($0, 4) }
 }

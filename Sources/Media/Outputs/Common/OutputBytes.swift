@@ -1,6 +1,6 @@
 internal import SystemIO
 
-/// Reads parts of a file through checked bounds.
+/// Reads parts of a file with bounds checks.
 struct OutputBytes {
     private let file: SharedDescriptor
     let count: Int
@@ -14,7 +14,7 @@ struct OutputBytes {
         }
     }
 
-    /// Reads a part into memory. Callers bound its length.
+    /// Reads a part into memory. Callers must bound its length.
     func read(_ range: Range<Int>) throws(OutputFlaw) -> ByteReader {
         guard range.lowerBound >= 0, range.upperBound <= count else { throw .malformed }
         var bytes = [UInt8](repeating: 0, count: range.count)
@@ -24,7 +24,7 @@ struct OutputBytes {
     }
 }
 
-/// Reads numbers and slices from the front of bytes, never beyond their end.
+/// Reads numbers and slices from the front of bytes, never past their end.
 struct ByteReader {
     private(set) var rest: ArraySlice<UInt8>
 

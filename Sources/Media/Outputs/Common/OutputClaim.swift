@@ -16,22 +16,22 @@ package struct OutputClaim: Sendable, Equatable {
     var format: OutputFormat
     /// The file's length.
     var bytes: Int
-    /// The size of the video or picture, or else of the canvas, in pixels.
+    /// The size of the video or picture, otherwise of the canvas, in pixels.
     var width: Int
     var height: Int
-    /// Of a video, in units of ``timescale``; 0 for a picture.
+    /// The duration of a video, in units of ``timescale``; 0 for a picture.
     var duration = 0
     /// Units per second.
     var timescale = FrameClock.timescale
-    /// Of a video: samples in the file; 0 for a picture.
+    /// The number of samples in a video; 0 for a picture.
     var samples = 0
-    /// Complete frames of the source.
+    /// The number of complete frames of the source.
     var frames = 0
-    /// Of a video.
+    /// The codec of a video.
     var codec: VideoCodec?
-    /// The raw loop count of the source; nil without one, 0 for endless.
+    /// The raw loop count of the source; nil if it has none, 0 for endless.
     var loopCount: Int?
-    /// What facts have only on request.
+    /// The facts that were requested.
     var facts: TranscodeOptions.Facts?
 }
 
@@ -55,7 +55,7 @@ extension OutputClaim {
 }
 
 extension Transcoder {
-    /// Whether a worker's numbers are possible within the job's limits. Readers of the output reserve memory by these numbers.
+    /// Whether a worker's numbers are possible within the job's limits. Readers of the output reserve memory based on them.
     package func allows(_ result: TranscodeResult) -> Bool {
         result.isInRange && max(result.sourceWidth, result.sourceHeight) <= limits.side
             && result.sourceWidth * result.sourceHeight <= limits.canvasPixels && result.frames <= limits.frames
@@ -63,32 +63,32 @@ extension Transcoder {
     }
 }
 
-/// The flaw of a worker's file. The raw value is for the log.
+/// The flaw of a worker's file. The raw value is logged.
 package enum OutputFlaw: String, Error, Sendable {
-    /// A number that the worker reports is outside its range or the job's limits.
+    /// A reported number is outside its range or the job's limits.
     case outOfRange
-    /// It cannot be read.
+    /// The file cannot be read.
     case unreadable
-    /// Its length is not the claimed one, or exceeds the limit.
+    /// The length differs from the claimed one, or exceeds the limit.
     case wrongLength
-    /// It does not begin with the signature of its format.
+    /// The file does not begin with the signature of its format.
     case wrongSignature
-    /// Its parts do not fill it exactly, or are nested wrongly.
+    /// The parts do not fill the file exactly, or are nested incorrectly.
     case malformed
     /// A required part is missing or duplicated.
     case missingPart
-    /// It has a part that its writer does not write.
+    /// The file has a part that its writer does not write.
     case unknownPart
-    /// It refers to data outside itself.
+    /// The file refers to external data.
     case foreignData
-    /// Its codec or profile is not the expected one.
+    /// The codec or profile is not the expected one.
     case wrongCodec
-    /// Its width or height is not the claimed one.
+    /// The width or height differs from the claimed one.
     case wrongSize
-    /// Its duration is not the claimed one.
+    /// The duration differs from the claimed one.
     case wrongDuration
-    /// Its number of samples is not the claimed one.
+    /// The number of samples differs from the claimed one.
     case wrongSampleCount
-    /// Its samples lie outside its data.
+    /// Samples lie outside the file's data.
     case strayingSamples
 }

@@ -14,9 +14,9 @@ protocol OutputMaker {
 }
 
 extension OutputMaker {
-    /// How often a sequence is played that shows the animation `rounds` times per play; nil for endlessly.
+    /// Returns the number of plays of a sequence that shows the animation `rounds` times per play; nil for endless.
     ///
-    /// A loop count n means n repetitions after the first play, as in browsers; without one, an animation is played once.
+    /// A loop count n means n repetitions after the first play, as in browsers. Without a loop count, an animation plays once.
     static func plays(loopCount: Int?, rounds: Int) -> Int? {
         guard let loopCount else { return 1 }
         return loopCount == 0 ? nil : (loopCount + rounds) / rounds
@@ -26,7 +26,7 @@ extension OutputMaker {
     static func convert(
         _ transcoder: Transcoder, _ bytes: UnsafeRawBufferPointer, to descriptor: Int32, _ meter: FrameMeter
     ) throws(TranscodeError) -> TranscodeResult {
-        // Each decoder is named here, so that the whole pipeline is compiled for it.
+        // Each decoder is named here so that the whole pipeline is specialized for it.
         guard let format = SourceFormat(of: bytes) else { throw .notAnAnimation }
         guard format.isAnimation(bytes) else { throw .still(format) }
         guard transcoder.limits.formats.contains(format) else { throw .refused(format) }
@@ -35,7 +35,7 @@ extension OutputMaker {
         case .apng: return try makeWithinBudget(transcoder, APNGReader.self, bytes, to: descriptor, meter)
         case .webp: return try makeWithinBudget(transcoder, WebPReader.self, bytes, to: descriptor, meter)
         case .mp4, .mov, .webm, .avif:
-            // One decoder reads them all.
+            // One decoder reads all of these formats.
             do throws(TranscodeError) {
                 var result = try makeWithinBudget(transcoder, ClipReader.self, bytes, to: descriptor, meter)
                 result.sourceFormat = format
@@ -46,7 +46,7 @@ extension OutputMaker {
         }
     }
 
-    /// Produces the output, at a lower quality where the options limit its bytes.
+    /// Produces the output, at a lower quality if the options limit its bytes.
     private static func makeWithinBudget<Decoder: AnimationDecoder & ~Copyable>(
         _ transcoder: Transcoder, _: Decoder.Type, _ bytes: UnsafeRawBufferPointer, to descriptor: Int32, _ meter: FrameMeter
     ) throws(TranscodeError) -> TranscodeResult {

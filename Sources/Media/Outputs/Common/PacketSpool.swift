@@ -2,12 +2,12 @@ internal import CMedia
 internal import Glibc
 internal import SystemIO
 
-/// Encoded packets at the front of an output file, where they wait until the size of the container's head is known.
+/// Encoded packets at the front of an output file, where they wait until the size of the container's header is known.
 ///
 /// Memory holds one packet at a time, regardless of the size of the output. The descriptor is borrowed. Not thread-safe.
 struct PacketSpool: ~Copyable {
     private static let bufferSize = 64 * 1024
-    /// The most bytes of packets that a ``FileLayout`` may have in any order.
+    /// The most bytes of packets that a ``FileLayout`` may reorder freely.
     static let mostInAnyOrder = 256 * 1024
 
     private let descriptor: Int32
@@ -16,13 +16,13 @@ struct PacketSpool: ~Copyable {
 
     /// - Parameters:
     ///   - descriptor: A seekable file open for reading and writing.
-    ///   - length: Of what the file has.
+    ///   - length: The length of the packets already in the file.
     init(descriptor: Int32, length: Int = 0) {
         self.descriptor = descriptor
         self.length = length
     }
 
-    /// Appends a packet. Returns its position, to which a ``FileLayout`` refers.
+    /// Appends a packet. Returns its position, for use in a ``FileLayout``.
     mutating func append(_ bytes: UnsafeRawBufferPointer) throws(TranscodeError) -> Range<Int> {
         do throws(SystemError) {
             try DescriptorIO.write(bytes, to: descriptor, at: length)
@@ -33,7 +33,7 @@ struct PacketSpool: ~Copyable {
         return length..<length + bytes.count
     }
 
-    /// The bytes of a packet.
+    /// Reads the bytes of a packet.
     func read(_ range: Range<Int>) throws(TranscodeError) -> [UInt8] {
         do throws(SystemError) {
             return try readExactly(range.count, at: range.lowerBound)
@@ -42,7 +42,7 @@ struct PacketSpool: ~Copyable {
         }
     }
 
-    /// Removes the first bytes. The positions of the packets after them become smaller by `count`.
+    /// Removes the first `count` bytes. The positions of all later packets decrease by `count`.
     mutating func removeFirst(_ count: Int) throws(TranscodeError) {
         do throws(SystemError) {
             for start in stride(from: count, to: length, by: Self.bufferSize) {
@@ -62,14 +62,15 @@ struct PacketSpool: ~Copyable {
         return bytes
     }
 
-    /// Writes the file: moves the packets to their final positions, then writes the bytes around them. Returns the file's length.
+    /// Writes the file: moves the packets to their final positions, then writes the bytes around them. Returns the file's
+    /// length.
     ///
-    /// - Precondition: The packets have at most ``mostInAnyOrder`` bytes; or the layout starts with bytes, then has every packet once in
-    ///   the order of the spool, and repetitions of packets come after all of these.
+    /// - Precondition: The packets have at most ``mostInAnyOrder`` bytes. Otherwise, the layout starts with bytes, then
+    ///   contains each packet once in the order of the spool, followed by all repetitions of packets.
     consuming func assemble(_ layout: FileLayout) throws(TranscodeError) -> Int {
         do throws(SystemError) {
             if length <= Self.mostInAnyOrder { return try assembleFromMemory(layout) }
-            // Packets move towards the end, and repetitions follow the last packet. In reverse order, nothing is written over
+            // Packets move towards the end, and repetitions follow the last packet. In reverse order, nothing is overwritten
             // before it has been read.
             var end = layout.length
             for piece in layout.pieces.reversed() {
@@ -99,7 +100,7 @@ struct PacketSpool: ~Copyable {
         return end
     }
 
-    /// Copies a part of the file to a later position, which it may overlap.
+    /// Copies part of the file to a later position, which may overlap it.
     private func copy(_ range: Range<Int>, to target: Int) throws(SystemError) {
         var left = range.count
         while left > 0 {
@@ -125,7 +126,7 @@ struct FileLayout {
         }
     }
 
-    /// The most memory that making a layout takes for a picture: pieces, headers and tables, some of them twice while they grow.
+    /// The most memory per picture for building a layout: pieces, headers and tables, some of them twice while they grow.
     static let mostBytes = 512
 
     private(set) var pieces: [Piece] = []
@@ -159,7 +160,7 @@ struct FileLayout {
 
 /// A picture of an animation after encoding.
 struct EncodedPicture {
-    /// When it is shown, in units of the timeline.
+    /// The time at which it appears, in units of the timeline.
     var time: Int
     /// Whether a decoder can start here, in both planes.
     var isKey: Bool
@@ -167,7 +168,7 @@ struct EncodedPicture {
     var color: Range<Int>
     var alpha: Range<Int>?
 
-    /// Changes the positions of the packets by a number of bytes.
+    /// Shifts the positions of the packets by a number of bytes.
     mutating func move(by distance: Int) {
         color = color.moved(by: distance)
         alpha = alpha?.moved(by: distance)

@@ -1,6 +1,6 @@
 /// The differences between pictures of the same size.
 enum PictureDifference {
-    /// The smallest rectangle that contains all pixels that differ.
+    /// Returns the smallest rectangle that contains all pixels that differ.
     static func bounds(
         _ first: UnsafePointer<UInt32>, _ second: UnsafePointer<UInt32>, width: Int, height: Int
     ) -> Rectangle {

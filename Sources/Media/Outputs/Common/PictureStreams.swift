@@ -1,27 +1,27 @@
 internal import CMedia
 
-/// The encoded pictures of an animation: a stream of colours and, where there is transparency, one of alpha. Not thread-safe.
+/// The encoded pictures of an animation: a colour stream and, if there is transparency, an alpha stream. Not thread-safe.
 struct PictureStreams: ~Copyable {
     private static let headerLength = 256
-    /// Pixels up to which both streams are encoded at once. Above, alpha comes first and then the colours, from the beginning of the
-    /// source: that takes reading it once more and the memory of one encoder. The packets of alpha wait at the front of the spool.
+    /// The most pixels for which both streams are encoded at once. Above, alpha comes first and then the colours: this reads
+    /// the source again but needs the memory of only one encoder. The alpha packets wait at the front of the spool.
     private static let mostPixelsAtOnce = 2_500_000
 
     private let hasAlpha: Bool
     /// The part of a packet that goes into the file.
     private let payload: (UnsafeRawBufferPointer) -> UnsafeRawBufferPointer
-    /// Pictures that were given to the encoders.
+    /// The times of the pictures that were sent to the encoders.
     private var times: [Int] = []
     /// The pictures whose packets have come out.
     private(set) var pictures: [EncodedPicture] = []
-    /// The beginnings of the first packets: as much as has a codec's headers. Empty without such a stream.
+    /// The beginnings of the first packets, long enough for a codec's headers. Empty if there is no such stream.
     private(set) var firstColor: [UInt8] = []
     private(set) var firstAlpha: [UInt8] = []
     private var spool: PacketSpool
-    /// The packets of alpha that were encoded before the colours and wait at the front of the spool, and their length.
+    /// The alpha packets that were encoded before the colours and wait at the front of the spool, and their length.
     private var waitingAlpha: [(range: Range<Int>, isKey: Bool)] = []
     private var waitingLength = 0
-    /// Packets of one stream that wait for the other's.
+    /// Packets of one stream that wait for the other stream.
     private var colorQueue = PacketQueue()
     private var alphaQueue = PacketQueue()
 
@@ -40,14 +40,14 @@ struct PictureStreams: ~Copyable {
     /// Encodes all samples of a source.
     ///
     /// - Parameters:
-    ///   - frames: Frames of the source.
-    ///   - threads: Above 1, pictures are composed on a thread of their own.
+    ///   - frames: The number of frames in the source.
+    ///   - threads: Above 1, pictures are composed on a separate thread.
     ///   - meter: Receives the progress of all passes.
-    ///   - hasTwoPasses: Whether the encoders see all frames once before they encode them.
+    ///   - hasTwoPasses: Whether a first pass examines all frames before they are encoded.
     ///   - source: Opens the source at its beginning.
-    ///   - encoder: Opens the encoder of colours or of alpha for the source.
+    ///   - encoder: Opens the encoder of colours or alpha for the source.
     /// - Returns: The source at its end.
-    /// - Throws: ``TranscodeError``, including for a source without a sample.
+    /// - Throws: ``TranscodeError``, including if the source has no sample.
     mutating func encode<Decoder: AnimationDecoder & ~Copyable, Settings: EncoderSettings>(
         frames: Int, threads: Int, _ meter: FrameMeter, hasTwoPasses: Bool,
         source: () throws(TranscodeError) -> SampleSource<Decoder>,
@@ -83,12 +83,12 @@ struct PictureStreams: ~Copyable {
         return samples
     }
 
-    /// Gives all samples to one encoder or both. A first pass stores nothing.
+    /// Passes all samples to one or both encoders. A first pass stores nothing.
     private mutating func feed<Decoder: AnimationDecoder & ~Copyable, Settings: EncoderSettings>(
         _ source: SampleSource<Decoder>, _ color: VideoEncoder<Settings>?, _ alpha: VideoEncoder<Settings>?, isFirstPass: Bool,
         threads: Int, _ progress: FrameMeter
     ) throws(TranscodeError) {
-        // Both planes decide which pictures differ, so one that is not encoded is still written.
+        // Both planes determine which pictures differ, so a plane that is not encoded is written nevertheless.
         let unused = try UnusedPlanes(source, color: color == nil, alpha: hasAlpha && alpha == nil)
         func planes() throws(TranscodeError) -> PixelConverter.Planes {
             var planes = try color?.planes() ?? unused.planes
@@ -142,14 +142,14 @@ struct PictureStreams: ~Copyable {
         }
     }
 
-    /// The packet of alpha of the next picture. There must be one.
+    /// Returns the alpha packet of the next picture. There must be one.
     private mutating func takeAlpha() throws(TranscodeError) -> PacketQueue.Packet {
         guard pictures.count < waitingAlpha.count else { return alphaQueue.removeFirst() }
         let packet = waitingAlpha[pictures.count]
         return PacketQueue.Packet(bytes: try spool.read(packet.range), isKey: packet.isKey)
     }
 
-    /// Writes the packets of pictures that are complete.
+    /// Writes the packets of complete pictures.
     private mutating func store() throws(TranscodeError) {
         while colorQueue.count > 0, !hasAlpha || alphaQueue.count > 0 || pictures.count < waitingAlpha.count,
             pictures.count < times.count
@@ -174,7 +174,7 @@ struct PictureStreams: ~Copyable {
         }.get()
     }
 
-    /// Removes the packets of alpha that waited: the pictures have copies of them.
+    /// Removes the alpha packets that waited: the pictures have copies of them.
     private mutating func removeWaitingAlpha() throws(TranscodeError) {
         if waitingLength == 0 { return }
         try spool.removeFirst(waitingLength)
@@ -182,7 +182,7 @@ struct PictureStreams: ~Copyable {
         (waitingAlpha, waitingLength) = ([], 0)
     }
 
-    /// The layout of the file, with the pictures in it `rounds` times.
+    /// Returns the layout of the file, which contains the pictures `rounds` times.
     ///
     /// - Throws: ``TranscodeError/outOfMemory``.
     func layout(rounds: Int, _ layout: ([EncodedPicture]) -> FileLayout) throws(TranscodeError) -> FileLayout {
@@ -196,7 +196,7 @@ struct PictureStreams: ~Copyable {
     }
 }
 
-/// Packets in the order in which they came.
+/// A first-in, first-out queue of packets.
 private struct PacketQueue {
     struct Packet {
         var bytes: [UInt8]
@@ -204,7 +204,7 @@ private struct PacketQueue {
     }
 
     private var packets: [Packet?] = []
-    /// The packets before this one are taken.
+    /// The index of the oldest packet.
     private var first = 0
 
     var count: Int { packets.count - first }
