@@ -1,4 +1,4 @@
-/// The facts about an AV1 stream that a container needs, read from its sequence header (AV1 bitstream specification §5.5).
+/// The properties of an AV1 stream that a container needs, read from its sequence header (AV1 bitstream specification §5.5).
 struct AV1Stream: Equatable {
     private static let sequenceHeader = 1
     private static let temporalDelimiter = 2
@@ -10,8 +10,8 @@ struct AV1Stream: Equatable {
 
     /// Reads the header of the first picture of a stream.
     ///
-    /// - Parameter isMonochrome: Whether the encoder was given luma alone.
-    /// - Returns: Nil where the picture does not begin with a sequence header.
+    /// - Parameter isMonochrome: Whether the encoder received only luma.
+    /// - Returns: Nil if the picture does not begin with a sequence header.
     init?(_ picture: [UInt8], isMonochrome: Bool) {
         guard let unit = AV1Stream.unit(picture[...]), unit.type == Self.sequenceHeader else { return nil }
         var bits = BitReader(unit.contents)
@@ -40,7 +40,7 @@ struct AV1Stream: Equatable {
         if bits.read(1) == 1 { bits.skip(5 + 32 + 5 + 5) }
     }
 
-    /// The part of a picture after its temporal delimiters, which containers leave out (AV1 in ISO-BMFF §2.4).
+    /// Returns a picture without its temporal delimiters, which containers omit (AV1 in ISO-BMFF §2.4).
     static func withoutDelimiters(_ picture: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
         var rest = picture
         while let unit = unit(ArraySlice(rest.prefix(16))), unit.type == temporalDelimiter {
@@ -49,7 +49,7 @@ struct AV1Stream: Equatable {
         return rest
     }
 
-    /// The unit at the front of bytes (§5.3): its type, its contents as far as they are present, and its length.
+    /// Reads the unit (OBU) at the front of bytes (§5.3): its type, the available part of its contents, and its length.
     private static func unit(_ bytes: ArraySlice<UInt8>) -> (type: Int, contents: ArraySlice<UInt8>, length: Int)? {
         guard let first = bytes.first, first & 0x82 == 0x02 else { return nil }
         var rest = bytes.dropFirst(first & 0x04 != 0 ? 2 : 1)
@@ -63,7 +63,7 @@ struct AV1Stream: Equatable {
     }
 }
 
-/// Reads bits, most significant first; zeros beyond the end.
+/// Reads bits, most significant first. Returns zeros past the end.
 private struct BitReader {
     private let bytes: ArraySlice<UInt8>
     private var position = 0

@@ -1,5 +1,5 @@
-/// Inspects an AVIF: the boxes that ``AVIFWriter`` writes and no others, which fill the file; AV1 items and tracks of the claimed
-/// size, duration and pictures, all in `mdat`; and the source's number of plays.
+/// Inspects an AVIF. The boxes that ``AVIFWriter`` writes, and no others, must fill the file. Items and tracks must be AV1 with
+/// the claimed size, duration and pictures, all in `mdat`. The number of plays must match the source.
 enum AVIFInspection {
     static func inspect(_ bytes: OutputBytes, _ claim: OutputClaim) throws(OutputFlaw) {
         let outline = try MP4Outline(bytes, samples: claim.samples)
@@ -32,7 +32,7 @@ enum AVIFInspection {
         }
     }
 
-    /// - Parameter shown: How long the sequence is played; nil for endlessly.
+    /// - Parameter shown: The total playing time of the sequence; nil for endless.
     private static func inspectTrack(
         _ track: MP4Box, isAlpha: Bool, shown: Int?, within data: Range<Int>, _ claim: OutputClaim
     ) throws(OutputFlaw) {
@@ -57,7 +57,7 @@ enum AVIFInspection {
         try inspectMedia(try MP4Box.only("mdia", in: parts), isAlpha: isAlpha, within: data, claim)
     }
 
-    /// `elst`: one edit of the whole sequence, which repeats unless the sequence is played once.
+    /// Inspects `elst`: one edit of the whole sequence, which repeats unless the sequence plays once.
     private static func inspectEdits(
         _ box: MP4Box, shown: Int?, _ claim: OutputClaim
     ) throws(OutputFlaw) {
@@ -71,7 +71,7 @@ enum AVIFInspection {
         else { throw .wrongDuration }
     }
 
-    /// The number of plays of the sequence; nil for endless.
+    /// Returns the number of plays of the sequence; nil for endless.
     private static func plays(_ shown: Int?, _ claim: OutputClaim) throws(OutputFlaw) -> Int? {
         guard let shown else {
             guard claim.loopCount == 0 else { throw .wrongDuration }
@@ -79,7 +79,7 @@ enum AVIFInspection {
         }
         guard claim.loopCount != 0 else { throw .wrongDuration }
         let (plays, rest) = shown.quotientAndRemainder(dividingBy: max(1, claim.duration))
-        // Several rounds in the file make fewer plays of it, down to one.
+        // Several rounds in the file reduce the number of plays, down to one.
         guard rest == 0, (1...(claim.loopCount ?? 0) + 1).contains(plays) else { throw .wrongDuration }
         return plays
     }
@@ -100,7 +100,7 @@ enum AVIFInspection {
         try MP4SampleTable(table, samples: claim.samples).inspect(within: data)
     }
 
-    /// `stsd`: one entry, `av01`, of the claimed size.
+    /// Inspects `stsd`: one `av01` entry of the claimed size.
     private static func inspectEntry(_ box: MP4Box, isAlpha: Bool, _ claim: OutputClaim) throws(OutputFlaw) {
         var (_, content) = try box.versioned()
         guard try content.number(4) == 1 else { throw .wrongCodec }
@@ -115,7 +115,7 @@ enum AVIFInspection {
         if isAlpha { try inspectAlphaType(try MP4Box.only("auxi", in: properties)) }
     }
 
-    /// `stss`: ascending numbers of pictures from the first on.
+    /// Inspects `stss`: ascending picture numbers, starting with the first picture.
     private static func inspectKeys(_ box: MP4Box, _ claim: OutputClaim) throws(OutputFlaw) {
         var (_, content) = try box.versioned()
         let count = try content.number(4)
@@ -129,7 +129,7 @@ enum AVIFInspection {
         guard last > 0 else { throw .missingPart }
     }
 
-    /// `av1C`: Main profile in 4:2:0, monochrome where it is alpha, or High profile in 4:4:4; 8 bit (AV1 in ISO-BMFF §2.3).
+    /// Inspects `av1C`: Main profile in 4:2:0 (monochrome for alpha), or High profile in 4:4:4; 8 bit (AV1 in ISO-BMFF §2.3).
     static func inspectConfiguration(_ box: MP4Box, isAlpha: Bool) throws(OutputFlaw) {
         var content = box.content
         guard content.count == 4, try content.number(1) == 0x81 else { throw .wrongCodec }
@@ -139,14 +139,14 @@ enum AVIFInspection {
         else { throw .wrongCodec }
     }
 
-    /// The type of an auxiliary picture: alpha (ISO/IEC 23008-12 §6.5.8, §7.5.3).
+    /// Inspects the type of an auxiliary picture: alpha (ISO/IEC 23008-12 §6.5.8, §7.5.3).
     static func inspectAlphaType(_ box: MP4Box) throws(OutputFlaw) {
         var (_, content) = try box.versioned()
         guard content.skip(AVIFWriter.alphaType + "\0"), content.isAtEnd else { throw .malformed }
     }
 }
 
-/// Inspects the still image of an AVIF (ISO/IEC 23008-12 §6, §9): one item of colours and at most one of alpha.
+/// Inspects the still image of an AVIF (ISO/IEC 23008-12 §6, §9): one colour item and at most one alpha item.
 enum AVIFItemInspection {
     /// Returns whether there is alpha.
     static func inspect(_ meta: MP4Box, within data: Range<Int>, _ claim: OutputClaim) throws(OutputFlaw) -> Bool {
@@ -167,7 +167,7 @@ enum AVIFItemInspection {
         return hasAlpha
     }
 
-    /// `iloc`: each item is one part of the data (ISO/IEC 14496-12 §8.11.3).
+    /// Inspects `iloc`: each item is one part of the data (ISO/IEC 14496-12 §8.11.3).
     private static func inspectPlaces(_ box: MP4Box, _ count: Int, within data: Range<Int>) throws(OutputFlaw) {
         var (version, content) = try box.versioned()
         guard version == 0, try content.number(2) == 0x4400, try content.number(2) == count else { throw .malformed }
@@ -182,7 +182,7 @@ enum AVIFItemInspection {
         guard content.isAtEnd else { throw .malformed }
     }
 
-    /// `iinf`: the items are AV1.
+    /// Inspects `iinf`: the items are AV1.
     private static func inspectNames(_ box: MP4Box, _ count: Int) throws(OutputFlaw) {
         var (_, content) = try box.versioned()
         guard try content.number(2) == count else { throw .malformed }
@@ -196,7 +196,7 @@ enum AVIFItemInspection {
         }
     }
 
-    /// `iref`: the second item is the alpha of the first.
+    /// Inspects `iref`: the second item is the alpha of the first.
     private static func inspectReference(_ box: MP4Box) throws(OutputFlaw) {
         let references = try MP4Box.all(in: try box.versioned().content)
         var content = try MP4Box.only("auxl", in: references).content
@@ -205,7 +205,7 @@ enum AVIFItemInspection {
         else { throw .malformed }
     }
 
-    /// `iprp`: the properties and the items that have them, in the one order in which they are written.
+    /// Inspects `iprp`: the properties and their items, in the only order in which they are written.
     private static func inspectProperties(_ box: MP4Box, hasAlpha: Bool, _ claim: OutputClaim) throws(OutputFlaw) {
         let parts = try box.children()
         guard parts.map(\.kind) == ["ipco", "ipma"] else { throw .missingPart }
@@ -236,10 +236,10 @@ private struct TimeFields {
         isLong = version == 1
     }
 
-    /// The bytes of the dates of creation and modification.
+    /// The bytes of the creation and modification dates.
     var dates: Int { isLong ? 16 : 8 }
 
-    /// The next duration; nil if it has no end.
+    /// Reads the next duration; nil for endless.
     func duration(_ content: inout ByteReader) throws(OutputFlaw) -> Int? {
         var bytes = ByteReader(try content.take(isLong ? 8 : 4))
         if bytes.rest.allSatisfy({ $0 == 0xff }) { return nil }

@@ -1,4 +1,4 @@
-/// Writes an AVIF: a still image of a still source, else an image sequence; with alpha where the source is transparent.
+/// Writes an AVIF: a still image for a still source, otherwise an image sequence; with alpha where the source is transparent.
 enum AVIFOutput: OutputMaker {
     static func make<Decoder: AnimationDecoder & ~Copyable>(
         _ transcoder: Transcoder, _: Decoder.Type, _ bytes: UnsafeRawBufferPointer, to descriptor: Int32,

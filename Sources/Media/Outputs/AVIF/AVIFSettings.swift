@@ -20,7 +20,7 @@ struct AVIFSettings: EncoderSettings {
         self.quantizer = quantizer
     }
 
-    /// The settings for the alpha of pictures whose colours are encoded with `tools`.
+    /// The settings for the alpha plane of pictures whose colours are encoded with `tools`.
     init(alphaBeside tools: AV1Tools, quality: Int) {
         plane = .monochromeAlpha
         self.tools = tools.forAlpha

@@ -1,14 +1,14 @@
 /// Arranges encoded pictures as an AVIF file (AV1 image file format 1.1; ISO/IEC 23008-12; ISO/IEC 14496-12).
 ///
-/// One picture makes a still image. Several make an image sequence, whose first is also a still image for readers that know no
-/// sequences. Its edit list says how often browsers play it, which libavformat's muxer and libavif before 1.0 cannot write: without
-/// it, browsers play it once.
+/// One picture becomes a still image. Several become an image sequence, whose first picture is also a still image for readers
+/// without support for sequences. Its edit list states the number of plays, which libavformat's muxer and libavif before 1.0
+/// cannot write: without it, browsers play the sequence once.
 struct AVIFWriter {
-    /// A duration without end: all bits are set (ISO/IEC 14496-12 §8.3.2).
+    /// An endless duration: all bits are set (ISO/IEC 14496-12 §8.3.2).
     static let indefinite = -1
     static let alphaType = "urn:mpeg:mpegB:cicp:systems:auxiliary:alpha"
-    /// The highest `seq_level_idx` of the profiles that the brands `MA1B` and `MA1A` stand for, levels 5.1 and 6.0 (AV1 image file format
-    /// §8.2, §8.3). These have the Main and the High profile of AV1.
+    /// The highest `seq_level_idx` of the profiles with the brands `MA1B` and `MA1A`, levels 5.1 and 6.0 (AV1 image file format
+    /// §8.2, §8.3). They use the Main and the High profile of AV1.
     private static let highestBaselineLevel = 13
     private static let highestAdvancedLevel = 16
 
@@ -17,7 +17,7 @@ struct AVIFWriter {
         let number: Int
         let stream: AV1Stream
         let sizes: [Int]
-        /// The positions of the chunks, from the beginning of the data. Each has as many packets.
+        /// The positions of the chunks, from the beginning of the data. All chunks have the same number of packets.
         let chunks: [Int]
 
         var isAlpha: Bool { number == 2 }
@@ -28,18 +28,18 @@ struct AVIFWriter {
     /// Units per second.
     let timescale: Int
     let color: AV1Stream
-    /// Nil without alpha.
+    /// The alpha stream; nil for opaque pictures.
     let alpha: AV1Stream?
     /// The number of plays of the sequence; nil for endless.
     let plays: Int?
 
-    /// Arranges the file. All colours of a small file come before its alpha, so that each plane is one chunk; in a larger one, a reader
-    /// that shows pictures as they arrive needs both planes together.
+    /// Arranges the file. In a small file, all colours come before the alpha, so that each plane is one chunk. In a larger
+    /// file, a reader that shows pictures as they arrive needs both planes together.
     ///
     /// - Parameters:
-    ///   - pictures: In the order of showing.
-    ///   - end: When the last one ends, in units.
-    ///   - rounds: How often the sequence has the pictures. Their bytes are in the file once.
+    ///   - pictures: The pictures in display order.
+    ///   - end: The end of the last picture, in units.
+    ///   - rounds: The number of times that the sequence contains the pictures. Their bytes are in the file once.
     func layout(_ pictures: [EncodedPicture], end: Int, rounds: Int) -> FileLayout {
         let (colors, alphas) = (pictures.map(\.color), pictures.compactMap(\.alpha))
         let data = (colors + alphas).reduce(0) { $0 + $1.count }
@@ -60,7 +60,7 @@ struct AVIFWriter {
                 + ISOBoxWriter.number(data + 8, 4) + ISOBoxWriter.text("mdat")
         }
         var layout = FileLayout()
-        // The length of the head does not depend on the positions in it.
+        // The length of the header does not depend on the positions in it.
         layout.append(head(head(0).count))
         for packet in order { layout.append(packet: packet) }
         return layout
@@ -81,7 +81,7 @@ struct AVIFWriter {
 
     // MARK: Still image
 
-    /// The first picture as an item, with its alpha as an auxiliary one.
+    /// Returns the first picture as an item, with its alpha as an auxiliary item.
     private func meta(_ planes: [Plane], _ offset: Int) -> [UInt8] {
         let number = ISOBoxWriter.number
         var places: [UInt8] = []
@@ -108,7 +108,7 @@ struct AVIFWriter {
             ISOBoxWriter.full("ispe", number(width, 4), number(height, 4)), ISOBoxWriter.full("pixi", [3, 8, 8, 8]),
             configuration(color), colors,
         ]
-        // Positions of the properties, starting at 1.
+        // Indices of the properties, starting at 1.
         let essential: UInt8 = 0x80
         var associations: [UInt8] = number(1, 2)
         associations += [4, 1, 2, essential | 3, 4]
@@ -124,7 +124,7 @@ struct AVIFWriter {
         return ISOBoxWriter.box("iprp", container, ISOBoxWriter.full("ipma", number(planes.count, 4), associations))
     }
 
-    /// `av1C` (AV1 in ISO-BMFF §2.3). The pictures themselves hold the sequence header.
+    /// Returns `av1C` (AV1 in ISO-BMFF §2.3). The pictures themselves contain the sequence header.
     private func configuration(_ stream: AV1Stream) -> [UInt8] {
         let format = stream.tier << 7 | (stream.isMonochrome ? 0x10 : 0) | (stream.profile == 0 ? 0x0c : 0)
         return ISOBoxWriter.box("av1C", [0x81, UInt8(stream.profile << 5 | stream.level), UInt8(format), 0])
@@ -149,7 +149,8 @@ struct AVIFWriter {
         let number = ISOBoxWriter.number
         let length = end * rounds
         let shown = plays.map { $0 * length } ?? Self.indefinite
-        // Readers take the number of plays from the tracks' durations. Encoders write an endless one in 64 bits, and FFmpeg knows no other.
+        // Readers derive the number of plays from the tracks' durations. Encoders write an endless duration in 64 bits, the
+        // only form that FFmpeg supports.
         let movieTime = TimeFields(largest: shown == Self.indefinite ? .max : shown)
         let header = ISOBoxWriter.full(
             "mvhd", version: movieTime.version, movieTime.dates, number(timescale, 4), movieTime(shown), number(0x10000, 4),
@@ -164,7 +165,7 @@ struct AVIFWriter {
                 movieTime(shown), ISOBoxWriter.zeros(16), ISOBoxWriter.unityMatrix, number(width << 16, 4),
                 number(height << 16, 4))
             let reference = plane.isAlpha ? ISOBoxWriter.box("tref", ISOBoxWriter.box("auxl", number(1, 4))) : []
-            // Flag 1: the edit, which is the whole sequence, repeats until the track's duration is over (ISO/IEC 14496-12 §8.6.6).
+            // Flag 1: the edit, which is the whole sequence, repeats for the track's duration (ISO/IEC 14496-12 §8.6.6).
             let edits = ISOBoxWriter.box(
                 "edts",
                 ISOBoxWriter.full(
@@ -188,10 +189,10 @@ struct AVIFWriter {
         return ISOBoxWriter.box("moov", header, tracks)
     }
 
-    /// `stsd`: one AV1 entry; an entry of alpha says so.
+    /// Returns `stsd`: one AV1 entry, marked if it is alpha.
     private func description(_ plane: Plane) -> [UInt8] {
         let number = ISOBoxWriter.number
-        // References between pictures are free (`ccst`, ISO/IEC 23008-12 §7.2.3).
+        // Pictures may reference each other freely (`ccst`, ISO/IEC 23008-12 §7.2.3).
         let constraints = ISOBoxWriter.full("ccst", [0x7c, 0, 0, 0])
         let entry = ISOBoxWriter.box(
             "av01", ISOBoxWriter.zeros(6), number(1, 2), ISOBoxWriter.zeros(16), number(width, 2), number(height, 2),
@@ -201,7 +202,7 @@ struct AVIFWriter {
         return ISOBoxWriter.full("stsd", number(1, 4), entry)
     }
 
-    /// `stts`: the durations, equal ones together.
+    /// Returns `stts`: the durations, run-length encoded.
     private func times(_ pictures: [EncodedPicture], end: Int, rounds: Int) -> [UInt8] {
         let durations = pictures.indices.map { ($0 + 1 < pictures.count ? pictures[$0 + 1].time : end) - pictures[$0].time }
         var runs: [(count: Int, duration: Int)] = []
@@ -218,14 +219,14 @@ struct AVIFWriter {
         return ISOBoxWriter.full("stts", ISOBoxWriter.number(runs.count, 4), entries)
     }
 
-    /// `stss`: the pictures from which a decoder can start.
+    /// Returns `stss`: the pictures from which a decoder can start.
     private func keys(_ pictures: [EncodedPicture], rounds: Int) -> [UInt8] {
         let first = pictures.indices.filter { pictures[$0].isKey }
         let all = (0..<rounds).flatMap { round in first.map { $0 + round * pictures.count + 1 } }
         return ISOBoxWriter.full("stss", ISOBoxWriter.number(all.count, 4), all.flatMap { ISOBoxWriter.number($0, 4) })
     }
 
-    /// `stsz`, `stsc` and `stco`: where the pictures lie.
+    /// Returns `stsz`, `stsc` and `stco`: the sizes and positions of the pictures.
     private func places(_ plane: Plane, rounds: Int, _ offset: Int) -> [UInt8] {
         let number = ISOBoxWriter.number
         let sizes = plane.sizes.flatMap { number($0, 4) }
@@ -246,7 +247,7 @@ private struct TimeFields {
     init(largest: Int) { isLong = largest > 0xffff_fffe }
 
     var version: UInt8 { isLong ? 1 : 0 }
-    /// Of creation and modification, which are not stated.
+    /// The creation and modification dates, which are not stated.
     var dates: [UInt8] { ISOBoxWriter.zeros(isLong ? 16 : 8) }
 
     func callAsFunction(_ duration: Int) -> [UInt8] { ISOBoxWriter.number(duration, isLong ? 8 : 4) }
