@@ -1,9 +1,9 @@
-/// The colours, including alpha, of a picture that has at most 256 of them, as most frames of GIFs do.
+/// The colours, including alpha, of a picture with at most 256 colours, like most frames of GIFs.
 struct PicturePalette {
-    /// The size of the hash table: a power of two, and four times the maximum number of colours, so that probe sequences are short.
+    /// The size of the hash table: a power of two, four times the maximum number of colours, so that probe sequences are short.
     private static let slots = 1024
 
-    /// In order of appearance.
+    /// The colours in order of appearance.
     private(set) var colors: [UInt32] = []
     /// An open-addressing table with linear probing: the index of a colour, or -1 in an empty slot.
     private var table = [Int16](repeating: -1, count: Self.slots)
@@ -23,7 +23,7 @@ struct PicturePalette {
         }
     }
 
-    /// The slot of a colour, or the empty slot for it.
+    /// Returns the slot of a colour, or the empty slot for it.
     private func slot(of word: UInt32) -> Int {
         var slot = Int(truncatingIfNeeded: (word &* 0x9e37_79b1) >> 22)
         while table[slot] >= 0 && colors[Int(table[slot])] != word { slot = (slot + 1) & (Self.slots - 1) }

@@ -1,14 +1,15 @@
 internal import CMedia
 internal import Glibc
 
-/// Encodes one picture as JPEG by libjpeg, as PNG by libpng or as WebP by libwebp.
+/// Encodes one picture as JPEG with libjpeg, as PNG with libpng or as WebP with libwebp.
 enum PosterEncoder {
     /// The version that becomes part of an object's name. Change it with anything that changes the output bytes.
     static let version = "poster-7"
 
-    /// From this quality on, chroma has the full resolution in a JPEG.
+    /// The quality from which a JPEG has full chroma resolution.
     private static let fullChromaQuality = 90
-    /// A JPEG from this many bytes on is also encoded progressively, which makes most larger ones smaller and most smaller ones larger.
+    /// The size in bytes from which a JPEG is also encoded progressively, which shrinks most larger files and enlarges most
+    /// smaller ones.
     private static let progressiveBytes = 6 << 10
 
     /// Encodes the picture, and calls `body` with the bytes of the file.
@@ -82,7 +83,7 @@ enum PosterEncoder {
     }
 }
 
-/// What still and animated WebPs have in common.
+/// The code shared by still and animated WebPs.
 enum WebPCoding {
     /// The longest side (RFC 9649 §2.7.1).
     private static let longestSide = 16_383
@@ -101,15 +102,15 @@ enum WebPCoding {
         }
     }
 
-    /// R, G, B, A as B, G, R, A, which libwebp takes.
+    /// Converts R, G, B, A to B, G, R, A, the order that libwebp expects.
     @inline(__always)
     static func swapped(_ word: UInt32) -> UInt32 {
         word & 0xff00_ff00 | word >> 16 & 0xff | (word & 0xff) << 16
     }
 }
 
-/// Maps the option `quality`, 1…100, to the encoders' qualities: two straight lines that meet at the default, which looks as good as
-/// the video's.
+/// Maps the option `quality`, 1…100, to the encoders' qualities: two straight lines that meet at the default, which looks as
+/// good as the video's.
 enum PosterQuality {
     /// JPEG's quality on the scale of the Independent JPEG Group: 60 ↦ 79, 1 ↦ 10, 100 ↦ 98.
     static func jpeg(_ quality: Int) -> Int { line(quality, lowest: 10, middle: 79, highest: 98) }

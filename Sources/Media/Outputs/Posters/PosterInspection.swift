@@ -49,18 +49,18 @@ enum JPEGInspection {
     }
 }
 
-/// Inspects a PNG (W3C PNG, third edition): the signature, then chunks that fill the file, from IHDR to IEND.
+/// Inspects a PNG (W3C PNG, third edition): the signature, then chunks from IHDR to IEND that fill the file.
 enum PNGInspection {
     static func inspect(_ bytes: OutputBytes, _ claim: OutputClaim) throws(OutputFlaw) {
         try claim.check(try size(of: bytes))
     }
 
     private static let signature: [UInt8] = [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]
-    /// The chunks of a still picture. No text, no profile, no animation: a worker has no reason to write them.
+    /// The chunks of a still picture. A worker has no reason to write text, profiles or animations.
     private static let chunks: Set<String> = ["IHDR", "PLTE", "tRNS", "IDAT", "IEND", "sRGB", "gAMA", "cHRM", "cICP", "pHYs"]
     private static let headerLength = 13
 
-    /// The maximum number of chunks of a file. libavcodec writes data in chunks of 4 KiB.
+    /// The maximum number of chunks of a file. libpng writes data in chunks of 8 KiB.
     private static func mostChunks(_ bytes: OutputBytes) -> Int { 64 + bytes.count / 1024 }
 
     static func size(of bytes: OutputBytes) throws(OutputFlaw) -> PictureSize {
@@ -103,7 +103,7 @@ enum WebPInspection {
 
     /// The chunks of a still picture; no animation, no metadata.
     private static let chunks: Set<String> = ["VP8 ", "VP8L", "VP8X", "ALPH"]
-    /// The maximum number of chunks of a file. A still picture has three at most.
+    /// The maximum number of chunks of a file. A still picture has at most three.
     private static let mostChunks = 16
 
     static func size(of bytes: OutputBytes) throws(OutputFlaw) -> PictureSize {
@@ -143,7 +143,7 @@ enum WebPInspection {
         return picture
     }
 
-    /// The size in the header of a chunk `VP8L` or `VP8 `.
+    /// Reads the size in the header of a chunk `VP8L` or `VP8 `.
     static func size(ofPicture kind: String, _ content: inout ByteReader) throws(OutputFlaw) -> PictureSize {
         switch kind {
         case "VP8L": try lossless(&content)
@@ -152,7 +152,7 @@ enum WebPInspection {
         }
     }
 
-    /// The header of a key frame (RFC 6386 §9.1).
+    /// Reads the header of a keyframe (RFC 6386 §9.1).
     private static func lossy(_ content: inout ByteReader) throws(OutputFlaw) -> PictureSize {
         guard try content.number(1) & 1 == 0 else { throw .wrongCodec }
         try content.skip(2)
@@ -160,7 +160,7 @@ enum WebPInspection {
         return PictureSize(width: try content.littleEndian(2) & 0x3fff, height: try content.littleEndian(2) & 0x3fff)
     }
 
-    /// The header of a lossless picture (RFC 9649 §3.4): width and height minus one, 14 bits each.
+    /// Reads the header of a lossless picture (RFC 9649 §3.4): width and height minus one, 14 bits each.
     private static func lossless(_ content: inout ByteReader) throws(OutputFlaw) -> PictureSize {
         guard try content.number(1) == 0x2f else { throw .wrongCodec }
         let bits = try content.littleEndian(4)

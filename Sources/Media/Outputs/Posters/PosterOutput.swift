@@ -1,4 +1,4 @@
-/// Writes a poster. Decodes frames up to the requested one, or all of them first if the content decides.
+/// Writes a poster. Decodes frames up to the requested one; if the content decides, decodes all frames first.
 protocol PosterMaker: OutputMaker {
     static var codec: PosterCodec { get }
 }
@@ -48,7 +48,7 @@ extension PosterMaker {
             bytes: length)
     }
 
-    /// Whether a video of the whole animation, which shows the poster too, has no dither.
+    /// Whether a video of the whole animation, which also shows the poster's frame, loses its dither.
     private static func videoLosesDither<Decoder: AnimationDecoder & ~Copyable>(
         _ transcoder: Transcoder, _: Decoder.Type, _ bytes: UnsafeRawBufferPointer
     ) throws(TranscodeError) -> Bool {
@@ -56,7 +56,7 @@ extension PosterMaker {
         do throws(TranscodeError) {
             summary = try AnimationSummary(scanning: bytes, by: Decoder.self, limits: transcoder.limits)
         } catch {
-            // A limit that the frames up to the poster keep, or none at all: then composing them throws.
+            // The frames up to the poster keep the limits: composing them throws otherwise.
             return false
         }
         return try ContentProbe.content(
