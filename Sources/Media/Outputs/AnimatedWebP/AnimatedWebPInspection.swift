@@ -1,5 +1,6 @@
-/// Inspects an animated WebP (RFC 9649): a RIFF that fills the file, with the chunks that ``AnimatedWebPWriter`` writes and no others;
-/// frames on the canvas, whose pictures have their sizes; the claimed duration, and the source's number of plays.
+/// Inspects an animated WebP (RFC 9649). The chunks that ``AnimatedWebPWriter`` writes, and no others, must fill the file.
+/// Frames must lie on the canvas and have the size of their pictures. The duration must be the claimed one, and the plays the
+/// source's.
 enum AnimatedWebPInspection {
     /// RIFF header, `VP8X` and `ANIM`.
     private static let headLength = 12 + 18 + 14
@@ -22,7 +23,7 @@ enum AnimatedWebPInspection {
         try claim.check(PictureSize(width: try head.littleEndian(3) + 1, height: try head.littleEndian(3) + 1))
         guard head.skip("ANIM"), try head.littleEndian(4) == 6, try head.littleEndian(4) == 0 else { throw .malformed }
         let plays = try head.littleEndian(2)
-        // Several rounds in the file make fewer plays of it, down to one.
+        // Several rounds in the file reduce the number of plays, down to one.
         guard claim.loopCount == 0 ? plays == 0 : (1...(claim.loopCount ?? 0) + 1).contains(plays) else { throw .wrongDuration }
         guard claim.timescale == AnimatedWebPWriter.timescale else { throw .wrongDuration }
         try inspectFrames(bytes, claim)
@@ -41,7 +42,7 @@ enum AnimatedWebPInspection {
             let size = PictureSize(width: try head.littleEndian(3) + 1, height: try head.littleEndian(3) + 1)
             guard x + size.width <= claim.width, y + size.height <= claim.height else { throw .wrongSize }
             duration += try head.littleEndian(3)
-            // Frames stay on the canvas.
+            // No frame is disposed of.
             guard try head.littleEndian(1) & ~2 == 0 else { throw .malformed }
             frames += 1
             guard frames <= claim.samples else { throw .wrongSampleCount }
@@ -52,7 +53,7 @@ enum AnimatedWebPInspection {
         guard duration == claim.duration else { throw .wrongDuration }
     }
 
-    /// One picture, lossless or lossy, the latter with or without alpha.
+    /// Inspects one picture: lossless or lossy, the latter with or without alpha.
     private static func inspectPicture(_ bytes: OutputBytes, _ range: Range<Int>, _ size: PictureSize) throws(OutputFlaw) {
         var position = range.lowerBound
         var kinds: [String] = []

@@ -1,4 +1,4 @@
-/// Writes an animated WebP, without loss unless a quality is given; of a still source, a still WebP.
+/// Writes an animated WebP, lossless unless a quality is given, or a still WebP for a still source.
 enum AnimatedWebPOutput: OutputMaker {
     /// The version that becomes part of an object's name. Change it with anything that changes the output bytes.
     static let version = "awebp-2"

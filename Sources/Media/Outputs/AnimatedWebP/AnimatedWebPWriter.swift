@@ -2,13 +2,13 @@
 struct AnimatedWebPWriter {
     /// A rectangle that is drawn on the canvas.
     struct Frame {
-        /// In milliseconds.
+        /// The time at which the frame appears, in milliseconds.
         var time: Int
-        /// Its corner has even coordinates.
+        /// The area on the canvas. Its corner has even coordinates.
         var rectangle: Rectangle
-        /// Whether its transparent pixels leave the canvas unchanged.
+        /// Whether transparent pixels leave the canvas unchanged.
         var blends: Bool
-        /// The position of its chunks in the ``PacketSpool``.
+        /// The position of the chunks in the ``PacketSpool``.
         var packet: Range<Int>
     }
 
@@ -24,15 +24,15 @@ struct AnimatedWebPWriter {
     let hasAlpha: Bool
     /// The number of plays of the animation; nil for endless.
     let plays: Int?
-    /// The chunks of a transparent pixel, which extends the time of a frame.
+    /// The chunks of a transparent pixel, which prolongs a frame.
     let clearPixel: [UInt8]
 
     /// Arranges the file.
     ///
     /// - Parameters:
-    ///   - frames: In the order of showing. The first covers the canvas.
-    ///   - end: When the last one ends, in milliseconds.
-    ///   - rounds: How often the file has the frames.
+    ///   - frames: The frames in display order. The first covers the canvas.
+    ///   - end: The end of the last frame, in milliseconds.
+    ///   - rounds: The number of times that the file contains the frames.
     /// - Returns: The layout, and the number of frames of the file.
     func layout(_ frames: [Frame], end: Int, rounds: Int) -> (layout: FileLayout, frames: Int) {
         var body = FileLayout()
@@ -65,7 +65,7 @@ struct AnimatedWebPWriter {
         }
     }
 
-    /// Splits a duration into durations of frames, each within the limits.
+    /// Splits a duration into frame durations within the limits.
     private static func parts(_ duration: Int) -> [Int] {
         var parts: [Int] = []
         var rest = duration
@@ -87,7 +87,7 @@ struct AnimatedWebPWriter {
         Self.chunk("ANIM", [0, 0, 0, 0] + Self.number(plays.map { min($0, 0xffff) } ?? 0, 2))
     }
 
-    /// The beginning of `ANMF` (§2.7.1.3), before the chunks of the picture.
+    /// Returns the beginning of `ANMF` (§2.7.1.3), before the chunks of the picture.
     private static func header(_ area: Rectangle, _ duration: Int, blends: Bool, bytes: Int) -> [UInt8] {
         let fields = [area.x / 2, area.y / 2, area.width - 1, area.height - 1, duration].flatMap { number($0, 3) }
         return Array("ANMF".utf8) + number(fields.count + 1 + bytes, 4) + fields + [blends ? 0 : 2]
@@ -97,7 +97,7 @@ struct AnimatedWebPWriter {
         Array(name.utf8) + number(contents.count, 4) + contents
     }
 
-    /// A little-endian number of the given size in bytes.
+    /// Returns a little-endian number of the given size in bytes.
     private static func number(_ value: Int, _ count: Int) -> [UInt8] {
         (0..<count).map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
     }

@@ -1,42 +1,43 @@
 internal import CMedia
 
-/// Encodes the pictures of an animation by libwebp: of each, the rectangle that differs from the picture before. Not thread-safe.
+/// Encodes the pictures of an animation with libwebp: for each, the rectangle that differs from the previous picture. Not
+/// thread-safe.
 ///
-/// A rectangle either replaces the canvas or is blended over it, with transparent pixels where nothing changes. The smaller one is
-/// used. If a quality is given, both are encoded with and without loss.
+/// A rectangle either replaces the canvas or is blended over it, with transparent pixels where nothing changes. The smaller
+/// result is used. If a quality is given, both are encoded lossily and losslessly.
 struct WebPFrameEncoder: ~Copyable {
     /// A rectangle of a picture.
     struct Frame {
-        /// Its corner has even coordinates, as the format requires.
+        /// The area on the canvas. Its corner has even coordinates, as the format requires.
         let rectangle: Rectangle
-        /// Whether its transparent pixels leave the canvas unchanged.
+        /// Whether transparent pixels leave the canvas unchanged.
         let blends: Bool
     }
 
-    /// Pixels that are encoded with the efforts 75 and 25; the rest of a longer animation has 0.
+    /// The efforts by pixels encoded so far: 75, then 25, then 0 for the rest of a longer animation.
     private static let efforts: [(pixels: Int, effort: Float)] = [(16 << 20, 75), (160 << 20, 25), (.max, 0)]
-    /// With loss, an unchanged block of this side is transparent.
+    /// The side of a block. In lossy frames, unchanged blocks become transparent.
     private static let block = 8
 
     private let width: Int
     private let height: Int
-    /// 0…100; nil without loss.
+    /// 0…100; nil for lossless.
     private let quality: Float?
-    /// The picture that was encoded last.
+    /// The last encoded picture.
     private let shown: HeapBuffer<UInt32>
     private let words: HeapBuffer<UInt32>
-    /// The file with the fewest bytes so far, and the file that is compared with it.
+    /// The smallest file so far, and the file that is compared with it.
     private var best = WebPMemoryWriter()
     private var other = WebPMemoryWriter()
     private var hasPicture = false
     /// Pixels encoded so far.
     private var pixels = 0
-    /// Whether a pixel of a picture so far is not opaque.
+    /// Whether any picture so far has a pixel that is not opaque.
     private(set) var hasTransparency = false
-    /// Whether a frame so far has alpha.
+    /// Whether any frame so far has alpha.
     private(set) var usesAlpha = false
 
-    /// - Parameter quality: The option, 1…100; nil encodes without loss.
+    /// - Parameter quality: The option, 1…100; nil encodes losslessly.
     init(width: Int, height: Int, quality: Int?) throws(TranscodeError) {
         try WebPCoding.check(width: width, height: height)
         let shown = try HeapBuffer<UInt32>(count: width * height)
@@ -58,7 +59,7 @@ struct WebPFrameEncoder: ~Copyable {
 
     /// Encodes a picture.
     ///
-    /// - Returns: Nil if it looks like the one before.
+    /// - Returns: Nil if it looks like the previous picture.
     mutating func encode(_ picture: borrowing StillPicture) throws(TranscodeError) -> Frame? {
         var area = Rectangle(x: 0, y: 0, width: width, height: height)
         if hasPicture {
@@ -76,7 +77,7 @@ struct WebPFrameEncoder: ~Copyable {
         return frame
     }
 
-    /// Calls `body` with the chunks of the picture that was encoded last: `VP8L`, or `VP8 ` with or without `ALPH`.
+    /// Calls `body` with the chunks of the last encoded picture: `VP8L`, or `VP8 ` with or without `ALPH`.
     func withChunks<Result>(
         _ body: (UnsafeRawBufferPointer) throws(TranscodeError) -> Result
     ) throws(TranscodeError) -> Result {
@@ -85,7 +86,7 @@ struct WebPFrameEncoder: ~Copyable {
         return try body(UnsafeRawBufferPointer(rebasing: chunks))
     }
 
-    /// The chunks of a transparent pixel.
+    /// Returns the chunks of a transparent pixel.
     mutating func clearPixel() throws(TranscodeError) -> [UInt8] {
         best.size = 0
         words.base[0] = 0
@@ -98,7 +99,7 @@ struct WebPFrameEncoder: ~Copyable {
         let all = area.width * area.height
         let effort = Self.efforts.first { pixels < $0.pixels }?.effort ?? 0
         let canBlend = hasPicture && !counts.clears
-        // Few pixels decide little. With the least effort, only the likelier way is tried.
+        // A few pixels matter little. With the lowest effort, only the likelier method is tried.
         let most = effort > 0 ? 9 : 5
         let mayReplace = !canBlend || counts.unchanged * 10 < all * most
         let mayBlend = canBlend && (!mayReplace || (effort > 0 && counts.unchanged * 10 >= all))
@@ -115,12 +116,12 @@ struct WebPFrameEncoder: ~Copyable {
         return Frame(rectangle: area, blends: blends)
     }
 
-    /// Encodes a rectangle in one way.
+    /// Encodes a rectangle with one method.
     ///
     /// - Parameters:
-    ///   - quality: Below 0 without loss.
-    ///   - block: The side of the blocks that are transparent if nothing changes in them, for `blending`.
-    /// - Returns: Whether it has the fewest bytes so far.
+    ///   - quality: 0…100, or negative for lossless.
+    ///   - block: The side of the blocks that become transparent if unchanged, for `blending`.
+    /// - Returns: Whether the result has the fewest bytes so far.
     private mutating func encode(
         _ picture: UnsafePointer<UInt32>, _ area: Rectangle, quality: Float, _ effort: Float, blending: Bool, block: Int
     ) throws(TranscodeError) -> Bool {
@@ -128,7 +129,7 @@ struct WebPFrameEncoder: ~Copyable {
         pixels += area.width * area.height
         other.size = 0
         let status = gifreel_webp_encode(words.base, Int32(area.width), Int32(area.height), quality, effort, &other)
-        // The format bounds the bytes of a picture with loss. There is one without.
+        // The format limits the size of a lossy picture. The lossless picture is used instead.
         if quality >= 0, status == VP8_ENC_ERROR_PARTITION0_OVERFLOW || status == VP8_ENC_ERROR_PARTITION_OVERFLOW {
             return false
         }
@@ -140,8 +141,8 @@ struct WebPFrameEncoder: ~Copyable {
 
     // MARK: Pixels
 
-    /// Counts the pixels of a rectangle that look like those of the picture before, and returns whether a pixel is not opaque and whether such a
-    /// pixel is a change.
+    /// Counts the unchanged pixels of a rectangle. Also returns whether any pixel is not opaque, and whether such a pixel is a
+    /// change.
     private func count(
         _ picture: UnsafePointer<UInt32>, _ area: Rectangle
     ) -> (unchanged: Int, isTransparent: Bool, clears: Bool) {
@@ -164,8 +165,8 @@ struct WebPFrameEncoder: ~Copyable {
         }
     }
 
-    /// Writes the changed blocks of a rectangle to the words for libwebp; the others become transparent, and so do translucent pixels,
-    /// which do not change where a rectangle is blended: drawn again, they would add up.
+    /// Writes the changed blocks of a rectangle to the words for libwebp. All other pixels become transparent, and so do
+    /// translucent pixels, which do not change in a blended rectangle: drawn again, they would add up.
     private func loadChanges(_ picture: UnsafePointer<UInt32>, _ area: Rectangle, block: Int) {
         for top in stride(from: 0, to: area.height, by: block) {
             for left in stride(from: 0, to: area.width, by: block) {
