@@ -1,11 +1,11 @@
-/// Chooses a palette for colours by median cut (Heckbert 1982) and three rounds of k-means. Works with whole numbers, so that the same
-/// colours have the same palette everywhere. Not thread-safe.
+/// Chooses a palette by median cut (Heckbert 1982) and three rounds of k-means. Uses integer arithmetic, so that the same
+/// colours yield the same palette everywhere. Not thread-safe.
 final class ColorQuantizer {
     /// The bits of each component that distinguish colours.
     private static let bits: UInt32 = 5
     private static let rounds = 3
 
-    /// Colours that count as one.
+    /// Similar colours that are counted together.
     private struct Cell {
         var count = 0
         var red = 0
@@ -36,7 +36,7 @@ final class ColorQuantizer {
         cell.pointee.blue &+= Int(color >> 16 & 255)
     }
 
-    /// The index of the palette's colour for a colour that was counted.
+    /// Returns the palette index for a counted colour.
     func index(of color: UInt32) -> Int { Int(nearest.base[Self.cell(color)]) }
 
     private static func cell(_ color: UInt32) -> Int {
@@ -90,7 +90,7 @@ final class ColorQuantizer {
         return (sum[0], sum[1], sum[2])
     }
 
-    /// Splits cells into up to `most` boxes, each time the one with the largest squared error.
+    /// Splits cells into up to `most` boxes, each time splitting the box with the largest squared error.
     private func boxes(_ used: [Int], _ most: Int) -> [ArraySlice<Int>] {
         var boxes = [(cells: used[...], spread: spread(used[...]))]
         while boxes.count < most, let index = boxes.indices.max(by: { boxes[$0].spread.error < boxes[$1].spread.error }),
@@ -110,7 +110,7 @@ final class ColorQuantizer {
 
     private func value(_ cell: Int, _ component: Int) -> Int { cells.base[cell][component] }
 
-    /// The component in which the cells of a box differ most, and the sum of the squared differences to its mean.
+    /// Returns the component in which a box's cells differ most, and the sum of the squared differences from its mean.
     private func spread(_ box: ArraySlice<Int>) -> (component: Int, error: Int) {
         if box.count < 2 { return (0, 0) }
         let middle = mean(box)

@@ -1,13 +1,13 @@
-/// Compresses indices as GIF's LZW (GIF89a Appendix F), in data sub-blocks.
+/// Compresses indices with GIF's LZW (GIF89a Appendix F), in data sub-blocks.
 ///
-/// A pixel may have several values: the transparent index where the canvas shows its colour already, and with a tolerance every similar
-/// colour. Of all strings of the table that fit the next pixels, the longest is written. A full table is kept until it codes half as many pixels
-/// per bit as a new one did. Not thread-safe.
+/// A pixel may have several valid indices: the transparent index where the canvas already shows its colour and, with a
+/// tolerance, every similar colour. The longest string of the table that fits the next pixels is written. A full table is kept
+/// until it codes less than half as many pixels per bit as while it grew. Not thread-safe.
 struct GIFCompressor: ~Copyable {
     /// The indices of a rectangle, row by row.
     struct Pixels {
         let indices: UnsafePointer<UInt8>
-        /// Other than 0 where the transparent index has the same effect.
+        /// Nonzero where the transparent index has the same effect.
         let mayBeTransparent: UnsafePointer<UInt8>
         let count: Int
         /// Nil if no pixel may be transparent.
@@ -16,9 +16,9 @@ struct GIFCompressor: ~Copyable {
 
     /// The colours that may replace one another.
     struct Tolerance {
-        /// The square of the distance of each colour to each other one: 256 rows of 256.
+        /// The squared distances between all colours: 256 rows of 256.
         let distances: UnsafePointer<Int32>
-        /// The largest square of a distance.
+        /// The largest squared distance between colours that may replace one another.
         let most: Int32
         /// The number of colours.
         let colors: Int
@@ -26,12 +26,13 @@ struct GIFCompressor: ~Copyable {
 
     /// Codes have at most 12 bits.
     private static let tableSize = 4096
-    /// The codes after which a full table is judged.
+    /// The number of codes after which a full table is evaluated.
     private static let window = 128
-    /// Strings that a search looks at, at least and for each pixel found so far. More hardly ever find a longer one.
+    /// The limit on strings that a search visits: a base, plus a number per pixel found so far. More rarely find a longer
+    /// string.
     private static let visits = (least: 128, perPixel: 8)
 
-    /// The first longer string of each string, and the next one of the same length; 0 for none.
+    /// The first child of each string, and its next sibling; 0 for none.
     private let children: HeapBuffer<UInt16>
     private let siblings: HeapBuffer<UInt16>
     /// The last index of each string.
@@ -40,7 +41,7 @@ struct GIFCompressor: ~Copyable {
     private let output: HeapBuffer<UInt8>
     /// The bytes written so far.
     private(set) var length = 0
-    /// The position of the length of the current sub-block.
+    /// The position of the current sub-block's length.
     private var block = 0
     private var accumulator: UInt64 = 0
     private var bits: UInt64 = 0
@@ -55,7 +56,7 @@ struct GIFCompressor: ~Copyable {
         var error: Int
     }
 
-    /// - Parameter pixels: The most pixels of a rectangle.
+    /// - Parameter pixels: The maximum number of pixels in a rectangle.
     init(pixels: Int) throws(TranscodeError) {
         let children = try HeapBuffer<UInt16>(count: Self.tableSize)
         let siblings = try HeapBuffer<UInt16>(count: Self.tableSize)
@@ -69,7 +70,7 @@ struct GIFCompressor: ~Copyable {
         self.stack = stack
     }
 
-    /// The minimum code size and the sub-blocks that were written last.
+    /// The minimum code size and the sub-blocks of the last rectangle.
     var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: output.base, count: length) }
 
     /// Compresses a rectangle.
@@ -83,7 +84,7 @@ struct GIFCompressor: ~Copyable {
         var generation = (pixels: 0, bits: 0)
         var recent = (pixels: 0, codes: 0)
         while position < pixels.count {
-            // The decoder extends the string written last by the first index of the next one, which may be that extension itself.
+            // The decoder extends the last string by the first index of the next string, which may be that extension itself.
             var entry = 0
             if let previous, next < Self.tableSize {
                 entry = next
@@ -118,9 +119,10 @@ struct GIFCompressor: ~Copyable {
 
     // MARK: Strings
 
-    /// Finds the longest string of the table that fits; of equally long ones, that with the least error.
+    /// Finds the longest string of the table that fits. Among equally long strings, the one with the least error wins.
     ///
-    /// - Parameter entry: The string that the decoder does not know yet: it is valid only if the match begins with its last index. 0 for none.
+    /// - Parameter entry: The string that the decoder does not have yet; 0 for none. It fits only if the match begins with its
+    ///   last index.
     /// - Returns: The string, and its first index.
     private func longest(
         _ pixels: Pixels, at position: Int, entry: Int, _ tolerance: Tolerance?

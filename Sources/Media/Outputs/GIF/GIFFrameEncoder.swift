@@ -1,7 +1,7 @@
 /// Encodes the pictures of an animation as frames of a GIF. Not thread-safe.
 ///
-/// A picture is encoded when the next one is known, which decides what happens to its rectangle: it stays, becomes transparent, or returns
-/// to what it was. The encoder takes the possible way that leaves the next picture the fewest changes.
+/// A picture is encoded once the next one is known, which determines the disposal of its rectangle: keep it, clear it, or
+/// restore the canvas. The encoder chooses the possible disposal that leaves the next picture the fewest changes.
 struct GIFFrameEncoder: ~Copyable {
     /// A frame without its time.
     struct Frame {
@@ -14,9 +14,9 @@ struct GIFFrameEncoder: ~Copyable {
 
     private let width: Int
     private let height: Int
-    /// 1…100; nil without loss.
+    /// 1…100; nil for lossless.
     private let quality: Int?
-    /// What the canvas shows when the picture is drawn.
+    /// The canvas onto which the picture is drawn.
     private let base: HeapBuffer<UInt32>
     /// The picture that waits for the next one.
     private let held: HeapBuffer<UInt32>
@@ -26,11 +26,11 @@ struct GIFFrameEncoder: ~Copyable {
     private var best: GIFCompressor
     private var other: GIFCompressor
     private var quantizer: ColorQuantizer?
-    /// Whether every frame so far has the colours of its picture, if no quality is given.
+    /// Whether every frame so far has the exact colours of its picture, if no quality is given.
     private(set) var isExact = true
     private var isFirst = true
     private(set) var hasPicture = false
-    /// Whether a pixel of a picture so far is transparent.
+    /// Whether any picture so far has a transparent pixel.
     private(set) var hasTransparency = false
     /// The colours of frames without a palette of their own.
     private(set) var global = GIFPalette(hasTransparency: true)
@@ -58,10 +58,10 @@ struct GIFFrameEncoder: ~Copyable {
         self.other = other
     }
 
-    /// The compressed indices of the frame that was encoded last.
+    /// The compressed indices of the last encoded frame.
     var bytes: UnsafeRawBufferPointer { best.bytes }
 
-    /// Whether a picture looks like the one before. Its pixels become opaque or transparent, as GIF has them.
+    /// Whether a picture looks like the previous one. Makes its pixels either opaque or transparent, as GIF requires.
     func isRepetition(_ picture: borrowing StillPicture) -> Bool {
         for index in 0..<width * height {
             let word = picture.words[index]
@@ -72,7 +72,7 @@ struct GIFFrameEncoder: ~Copyable {
 
     /// Sets the next picture, for which ``isRepetition(_:)`` was false.
     ///
-    /// - Returns: The frame of the picture before; nil for the first picture.
+    /// - Returns: The frame of the previous picture; nil for the first picture.
     mutating func add(_ picture: borrowing StillPicture) throws(TranscodeError) -> Frame? {
         let frame = hasPicture ? try encode(before: picture.words) : nil
         held.base.update(from: picture.words, count: width * height)
@@ -80,7 +80,7 @@ struct GIFFrameEncoder: ~Copyable {
         return frame
     }
 
-    /// Encodes the picture that waits, which is shown again by the next frame.
+    /// Encodes the waiting picture, which the next frame shows again.
     mutating func repeatPicture() throws(TranscodeError) -> Frame {
         let frame = try finish()
         base.base.update(from: held.base, count: width * height)
@@ -97,11 +97,11 @@ struct GIFFrameEncoder: ~Copyable {
     /// The rectangle in which the picture differs from the canvas, which is transparent before the first one.
     private var changes: Rectangle { PictureDifference.bounds(held.base, base.base, width: width, height: height) }
 
-    /// Encodes the picture that waits, and sets the canvas for the next one.
+    /// Encodes the waiting picture, and sets the canvas for the next one.
     private mutating func encode(before next: UnsafePointer<UInt32>) throws(TranscodeError) -> Frame {
         var area = changes
         var disposal = disposal(before: next, &area)
-        // To restore before the first frame is to clear.
+        // Restoring the canvas before the first frame clears it.
         if isFirst, disposal == .restore { disposal = .clear }
         let frame = try encode(area, disposal: disposal)
         switch disposal {
@@ -114,7 +114,7 @@ struct GIFFrameEncoder: ~Copyable {
         return frame
     }
 
-    /// Chooses what happens to the picture's rectangle, which grows if more of it has to become transparent.
+    /// Chooses the disposal of the picture's rectangle, which grows if more pixels must become transparent.
     private func disposal(before next: UnsafePointer<UInt32>, _ area: inout Rectangle) -> AnimationFrame.Disposal {
         var cleared = Rectangle.empty
         var (kept, restored) = (0, 0)
@@ -157,7 +157,7 @@ struct GIFFrameEncoder: ~Copyable {
         let isCropped = isFirst && (area.width < width || area.height < height)
         if counts.hasTransparency || isCropped { hasTransparency = true }
         var colors = counts.sorted
-        // With 256 colours, none is left for transparent pixels: unchanged pixels then have colours of the palette.
+        // With 256 colours, no index is left for transparent pixels: unchanged pixels then need colours of the palette.
         let canBeTransparent = colors?.count != 256
         if let all = colors, !canBeTransparent, !isCovered(area, by: Self.palette(all, hasTransparency: false)) { colors = nil }
         guard let colors else { return try encodeQuantized(area, disposal) }
@@ -230,7 +230,7 @@ struct GIFFrameEncoder: ~Copyable {
         }
     }
 
-    /// The bits of the indices. Unchanged pixels whose indices would have more are transparent.
+    /// Returns the bits of the indices. Makes unchanged pixels transparent whose indices would need more bits.
     private func leastBits(_ area: Rectangle) -> Int {
         var highest: UInt8 = 1
         for place in 0..<area.width * area.height where mayBeTransparent.base[place] == 0 {
@@ -241,13 +241,13 @@ struct GIFFrameEncoder: ~Copyable {
         return bits
     }
 
-    /// Compresses the indices in each way that has the same effect: unchanged pixels have their colours, are transparent, or have whichever
+    /// Compresses the indices in each equivalent way: unchanged pixels have their colours, are transparent, or have whichever
     /// makes longer strings.
     ///
     /// - Parameters:
     ///   - tableLength: The bytes of the palette.
-    ///   - least: The fewest bytes so far, of the frame that ``bytes`` are of.
-    /// - Returns: Whether one of the ways has fewer.
+    ///   - least: The fewest bytes so far, which are those of ``bytes``.
+    /// - Returns: Whether any of the ways needs fewer bytes.
     private mutating func compress(
         _ area: Rectangle, _ palette: GIFPalette, bits: Int, tableLength: Int, _ least: inout Int
     ) -> Bool {
@@ -287,7 +287,7 @@ struct GIFFrameEncoder: ~Copyable {
                     let difference = Int32(one >> shift & 255) - Int32(other >> shift & 255)
                     sum += difference * difference
                 }
-                // No colour replaces a transparent pixel, and none is replaced by one.
+                // No colour replaces a transparent pixel or is replaced by it.
                 let isTransparent = palette.hasTransparency && (row == 0) != (column == 0)
                 distances.base[256 * row + column] = isTransparent ? .max : sum
             }
@@ -311,11 +311,11 @@ struct GIFFrameEncoder: ~Copyable {
 
 /// The colours of the pixels of a rectangle that differ from the canvas.
 private struct ColorCounts {
-    /// Whether a pixel of the rectangle does not differ.
+    /// Whether any pixel of the rectangle is unchanged.
     private(set) var hasUnchanged = false
-    /// Whether a pixel of the rectangle is transparent.
+    /// Whether any pixel of the rectangle is transparent.
     private(set) var hasTransparency = false
-    /// The frequent ones first; nil if there are more than 256.
+    /// The colours, most frequent first; nil if there are more than 256.
     private(set) var sorted: [UInt32]?
 
     init(_ words: UnsafePointer<UInt32>, over base: UnsafePointer<UInt32>, _ area: Rectangle, stride: Int) {

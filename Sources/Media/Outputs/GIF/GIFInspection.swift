@@ -1,5 +1,5 @@
-/// Inspects a GIF: the blocks that ``GIFWriter`` writes and no others, which fill the file; frames on the screen, of the claimed number and
-/// duration; and the source's number of repetitions.
+/// Inspects a GIF. The blocks that ``GIFWriter`` writes, and no others, must fill the file. Frames must lie on the screen, with
+/// the claimed number and duration. The number of repetitions must be the source's.
 enum GIFInspection {
     static func inspect(_ bytes: OutputBytes, _ claim: OutputClaim) throws(OutputFlaw) {
         guard bytes.count >= 13 else { throw .wrongSignature }
@@ -30,7 +30,7 @@ enum GIFInspection {
         guard duration == claim.duration, claim.timescale == FrameClock.timescale else { throw .wrongDuration }
     }
 
-    /// The extension of the loop count, which an animation has that is played more than once.
+    /// Inspects the loop count extension, which an animation has if it plays more than once.
     private static func inspectRepetitions(_ file: inout Blocks, _ claim: OutputClaim) throws(OutputFlaw) {
         guard claim.samples > 1 else { return }
         let plays: Int
@@ -46,14 +46,14 @@ enum GIFInspection {
         } else {
             plays = 1
         }
-        // Several rounds in the file make fewer plays of it, down to one.
+        // Several rounds in the file reduce the number of plays, down to one.
         guard claim.loopCount == 0 ? plays == 0 : (1...(claim.loopCount ?? 0) + 1).contains(plays) else { throw .wrongDuration }
     }
 
-    /// The graphic control extension, after its introducer. Returns the delay.
+    /// Inspects the graphic control extension after its introducer. Returns the delay.
     private static func inspectControl(_ file: inout Blocks) throws(OutputFlaw) -> Int {
         var content = try file.take(7)
-        // Disposal 1 to 3, and perhaps a transparent colour.
+        // Disposal 1 to 3, and optionally a transparent colour.
         guard try content.number(2) == 0xf904, (4...13).contains(try content.number(1)) else { throw .malformed }
         let delay = try content.littleEndian(2)
         try content.skip(1)
@@ -61,7 +61,7 @@ enum GIFInspection {
         return delay
     }
 
-    /// An image after its separator, up to the end of its data.
+    /// Inspects an image after its separator, up to the end of its data.
     private static func inspectImage(_ file: inout Blocks, _ claim: OutputClaim) throws(OutputFlaw) {
         var content = try file.take(9)
         let (x, y) = (try content.littleEndian(2), try content.littleEndian(2))
@@ -81,7 +81,7 @@ enum GIFInspection {
     }
 }
 
-/// Reads a file from front to back, in parts of memory.
+/// Reads a file from front to back, with one part in memory.
 private struct Blocks {
     private static let partLength = 64 << 10
 
@@ -96,7 +96,7 @@ private struct Blocks {
 
     var isAtEnd: Bool { position == bytes.count }
 
-    /// The next `count` bytes, which are few.
+    /// Returns the next few bytes without skipping them.
     mutating func peek(_ count: Int) throws(OutputFlaw) -> ArraySlice<UInt8> {
         guard position <= bytes.count - count else { throw .malformed }
         if part.count < count { part = try bytes.read(position..<min(bytes.count, position + Self.partLength)).rest }

@@ -1,8 +1,8 @@
 internal import CMedia
 internal import Glibc
 
-/// Writes a GIF that shows the same animation in fewer bytes, without loss unless a quality is given or the pictures have more colours than
-/// GIF allows.
+/// Writes a smaller GIF of the same animation, lossless unless a quality is given or the pictures have more colours than GIF
+/// allows.
 enum GIFOutput: OutputMaker {
     /// The version that becomes part of an object's name. Change it with anything that changes the output bytes.
     static let version = "gif-3"
@@ -15,7 +15,7 @@ enum GIFOutput: OutputMaker {
         let summary = try AnimationSummary(scanning: bytes, by: Decoder.self, limits: transcoder.limits)
         let geometry = PictureGeometry(width: summary.width, height: summary.height, options: options)
         let (width, height) = (geometry.width, geometry.height)
-        // GIF has 16 bits for a side.
+        // GIF stores sides in 16 bits.
         let most = Int(UInt16.max)
         guard max(width, height) <= most else { throw .tooLarge(.side, value: max(width, height), maximum: most) }
         var file = GIFFrames(
@@ -26,7 +26,7 @@ enum GIFOutput: OutputMaker {
         for number in 0..<options.time.loops {
             if number > 0 { meter.beginNextPass() }
             round = try add(transcoder, Decoder.self, bytes, summary, from: round.end, to: &file, meter)
-            // A still picture shows nothing else when it is repeated.
+            // Repeating a still picture changes nothing.
             if file.times.count == 1 { break }
         }
         let end = round.end
@@ -59,11 +59,11 @@ enum GIFOutput: OutputMaker {
         }.get()
     }
 
-    /// One showing of the animation.
+    /// One play of the animation.
     private struct Round {
-        /// When it ends, in hundredths of a second.
+        /// The end of the play, in hundredths of a second.
         var end = 0
-        /// Frames of the source.
+        /// The number of frames in the source.
         var frames = 0
         var isBrokenOff = false
     }
@@ -92,12 +92,12 @@ extension TranscodeOptions {
     }
 }
 
-/// The frames of a GIF, and when they are shown.
+/// The frames of a GIF and their times.
 private struct GIFFrames: ~Copyable {
     private(set) var encoder: GIFFrameEncoder
     private var spool: PacketSpool
     private(set) var frames: [GIFWriter.Frame] = []
-    /// In hundredths of a second. The last one is that of a frame which waits for the next picture.
+    /// In hundredths of a second. The last time belongs to a frame that waits for the next picture.
     private(set) var times: [Int] = []
 
     init(encoder: consuming GIFFrameEncoder, spool: consuming PacketSpool) {
@@ -105,7 +105,7 @@ private struct GIFFrames: ~Copyable {
         self.spool = spool
     }
 
-    /// Adds a picture, unless it looks like the one before.
+    /// Adds a picture, unless it looks like the previous one.
     mutating func add(_ picture: borrowing StillPicture, at time: Int) throws(TranscodeError) {
         if encoder.isRepetition(picture) { return }
         try fill(until: time)
@@ -119,7 +119,7 @@ private struct GIFFrames: ~Copyable {
         try HeapBuffer.check(bytes: frames.count * FileLayout.mostBytes)
     }
 
-    /// Shows the picture that waits by several frames, if it is shown for longer than a delay can say.
+    /// Shows the waiting picture with several frames if it lasts longer than the longest delay.
     private mutating func fill(until end: Int) throws(TranscodeError) {
         while let last = times.last, end - last > GIFWriter.longest {
             try append(try encoder.repeatPicture())

@@ -1,9 +1,9 @@
 /// Up to 256 opaque colours by index. The first index may be reserved for transparent pixels.
 struct GIFPalette {
-    /// The size of the hash table: a power of two, and four times the maximum number of colours, so that probe sequences are short.
+    /// The size of the hash table: a power of two, four times the maximum number of colours, so that probe sequences are short.
     private static let slots = 1024
 
-    /// R, G, B, A. Where the first index is transparent, that entry is 0.
+    /// R, G, B, A. If the first index is transparent, its entry is 0.
     private(set) var colors: [UInt32]
     let hasTransparency: Bool
     /// An open-addressing table with linear probing: the index of a colour, or -1 in an empty slot.
@@ -22,7 +22,7 @@ struct GIFPalette {
 
     /// Adds a colour unless the palette has it.
     ///
-    /// - Returns: False if it has no room.
+    /// - Returns: False if the palette is full.
     mutating func add(_ color: UInt32) -> Bool {
         let slot = slot(of: color)
         if table[slot] >= 0 { return true }
@@ -35,7 +35,7 @@ struct GIFPalette {
     /// The number of bits of the highest index, at least 1.
     var bits: Int { Self.bits(colors.count) }
 
-    /// The number of bits that indices below `count` have, at least 1.
+    /// The number of bits that indices below `count` need, at least 1.
     static func bits(_ count: Int) -> Int { (1...8).first { count <= 1 << $0 } ?? 8 }
 
     /// The colour table (GIF89a §19): red, green and blue of 2, 4, 8… entries.
@@ -47,7 +47,7 @@ struct GIFPalette {
         return bytes
     }
 
-    /// The slot of a colour, or the empty slot for it.
+    /// Returns the slot of a colour, or the empty slot for it.
     private func slot(of color: UInt32) -> Int {
         var slot = Int(truncatingIfNeeded: (color &* 0x9e37_79b1) >> 22)
         while table[slot] >= 0 && colors[Int(table[slot])] != color { slot = (slot + 1) & (Self.slots - 1) }

@@ -1,11 +1,11 @@
-/// The file of a source that is a GIF, with unchanged image data: comments and other extensions are left out, and what remains is in the
-/// form of ``GIFWriter``.
+/// Copies a GIF source with unchanged image data. Comments and other extensions are omitted, and the rest has the form that
+/// ``GIFWriter`` writes.
 ///
-/// It is the smaller file where a program has chosen the source's pixels for the way in which it compressed them, and the exact one where
-/// a frame restores more colours than a palette has.
+/// The copy is smaller if a program has optimized the source's pixels for its own compression, and exact if a frame restores
+/// more colours than a palette has.
 enum GIFSourceCopy {
-    /// The file; nil for a source that is no GIF in order: one that is damaged or interlaced, whose frames leave the screen, or that has a
-    /// frame without a palette.
+    /// Returns the file; nil if the source is not a GIF, is damaged or interlaced, or has frames that leave the screen or lack
+    /// a palette.
     ///
     /// - Parameter plays: The number of plays of the animation; nil for endless.
     static func file(_ bytes: UnsafeRawBufferPointer, _ summary: AnimationSummary, plays: Int?) -> [UInt8]? {
@@ -26,7 +26,7 @@ enum GIFSourceCopy {
     }
 
     private struct Image {
-        /// Of the descriptor, the palette and the data.
+        /// The range of the descriptor, the palette and the data.
         var range: Range<Int>
         var disposal = AnimationFrame.Disposal.keep
         var transparent: UInt8?
@@ -60,7 +60,7 @@ enum GIFSourceCopy {
             guard number(6) == width, number(8) == height else { return nil }
         }
 
-        /// The next image; nil at the end, and for what is not in order.
+        /// Reads the next image; nil at the end or if the blocks are malformed.
         mutating func nextImage() -> Image? {
             var image = Image(range: 0..<0)
             while let kind = take(1)?.first {

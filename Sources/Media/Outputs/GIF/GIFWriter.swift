@@ -2,7 +2,7 @@
 struct GIFWriter {
     struct Frame {
         let frame: GIFFrameEncoder.Frame
-        /// The position of its image data in the ``PacketSpool``.
+        /// The position of the image data in the ``PacketSpool``.
         let packet: Range<Int>
     }
 
@@ -20,8 +20,8 @@ struct GIFWriter {
     /// Arranges the file.
     ///
     /// - Parameters:
-    ///   - times: When each frame is shown, in hundredths of a second.
-    ///   - end: When the last one ends.
+    ///   - times: The time of each frame, in hundredths of a second.
+    ///   - end: The end of the last frame.
     func layout(_ frames: [Frame], times: [Int], end: Int) -> FileLayout {
         var layout = FileLayout()
         layout.append(header + (frames.count > 1 ? Self.repetition(plays: plays) : []))
@@ -45,7 +45,7 @@ struct GIFWriter {
             + palette.bytes
     }
 
-    /// The number of repetitions after the first play; nothing for one play.
+    /// Returns the extension for the number of repetitions after the first play; empty for one play.
     static func repetition(plays: Int?) -> [UInt8] {
         if plays == 1 { return [] }
         let count = plays.map { min($0 - 1, Int(UInt16.max)) } ?? 0
@@ -66,7 +66,7 @@ struct GIFWriter {
         return [0x2c] + [area.x, area.y, area.width, area.height].flatMap(number) + [fields] + palette
     }
 
-    /// A little-endian number of 16 bits.
+    /// Returns a little-endian 16-bit number.
     private static func number(_ value: Int) -> [UInt8] {
         [UInt8(truncatingIfNeeded: value), UInt8(truncatingIfNeeded: value >> 8)]
     }
