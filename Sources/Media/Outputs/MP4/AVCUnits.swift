@@ -1,6 +1,6 @@
-/// The units of an H.264 sample, each preceded by its length (ISO/IEC 14496-15 §5.3.4.2).
+/// The NAL units of an H.264 sample, each preceded by its length (ISO/IEC 14496-15 §5.3.4.2).
 struct AVCUnits {
-    /// Types of units (ITU-T H.264 table 7-1).
+    /// NAL unit types (ITU-T H.264 table 7-1).
     private enum Kind {
         static let idr: UInt8 = 5
         static let supplementalInformation: UInt8 = 6
@@ -11,15 +11,15 @@ struct AVCUnits {
     /// Supplemental information that players need: buffering periods, picture timing, recovery points (ITU-T H.264 Annex D).
     private static let keptMessages: Set<Int> = [0, 1, 6]
 
-    /// Bytes of a length: 1, 2 or 4.
+    /// The size of a length in bytes: 1, 2 or 4.
     private let lengthSize: Int
 
-    /// - Parameter record: `avcC`, of 5 bytes or more.
+    /// - Parameter record: `avcC`, at least 5 bytes.
     init(record: UnsafeMutablePointer<UInt8>) {
         lengthSize = Int(record[4] & 3) + 1
     }
 
-    /// Whether the units fill a sample exactly, none of them is a set of parameters, and the first picture is an IDR picture if it must be.
+    /// Whether the units fill a sample exactly and include no parameter sets, and a first sample includes an IDR picture.
     func isWhole(_ bytes: UnsafeMutableBufferPointer<UInt8>, isFirst: Bool) -> Bool {
         var hasIDR = false
         var hasSets = false
@@ -31,9 +31,9 @@ struct AVCUnits {
         return isExact && !hasSets && (hasIDR || !isFirst)
     }
 
-    /// Removes supplemental information that players do not need, such as the place and the time that cameras write there, in place.
+    /// Removes supplemental information that players do not need, such as the place and time that cameras record, in place.
     ///
-    /// - Returns: The bytes that are left.
+    /// - Returns: The number of bytes that are left.
     func removeUserData(_ bytes: UnsafeMutableBufferPointer<UInt8>) -> Int {
         var kept = 0
         let isExact = forEach(bytes) { range in
@@ -69,13 +69,13 @@ struct AVCUnits {
         return position == bytes.count
     }
 
-    /// A unit with those messages that are kept; empty if none is.
+    /// Returns a unit with only the messages that are kept; empty if there are none.
     private static func filtered(_ unit: [UInt8]) -> [UInt8] {
         let payload = withoutEmulationPrevention(unit.dropFirst())
         var kept: [UInt8] = []
         var isComplete = true
         var rest = payload[...]
-        // What follows the messages are a 1 and zeros.
+        // A 1 and zeros follow the messages.
         while rest.count > 2 {
             let start = rest
             guard let type = number(&rest), let size = number(&rest), size <= rest.count else { return [] }
@@ -90,7 +90,7 @@ struct AVCUnits {
         return kept.isEmpty ? [] : unit.prefix(1) + withEmulationPrevention(kept + [0x80])
     }
 
-    /// A number as bytes of 255 and one below, which are added (§7.3.2.3.1).
+    /// Reads a number coded as bytes of 255 and a smaller last byte, which are added (§7.3.2.3.1).
     private static func number(_ bytes: inout ArraySlice<UInt8>) -> Int? {
         var sum = 0
         while let byte = bytes.popFirst() {
@@ -100,7 +100,7 @@ struct AVCUnits {
         return nil
     }
 
-    /// Removes each 3 after two zeros (§7.4.1).
+    /// Removes each 3 that follows two zeros (§7.4.1).
     private static func withoutEmulationPrevention(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
         var result: [UInt8] = []
         var zeros = 0

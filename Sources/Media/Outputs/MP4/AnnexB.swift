@@ -3,7 +3,7 @@ enum AnnexB {
     /// Supplemental enhancement information (ITU-T H.264 table 7-1).
     private static let supplementalInformation: UInt8 = 6
 
-    /// Removes all SEI units from an access unit in place, and returns the bytes that are left.
+    /// Removes all SEI units from an access unit in place. Returns the number of bytes that are left.
     static func removeSupplementalInformation(_ bytes: UnsafeMutableBufferPointer<UInt8>) -> Int {
         var kept = 0
         var next = startCode(in: bytes, from: 0)
@@ -22,7 +22,7 @@ enum AnnexB {
         return kept == 0 ? bytes.count : kept
     }
 
-    /// Puts start codes in place of the lengths by which MP4 separates units (ISO/IEC 14496-15 §5.3.4.2): both have four bytes.
+    /// Replaces the lengths in front of MP4's units with start codes (ISO/IEC 14496-15 §5.3.4.2): both have four bytes.
     ///
     /// - Returns: Whether the units filled the access unit exactly.
     static func replaceLengths(_ bytes: UnsafeMutableBufferPointer<UInt8>) -> Bool {
@@ -38,7 +38,7 @@ enum AnnexB {
 
     private static let startCode: [UInt8] = [0, 0, 0, 1]
 
-    /// The next start code of three or four bytes: where it begins, and where its unit does.
+    /// Finds the next start code, of three or four bytes. Returns its position and the position of its unit.
     private static func startCode(
         in bytes: UnsafeMutableBufferPointer<UInt8>, from start: Int
     ) -> (position: Int, payload: Int)? {

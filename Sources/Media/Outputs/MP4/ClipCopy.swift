@@ -1,10 +1,10 @@
 internal import CMedia
 internal import Glibc
 
-/// Copies the H.264 stream of a clip that is already what would be made of it: without its sound, and with the index in front.
+/// Copies the H.264 stream of a clip that needs no encoding, without its sound and with the index in front.
 ///
-/// Every picture is decoded once, so that a copy is as sound as an encoded video, and has the times of one. Colours that the stream does not
-/// state stay unstated: players show the copy as they show the clip.
+/// Every picture is decoded once, so that a copy is as valid as an encoded video, and has the same times. Colours that the
+/// stream does not specify stay unspecified: players show the copy like the clip.
 struct ClipCopy {
     private let bytes: UnsafeRawBufferPointer
     private let format: SourceFormat
@@ -30,18 +30,18 @@ struct ClipCopy {
         guard index.ending == .complete, try hasFittingSamples(), try hasFittingPictures(transcoder.limits) else { return nil }
     }
 
-    /// Whether the options leave the video unchanged. A file within `max_bytes` stays within it without its sound.
+    /// Whether the options leave the video unchanged. A file within `max_bytes` only shrinks without its sound.
     private static func asksForNothing(_ options: TranscodeOptions, of bytes: Int) -> Bool {
         if let most = options.maxBytes, bytes > most { return false }
         var others = options
         others.maxBytes = nil
-        // A clip has no palette, so it has no dither of one.
+        // A clip has no palette, so it has no palette dither.
         others.undither = TranscodeOptions().undither
         return others == TranscodeOptions()
     }
 
-    /// Whether a track is H.264 with sides that 4:2:0 has, and all its samples have one description, which has their parameter sets
-    /// (`avc1`, ISO/IEC 14496-15 §5.4.2).
+    /// Whether a track is H.264 with sides that 4:2:0 allows, and all its samples share one description, which contains their
+    /// parameter sets (`avc1`, ISO/IEC 14496-15 §5.4.2).
     private static func isFitting(_ container: ClipContainer, _ track: UnsafeMutablePointer<AVStream>) -> Bool {
         let parameters = track.pointee.codecpar.pointee
         guard parameters.codec_id == AV_CODEC_ID_H264, parameters.extradata_size >= 7, let record = parameters.extradata,
@@ -51,7 +51,7 @@ struct ClipCopy {
             && parameters.height % 2 == 0
     }
 
-    /// Calls `body` with the number and the data of each packet until it returns false. Returns whether there was an end.
+    /// Calls `body` with the number and the data of each packet until it returns false. Returns whether all packets were read.
     private func forEachPacket(
         _ body: (Int, UnsafeMutablePointer<AVPacket>) throws(TranscodeError) -> Bool
     ) throws(TranscodeError) -> Bool {
@@ -69,7 +69,7 @@ struct ClipCopy {
         return count == shown.count
     }
 
-    /// Whether the samples begin with an IDR picture and have no parameter sets, which may replace those of the description.
+    /// Whether the samples begin with an IDR picture and have no parameter sets, which could replace those of the description.
     private func hasFittingSamples() throws(TranscodeError) -> Bool {
         try forEachPacket { (number, packet) throws(TranscodeError) in
             units.isWhole(
@@ -77,8 +77,8 @@ struct ClipCopy {
         }
     }
 
-    /// Decodes all pictures, and checks that they could come from the encoder: progressive 4:2:0, with square pixels, of one size, in the
-    /// colours of video of standard range.
+    /// Decodes all pictures, and checks that they could come from the encoder: progressive 4:2:0 with square pixels, of one
+    /// size, in an encoded video's colours or unspecified ones.
     private func hasFittingPictures(_ limits: MediaLimits) throws(TranscodeError) -> Bool {
         let container = try ClipContainer(bytes, format)
         guard let track = container.color else { return false }
@@ -98,7 +98,7 @@ struct ClipCopy {
     /// Writes the copy.
     ///
     /// - Parameters:
-    ///   - summary: Of the same file.
+    ///   - summary: The summary of the same file.
     ///   - descriptor: An empty, seekable file open for reading and writing.
     /// - Returns: Nil if the packets do not follow the rules of ``MP4Muxer``; the file is empty then.
     func write(
@@ -117,12 +117,12 @@ struct ClipCopy {
         guard let times = times(&timeline, summary), let track = container.color else { return nil }
         var muxer = try MP4Muxer(descriptor: descriptor, timescale: timeline.timescale) { parameters throws(TranscodeError) in
             guard avcodec_parameters_copy(parameters, track.pointee.codecpar) >= 0 else { throw .outOfMemory }
-            // The muxer chooses its own.
+            // The muxer chooses its own tag.
             parameters.pointee.codec_tag = 0
         }
         for time in times { muxer.expect(time: time) }
         progress.begin(total: shown.count)
-        /// The packets that were decoded before the picture that is shown last.
+        /// The number of packets decoded before the picture that is shown last.
         var countBeforeLast = 0
         let isWhole = try forEachPacket { (count, packet) throws(TranscodeError) in
             guard packet.pointee.size > 0, let number = number(of: packet), count > 0 || (packet.pointee.isKey && number == 0),
@@ -148,7 +148,7 @@ struct ClipCopy {
             bytes: length)
     }
 
-    /// The time of each picture, in units of the timeline; nil if a picture has none of its own.
+    /// Returns the time of each picture, in units of the timeline; nil if a picture has no time of its own.
     private func times(_ timeline: inout Timeline, _ summary: AnimationSummary) -> [Int]? {
         var times: [Int] = []
         times.reserveCapacity(shown.count)
@@ -161,7 +161,8 @@ struct ClipCopy {
         return times.count == shown.count ? times : nil
     }
 
-    /// The number of a packet's picture in the order of showing; nil for one that is not shown, which an edit list hides.
+    /// Returns the number of a packet's picture in display order; nil if the picture is not shown because an edit list hides
+    /// it.
     private func number(of packet: UnsafeMutablePointer<AVPacket>) -> Int? {
         guard packet.pointee.flags & AV_PKT_FLAG_DISCARD == 0 else { return nil }
         let time = packet.pointee.pts == gifreel_no_time ? packet.pointee.dts : packet.pointee.pts

@@ -1,16 +1,16 @@
 internal import CMedia
 internal import Glibc
 
-/// Moves the index of an MP4 (`moov`) in front of the data, and leaves out what no player reads.
+/// Moves the index of an MP4 (`moov`) in front of the data, and omits parts that no player reads.
 ///
-/// libavformat can move it, but always adds metadata that says how metadata is written, and free space.
+/// libavformat can move the index, but always adds free space and metadata that only describes the form of metadata.
 struct MP4Index: ~Copyable {
     private let file: PacketSpool
     private let descriptor: Int32
 
     /// - Parameters:
     ///   - descriptor: A file in which libavformat has written `ftyp`, the data and the index.
-    ///   - length: Of the file, in bytes.
+    ///   - length: The length of the file, in bytes.
     init(of descriptor: Int32, length: Int) {
         file = PacketSpool(descriptor: descriptor, length: length)
         self.descriptor = descriptor
@@ -41,7 +41,7 @@ struct MP4Index: ~Copyable {
         return length
     }
 
-    /// Where `ftyp`, the data, the head of its box, and `moov` lie.
+    /// Returns the ranges of `ftyp`, the data, the header of its box, and `moov`.
     private func parts() throws(TranscodeError) -> (
         type: Range<Int>, data: Range<Int>, dataHead: Range<Int>, moov: Range<Int>
     ) {
@@ -64,7 +64,7 @@ struct MP4Index: ~Copyable {
         return (type, dataBegin..<data.upperBound, data.lowerBound..<dataBegin, moov)
     }
 
-    /// The boxes that fill a part of `bytes`, with their heads.
+    /// Returns the boxes that fill a part of `bytes`, with their headers.
     private static func boxes(
         _ bytes: [UInt8], _ part: Range<Int>
     ) throws(TranscodeError) -> [(kind: String, range: Range<Int>)] {

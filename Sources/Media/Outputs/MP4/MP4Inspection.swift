@@ -1,8 +1,8 @@
 internal import SystemIO
 
-/// Inspects an MP4 (ISO/IEC 14496-12): `ftyp`, `moov` and `mdat` fill the file in this order, and the one track has
-/// the claimed codec, size, duration and samples, all in `mdat`. Boxes that the muxer does not write are refused by name, because players
-/// act on boxes that the inspection does not read.
+/// Inspects an MP4 (ISO/IEC 14496-12): `ftyp`, `moov` and `mdat` fill the file in this order, and the only track has the
+/// claimed codec, size, duration and samples, all in `mdat`. Boxes that the muxer does not write are refused by name, because
+/// players act on boxes that the inspection does not read.
 enum MP4Inspection {
     static func inspect(_ bytes: OutputBytes, _ claim: OutputClaim) throws(OutputFlaw) -> String? {
         let outline = try MP4Outline(bytes, samples: claim.samples)
@@ -19,7 +19,7 @@ enum MP4Inspection {
         return codecs
     }
 
-    /// The boxes that may be inside another.
+    /// The kinds of boxes that are allowed in each kind.
     private static let allowed: [String: Set<String>] = [
         "moov": ["mvhd", "trak"], "trak": ["tkhd", "mdia"], "mdia": ["mdhd", "hdlr", "minf"],
         "minf": ["vmhd", "dinf", "stbl"], "dinf": ["dref"],
@@ -27,7 +27,7 @@ enum MP4Inspection {
         "avc1": ["avcC", "colr"], "av01": ["av1C", "colr"],
     ]
 
-    /// The children of a box, after a check that each kind is allowed.
+    /// Returns the children of a box, after checking that each kind is allowed.
     private static func children(of box: MP4Box) throws(OutputFlaw) -> [MP4Box] {
         try checked(try box.children(), in: box.kind)
     }
@@ -38,7 +38,7 @@ enum MP4Inspection {
         return boxes
     }
 
-    /// `mdhd`: timescale and duration (§8.4.2).
+    /// Inspects `mdhd`: timescale and duration (§8.4.2).
     static func inspectHeader(_ box: MP4Box, _ claim: OutputClaim) throws(OutputFlaw) {
         var (version, content) = try box.versioned()
         try content.skip(version == 1 ? 16 : 8)
@@ -48,7 +48,7 @@ enum MP4Inspection {
         guard timescale == claim.timescale, duration == claim.duration else { throw .wrongDuration }
     }
 
-    /// `dref`: all data lies in this file (§8.7.2), so that no player fetches anything.
+    /// Inspects `dref`: all data lies in this file (§8.7.2), so that no player fetches anything.
     static func inspectReferences(_ box: MP4Box) throws(OutputFlaw) {
         var (_, content) = try box.versioned()
         try content.skip(4)
@@ -58,7 +58,8 @@ enum MP4Inspection {
         }
     }
 
-    /// `stsd`: one entry of the claimed codec and size (§8.5.2, §12.1.3). Returns the entry's name in `codecs` (RFC 6381).
+    /// Inspects `stsd`: one entry of the claimed codec and size (§8.5.2, §12.1.3). Returns the entry's name in `codecs` (RFC
+    /// 6381).
     private static func inspectEntry(_ box: MP4Box, _ claim: OutputClaim) throws(OutputFlaw) -> String {
         let kind: String
         switch claim.codec {
@@ -82,8 +83,8 @@ enum MP4Inspection {
         }
     }
 
-    /// `avcC`: version 1, and a profile that every player has (ISO/IEC 14496-15 §5.3.3.1). Returns profile, constraints and level in hexadecimal digits
-    /// (RFC 6381 §3.3).
+    /// Inspects `avcC`: version 1, and a profile that every player supports (ISO/IEC 14496-15 §5.3.3.1). Returns profile,
+    /// constraints and level in hexadecimal digits (RFC 6381 §3.3).
     private static func inspectH264(_ configuration: ByteReader) throws(OutputFlaw) -> String {
         var configuration = configuration
         guard try configuration.number(1) == 1 else { throw .wrongCodec }
@@ -92,9 +93,9 @@ enum MP4Inspection {
         return Hex.encode(stream)
     }
 
-    /// `av1C`: version 1, Main profile in 4:2:0 or High profile in 4:4:4, Main tier, 8 bits, and one sequence header (AV1 Codec ISO Media
-    /// File Format Binding §2.3.3; AV1 Bitstream §5.3). Returns profile, level, tier and bit depth (§5). Without further fields, chroma is
-    /// 4:2:0; 4:4:4 names it, with primaries, transfer, matrix and range.
+    /// Inspects `av1C`: version 1, Main profile in 4:2:0 or High profile in 4:4:4, Main tier, 8 bits, and one sequence header
+    /// (AV1 Codec ISO Media File Format Binding §2.3.3; AV1 Bitstream §5.3). Returns profile, level, tier and bit depth (§5),
+    /// and for 4:4:4 also chroma, primaries, transfer, matrix and range: without these fields, chroma is 4:2:0.
     private static func inspectAV1(_ configuration: ByteReader) throws(OutputFlaw) -> String {
         var configuration = configuration
         guard try configuration.number(1) == 0x81 else { throw .wrongCodec }
@@ -113,7 +114,7 @@ enum MP4Inspection {
         return "\(profile).\(level < 10 ? "0" : "")\(level)M.08" + (profile == 0 ? "" : ".0.000.01.13.01.0")
     }
 
-    /// `stts`: the samples' durations come to the whole (§8.6.1.2).
+    /// Inspects `stts`: the samples' durations add up to the claimed duration (§8.6.1.2).
     static func inspectTimes(_ box: MP4Box, _ claim: OutputClaim) throws(OutputFlaw) {
         var (_, content) = try box.versioned()
         var samples = 0
@@ -132,6 +133,6 @@ enum MP4Inspection {
 
 /// Profiles of H.264 by their numbers (ITU-T H.264 annex A).
 enum H264Profile {
-    /// Baseline, Main and High: 8 bits, and no chroma of more samples than 4:2:0. Encoded videos have High.
+    /// Baseline, Main and High: 8 bits, and at most 4:2:0 chroma. Encoded videos use High.
     static let playable: Set<UInt8> = [66, 77, 100]
 }

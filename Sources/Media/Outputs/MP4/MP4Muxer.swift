@@ -1,22 +1,23 @@
 internal import CMedia
 
-/// Writes one video track into an MP4 whose index comes first, through libavformat and ``MP4Index``.
+/// Writes one video track into an MP4 whose index comes first, with libavformat and ``MP4Index``.
 ///
-/// The first frame is decoded and shown at media time 0, so no edit list is needed that a player could overlook, and the sample
-/// durations add up to the animation's. The encoder asks for the packets before the second frame to be decoded before time 0; here
-/// they follow the first packet at distances of one unit. If the first frames last two units or less, one of them is decoded up to two
-/// units late. Other packets keep the encoder's decoding times, which are not after their presentation times: VLC would delay the whole
-/// video by the time that a frame is decoded late.
+/// The first frame is decoded and shown at media time 0, so no edit list is needed, which a player could ignore, and the sample
+/// durations add up to the animation's. The encoder requests that the packets before the second frame be decoded before time 0;
+/// here they follow the first packet one unit apart. If the first frames last two units or less, one of them is decoded up to
+/// two units late. Other packets keep the encoder's decoding times, which are not after their presentation times: VLC would
+/// delay the whole video by the time that a frame is decoded late.
 ///
-/// Only the packet of the last frame and those after it differ: each is decoded when the one before it has been shown, so that the
-/// last frame's sample has the frame's own duration. Browsers end a video by this duration, and would otherwise cut the last frame
-/// short. If this makes a frame late, its composition offset is negative (`ctts` version 1, ISO/IEC 14496-12 §8.6.1.3).
+/// Only the packet of the last frame and those after it differ: each is decoded when the previous one has been shown, so that
+/// the last frame's sample has the frame's own duration. Browsers end a video by this duration, and would otherwise cut the
+/// last frame short. If this makes a frame late, its composition offset is negative (`ctts` version 1, ISO/IEC 14496-12
+/// §8.6.1.3).
 ///
 /// Not thread-safe.
 struct MP4Muxer: ~Copyable {
-    /// How far decoding times are set back, so that libavformat sees none that is later than its composition time. It writes
-    /// them relative to the first, so the distance is not in the file. Composition times differ from decoding times by less
-    /// than this (``Timeline/longestSample``); the difference and this together stay within 31 bits, which libavformat takes.
+    /// The amount by which decoding times are set back, so that libavformat sees none later than its composition time. It
+    /// writes them relative to the first, so the amount is not in the file. Composition times differ from decoding times by
+    /// less than the amount (``Timeline/longestSample``); the sum of both stays within 31 bits, as libavformat requires.
     private static let decodingLead: Int64 = 1 << 30
 
     private let context: UnsafeMutablePointer<AVFormatContext>
@@ -24,29 +25,29 @@ struct MP4Muxer: ~Copyable {
     private let output: FileOutput
     private let descriptor: Int32
     private let timescale: Int
-    /// The packets written so far, where they will be repeated; nil otherwise.
+    /// The packets written so far if they will be repeated; otherwise nil.
     private var stored: [StoredPacket]?
-    /// Packets that are held back, in decoding order: the last one, and all from the one whose frame is shown last, because their
-    /// times are known only at the end. Rarely more than four.
+    /// Packets that are held back, in decoding order: the last packet, and all packets from the one whose frame is shown last,
+    /// because their times are known only at the end. Rarely more than four.
     private var waiting: [UnsafeMutablePointer<AVPacket>] = []
     private var isFirst = true
-    /// The time of the frame that was announced last.
+    /// The time of the last announced frame.
     private var newest: Int64 = 0
     /// The times of the announced frames, by index.
     private var times = TimeWindow()
-    /// The decoding time of the packet that was taken last, before ``decodingLead``.
+    /// The decoding time of the last appended packet, before ``decodingLead``.
     private var decoding: Int64 = -1
     /// Whether the track is H.264, whose packets are not in display order.
     private let isH264: Bool
-    /// Whether packets are byte streams with start codes. Those of another MP4 have lengths.
+    /// Whether packets are byte streams with start codes. Packets of another MP4 have lengths.
     private let hasStartCodes: Bool
 
-    /// Opens the container and writes its head.
+    /// Opens the container and writes its header.
     ///
     /// - Parameters:
     ///   - descriptor: An empty, seekable file open for reading and writing.
-    ///   - timescale: Units a second of all times.
-    ///   - repeats: Whether ``finish(end:rounds:)`` is to write several rounds.
+    ///   - timescale: Units per second of all times.
+    ///   - repeats: Whether ``finish(end:rounds:)`` will write several rounds.
     ///   - describe: Fills in the stream's parameters.
     init(
         descriptor: Int32, timescale: Int = FrameClock.timescale, repeats: Bool = false,
@@ -67,7 +68,7 @@ struct MP4Muxer: ~Copyable {
         let (isH264, hasStartCodes): (Bool, Bool)
         do {
             try describe(stream.pointee.codecpar)
-            // Square pixels need no box that says so.
+            // Square pixels need no box.
             stream.pointee.codecpar.pointee.sample_aspect_ratio = AVRational(num: 0, den: 1)
             isH264 = stream.pointee.codecpar.pointee.codec_id == AV_CODEC_ID_H264
             hasStartCodes = isH264 && stream.pointee.codecpar.pointee.extradata?.pointee != 1
@@ -107,19 +108,19 @@ struct MP4Muxer: ~Copyable {
         av_dict_set(&options, "use_editlist", "0", 0)
         av_dict_set(&options, "write_btrt", "0", 0)
         av_dict_set_int(&options, "video_track_timescale", Int64(timescale), 0)
-        // The movie's own duration is in these; the usual thousandths do not hold a third of a second.
+        // The unit of the movie's own duration; the default, thousandths, cannot express a third of a second.
         if 1000 % timescale != 0 { av_dict_set_int(&options, "movie_timescale", Int64(timescale), 0) }
         let status = avformat_write_header(context, &options)
         guard status >= 0 else { throw .library(.openMuxer, code: status) }
     }
 
-    /// Announces a frame, in the order of showing, before its packet can come.
+    /// Announces a frame, in display order, before its packet is appended.
     mutating func expect(time: Int) {
         newest = Int64(time)
         times.append(newest)
     }
 
-    /// Takes the next packet in decoding order, with indices of frames for times. Its contents are moved away.
+    /// Appends the next packet in decoding order, with frame indices for times. Moves its contents away.
     mutating func append(_ packet: UnsafeMutablePointer<AVPacket>) throws(TranscodeError) {
         if isFirst && hasStartCodes { dropUserData(packet) }
         isFirst = false
@@ -130,7 +131,7 @@ struct MP4Muxer: ~Copyable {
         let index = Int(copy.pointee.dts)
         decoding = index < 0 ? decoding + 1 : max(decoding + 1, times[index])
         times.removeFirst(upTo: index)
-        // Temporal units of AV1 are decoded and shown in the same order. Without composition offsets, libavformat writes no `ctts`.
+        // AV1's temporal units are decoded in display order. Without composition offsets, libavformat writes no `ctts`.
         copy.pointee.dts = isH264 ? decoding - Self.decodingLead : copy.pointee.pts
         copy.pointee.stream_index = 0
         waiting.append(copy)
@@ -142,14 +143,14 @@ struct MP4Muxer: ~Copyable {
     /// Writes the last packets, the remaining rounds and the index.
     ///
     /// - Parameters:
-    ///   - end: When the animation ends; the last frame's sample lasts until then, and the next round begins.
-    ///   - rounds: How often the animation stands in the file.
+    ///   - end: The end of the animation: the last frame's sample lasts until then, and the next round begins.
+    ///   - rounds: The number of times that the file contains the animation.
     /// - Returns: The file's length in bytes.
     mutating func finish(end: Int, rounds: Int = 1) throws(TranscodeError) -> Int {
-        // The track's length is the latest end of a packet. The samples' durations are the distances of the decoding times; that of
-        // the last one is its packet's. The waiting packets are those of the frames that are shown last, without a gap: every frame
-        // decoded after the last one is shown after all that were decoded before it. So their durations fill the time from the
-        // first of them to the end, in any order.
+        // The track's length is the latest end of a packet. A sample's duration is the distance to the next decoding time; for
+        // the last sample, it is the packet's duration. The waiting packets are those of the frames that are shown last,
+        // without a gap: every frame decoded after the last one is shown after all frames decoded before it. So their durations
+        // fill the time from the first of these frames to the end, in any order.
         let shown = waiting.map(\.pointee.pts).sorted() + [Int64(end)]
         var next = shown[0]
         while !waiting.isEmpty {
@@ -182,7 +183,7 @@ struct MP4Muxer: ~Copyable {
                 decoding: packet.pointee.dts, duration: duration, flags: packet.pointee.flags))
     }
 
-    /// Writes all packets once more, with their times shifted by `time`. The data is read back from the file: memory holds one packet.
+    /// Writes all packets again, with their times shifted by `time`. Reads the data from the file: memory holds one packet.
     private func repeatAll(after time: Int64) throws(TranscodeError) {
         avio_flush(context.pointee.pb)
         guard let copy = av_packet_alloc() else { throw .outOfMemory }
@@ -192,7 +193,7 @@ struct MP4Muxer: ~Copyable {
             defer { av_packet_unref(copy) }
             let bytes = UnsafeMutableBufferPointer(start: data, count: packet.size)
             try output.read(at: packet.position, into: UnsafeMutableRawBufferPointer(bytes))
-            // An H.264 track was described by start codes, so the muxer expects them.
+            // The H.264 track's parameters have start codes, so the muxer expects start codes.
             guard !hasStartCodes || AnnexB.replaceLengths(bytes) else { throw .failed(.mux, code: gifreel_averror(EILSEQ)) }
             copy.pointee.pts = packet.presentation + time
             copy.pointee.dts = packet.decoding + time
@@ -213,7 +214,7 @@ struct MP4Muxer: ~Copyable {
     }
 }
 
-/// The position of a packet's data in the file and its times in units of the track, so that it can be written once more.
+/// The position of a packet's data in the file and its times in units of the track, so that it can be written again.
 struct StoredPacket {
     var position: Int64
     var size: Int

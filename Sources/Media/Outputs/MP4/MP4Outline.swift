@@ -1,8 +1,8 @@
 /// The top-level boxes of an ISO base media file, which fill it exactly (ISO/IEC 14496-12 §4.2).
 struct MP4Outline {
-    /// The largest size of a part other than data that is read, in bytes.
+    /// Returns the largest size of a part that is read, other than data, in bytes.
     ///
-    /// An index has up to 44 bytes per sample: duration, offset and size of the sample, chunk, run and number of the key picture.
+    /// An index has up to 44 bytes per sample: duration, offset and size of the sample, chunk, run and keyframe number.
     static func largestPart(samples: Int) -> Int { min(1 << 30, (64 << 10) + 64 * samples) }
 
     /// The parts in order.
@@ -10,8 +10,8 @@ struct MP4Outline {
     private let bytes: OutputBytes
     private let largestPart: Int
 
-    /// - Parameter samples: The claimed number, on which the size of the index depends.
-    /// - Throws: `wrongSignature` for a file that does not begin with `ftyp`; `malformed` if the parts do not fill the file.
+    /// - Parameter samples: The claimed number of samples, on which the size of the index depends.
+    /// - Throws: `wrongSignature` if the file does not begin with `ftyp`; `malformed` if the parts do not fill it.
     init(_ bytes: OutputBytes, samples: Int) throws(OutputFlaw) {
         var parts: [(kind: String, range: Range<Int>)] = []
         var position = 0
@@ -24,7 +24,7 @@ struct MP4Outline {
             if parts.isEmpty && kind != "ftyp" { throw .wrongSignature }
             var begin = position + 8
             if size == 1 {
-                // A size of 64 bits, whose first would make it negative.
+                // A 64-bit size, whose first bit would make it negative.
                 guard try head.number(1) == 0 else { throw .malformed }
                 size = try head.number(7)
                 begin += 8
@@ -38,13 +38,13 @@ struct MP4Outline {
         largestPart = Self.largestPart(samples: samples)
     }
 
-    /// The range of the one part of a kind.
+    /// Returns the range of the part of a kind.
     func range(of kind: String) throws(OutputFlaw) -> Range<Int> {
         guard let part = parts.first(where: { $0.kind == kind }) else { throw .missingPart }
         return part.range
     }
 
-    /// The contents of a part, read into memory.
+    /// Reads the contents of a part into memory.
     func contents(of kind: String) throws(OutputFlaw) -> ByteReader {
         let range = try range(of: kind)
         guard range.count <= largestPart else { throw .malformed }

@@ -30,7 +30,7 @@ enum MP4Output: OutputMaker {
         }
     }
 
-    /// Writes an MP4 with the settings. If it is too large, writes it once more with coarser ones.
+    /// Writes an MP4 with the settings. If it is too large, writes it again with coarser settings.
     private static func attempt<Decoder: AnimationDecoder & ~Copyable, Settings: MP4EncoderSettings>(
         _ transcoder: Transcoder, _ decoder: Decoder.Type, _ bytes: UnsafeRawBufferPointer, _ summary: AnimationSummary,
         _ settings: Settings, to descriptor: Int32, _ progress: FrameMeter
@@ -67,7 +67,8 @@ enum MP4Output: OutputMaker {
         while let sample = try next(source, thread, into: encoder) {
             muxer.expect(time: sample.time)
             progress.enter(frame: sample.frame)
-            // So the last frame is decoded last. If the last frames look alike, the last sample is an earlier one; the muxer allows it.
+            // The last frame is thus decoded last. If the last frames look alike, the last sample is an earlier one, as the
+            // muxer allows.
             let isNearEnd = sample.frame >= plan.lastButOne
             let steps = sample.gain * Settings.temporalMeanOffset
             try encoder.encode(decodedInOrder: isNearEnd, coarserBy: steps) { packet throws(TranscodeError) in
@@ -77,7 +78,7 @@ enum MP4Output: OutputMaker {
         }
         let round = source.end
         let loops = options.time.loops
-        // A still picture that is repeated is one sample of the whole time, unless that is more than a sample may last.
+        // A repeated still picture is one sample for the whole time, unless this exceeds the longest sample.
         let isStill = source.samples == 1
         let isOneSample = isStill && round * loops <= Timeline.longestSample
         if isStill && !isOneSample { try encodeAgain(encoder, every: round, rounds: loops, into: &muxer) }
@@ -93,8 +94,8 @@ enum MP4Output: OutputMaker {
             isBrokenOff: source.isBrokenOff, isUndithered: source.isUndithered, bytes: length)
     }
 
-    /// Encodes the last picture once more for each round after the first. Copies of one packet would be IDR pictures in a row with the
-    /// same `idr_pic_id`, which ITU-T H.264 §7.4.3 forbids.
+    /// Encodes the last picture again for each round after the first. Copies of one packet would be consecutive IDR pictures
+    /// with the same `idr_pic_id`, which ITU-T H.264 §7.4.3 forbids.
     private static func encodeAgain<Settings: MP4EncoderSettings>(
         _ encoder: VideoEncoder<Settings>, every round: Int, rounds: Int, into muxer: inout MP4Muxer
     ) throws(TranscodeError) {
@@ -106,7 +107,7 @@ enum MP4Output: OutputMaker {
         }
     }
 
-    /// The next sample, its picture in the encoder's planes: from the thread, where there is one.
+    /// Reads the next sample into the encoder's planes, from the thread if there is one.
     private static func next<Decoder: AnimationDecoder & ~Copyable, Settings: MP4EncoderSettings>(
         _ source: SampleSource<Decoder>, _ thread: SampleThread<Decoder>?, into encoder: VideoEncoder<Settings>
     ) throws(TranscodeError) -> Sample? {

@@ -2,7 +2,7 @@
 struct MP4SampleTable {
     private let samples: Int
     private var sizes: ByteReader
-    /// The size of every sample; 0 where `sizes` has one each.
+    /// The size of every sample; 0 if `sizes` lists each size.
     private let uniformSize: Int
     private var chunks: ByteReader
     private let chunkCount: Int
@@ -10,7 +10,7 @@ struct MP4SampleTable {
     private var runs: ByteReader
     private let runCount: Int
 
-    /// - Parameter samples: The claimed number.
+    /// - Parameter samples: The claimed number of samples.
     init(_ boxes: [MP4Box], samples: Int) throws(OutputFlaw) {
         self.samples = samples
         sizes = try MP4Box.only("stsz", in: boxes).versioned().content
@@ -71,7 +71,7 @@ struct MP4Box {
     let kind: String
     let content: ByteReader
 
-    /// The boxes that fill `bytes` exactly.
+    /// Reads the boxes that fill `bytes` exactly.
     static func all(in bytes: ByteReader) throws(OutputFlaw) -> [MP4Box] {
         var bytes = bytes
         var boxes: [MP4Box] = []
@@ -84,17 +84,17 @@ struct MP4Box {
         return boxes
     }
 
-    /// The boxes inside this one.
+    /// Reads the boxes inside this one.
     func children() throws(OutputFlaw) -> [MP4Box] {
         try Self.all(in: content)
     }
 
-    /// The one box of a kind inside this one.
+    /// Returns the only box of a kind inside this one.
     func child(_ kind: String) throws(OutputFlaw) -> MP4Box {
         try Self.only(kind, in: try children())
     }
 
-    /// The one box of a kind among some.
+    /// Returns the only box of a kind in a list.
     static func only(_ kind: String, in boxes: [MP4Box]) throws(OutputFlaw) -> MP4Box {
         let found = boxes.filter { $0.kind == kind }
         guard found.count == 1 else { throw .missingPart }
