@@ -72,22 +72,22 @@ enum EBMLElement: UInt32 {
 
 /// Writes EBML (RFC 8794 §4…§7).
 enum EBML {
-    /// The identifier and size in front of an element's contents.
+    /// Returns the identifier and size in front of an element's contents.
     static func head(_ element: EBMLElement, size: Int) -> [UInt8] {
         element.bytes + variableSize(size)
     }
 
-    /// An element that contains bytes.
+    /// Returns an element that contains bytes.
     static func element(_ element: EBMLElement, _ contents: [UInt8]) -> [UInt8] {
         head(element, size: contents.count) + contents
     }
 
-    /// An element that contains an unsigned number, in the fewest bytes.
+    /// Returns an element that contains an unsigned number, in the fewest bytes.
     static func number(_ element: EBMLElement, _ value: Int) -> [UInt8] {
         self.element(element, bigEndian(UInt64(value)))
     }
 
-    /// An element that contains a signed number, in the fewest bytes.
+    /// Returns an element that contains a signed number, in the fewest bytes.
     static func signed(_ element: EBMLElement, _ value: Int) -> [UInt8] {
         var bytes = (0..<8).map { UInt8(truncatingIfNeeded: value >> (56 - 8 * $0)) }
         while bytes.count > 1, (bytes[0] == 0 && bytes[1] < 0x80) || (bytes[0] == 0xff && bytes[1] >= 0x80) {
@@ -96,7 +96,7 @@ enum EBML {
         return self.element(element, bytes)
     }
 
-    /// An element that contains a number of 64-bit floating point.
+    /// Returns an element that contains a 64-bit floating-point number.
     static func float(_ element: EBMLElement, _ value: Double) -> [UInt8] {
         self.element(element, (0..<8).map { UInt8(truncatingIfNeeded: value.bitPattern >> UInt64(56 - 8 * $0)) })
     }
@@ -105,13 +105,13 @@ enum EBML {
         self.element(element, Array(value.utf8))
     }
 
-    /// A number in the fewest bytes, at least one, most significant first.
+    /// Returns a number in the fewest bytes, at least one, most significant first.
     static func bigEndian(_ value: UInt64) -> [UInt8] {
         let count = max(1, (71 - value.leadingZeroBitCount) / 8)
         return (0..<count).map { UInt8(truncatingIfNeeded: value >> UInt64(8 * (count - 1 - $0))) }
     }
 
-    /// A size with its length marker (§4.4, §6.1), in the fewest bytes. All ones would mean an unknown size.
+    /// Returns a size with its length marker (§4.4, §6.1), in the fewest bytes. All ones would mean an unknown size.
     private static func variableSize(_ size: Int) -> [UInt8] {
         var length = 1
         while length < 8, size >= 1 << (7 * length) - 1 { length += 1 }

@@ -1,27 +1,27 @@
-/// An element in a file: its kind and where it lies.
+/// An element in a file: its kind and position.
 struct EBMLSpan: Equatable {
     let element: EBMLElement
-    /// Where the element itself begins.
+    /// The position of the element itself.
     let start: Int
-    /// Where its contents lie.
+    /// The range of its contents.
     let range: Range<Int>
 
-    /// The elements inside this one, read into memory. Callers bound its length.
+    /// Reads the elements inside this one into memory. Callers must bound its length.
     func contents(of bytes: OutputWindow) throws(OutputFlaw) -> EBMLContents {
         try EBMLContents(bytes, range)
     }
 
-    /// The contents as an unsigned number.
+    /// Reads the contents as an unsigned number.
     func number(in bytes: OutputWindow) throws(OutputFlaw) -> Int {
         var contents = try bytes.read(range)
-        // Eight bytes with a first byte other than 0 exceed every number here.
+        // Eight bytes with a nonzero first byte exceed every number here.
         guard (1...8).contains(contents.count) else { throw .malformed }
         if contents.count == 8 { guard try contents.number(1) == 0 else { throw .malformed } }
         return try contents.number(contents.count)
     }
 }
 
-/// Walks over the elements of a part of a file, which fill it exactly. Only their heads are read.
+/// Walks over the elements that fill a part of a file exactly. Reads only their headers.
 ///
 /// An element that ``WebMWriter`` does not write is a flaw.
 struct EBMLWalk {
@@ -38,7 +38,7 @@ struct EBMLWalk {
         end = range.upperBound
     }
 
-    /// The next element; nil at the end.
+    /// Reads the next element; nil at the end.
     mutating func next() throws(OutputFlaw) -> EBMLSpan? {
         if position == end { return nil }
         var head = try bytes.read(position..<min(end, position + Self.longestHead))
@@ -53,7 +53,7 @@ struct EBMLWalk {
         return EBMLSpan(element: element, start: start, range: begin..<begin + size)
     }
 
-    /// A number with a marker of its length in front (RFC 8794 §4).
+    /// Reads a variable-size integer (RFC 8794 §4).
     private static func variable(_ head: inout ByteReader, longest: Int, keepsMarker: Bool) throws(OutputFlaw) -> Int {
         let first = try head.number(1)
         let length = UInt8(first).leadingZeroBitCount + 1
@@ -64,7 +64,7 @@ struct EBMLWalk {
     }
 }
 
-/// The elements inside one element, by their kinds: those of a head, which are few.
+/// The few elements inside a header element, by kind.
 struct EBMLContents {
     private static let most = 16
 
@@ -86,7 +86,7 @@ struct EBMLContents {
 
     func has(_ element: EBMLElement) -> Bool { spans.contains { $0.element == element } }
 
-    /// The contents of the one element of a kind.
+    /// Returns the contents of the only element of a kind.
     func only(_ element: EBMLElement) throws(OutputFlaw) -> ByteReader { try bytes.read(try span(of: element).range) }
 
     func number(_ element: EBMLElement) throws(OutputFlaw) -> Int { try span(of: element).number(in: bytes) }
@@ -97,12 +97,12 @@ struct EBMLContents {
         return Double(bitPattern: contents.rest.reduce(UInt64(0)) { $0 << 8 | UInt64($1) })
     }
 
-    /// The elements inside the one element of a kind.
+    /// Reads the elements inside the only element of a kind.
     func children(_ element: EBMLElement) throws(OutputFlaw) -> EBMLContents {
         try EBMLContents(bytes, try span(of: element).range)
     }
 
-    /// The elements inside the element at a position, which is of a kind.
+    /// Reads the elements inside the element at an index, which must be of a kind.
     func children(_ element: EBMLElement, at index: Int) throws(OutputFlaw) -> EBMLContents {
         guard spans.indices.contains(index), spans[index].element == element else { throw .missingPart }
         return try EBMLContents(bytes, spans[index].range)
@@ -129,7 +129,7 @@ final class OutputWindow {
 
     var count: Int { bytes.count }
 
-    /// - Parameter part: Shorter than the window.
+    /// - Parameter part: Not longer than the window.
     func read(_ part: Range<Int>) throws(OutputFlaw) -> ByteReader {
         guard part.lowerBound >= 0, part.upperBound <= bytes.count, part.count <= Self.size else { throw .malformed }
         if part.lowerBound < range.lowerBound || part.upperBound > range.upperBound {

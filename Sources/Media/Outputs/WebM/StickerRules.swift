@@ -1,8 +1,8 @@
-/// The limits that Telegram publishes for video stickers (https://core.telegram.org/stickers/webm-vp9-encoding): VP9 in WebM without
-/// sound, one side of exactly 512 pixels and the other no longer, at most 3 seconds, 30 frames per second and 256 KB.
+/// The limits that Telegram publishes for video stickers (https://core.telegram.org/stickers/webm-vp9-encoding): VP9 in WebM
+/// without sound, one side of exactly 512 pixels and the other no longer, at most 3 seconds, 30 frames per second and 256 KB.
 ///
-/// The animation is enlarged or reduced; pixel art is enlarged by a whole number, with a transparent margin for the rest. Its end is cut
-/// off, frames that exceed the rate are dropped, and it is encoded in lower quality until it is small enough.
+/// The animation is scaled; pixel art is enlarged by a whole number, with a transparent margin for the rest. The end is cut
+/// off, frames that exceed the rate are dropped, and the quality is lowered until the file is small enough.
 struct StickerRules {
     /// In hundredths of a second.
     private static let duration = 300
@@ -31,13 +31,13 @@ struct StickerRules {
         options.zoom = max(1, (options.preset?.longerSide ?? 0) / longerSide)
     }
 
-    /// Chooses a coarser attempt after one that made a file of `bytes`; beyond the coarsest level, half the frames.
+    /// Chooses a coarser attempt after a file of `bytes`; beyond the coarsest level, halves the frame rate.
     ///
-    /// - Returns: False where the file is small enough, or nothing can make it smaller.
+    /// - Returns: False if the file is small enough, or nothing can make it smaller.
     mutating func adjust(after bytes: Int) -> Bool {
         guard bytes > Self.bytes else { return false }
         if level < VP9Settings.coarsestLevel {
-            // Ten levels halve the bytes, roughly; one more makes up for what that misses.
+            // Ten levels roughly halve the bytes; one more compensates for the inaccuracy.
             let excess = Double(bytes) / Double(Self.bytes)
             level = min(VP9Settings.coarsestLevel, level + 1 + Int((10 * PortableMath.log2(excess)).rounded(.up)))
             return true

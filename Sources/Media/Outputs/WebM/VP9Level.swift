@@ -1,4 +1,4 @@
-/// The level of a VP9 stream: what a decoder has to be capable of (WebM project, VP9 Levels).
+/// The level of a VP9 stream: the capabilities that a decoder needs (WebM project, VP9 Levels).
 struct VP9Level: Equatable {
     /// The level times ten: 31 is level 3.1.
     let number: Int
@@ -11,12 +11,12 @@ struct VP9Level: Equatable {
 
     private static let nanosecondsPerSecond = 1_000_000_000
 
-    /// The lowest level of a stream.
+    /// Returns the lowest level for a stream.
     ///
     /// - Parameters:
-    ///   - width: In pixels, as ``FactRange/side``.
+    ///   - width: In pixels, within ``FactRange/side``.
     ///   - shortest: The shortest time for which a picture is shown, in nanoseconds, at least 1.
-    /// - Returns: The highest level for a stream that exceeds all.
+    /// - Returns: The highest level if the stream exceeds all levels.
     static func of(width: Int, height: Int, shortest: Int) -> VP9Level {
         let samples = width * height
         let rate = samples * nanosecondsPerSecond / shortest

@@ -12,17 +12,17 @@ struct VP9Settings: EncoderSettings {
     /// 0…63: lower is better and larger.
     let level: Int
     let speed: Speed
-    /// Pictures from one key picture to the next; of both planes.
+    /// The keyframe interval of both planes.
     let keyInterval: KeyInterval
 
-    /// How long libvpx takes. It follows from the source and the options alone, so that the bytes are the same on every machine.
+    /// libvpx's speed. It depends only on the source and the options, so that the bytes are the same on every machine.
     enum Speed: Equatable {
-        /// The better mode, 0…5: lower takes longer.
+        /// libvpx's good mode, 0…5: lower takes longer.
         case good(Int)
         /// libvpx's real-time mode, fast enough to beat x264.
         case realtime
 
-        /// - Parameter pixels: Those of all frames.
+        /// - Parameter pixels: The pixels of all frames.
         init(_ content: PictureContent, pixels: Int) {
             // Nanoseconds per pixel: 700 at 0, 250 at 1, 150 at 2, and 15 in real-time mode. Film gains nothing below 2.
             switch pixels {
@@ -33,14 +33,14 @@ struct VP9Settings: EncoderSettings {
             }
         }
 
-        /// Whether the encoder sees all frames once before it encodes them: a fifth fewer bytes, because it then knows which pictures
-        /// others can be predicted from.
+        /// Whether a first pass examines all frames. It saves a fifth of the bytes, because the encoder then knows from which
+        /// pictures others can be predicted.
         var hasTwoPasses: Bool { self != .realtime }
     }
 
     var hasTwoPasses: Bool { speed.hasTwoPasses }
 
-    /// The constant quality level for `quality` 1…100: two straight lines that meet at the default, 60. Lower is better and larger.
+    /// The constant quality level for `quality` 1…100: two straight lines that meet at the default, 60. Lower is better.
     static func level(quality: Int, isDrawing: Bool) -> Int {
         let middle = isDrawing ? 37 : 28
         return quality >= 60 ? middle - (quality - 60) * (middle - 12) / 40 : middle + (60 - quality) * (61 - middle) / 59
@@ -55,11 +55,11 @@ struct VP9Settings: EncoderSettings {
         context.pointee.time_base = AVRational(num: 1, den: 30)
         context.pointee.framerate = AVRational(num: 30, den: 1)
         context.pointee.bit_rate = 0
-        // Equal bounds keep the encoder from choosing: both planes then have the same key pictures.
+        // Equal bounds keep the encoder from choosing, so that both planes have the same keyframes.
         context.pointee.gop_size = Int32(keyInterval.pictures)
         context.pointee.keyint_min = Int32(keyInterval.pictures)
         context.pointee.thread_count = 1
-        // VP9 has 4:4:4 in profile 1.
+        // VP9 supports 4:4:4 in profile 1.
         context.pointee.profile = plane.format == AV_PIX_FMT_YUV444P ? 1 : 0
         let options = context.pointee.priv_data
         switch speed {
@@ -71,17 +71,17 @@ struct VP9Settings: EncoderSettings {
             av_opt_set_int(options, "cpu-used", 6, 0)
         }
         av_opt_set_int(options, "crf", Int64(level), 0)
-        // Distortion is weighed by the activity of its surroundings, as x264 does it: 5 % fewer bytes at equal SSIM.
+        // Weights distortion by the activity of its surroundings, like x264: 5 % fewer bytes at equal SSIM.
         if case .color = plane { av_opt_set(options, "tune", "ssim", 0) }
         av_opt_set_int(options, "row-mt", 0, 0)
         av_opt_set_int(options, "tile-columns", 0, 0)
         let lookahead = hasTwoPasses ? Self.lookahead(pixels: Int(context.pointee.width) * Int(context.pointee.height)) : 0
         av_opt_set_int(options, "lag-in-frames", Int64(lookahead), 0)
-        // A picture of several frames ahead from which others are predicted; it comes in one packet with a picture that is shown.
+        // An alternate reference frame from later frames. It comes in one packet with a picture that is shown.
         av_opt_set_int(options, "auto-alt-ref", lookahead > 0 ? 1 : 0, 0)
     }
 
-    /// Frames that the encoder sees ahead, so that a job stays within its memory.
+    /// Returns the lookahead in frames, limited so that a job stays within its memory.
     static func lookahead(pixels: Int) -> Int {
         min(25, max(0, 25_000_000 / pixels - 1))
     }

@@ -1,5 +1,4 @@
-/// Inspects the clusters of a WebM one after the other: each picture is at a later time than the one before, and the last ends when
-/// the video does.
+/// Inspects the clusters of a WebM in order: each picture is later than the previous one, and the last ends with the video.
 struct WebMBlocks {
     let clock: WebMClock
     let claim: OutputClaim
@@ -7,12 +6,12 @@ struct WebMBlocks {
     let chroma: ChromaFormat
 
     private var samples = 0
-    /// The time of the last block, and its duration where it has one.
+    /// The time of the last block, and its duration if stated.
     private var time = -1
     private var duration: Int?
     /// The shortest time between two pictures, or from the last one to the end, in ticks.
     private var shortestInTicks = Int.max
-    /// The positions and times of the clusters that begin with a key picture.
+    /// The positions and times of the clusters that begin with a keyframe.
     private var keys: [(position: Int, time: Int)] = []
 
     init(clock: WebMClock, claim: OutputClaim, hasAlpha: Bool, _ chroma: ChromaFormat) {
@@ -32,7 +31,7 @@ struct WebMBlocks {
             let next = start + block.offset
             guard next > time, samples < claim.samples else { throw .wrongSampleCount }
             guard samples > 0 || (next == 0 && block.isKey) else { throw .wrongDuration }
-            // A player takes a block's time from the next one, so a duration must agree with it.
+            // A player derives a block's duration from the next block, so a stated duration must agree.
             if let duration { guard time + duration == next else { throw .wrongDuration } }
             if samples > 0 { shortestInTicks = min(shortestInTicks, next - time) }
             if isFirst && block.isKey { keys.append((cluster.start - segment.lowerBound, next)) }
@@ -56,7 +55,7 @@ struct WebMBlocks {
         return overflow ? .max : max(1, product)
     }
 
-    /// The index has every cluster that begins with a key picture, at its position and time.
+    /// Checks that the index lists every cluster that begins with a keyframe, with its position and time.
     func inspectCues(_ cues: EBMLSpan, of bytes: OutputWindow) throws(OutputFlaw) {
         var walk = EBMLWalk(bytes, cues.range)
         for key in keys {
@@ -108,7 +107,7 @@ struct WebMBlocks {
             }
         }
 
-        /// The time and the flags in front of a picture, which must be one of VP9.
+        /// Reads the time and the flags in front of a picture, which must be VP9.
         private static func head(
             _ range: Range<Int>, _ bytes: OutputWindow, _ chroma: ChromaFormat
         ) throws(OutputFlaw) -> (offset: Int, flags: Int) {
@@ -122,7 +121,8 @@ struct WebMBlocks {
             return (offset, flags)
         }
 
-        /// The first byte of a picture or superframe: the frame marker, and profile 0 or, for 4:4:4, 1 (VP9 bitstream specification §6.2).
+        /// Checks the first byte of a picture or superframe: the frame marker, and profile 0, or 1 for 4:4:4 (VP9 bitstream
+        /// specification §6.2).
         private static func inspectPicture(_ first: Int, _ chroma: ChromaFormat) throws(OutputFlaw) {
             guard first & 0xf0 == (chroma == .half ? 0x80 : 0xa0) else { throw .wrongCodec }
         }

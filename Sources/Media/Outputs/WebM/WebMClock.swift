@@ -3,7 +3,7 @@ struct WebMClock: Equatable {
     private static let nanosecond = 1_000_000_000
     /// Ticks of up to a millisecond suit all players. With the shortest, a cluster holds three seconds.
     private static let lengths = 100_000...1_000_000
-    /// Divisors that are tried beyond the smallest.
+    /// The number of divisors to try, from the smallest.
     private static let attempts = 64
 
     /// The length of a tick in nanoseconds.
@@ -17,9 +17,9 @@ struct WebMClock: Equatable {
         (self.timescale, self.scale) = (timescale, scale)
     }
 
-    /// Chooses a tick for the times of a file, in units of the timeline: one that divides all of them, or else one that does so but
-    /// for a few nanoseconds. Distances that are equal are then equal in ticks. Where such ticks are too short, times are
-    /// rounded to the shortest one.
+    /// Chooses a tick for the times of a file, in units of the timeline: one that divides all of them, exactly or to within a
+    /// few nanoseconds. Equal distances are then equal in ticks. If such ticks are too short, times are rounded to the shortest
+    /// tick.
     init(timescale: Int, times: [Int]) {
         self.timescale = timescale
         scale = Self.tick(dividing: times.reduce(0, greatestCommonDivisor), timescale)
@@ -32,7 +32,7 @@ struct WebMClock: Equatable {
         let fewest = (product + longest - 1) / longest
         var best: (tick: Int, excess: Int)?
         for divisor in (fewest..<fewest + attempts).lazy.map({ $0 * timescale }) {
-            // Rounded up, so that no rate of pictures grows beyond a level of the codec.
+            // Rounded up, so that no picture rate exceeds a level of the codec.
             let tick = (product + divisor - 1) / divisor
             guard lengths.contains(tick) else { break }
             let excess = tick * divisor - product
@@ -42,7 +42,7 @@ struct WebMClock: Equatable {
         return best?.tick ?? lengths.lowerBound
     }
 
-    /// The nearest tick to a time.
+    /// Returns the tick nearest to a time.
     ///
     /// - Parameter time: In units, from 0 to the largest ``FactRange/duration``.
     func ticks(_ time: Int) -> Int {

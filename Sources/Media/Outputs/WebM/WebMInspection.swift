@@ -1,5 +1,5 @@
-/// Inspects a WebM (RFC 9559): one segment that fills the file, in which all parts have their sizes and follow each other as
-/// ``WebMWriter`` arranges them; one VP9 track of the claimed size; and blocks of the claimed number and times.
+/// Inspects a WebM (RFC 9559): one segment that fills the file, whose parts fill it in the order in which ``WebMWriter``
+/// arranges them; one VP9 track of the claimed size; and blocks of the claimed number and times.
 enum WebMInspection {
     static func inspect(_ file: OutputBytes, _ claim: OutputClaim) throws(OutputFlaw) -> String? {
         let bytes = OutputWindow(file)
@@ -44,13 +44,14 @@ enum WebMInspection {
         }
         try blocks.finish()
         try blocks.inspectCues(heads[3], of: bytes)
-        // The level follows from the pictures, because the stream does not declare it. Without further fields, chroma is 4:2:0 (VP9 codec ISO
-        // media file format binding, codecs parameter): 4:4:4 names it, with the primaries, the transfer, the matrix and the range.
+        // The level is derived from the pictures, because the stream does not declare it. Without further fields, chroma is
+        // 4:2:0 (VP9 codec ISO media file format binding, codecs parameter). 4:4:4 states chroma, primaries, transfer, matrix
+        // and range.
         let level = VP9Level.of(width: claim.width, height: claim.height, shortest: blocks.shortest).number
         return chroma == .half ? "vp09.00.\(level).08" : "vp09.01.\(level).08.03.01.13.01.00"
     }
 
-    /// Checks that the index of parts states their positions.
+    /// Checks the positions in the index of parts.
     private static func inspectSeekHead(
         _ contents: EBMLContents, _ heads: [EBMLSpan], segment: Range<Int>
     ) throws(OutputFlaw) {
@@ -77,8 +78,8 @@ enum WebMInspection {
         return clock
     }
 
-    /// The one track: VP9 of the claimed size, without anything that a player would have to fetch or decrypt. Returns whether it has
-    /// alpha, and its chroma.
+    /// Inspects the only track: VP9 of the claimed size, without anything that a player must fetch or decrypt. Returns whether
+    /// it has alpha, and its chroma.
     private static func inspectTracks(
         _ contents: EBMLContents, _ claim: OutputClaim
     ) throws(OutputFlaw) -> (hasAlpha: Bool, chroma: ChromaFormat) {

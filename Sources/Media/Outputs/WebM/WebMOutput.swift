@@ -12,7 +12,7 @@ enum WebMOutput: OutputMaker {
         var content = try ContentProbe.content(
             of: bytes, by: Decoder.self, summary, plan, limits: transcoder.limits, options: transcoder.options)
         var transcoder = transcoder.decided(by: content)
-        // Messengers may have no decoder of 4:4:4, and Chromium takes no alpha beside it.
+        // Messengers may not decode 4:4:4, and Chromium does not support alpha with 4:4:4.
         if transcoder.options.preset == .sticker { content.chroma = .half }
         if content.chroma == .full, try hasAlpha(transcoder, Decoder.self, bytes, summary) { content.chroma = .half }
         guard transcoder.options.preset == .sticker else {
@@ -41,7 +41,7 @@ enum WebMOutput: OutputMaker {
             bytes, by: Decoder.self, summary, limits: transcoder.limits, options: transcoder.options)
     }
 
-    /// The quality level for the colours.
+    /// Returns the quality level for the colours.
     private static func level<Decoder: AnimationDecoder & ~Copyable>(
         _ transcoder: Transcoder, _: Decoder.Type, _ bytes: UnsafeRawBufferPointer, _ summary: AnimationSummary,
         _ plan: SamplePlan, _ content: PictureContent
@@ -82,7 +82,7 @@ enum WebMOutput: OutputMaker {
         }
         let round = source.end
         let loops = options.time.loops
-        // A still picture that is repeated is one picture of the whole time.
+        // A repeated still picture is one picture for the whole time.
         let rounds = streams.pictures.count == 1 ? 1 : loops
         let (width, height) = (source.geometry.width, source.geometry.height)
         let writer = WebMWriter(

@@ -1,10 +1,10 @@
 /// Arranges encoded pictures as a WebM file: one VP9 track, an index in front, and alpha as block additions.
 ///
-/// libavformat's muxer writes times in milliseconds only, and its index at the end or in space that is reserved blindly.
+/// libavformat's muxer writes times only in milliseconds, and its index at the end or in space of a guessed size.
 struct WebMWriter {
-    /// Alpha as the additional data of a block (RFC 9559 §5.1.4.1.28.4; WebM container guidelines, alpha channel).
+    /// Alpha, as the additional data of a block (RFC 9559 §5.1.4.1.28.4; WebM container guidelines, alpha channel).
     static let alphaAddition = 1
-    /// Distance of a block from its cluster that 16 bits hold.
+    /// The largest distance of a block from its cluster, a signed 16-bit number.
     private static let longestCluster = 32_767
     private static let application = "Gifreel"
 
@@ -19,16 +19,16 @@ struct WebMWriter {
     /// Arranges the file.
     ///
     /// - Parameters:
-    ///   - pictures: In the order of showing; the first is a key picture at 0.
-    ///   - end: When the last one ends, in units of the timeline.
-    ///   - rounds: How often the pictures stand in the file.
+    ///   - pictures: The pictures in display order; the first is a keyframe at 0.
+    ///   - end: The end of the last picture, in units of the timeline.
+    ///   - rounds: The number of times that the file contains the pictures.
     func layout(_ pictures: [EncodedPicture], end: Int, rounds: Int) -> FileLayout {
         let starts = (0..<rounds).flatMap { round in pictures.map { round * end + $0.time } } + [rounds * end]
         let clock = WebMClock(timescale: timescale, times: starts)
         let ticks = starts.map(clock.ticks)
         let durations = zip(ticks, ticks.dropFirst()).map { $1 - $0 }
-        // Chromium gives a block without a duration the duration of another block. If the two differ, a seek shows the picture before the
-        // requested one.
+        // Chromium gives a block without a duration the duration of another block. If the two differ, a seek shows the picture
+        // before the requested one.
         let isEven = durations.allSatisfy { $0 == durations[0] }
         var clusters: [Cluster] = []
         for (index, (start, duration)) in zip(ticks, durations).enumerated() {
@@ -45,7 +45,7 @@ struct WebMWriter {
         return file(clusters, clock, duration: clock.ticks(rounds * end))
     }
 
-    /// A group of blocks whose times are relative to its own.
+    /// A group of blocks whose times are relative to the group's time.
     private struct Cluster {
         let time: Int
         let isKey: Bool
@@ -68,12 +68,12 @@ struct WebMWriter {
         }
     }
 
-    /// A block of one picture. Only a group can hold a duration, which the last one needs, and alpha.
+    /// Returns a block of one picture. Only a group can contain alpha or a duration, which the last block needs.
     private func block(
         _ picture: EncodedPicture, offset: Int, duration: Int, distance: Int, namesDuration: Bool
     ) -> FileLayout {
         let isGroup = namesDuration || picture.alpha != nil
-        // Track 1, the time in the cluster, flags: 0x80 marks a key picture where no group does (§10.1, §10.2).
+        // Track 1, the time in the cluster, flags: 0x80 marks a keyframe outside a group (§10.1, §10.2).
         let flags: UInt8 = !isGroup && picture.isKey ? 0x80 : 0
         let head: [UInt8] = [0x81, UInt8(truncatingIfNeeded: offset >> 8), UInt8(truncatingIfNeeded: offset), flags]
         var block = FileLayout()
@@ -99,8 +99,8 @@ struct WebMWriter {
         let information = info(clock, duration: duration)
         let tracks = tracks
         let seekHead = seekHead(information.count, tracks.count)
-        // Positions are relative to the contents of the segment (§16). Those in the index depend on its own length, which may grow
-        // with them.
+        // Positions are relative to the contents of the segment (§16). Positions in the index depend on its own length, which
+        // may grow with them.
         let before = seekHead.count + information.count + tracks.count
         var cues = cues(clusters, from: before)
         var length = 0
@@ -123,13 +123,13 @@ struct WebMWriter {
                 + EBML.number(.docTypeReadVersion, 2))
     }
 
-    /// The positions of the parts in front of the clusters, from the lengths of two of them.
+    /// Returns the positions of the parts in front of the clusters, from the lengths of two of them.
     private func seekHead(_ info: Int, _ tracks: Int) -> [UInt8] {
         func entries(from start: Int) -> [UInt8] {
             let positions = [
                 (EBMLElement.info, start), (.tracks, start + info), (.cues, start + info + tracks),
             ]
-            // Positions of two bytes, whatever their value: the length of the entries then depends on nothing.
+            // Positions always have two bytes, so that the length of the entries is constant.
             return positions.flatMap { element, position in
                 EBML.element(
                     .seek,
@@ -149,7 +149,8 @@ struct WebMWriter {
     }
 
     private var tracks: [UInt8] {
-        // BT.709, the transfer of sRGB, limited range (ITU-T H.273); in 4:2:0, chroma between rows, and at the left or between columns.
+        // BT.709, sRGB transfer, limited range (ITU-T H.273). In 4:2:0, chroma is between rows, and at the left or between
+        // columns.
         let place = EBML.number(.chromaSitingHorizontal, siting == .left ? 1 : 2) + EBML.number(.chromaSitingVertical, 2)
         let colour = EBML.element(
             .colour,
@@ -168,7 +169,7 @@ struct WebMWriter {
         return EBML.element(.tracks, EBML.element(.trackEntry, entry))
     }
 
-    /// The index: the clusters that begin with a key picture.
+    /// Returns the index: the clusters that begin with a keyframe.
     private func cues(_ clusters: [Cluster], from start: Int) -> [UInt8] {
         var position = start
         var points: [UInt8] = []
