@@ -80,7 +80,7 @@ package struct Fingerprint: Sendable, Equatable {
     /// Returns the smoothed luma at 64 × 64 points, row by row.
     ///
     /// The filter is linear and separable, so only the samples that are kept are computed: first the weighted sum of the rows
-    /// around each, then that of its columns.
+    /// around each sample, then the weighted sum of its columns.
     private static func samples(_ canvas: borrowing Canvas) -> [SIMD64<Float>] {
         let (across, down) = (taps(canvas.width), taps(canvas.height))
         let (width, pixels) = (canvas.width, canvas.pixels)
@@ -109,8 +109,7 @@ package struct Fingerprint: Sendable, Equatable {
         }
     }
 
-    /// Returns, for each sample along a side of this length, the positions and weights of which it is the mean: those of a box
-    /// filter that is applied twice.
+    /// Returns, for each sample along a side of this length, the positions and weights of its mean: a box filter applied twice.
     private static func taps(_ length: Int) -> [(first: Int, weights: [Float])] {
         let window = (length + 2 * side - 1) / (2 * side)
         func box(_ position: Int) -> ClosedRange<Int> {

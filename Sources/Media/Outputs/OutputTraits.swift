@@ -22,7 +22,7 @@ package struct OutputTraits: Sendable {
     /// The version of the encoder and its settings, which becomes part of an object's name. Change it with anything that
     /// changes the output bytes.
     package let version: String
-    /// The encoder's name in libavcodec; nil where none is needed.
+    /// The encoder's name in libavcodec; nil if none is needed.
     package let encoder: String?
     /// Whether the program refuses to start without the encoder.
     let isRequired: Bool

@@ -32,7 +32,7 @@ package struct Placeholder: Sendable, Equatable {
         return try StillPicture(canvas, geometry, background: nil)
     }
 
-    /// Groups colours by the upper four bits of their components. Of equally frequent groups, the lowest red, green, blue wins.
+    /// Groups colours by the upper four bits of their components. Ties go to the lowest red, then green, then blue.
     private static func dominantColor(_ picture: borrowing StillPicture) -> RGB {
         var groups = [(count: Int, red: Int, green: Int, blue: Int)](repeating: (0, 0, 0, 0), count: 1 << 12)
         for index in 0..<picture.width * picture.height {

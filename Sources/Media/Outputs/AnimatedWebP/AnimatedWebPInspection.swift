@@ -1,6 +1,6 @@
 /// Inspects an animated WebP (RFC 9649). The chunks that ``AnimatedWebPWriter`` writes, and no others, must fill the file.
-/// Frames must lie on the canvas and have the size of their pictures. The duration must be the claimed one, and the plays the
-/// source's.
+/// Frames must lie on the canvas and have the size of their pictures. The duration and the number of plays must match the
+/// claim.
 enum AnimatedWebPInspection {
     /// RIFF header, `VP8X` and `ANIM`.
     private static let headLength = 12 + 18 + 14

@@ -63,7 +63,7 @@ package struct H264Settings: MP4EncoderSettings, Equatable {
     /// pixel of a small picture is visible.
     private static let thoroughOffset = 0.6
 
-    /// Returns ``options`` and those that the settings add.
+    /// Returns ``options`` and the options that the settings add.
     private func allOptions(_ search: MotionSearch, pixels: Int) -> String {
         var list = Self.options + search.options
         // Less deblocking keeps edges sharp.
@@ -181,7 +181,7 @@ struct EncoderBudget: Equatable {
 
 /// The instruction set that x264 uses.
 enum InstructionSet {
-    /// The option for x264, with a leading colon; empty where x264's own choice is right.
+    /// The option for x264, with a leading colon; empty if x264's own choice is right.
     ///
     /// With AVX-512, x264 (0.164) weighs macroblocks by uninitialized memory: where B-frames and macroblock trees meet, the
     /// same frames give different bytes from one process to the next (up to 1.5 % more; provoked by glibc's `MALLOC_PERTURB_`,

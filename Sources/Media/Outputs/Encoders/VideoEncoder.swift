@@ -7,7 +7,7 @@ internal import Glibc
 /// The planes of ``planes()`` persist from frame to frame, so only what changed needs to be written.
 /// Not thread-safe; the encoder may start threads of its own.
 final class VideoEncoder<Settings: EncoderSettings> {
-    // Optional because an initialiser that fails must free those that it has.
+    // Optional because an initialiser that fails must free what it has allocated.
     private var context: UnsafeMutablePointer<AVCodecContext>?
     private var frame: UnsafeMutablePointer<AVFrame>?
     private var packet: UnsafeMutablePointer<AVPacket>?
