@@ -1,6 +1,6 @@
 internal import Foundation
 internal import Glibc
-internal import SystemIO
+package import SystemIO
 
 /// The value that one source gives a setting: its texts, or the files that hold them.
 struct SettingEntry {
@@ -51,7 +51,7 @@ struct SettingEntry {
 }
 
 /// Text files of a limited length.
-enum TextFile {
+package enum TextFile {
     /// A file over this is no configuration file, such as one named by mistake.
     private static let maximumBytes = 1 << 20
 
@@ -60,16 +60,20 @@ enum TextFile {
     /// - Parameter name: The file in an error's sentence.
     /// - Throws: ``SettingsError`` if the file cannot be read or is too long.
     static func read(_ path: String, as name: String) throws(SettingsError) -> String {
-        var bytes: [UInt8] = []
-        do throws(FileError) {
-            // A hyphen is not standard input: a reload could not read it again.
-            try Files.forEachPiece(of: path == "-" ? "./-" : path) { piece throws(SystemError) in
-                bytes += piece
-                if bytes.count > maximumBytes { throw SystemError("read", code: EFBIG) }
-            }
-        } catch {
-            throw SettingsError("\(name) cannot be read: \(error.reason).")
+        let bytes = try translating(try bytes(of: path, atMost: maximumBytes)) { (error: FileError) in
+            SettingsError("\(name) cannot be read: \(error.reason).")
         }
         return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// The bytes of a file that a setting names. Blocks.
+    package static func bytes(of path: String, atMost limit: Int) throws(FileError) -> [UInt8] {
+        var bytes: [UInt8] = []
+        // A hyphen is not standard input: a reload could not read it again.
+        try Files.forEachPiece(of: path == "-" ? "./-" : path) { piece throws(SystemError) in
+            bytes += piece
+            if bytes.count > limit { throw SystemError("read", code: EFBIG) }
+        }
+        return bytes
     }
 }

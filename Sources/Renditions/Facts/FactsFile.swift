@@ -23,9 +23,7 @@ package enum FactsFile {
             else {
                 throw SystemError("the worker's file differs from its description", code: EBADMSG)
             }
-            var document = FactsDocument(
-                source: FactsDocument.Source(url: nil, facts: facts), placeholder: FactsPlaceholder(placeholder),
-                blurhash: placeholder.blurHash, renditions: [:])
+            var document = FactsDocument(facts: facts, placeholder)
             switch requested {
             case .fingerprints: document.fingerprints = FactsFingerprint.list(parts.requested, delays: parts.delays)
             case .flashes:
@@ -66,11 +64,8 @@ package enum FactsFile {
     ///
     /// - Throws: ``RenditionError/factsUnusable(cause:)`` if it cannot be read.
     static func document(in file: SharedDescriptor) throws(RenditionError) -> FactsDocument {
-        let bytes: [UInt8]
-        do throws(SystemError) {
-            bytes = try file.readAll()
-        } catch {
-            throw .factsUnusable(cause: "\(error)")
+        let bytes = try translating(try file.readAll()) { (error: SystemError) in
+            RenditionError.factsUnusable(cause: "\(error)")
         }
         guard let document = FactsDocument(json: bytes), document.isInRange else {
             throw .factsUnusable(cause: "the document is damaged")

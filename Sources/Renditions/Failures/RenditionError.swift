@@ -2,6 +2,7 @@ package import Fetch
 internal import Media
 package import Sandbox
 package import Store
+internal import SystemIO
 
 /// Why there is no rendition.
 ///
@@ -168,5 +169,17 @@ extension RenditionError {
 
     package init(_ error: CacheError) {
         self = if case .busy = error { .overloaded(cause: error.description) } else { .storageFailed(cause: error.description) }
+    }
+}
+
+extension Cache {
+    /// Runs blocking work on a thread of the cache.
+    func onThread<Value: Sendable>(
+        _ work: @escaping @Sendable () throws(RenditionError) -> Value
+    ) async throws(RenditionError) -> Value {
+        let result = try await translating(
+            awaiting: try await onThread { () throws(CacheError) in Result { () throws(RenditionError) in try work() } },
+            to: RenditionError.init)
+        return try result.get()
     }
 }

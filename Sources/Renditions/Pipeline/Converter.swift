@@ -40,13 +40,12 @@ package struct Converter: Sendable {
             allowance: allowance.times(rendition.cost, memory: rendition.memory))
         flight.markQueued()
         flight.progress.waits { [pool, turn = flight.turn] in pool.position(of: turn) }
-        let file = try await stage { () async throws(CacheError) in try await cache.stage(expecting: Int64(source.count)) }
+        let file = try await translating(
+            awaiting: try await cache.stage(expecting: Int64(source.count)), to: RenditionError.init)
         switch try await run(job, source, into: file, flight) {
         case .finished(let report): return try await complete(Conversion(file: file, report: report), source, rendition)
         case .diskFailed(let error):
-            let memory = try await stage { () async throws(CacheError) in
-                try cache.stageInMemory(because: UnstoredReason(error))
-            }
+            let memory = try translating(try cache.stageInMemory(because: UnstoredReason(error)), to: RenditionError.init)
             guard case .finished(let report) = try await run(job, source, into: memory, flight) else {
                 throw .overloaded(cause: error.description)
             }
@@ -63,14 +62,9 @@ package struct Converter: Sendable {
         let (result, digest, count, file) = (
             conversion.report.result, source.digest, source.count, conversion.file.descriptor
         )
-        let written = try await stage { () async throws(CacheError) in
-            try await cache.onThread { () throws(CacheError) in
-                Result { () throws(RenditionError) in
-                    try FactsFile.write(result, of: digest, bytes: count, with: rendition.options.facts, to: file)
-                }
-            }
+        conversion.report.result.bytes = try await cache.onThread { () throws(RenditionError) in
+            try FactsFile.write(result, of: digest, bytes: count, with: rendition.options.facts, to: file)
         }
-        conversion.report.result.bytes = try written.get()
         return conversion
     }
 
@@ -96,11 +90,4 @@ package struct Converter: Sendable {
         }
     }
 
-    private func stage<Value>(_ open: () async throws(CacheError) -> Value) async throws(RenditionError) -> Value {
-        do throws(CacheError) {
-            return try await open()
-        } catch {
-            throw RenditionError(error)
-        }
-    }
 }

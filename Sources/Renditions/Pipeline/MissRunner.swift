@@ -40,7 +40,7 @@ struct MissRunner: Sendable {
         if let stored, case .fresh = cache.freshness(of: stored) { return RenditionResult(stored, .hit) }
         try state.failures.check(request.key, of: request.source)
         let slot = try state.admission.admit(
-            Admission.Origin(request.source), bytes: maxSourceBytes, cost: request.rendition.cost,
+            request.source.host, bytes: maxSourceBytes, cost: request.rendition.cost,
             urgency: flight.turn.urgency, client: request.client)
         defer { withExtendedLifetime(slot) {} }
         guard let sharing else { return try await runLocally(request, stored, slot, flight) }
@@ -67,11 +67,8 @@ struct MissRunner: Sendable {
         _ request: RenditionRequest, after lookup: EarlierLookup?
     ) async throws(RenditionError) -> CachedRendition? {
         if let lookup, lookup.version == cache.version { return lookup.stored }
-        do throws(CacheError) {
-            return try await cache.rendition(for: request.key, countsMiss: false)
-        } catch {
-            throw RenditionError(error)
-        }
+        return try await translating(
+            awaiting: try await cache.rendition(for: request.key, countsMiss: false), to: RenditionError.init)
     }
 
     /// Runs the miss of an upload's rendition. One call per flight.

@@ -1,6 +1,7 @@
 internal import Media
 internal import Sandbox
 internal import Store
+internal import SystemIO
 internal import Tracing
 
 /// The last steps of a miss, once the source is in memory: reuse (from the local cache or the shared tier), convert, publish.
@@ -87,12 +88,8 @@ struct RenditionProducer: Sendable {
     /// Publishes the GIF itself, for clients that do not accept the video. The fetcher has checked its signature, and no
     /// worker decodes it.
     private func publishOriginal(_ job: RenditionJob) async throws(RenditionError) -> RenditionResult {
-        let file: StagedFile
-        do throws(CacheError) {
-            file = try await cache.stage(copyOf: job.source.bytes, count: job.source.count)
-        } catch {
-            throw RenditionError(error)
-        }
+        let file = try await translating(
+            awaiting: try await cache.stage(copyOf: job.source.bytes, count: job.source.count), to: RenditionError.init)
         return job.result(try await publish(file, job, facts: nil))
     }
 

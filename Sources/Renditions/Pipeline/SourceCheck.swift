@@ -9,9 +9,6 @@ extension RenditionProducer {
     ///
     /// A source that cannot be decoded has no pictures: only its bytes are compared.
     ///
-    /// - Parameters:
-    ///   - job: Any rendition of the source.
-    ///   - storing: Whether the facts are stored.
     /// - Throws: ``RenditionError/blocked(label:)``; ``RenditionError/flashing(general:red:)``, unless the limit is off; another error if the
     ///   facts cannot be computed now.
     func check(_ job: RenditionJob, _ flight: Flight, storing: Bool = true) async throws(RenditionError) {
@@ -63,15 +60,7 @@ extension RenditionProducer {
     private func read(
         _ file: SharedDescriptor, _ objection: @escaping @Sendable (FactsDocument) -> RenditionError?
     ) async throws(RenditionError) -> RenditionError? {
-        let found: Result<RenditionError?, RenditionError>
-        do throws(CacheError) {
-            found = try await cache.onThread { () throws(CacheError) in
-                Result { () throws(RenditionError) in objection(try FactsFile.document(in: file)) }
-            }
-        } catch {
-            throw RenditionError(error)
-        }
-        return try found.get()
+        try await cache.onThread { () throws(RenditionError) in objection(try FactsFile.document(in: file)) }
     }
 }
 

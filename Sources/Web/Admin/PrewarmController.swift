@@ -78,7 +78,7 @@ struct PrewarmController: Sendable {
         return .receive(
             CollectingSink(limit: Self.bodyLimit) { [queue, threads] body in
                 do throws(Problem) {
-                    let order = try await Self.run(threads) { () throws(Problem) in
+                    let order = try await threads.perform { () throws(Problem) in
                         let content =
                             "\(options.retries) \(options.concurrency) \(options.callback ?? "") \(Hex.encode(SHA256.hash(body)))"
                         let request = key.map {
@@ -88,8 +88,9 @@ struct PrewarmController: Sendable {
                             body, limit: queue.limits.urls, options.retries, options.concurrency, callback: options.callback,
                             request)
                     }
-                    let id: String
-                    do throws(PrewarmRefusal) { id = try await queue.add(order) } catch { throw Problem(error) }
+                    let id = try await translating(awaiting: try await queue.add(order)) { (refusal: PrewarmRefusal) in
+                        Problem(refusal)
+                    }
                     return .json(
                         Accepted(id: id, total: order.payloads.count), status: 202, ["Location": "/prewarm/\(id)"])
                 } catch {
@@ -128,15 +129,6 @@ struct PrewarmController: Sendable {
         } catch {
             throw .badRequest(error.description)
         }
-    }
-
-    /// Runs blocking work.
-    private static func run<Value: Sendable>(
-        _ threads: WorkThreads, _ work: @escaping @Sendable () throws(Problem) -> Value
-    ) async throws(Problem) -> Value {
-        let result = await threads.run { Result { () throws(Problem) in try work() } }
-        guard let result else { throw .busy }
-        return try result.get()
     }
 
     private struct Accepted: Encodable {

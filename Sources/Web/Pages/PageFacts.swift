@@ -1,6 +1,7 @@
 internal import Media
 internal import Renditions
 internal import Store
+internal import SystemIO
 
 /// The facts of a GIF that its page depends on.
 struct PageFacts {
@@ -45,11 +46,8 @@ struct PageFacts {
         var poster = page.inFormat(.jpg)
         let start = page.options.time.start
         guard start > 0, page.options.frame == .number(0) else { return poster }
-        do throws(RenditionError) {
-            try poster.set(RenditionOption.frame.rawValue, to: String(frame(at: Double(start) / 100)))
-        } catch {
-            throw Problem(error)
-        }
+        try translating(
+            try poster.set(RenditionOption.frame.rawValue, to: String(frame(at: Double(start) / 100))), to: Problem.init)
         return poster
     }
 

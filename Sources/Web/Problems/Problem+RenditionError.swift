@@ -5,6 +5,7 @@ package import Prewarm
 package import Renditions
 internal import Sandbox
 internal import Store
+internal import SystemIO
 
 // The only translation of the core's errors into statuses, codes and sentences (docs/api.md, errors).
 
@@ -156,9 +157,7 @@ extension Problem {
 
     /// A failure for a reason unrelated to the source.
     private static func interrupted(_ detail: String, cause: String?, retryAfter seconds: Int? = 5) -> Problem {
-        var problem = Problem(503, "overloaded", detail, retryAfter: seconds, cause: cause)
-        problem.isServerFault = true
-        return problem
+        Problem(503, "overloaded", detail, retryAfter: seconds, cause: cause, isServerFault: true)
     }
 
     /// The number of SIGKILL.
@@ -170,5 +169,13 @@ extension PrewarmOutcome {
     package init(_ error: RenditionError) {
         let problem = Problem(error)
         self.init(code: problem.code, detail: problem.detail)
+    }
+}
+
+extension WorkThreads {
+    /// Runs blocking work; ``Problem/busy`` if too much of it waits.
+    func perform<Value: Sendable>(_ work: @escaping @Sendable () throws(Problem) -> Value) async throws(Problem) -> Value {
+        guard let result = await run({ Result { () throws(Problem) in try work() } }) else { throw .busy }
+        return try result.get()
     }
 }

@@ -12,18 +12,17 @@ package struct Problem: Error, Sendable, Equatable {
     /// The value of `Cache-Status`, if the problem concerns a source.
     package var cacheStatus: String?
     /// Whether the operator should look into it: the cause is not the client, the source or the load.
-    var isServerFault = false
+    var isServerFault: Bool
     /// Whether the problem is written to the log. False if it was logged earlier, or if the client has left.
-    var isLogged = true
+    var isLogged: Bool
 
     package init(
-        _ status: Int, _ code: String, _ detail: String, retryAfter: Int? = nil, cause: String? = nil
+        _ status: Int, _ code: String, _ detail: String, retryAfter: Int? = nil, cause: String? = nil,
+        cacheStatus: String? = nil, isServerFault: Bool = false, isLogged: Bool = true
     ) {
-        self.status = status
-        self.code = code
-        self.detail = detail
-        self.retryAfter = retryAfter
-        self.cause = cause
+        (self.status, self.code, self.detail) = (status, code, detail)
+        (self.retryAfter, self.cause, self.cacheStatus) = (retryAfter, cause, cacheStatus)
+        (self.isServerFault, self.isLogged) = (isServerFault, isLogged)
     }
 
     package static let unauthorized = Problem(401, "unauthorized", "The admin token is missing or wrong.")
@@ -46,29 +45,18 @@ package struct Problem: Error, Sendable, Equatable {
     }
 
     /// The rendition is not stored, and the request does not wait for it.
-    static let notReady: Problem = {
-        var problem = Problem(404, "not_ready", "The rendition is not stored yet, and the request does not wait for it.")
-        problem.cacheStatus = "gifreel; fwd=miss; detail=not-ready"
-        problem.isLogged = false
-        return problem
-    }()
+    static let notReady = Problem(
+        404, "not_ready", "The rendition is not stored yet, and the request does not wait for it.",
+        cacheStatus: "gifreel; fwd=miss; detail=not-ready", isLogged: false)
 
     /// The rendition is larger than its source, and the request refuses such renditions. The answer lasts as long as a failure.
-    static let notSmaller: Problem = {
-        var problem = Problem(404, "not_smaller", "The rendition is no smaller than what the page has.")
-        problem.isLogged = false
-        return problem
-    }()
+    static let notSmaller = Problem(
+        404, "not_smaller", "The rendition is no smaller than what the page has.", isLogged: false)
 
     /// The rendition is not stored, and the request forbids to fetch its source (RFC 9111 section 5.2.1.7).
-    static let notStored: Problem = {
-        var problem = Problem(
-            504, "not_stored",
-            "The rendition is not stored, and the request permits no fetch (Cache-Control: only-if-cached).")
-        problem.cacheStatus = "gifreel; detail=only-if-cached"
-        problem.isLogged = false
-        return problem
-    }()
+    static let notStored = Problem(
+        504, "not_stored", "The rendition is not stored, and the request permits no fetch (Cache-Control: only-if-cached).",
+        cacheStatus: "gifreel; detail=only-if-cached", isLogged: false)
 
     package static func badSignature(_ detail: String) -> Problem {
         Problem(403, "bad_signature", detail)

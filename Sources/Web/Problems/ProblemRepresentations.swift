@@ -8,7 +8,6 @@ enum ProblemDocument {
     /// Returns the response for a problem.
     ///
     /// - Parameters:
-    ///   - headers: Additional fields, such as `Allow`.
     ///   - secondsLeft: The seconds for which the request is valid; nil for no limit.
     ///   - isStorable: Whether caches may store responses to the request at all. Those to uploads they may not.
     ///   - contentType: The media type, if the caller replaces the body.
@@ -60,10 +59,6 @@ struct ErrorPage: Sendable {
     private let policy = PagePolicy.value(style: PackageResources.home_css, script: nil, ["form-action 'none'"])
 
     /// Returns the response for a problem, with the status and fields of its JSON document.
-    ///
-    /// - Parameters:
-    ///   - headers: Additional fields, such as `Allow`.
-    ///   - secondsLeft: The seconds for which the request is valid; nil for no limit.
     func page(_ problem: Problem, headers: HTTPHeaders = HTTPHeaders(), secondsLeft: Int64? = nil) -> HTTPResponse {
         var response = ProblemDocument.response(
             problem, headers: headers, secondsLeft: secondsLeft, contentType: "text/html; charset=utf-8")

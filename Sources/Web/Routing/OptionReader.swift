@@ -140,11 +140,7 @@ package struct OptionReader {
         case "on_larger":
             onLarger = try choice(name, value, of: OnLarger.choices(for: rendition.format))
         default:
-            do throws(RenditionError) {
-                try readOption(name, value)
-            } catch {
-                throw Problem(error)
-            }
+            try translating(try readOption(name, value), to: Problem.init)
         }
         credentials.options.append(QueryItem(name: name, value: value))
     }

@@ -229,7 +229,8 @@ struct RouteParser: Sendable {
     private func parsed(_ reader: inout OptionReader, _ text: String) throws(Problem) -> ParsedTarget {
         reader.credentials.source = text
         var target = ParsedTarget(
-            route: .rendition(try reader.finish(), try Self.source(text)), credentials: reader.credentials)
+            route: .rendition(try reader.finish(), try translating(try SourceURL(text), to: Problem.badSourceURL)),
+            credentials: reader.credentials)
         adopt(reader, in: &target)
         target.onMiss = reader.onMiss ?? .wait
         target.onError = reader.onError ?? .problem
@@ -255,14 +256,6 @@ struct RouteParser: Sendable {
         return "\(text[..<address.startIndex])\(slash)\(address)"
     }
 
-    private static func source(_ text: String) throws(Problem) -> SourceURL {
-        do throws(SourceURLError) {
-            return try SourceURL(text)
-        } catch {
-            throw .badSourceURL(error.description)
-        }
-    }
-
     // MARK: Mounts
 
     /// The source is below the mount's origin; see ``MountPath``.
@@ -280,12 +273,7 @@ struct RouteParser: Sendable {
         reader.credentials.source =
             mount.rule.base + named.source[...].droppingBytes(1)
             + (forwarded.isEmpty ? "" : "?" + forwarded.joined(separator: "&"))
-        let source: SourceURL
-        do throws(SourceURLError) {
-            source = try mount.rule.source(reader.credentials.source)
-        } catch {
-            throw .badSourceURL(error.description)
-        }
+        let source = try translating(try mount.rule.source(reader.credentials.source), to: Problem.badSourceURL)
         // Dot segments must not lead out of the mount or its allowed paths, and a number sign must not cut off the extension.
         guard MountPath.isSource(source.path, mount.sources), mount.rule.serves(source) else {
             throw .notFound("The mount “\(name)” does not serve this path.")
@@ -381,4 +369,8 @@ struct RouteParser: Sendable {
         }
         return QueryItem(name: name, value: value)
     }
+}
+
+extension Problem {
+    static func badSourceURL(_ error: SourceURLError) -> Problem { badSourceURL(error.description) }
 }

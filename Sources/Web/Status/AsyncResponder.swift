@@ -2,6 +2,7 @@ internal import Fetch
 internal import HTTP
 internal import Renditions
 internal import Store
+internal import SystemIO
 
 /// Answers requests that do not wait for their rendition (`Prefer: respond-async`, RFC 7240 section 4.1): 202 with the address
 /// of a status.
@@ -82,7 +83,7 @@ struct AsyncResponder: Sendable {
     ) async -> HTTPResponse {
         let request: AsyncRequest
         do throws(Problem) {
-            do throws(RenditionError) { try allowance.use() } catch { throw Problem(error) }
+            try translating(try allowance.use(), to: Problem.init)
             do throws(Problem) {
                 request = try registry.open(client.share)
             } catch {
