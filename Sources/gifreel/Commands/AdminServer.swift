@@ -23,8 +23,8 @@ struct AdminServer: ParsableArguments {
     /// Requests a document, with the admin token.
     ///
     /// - Parameter timeout: In seconds.
-    /// - Throws: The exit code after a sentence on standard error, if there is no token, or the server cannot be reached or refuses.
-    func document(_ target: String, timeout: Int = 60) throws(ExitCode) -> Data {
+    /// - Throws: ``SettingsError`` if there is no token, or the server cannot be reached or refuses.
+    func document(_ target: String, timeout: Int = 60) throws(SettingsError) -> Data {
         try Self.document(target, of: try Self.client(server, token: token, timeout: timeout), at: server)
     }
 
@@ -75,35 +75,28 @@ struct AdminServer: ParsableArguments {
 
     /// A client of the server with the token of ``token(_:)``.
     ///
-    /// - Throws: The exit code after a sentence on standard error, if there is no token.
-    static func client(_ server: String, token: String?, timeout: Int = 60) throws(ExitCode) -> ServerClient {
-        do throws(SettingsError) {
-            return ServerClient(server: server, token: try Self.token(token), timeout: timeout)
-        } catch {
-            throw ExitCode.reporting(error.description)
-        }
+    /// - Throws: ``SettingsError`` if there is no token.
+    static func client(_ server: String, token: String?, timeout: Int = 60) throws(SettingsError) -> ServerClient {
+        ServerClient(server: server, token: try Self.token(token), timeout: timeout)
     }
 
     /// Sends a request whose answer is a document.
     ///
-    /// - Throws: The exit code after a sentence on standard error, if the server cannot be reached or refuses.
-    static func document(_ target: String, of client: ServerClient, at server: String) throws(ExitCode) -> Data {
-        let answer: ClientResponse
-        do throws(HTTPError) {
-            answer = try client.send("GET", target)
-        } catch {
-            throw ExitCode.reporting("\(server): \(error)")
+    /// - Throws: ``SettingsError`` if the server cannot be reached or refuses.
+    static func document(_ target: String, of client: ServerClient, at server: String) throws(SettingsError) -> Data {
+        let answer = try translating(try client.send("GET", target)) { (error: HTTPError) in
+            SettingsError("\(server): \(error)")
         }
-        guard answer.status == 200 else { throw ExitCode.reporting(refusal(answer)) }
+        guard answer.status == 200 else { throw SettingsError(refusal(answer)) }
         return Data(answer.body)
     }
 
-    /// - Throws: The exit code after a sentence on standard error, if the document is another one.
-    static func decoded<Document: Decodable>(_ type: Document.Type, _ body: Data) throws(ExitCode) -> Document {
+    /// - Throws: ``SettingsError`` if the document is another one.
+    static func decoded<Document: Decodable>(_ type: Document.Type, _ body: Data) throws(SettingsError) -> Document {
         let decoder = JSONDecoder()
         decoder.keyDecodingStrategy = .convertFromSnakeCase
         guard let document = try? decoder.decode(type, from: body) else {
-            throw ExitCode.reporting("The answer does not come from a Gifreel server of this version.")
+            throw SettingsError("The answer does not come from a Gifreel server of this version.")
         }
         return document
     }

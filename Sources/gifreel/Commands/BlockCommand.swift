@@ -49,34 +49,22 @@ struct BlockCommand: ParsableCommand {
     /// Prints the lines. Blocks the calling thread, which must be the only one of the process because a zygote is forked.
     func run() throws {
         if apply { return try applyList() }
-        let zygote: Zygote
-        do throws(SystemError) {
-            zygote = try Zygote.fork(warmsUp: false)
-        } catch {
-            throw ExitCode.reporting("The worker process cannot be started: \(error).")
-        }
+        let zygote = try translating(try Zygote.fork(warmsUp: false), to: SettingsError.noWorker)
         defer { zygote.stop() }
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("gifreel-block-\(UUID().uuidString)").path
-        do {
-            let fetch = try settings.read().settings
-            let configuration = try ServiceConfiguration(fetch).fetch
-            guard mkdir(folder, 0o700) == 0 else { throw SystemError("mkdir", code: errno) }
-            defer { try? FileManager.default.removeItem(atPath: folder) }
-            var hasFailed = false
-            for source in sources {
-                do throws(ConvertFailure) {
-                    show(try facts(of: source, JobSupervisor(zygote: zygote), configuration, folder), of: source)
-                } catch {
-                    hasFailed = true
-                    StandardError.write("\(error.path): \(error.code): \(error.sentence)\n")
-                }
+        let configuration = try ServiceConfiguration(try settings.read().settings).fetch
+        guard mkdir(folder, 0o700) == 0 else { throw SystemError("mkdir", code: errno) }
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        var hasFailed = false
+        for source in sources {
+            do throws(ConvertFailure) {
+                show(try facts(of: source, JobSupervisor(zygote: zygote), configuration, folder), of: source)
+            } catch {
+                hasFailed = true
+                error.report()
             }
-            if hasFailed { throw ExitCode.failure }
-        } catch let error as ExitCode {
-            throw error
-        } catch {
-            throw ExitCode.reporting("\(error)")
         }
+        if hasFailed { throw ExitCode.failure }
     }
 
     /// Has the server list the stored sources on its list, and purges each.
@@ -121,28 +109,25 @@ struct BlockCommand: ParsableCommand {
     }
 
     private func fetch(_ url: String, to path: String, _ configuration: FetchConfiguration) throws(ConvertFailure) {
-        do throws(RenditionError) {
-            let source: SourceURL
-            do throws(SourceURLError) { source = try SourceURL(url) } catch { throw .invalidSourceURL(error) }
-            let fetched = Blocking.wait { () async -> Result<FetchOutcome, FetchError> in
-                do throws(FetchError) {
-                    let fetcher = try Fetcher(configuration: configuration)
-                    defer { fetcher.shutdown() }
-                    return .success(try await fetcher.fetch(source))
-                } catch {
-                    return .failure(error)
-                }
-            }
+        let source = try translating(try SourceURL(url)) { (error: SourceURLError) in
+            ConvertFailure(Problem(.invalidSourceURL(error)), of: url)
+        }
+        let outcome = Blocking.wait { () async -> Result<FetchOutcome, FetchError> in
             do throws(FetchError) {
-                guard case .fetched(let fetched) = try fetched.get() else { throw .closed }
-                guard let bytes = try? fetched.bytes.readAll(), (try? Files.write(bytes, to: path)) != nil else {
-                    throw .exhausted(cause: "the temporary directory is full")
-                }
+                let fetcher = try Fetcher(configuration: configuration)
+                defer { fetcher.shutdown() }
+                return .success(try await fetcher.fetch(source))
             } catch {
-                throw .fetchFailed(error)
+                return .failure(error)
+            }
+        }
+        do throws(FetchError) {
+            guard case .fetched(let fetched) = try outcome.get() else { throw .closed }
+            guard let bytes = try? fetched.bytes.readAll(), (try? Files.write(bytes, to: path)) != nil else {
+                throw .exhausted(cause: "the temporary directory is full")
             }
         } catch {
-            throw ConvertFailure(Problem(error), of: url)
+            throw ConvertFailure(Problem(.fetchFailed(error)), of: url)
         }
     }
 

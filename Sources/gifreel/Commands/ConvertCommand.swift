@@ -6,6 +6,7 @@ internal import Media
 internal import Prewarm
 internal import Renditions
 internal import Sandbox
+internal import Settings
 internal import Synchronization
 internal import SystemIO
 internal import Web
@@ -57,22 +58,13 @@ struct ConvertCommand: ParsableCommand {
     /// Exits with 1 if a file failed; standard error then has its path, a code and a sentence.
     func run() throws {
         let plan = try plan()
-        let zygote: Zygote
-        do throws(SystemError) {
-            zygote = try Zygote.fork(warmsUp: plan.files.count > Self.fewFiles)
-        } catch {
-            throw Self.failure("gifreel", "no_worker", "The worker process cannot be started: \(error).")
+        let zygote = try translating(try Zygote.fork(warmsUp: plan.files.count > Self.fewFiles)) { (error: SystemError) in
+            Self.failure("gifreel", "no_worker", "The worker process cannot be started: \(error).")
         }
         defer { zygote.stop() }
         signal(SIGPIPE, SIG_IGN)
-        let rendition: Rendition
-        let output: OutputFormat
-        do throws(Problem) {
-            (rendition, output) = try request(plan)
-        } catch {
-            // The mistake is in the arguments, which no program looks up by a code.
-            throw ExitCode.reporting(error.detail)
-        }
+        // A mistake is in the arguments, which no program looks up by a code.
+        let (rendition, output) = try translating(try request(plan), to: SettingsError.init)
         do throws(FileError) {
             for directory in plan.directories { try Files.createDirectory(directory) }
         } catch {
@@ -118,12 +110,8 @@ struct ConvertCommand: ParsableCommand {
             throw .badRequest(
                 "There is no format “\(name)” to convert to; give one of \(names) as the extension or with --format.")
         }
-        do throws(RenditionError) {
-            let options = options.pairs.map { RenditionPresets.Option(name: $0.name, value: $0.value) }
-            return (try RenditionDefaults().rendition(format, of: options), output)
-        } catch {
-            throw Problem(error)
-        }
+        let options = options.pairs.map { RenditionPresets.Option(name: $0.name, value: $0.value) }
+        return (try translating(try RenditionDefaults().rendition(format, of: options), to: Problem.init), output)
     }
 
     /// The text after the last dot of the file's name, in lower case; nil if there is none.
@@ -149,14 +137,14 @@ struct ConvertCommand: ParsableCommand {
         do throws(ConvertFailure) {
             return try file.run()
         } catch {
-            _ = failure(error.path, error.code, error.sentence)
+            error.report()
             return nil
         }
     }
 
     /// Prints what failed on standard error, and returns the exit code for it.
     private static func failure(_ name: String, _ code: String, _ sentence: String) -> ExitCode {
-        StandardError.write("\(name): \(code): \(sentence)\n")
+        ConvertFailure(path: name, code: code, sentence: sentence).report()
         return .failure
     }
 }

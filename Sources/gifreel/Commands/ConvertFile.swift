@@ -13,21 +13,15 @@ struct ConvertFailure: Error {
     let path: String
     let code: String
     let sentence: String
+
+    /// Prints what failed on standard error.
+    func report() { StandardError.write("\(path): \(code): \(sentence)\n") }
 }
 
 extension ConvertFailure {
     /// The input cannot be converted.
     init(_ problem: Problem, of input: String) {
-        path = input
-        code = problem.code
-        sentence = problem.detail
-    }
-
-    /// The input has no bytes.
-    fileprivate init(emptyInput input: String) {
-        path = input
-        code = "not_an_animation"
-        sentence = "The file is empty."
+        self.init(path: input, code: problem.code, sentence: problem.detail)
     }
 
     /// A file cannot be read or written.
@@ -78,10 +72,8 @@ struct ConvertFile: Sendable {
 
     /// Runs `body`, whose errors concern the output.
     private func writing<Value>(_ body: () throws(SystemError) -> Value) throws(ConvertFailure) -> Value {
-        do throws(SystemError) {
-            return try body()
-        } catch {
-            throw ConvertFailure(output == "-" ? "standard output" : output, "written", error)
+        try translating(try body()) { (error: SystemError) in
+            ConvertFailure(output == "-" ? "standard output" : output, "written", error)
         }
     }
 
@@ -94,11 +86,8 @@ struct ConvertFile: Sendable {
             throw ConvertFailure(Problem(.conversionFailed(error, allowance: job.allowance)), of: input)
         }
         guard job.transcoder.output == .facts else { return }
-        let digest: SourceDigest
-        do throws(SystemError) {
-            digest = try SourceDigest(of: gif)
-        } catch {
-            throw ConvertFailure(input, "read", error)
+        let digest = try translating(try SourceDigest(of: gif)) { (error: SystemError) in
+            ConvertFailure(input, "read", error)
         }
         do throws(RenditionError) {
             _ = try FactsFile.write(result, of: digest, bytes: count, with: job.transcoder.options.facts, to: output)
@@ -121,7 +110,9 @@ struct ConvertFile: Sendable {
         } catch {
             throw ConvertFailure(input, "read", error)
         }
-        guard count > 0 else { throw ConvertFailure(emptyInput: input) }
+        guard count > 0 else {
+            throw ConvertFailure(path: input, code: "not_an_animation", sentence: "The file is empty.")
+        }
         return (bytes, count)
     }
 }

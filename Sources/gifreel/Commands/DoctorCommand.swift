@@ -38,17 +38,12 @@ struct DoctorCommand: ParsableCommand {
         defer { zygote?.stop() }
         clinux_raise_descriptor_limit()
         var checkup = Checkup()
-        do throws(SettingsError) {
-            let read = try settings.read()
-            let configuration = try ServiceConfiguration(read.settings)
-            try StartCheck.check(configuration)
-            checkup.checkAccess(read.settings, configuration)
-            checkup.checkDisk(configuration)
-            checkup.checkDescriptors(configuration)
-            checkup.checkKernel(zygote?.confinement(), configuration)
-        } catch {
-            throw ExitCode.reporting("\(error)")
-        }
+        let configuration = try ServiceConfiguration(try settings.read().settings)
+        try StartCheck.check(configuration)
+        checkup.checkAccess(configuration)
+        checkup.checkDisk(configuration)
+        checkup.checkDescriptors(configuration)
+        checkup.checkKernel(zygote?.confinement(), configuration)
         checkup.checkClock()
         checkup.checkLibraries(LinkedPackages.program.outdated())
         checkup.checkFile(

@@ -17,7 +17,6 @@ final class FrameBar: Sendable {
     private let began: ContinuousClock.Instant
     private let state = Mutex(State())
 
-    /// - Parameter began: The start of the conversion.
     init(since began: ContinuousClock.Instant = .now) {
         self.began = began
     }

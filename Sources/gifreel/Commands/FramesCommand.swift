@@ -20,18 +20,14 @@ struct FramesCommand: ParsableCommand {
 
     /// Writes the frames, or prints on standard error why it cannot. Exits with 1 then.
     func run() throws {
+        let source = try Files.read(file)
+        try Files.createDirectory(directory)
         do {
-            let source = try Files.read(file)
-            try Files.createDirectory(directory)
-            do {
-                try write(try Self.dump(source, to: directory))
-            } catch let error as TranscodeError {
-                try write(["error": error.description])
-                StandardError.write("\(file == "-" ? "standard input" : file): \(error)\n")
-                throw ExitCode.failure
-            }
-        } catch let error as FileError {
-            throw ExitCode.reporting("\(error)")
+            try write(try Self.dump(source, to: directory))
+        } catch let error as TranscodeError {
+            try write(["error": error.description])
+            StandardError.write("\(file == "-" ? "standard input" : file): \(error)\n")
+            throw ExitCode.failure
         }
     }
 

@@ -50,7 +50,8 @@ struct GifreelCommand: ParsableCommand {
         {
             StandardError.write("gifreel: \(suggestion)\n")
         } else if !message.isEmpty {
-            StandardError.write(message + "\n")
+            // The description of an error of a command is a sentence; the parser words its own.
+            StandardError.write(code == .failure ? "gifreel: \(error)\n" : message + "\n")
         }
         return code
     }
@@ -69,12 +70,8 @@ struct SettingsCommand: ParsableCommand {
 
     /// Exits with 1 if standard output cannot be written.
     func run() throws {
-        do throws(FileError) {
-            // `print` would lose the reason why a text that exceeds its buffer cannot be written.
-            try StandardOutput.write(format.text)
-        } catch {
-            throw ExitCode.reporting("\(error)")
-        }
+        // `print` would lose the reason why a text that exceeds its buffer cannot be written.
+        try StandardOutput.write(format.text)
     }
 }
 

@@ -36,25 +36,13 @@ struct HealthCommand: ParsableCommand {
     /// Exits with 1 unless the server answers 200 in time.
     func run() throws {
         let target = live ? "/healthz" : "/readyz"
-        let address: HealthAddress
-        do throws(SettingsError) {
-            if let server {
-                address = HealthAddress(url: server)
-            } else {
-                address = try HealthAddress(try settings.read().settings)
-            }
-        } catch {
-            throw ExitCode.reporting("\(error)")
-        }
+        let address = try server.map(HealthAddress.init(url:)) ?? HealthAddress(try settings.read().settings)
         let client = ServerClient(
             server: address.url, token: nil, timeout: timeout, unixPath: address.unixPath, usesProxies: false)
-        let answer: ClientResponse
-        do throws(HTTPError) {
-            answer = try client.send("GET", target)
-        } catch {
-            throw ExitCode.reporting("\(address): \(error)")
+        let answer = try translating(try client.send("GET", target)) { (error: HTTPError) in
+            SettingsError("\(address): \(error)")
         }
-        if answer.status != 200 { throw ExitCode.reporting("\(address)\(target) answers \(answer.status).") }
+        if answer.status != 200 { throw SettingsError("\(address)\(target) answers \(answer.status).") }
     }
 }
 

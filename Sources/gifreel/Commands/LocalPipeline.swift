@@ -21,14 +21,14 @@ struct LocalPipeline {
         _ settings: ServiceConfiguration, zygote: Zygote, concurrency: Int, warn: (String) -> Void
     ) throws {
         var configuration = settings
-        if let warning = try ConfinementCheck.check(zygote.confinement(), isRequired: configuration.requiresSandbox) {
+        if let warning = try ConfinementCheck.check(zygote.confinement(), isRequired: configuration.settings.sandbox.require) {
             warn(warning)
         }
         configuration.pool.queue = max(configuration.pool.queue, concurrency)
         // A run on a directory of its own takes no part in a cluster, and misses its purges.
         let holdsPuts = configuration.cluster != nil
         configuration.cluster = nil
-        log = LogOutput(format: configuration.logFormat == .json ? .json : .text, level: .error)
+        log = LogOutput(format: configuration.settings.log.format == .json ? .json : .text, level: .error)
         let logger = log.makeLogger()
         do {
             core = try RenditionCore(

@@ -35,9 +35,7 @@ final class PageImages {
     ///   - server: The address at which browsers reach the server, with or without a trailing slash.
     ///   - asksForFacts: Whether the server is asked what each GIF becomes. It is always asked about other sources, because most of
     ///     them are still.
-    ///   - rules: The sources that the server may fetch.
     ///   - options: Options of the renditions, as `name=value`.
-    ///   - expires: The expiry of signatures in seconds since 1970; nil for none.
     init(
         server: String, asksForFacts: Bool, rules: SourceRules, options: [String], mounts: [String: Mount],
         keys: SigningKeys, presets: RenditionPresets, expires: Int64?
@@ -52,13 +50,9 @@ final class PageImages {
         self.expires = expires
         self.presets = presets
         var reader = OptionReader(format: .mp4, defaults: RenditionDefaults(presets: presets))
-        do throws(Problem) {
-            for option in options { try reader.readPair(option[...]) }
-            rendition = try reader.finish()
-            preset = reader.preset
-        } catch {
-            throw SettingsError(error.detail)
-        }
+        for option in options { try translating(try reader.readPair(option[...]), to: SettingsError.init) }
+        rendition = try translating(try reader.finish(), to: SettingsError.init)
+        preset = reader.preset
     }
 
     /// Decides about the animation at a URL. Blocks if the server is asked.

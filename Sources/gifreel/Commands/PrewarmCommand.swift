@@ -118,23 +118,17 @@ struct PrewarmCommand: ParsableCommand {
     /// The signals that stop a run.
     private static let stopSignals = [SIGINT, SIGTERM]
 
-    /// Exit codes.
-    private enum Code {
-        static let failed: Int32 = 1
-        /// EX_USAGE of `sysexits.h`, as for wrong arguments.
-        static let usage: Int32 = 64
-        /// 128 plus the number of SIGINT, by the convention of shells.
-        static let interrupted: Int32 = 130
-    }
+    /// EX_USAGE of `sysexits.h`, as for wrong arguments.
+    private static let wrongUsage = ExitCode.validationFailure
+    /// 128 plus the number of SIGINT, by the convention of shells.
+    private static let interrupted = ExitCode(130)
 
     /// Runs to the end or to SIGINT. Blocks the calling thread.
     ///
     /// Exits with 0 if all renditions are in the cache, 1 if some failed, 64 if the lists are wrong, and 130 after SIGINT or
     /// SIGTERM.
     func run() throws {
-        if listJobs { return try printJobs() }
-        let code = makeRenditions()
-        if code != 0 { throw ExitCode(code) }
+        if listJobs { try printJobs() } else { try makeRenditions() }
     }
 
     /// The answer to `GET /prewarm`.
@@ -156,45 +150,33 @@ struct PrewarmCommand: ParsableCommand {
         }
     }
 
-    private func makeRenditions() -> Int32 {
-        let needsWorkers = server == nil && !dryRun
-        let zygote: Zygote?
-        do throws(SystemError) {
-            zygote = needsWorkers ? try Zygote.spawn() : nil
-        } catch {
-            return Self.complain("The worker process cannot be started: \(error).", Code.failed)
-        }
+    private func makeRenditions() throws {
+        let zygote = server == nil && !dryRun ? try translating(try Zygote.spawn(), to: SettingsError.noWorker) : nil
         defer { zygote?.stop() }
         signal(SIGPIPE, SIG_IGN)
         // A signal ends the process while it reads the lists: there is nothing to complete.
         BlockedSignals.unblock(Self.stopSignals)
-        let entries: [PrewarmEntry]
-        do throws(PrewarmRunError) {
-            let pairs = option.map { $0.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init) }
-            entries = try ListLoader(
-                format: list, base: base, formats: format.isEmpty ? ["mp4"] : format,
-                options: Dictionary(pairs.map { ($0[0], $0[1]) }, uniquingKeysWith: { $1 })
-            ).read(files)
-        } catch {
-            return Self.complain(error.description, Code.usage)
+        let pairs = option.map { $0.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init) }
+        let loader = ListLoader(
+            format: list, base: base, formats: format.isEmpty ? ["mp4"] : format,
+            options: Dictionary(pairs.map { ($0[0], $0[1]) }, uniquingKeysWith: { $1 }))
+        let entries = try translating(try loader.read(files)) { (error: PrewarmRunError) in
+            Self.complain(error.description)
+            return Self.wrongUsage
         }
         guard !entries.isEmpty else {
-            return Self.complain(
-                "The lists name no source; see gifreel prewarm --help for their forms. Relative links of HTML pages need --base.",
-                Code.usage)
+            Self.complain(
+                "The lists name no source; see gifreel prewarm --help for their forms. Relative links of HTML pages need --base."
+            )
+            throw Self.wrongUsage
         }
-        return dryRun ? printRenditions(entries) : work(entries, zygote)
+        if dryRun { try printRenditions(entries) } else { try work(entries, zygote) }
     }
 
     /// Prints the renditions that a run would make.
-    private func printRenditions(_ entries: [PrewarmEntry]) -> Int32 {
-        let defaults: RenditionDefaults
-        do {
-            // Those of a server are not known.
-            defaults = server == nil ? try serviceConfiguration().defaults : RenditionDefaults()
-        } catch {
-            return Self.complain("\(error)", Code.failed)
-        }
+    private func printRenditions(_ entries: [PrewarmEntry]) throws {
+        // Those of a server are not known.
+        let defaults = server == nil ? try serviceConfiguration().defaults : RenditionDefaults()
         var wrong = 0
         for entry in entries {
             do throws(RenditionError) {
@@ -203,37 +185,30 @@ struct PrewarmCommand: ParsableCommand {
             } catch {
                 wrong += 1
                 let problem = Problem(error)
-                _ = Self.complain("\(entry.url): \(problem.code): \(problem.detail)", 0)
+                Self.complain("\(entry.url): \(problem.code): \(problem.detail)")
             }
         }
-        _ = Self.complain("Renditions: \(entries.count). Cannot be made: \(wrong).", 0)
-        return wrong == 0 ? 0 : Code.failed
+        Self.complain("Renditions: \(entries.count). Cannot be made: \(wrong).")
+        if wrong > 0 { throw ExitCode.failure }
     }
 
-    private func work(_ entries: [PrewarmEntry], _ zygote: Zygote?) -> Int32 {
+    private func work(_ entries: [PrewarmEntry], _ zygote: Zygote?) throws {
         // Threads inherit the mask, so that only one of them receives the signals.
         let signals = BlockedSignals(Self.stopSignals)
-        let prewarmRun: PrewarmRun
-        let journal: RunJournal
         let backend: any PrewarmBackend
         var local: LocalPipeline?
         let threads = WorkThreads(count: 1, limit: 8, name: "gifreel-client")
-        do {
-            journal = try RunJournal(path: self.journal ?? defaultJournal(entries))
-            prewarmRun = PrewarmRun(entries, journal: journal)
-            if let server {
-                let token = try AdminServer.token(token)
-                backend = RemoteBackend(
-                    server: server, concurrency: parallelism, retries: retries,
-                    client: ServerClient(server: server, token: token), threads: threads)
-            } else {
-                let opened = try openLocalPipeline(zygote)
-                backend = LocalBackend(
-                    pipeline: opened.pipeline, describe: PrewarmOutcome.init, concurrency: parallelism, retries: retries)
-                local = opened
-            }
-        } catch {
-            return Self.complain("\(error)", Code.failed)
+        let journal = try RunJournal(path: self.journal ?? defaultJournal(entries))
+        let prewarmRun = PrewarmRun(entries, journal: journal)
+        if let server {
+            backend = RemoteBackend(
+                server: server, concurrency: parallelism, retries: retries,
+                client: try AdminServer.client(server, token: token), threads: threads)
+        } else {
+            let opened = try openLocalPipeline(zygote)
+            backend = LocalBackend(
+                pipeline: opened.pipeline, describe: PrewarmOutcome.init, concurrency: parallelism, retries: retries)
+            local = opened
         }
         let began = ContinuousClock.now
         let display = ProgressDisplay(prewarmRun, isTerminal: isatty(2) == 1)
@@ -241,11 +216,11 @@ struct PrewarmCommand: ParsableCommand {
         let (failure, wasInterrupted) = carryOut(prewarmRun, backend, signals)
         display.finish()
         if let queuedWrites = local?.close(), queuedWrites > 0 {
-            _ = Self.complain("\(queuedWrites) writes to the shared store stay queued in the cache directory.", 0)
+            Self.complain("\(queuedWrites) writes to the shared store stay queued in the cache directory.")
         }
         threads.close()
         let seconds = Int((ContinuousClock.now - began) / .seconds(1))
-        return conclude(prewarmRun, journal, seconds, failure, wasInterrupted: wasInterrupted)
+        try conclude(prewarmRun, journal, seconds, failure, wasInterrupted: wasInterrupted)
     }
 
     /// Makes the unfinished renditions, until all are done, the backend fails, or a signal arrives.
@@ -254,7 +229,7 @@ struct PrewarmCommand: ParsableCommand {
     ) -> (failure: PrewarmRunError?, wasInterrupted: Bool) {
         let open = prewarmRun.pending
         // After a second signal, the journal is complete too.
-        let (failure, wasInterrupted) = InterruptibleWork.wait(signals: signals, exitCode: Code.interrupted) {
+        let (failure, wasInterrupted) = InterruptibleWork.wait(signals: signals, exitCode: Self.interrupted.rawValue) {
             () async -> PrewarmRunError? in
             do throws(PrewarmRunError) {
                 try await backend.run(open.map { prewarmRun.entries[$0] }) { prewarmRun.finish(open[$0], $1) }
@@ -266,29 +241,24 @@ struct PrewarmCommand: ParsableCommand {
         return (failure, wasInterrupted)
     }
 
-    /// Prints the outcome of the run, and returns the exit code for it.
+    /// Prints the outcome of the run, and throws the exit code for it.
     private func conclude(
         _ prewarmRun: PrewarmRun, _ journal: RunJournal, _ seconds: Int, _ failure: PrewarmRunError?, wasInterrupted: Bool
-    ) -> Int32 {
+    ) throws {
         let (totals, results) = (prewarmRun.totals, prewarmRun.results)
         for line in RunSummary.lines(results, totals: totals, of: prewarmRun.entries.count, seconds: seconds) { print(line) }
         if let report {
-            do throws(PrewarmRunError) {
-                try ReportFile.write(results, totals: totals, of: prewarmRun.entries.count, seconds: seconds, to: report)
-            } catch {
-                return Self.complain(error.description, Code.failed)
-            }
+            try ReportFile.write(results, totals: totals, of: prewarmRun.entries.count, seconds: seconds, to: report)
         }
-        if let error = prewarmRun.journalError { _ = Self.complain("The journal is incomplete. \(error)", 0) }
-        if let failure { return Self.complain(failure.description, Code.failed) }
+        if let error = prewarmRun.journalError { Self.complain("The journal is incomplete. \(error)") }
+        if let failure { throw failure }
         if totals.done < prewarmRun.entries.count {
-            return Self.complain(
-                "Interrupted. The same command continues with the other \(prewarmRun.entries.count - totals.done).",
-                wasInterrupted ? Code.interrupted : Code.failed)
+            Self.complain("Interrupted. The same command continues with the other \(prewarmRun.entries.count - totals.done).")
+            throw wasInterrupted ? Self.interrupted : ExitCode.failure
         }
         // The next run of this list checks every entry again.
         journal.remove()
-        return totals.failed == 0 ? 0 : Code.failed
+        if totals.failed > 0 { throw ExitCode.failure }
     }
 
     /// The settings of this command.
@@ -305,7 +275,7 @@ struct PrewarmCommand: ParsableCommand {
     private func openLocalPipeline(_ zygote: Zygote?) throws -> LocalPipeline {
         guard let zygote else { throw PrewarmRunError("There is no worker process.") }
         return try LocalPipeline(try serviceConfiguration(), zygote: zygote, concurrency: parallelism) {
-            _ = Self.complain($0, 0)
+            Self.complain($0)
         }
     }
 
@@ -327,10 +297,9 @@ struct PrewarmCommand: ParsableCommand {
         return "\(state)/gifreel/prewarm-\(ListLoader.fingerprint(of: entries, target: target)).ndjson"
     }
 
-    /// Prints a sentence on standard error, and returns the exit code for it.
-    private static func complain(_ sentence: String, _ code: Int32) -> Int32 {
+    /// Prints a sentence on standard error.
+    private static func complain(_ sentence: String) {
         StandardError.write("gifreel: \(sentence)\n")
-        return code
     }
 }
 

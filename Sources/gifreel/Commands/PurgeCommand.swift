@@ -5,6 +5,7 @@ internal import HTTPClient
 internal import Prewarm
 internal import Settings
 internal import SystemIO
+internal import Web
 
 /// `gifreel purge`: removes renditions from the cache of a running server.
 struct PurgeCommand: ParsableCommand {
@@ -83,17 +84,15 @@ struct PurgeCommand: ParsableCommand {
     ///
     /// - Parameter note: Printed after the name of the scope.
     /// - Returns: Whether every node has applied the purge. If the server refuses, a sentence on standard error says why.
-    /// - Throws: The exit code after a sentence on standard error, if the server cannot be reached.
+    /// - Throws: ``SettingsError`` if the server cannot be reached.
     static func purge(
         _ scope: Scope, with client: ServerClient, at server: String, fields: [String] = [], json: Bool = false,
         note: String? = nil
-    ) throws(ExitCode) -> Bool {
-        do throws(HTTPError) {
-            let answer = try client.send(scope.method, scope.target, fields: fields)
-            return report(answer, scope.name + (note.map { " (\($0))" } ?? ""), json: json)
-        } catch {
-            throw ExitCode.reporting("\(server): \(error)")
+    ) throws(SettingsError) -> Bool {
+        let answer = try translating(try client.send(scope.method, scope.target, fields: fields)) { (error: HTTPError) in
+            SettingsError("\(server): \(error)")
         }
+        return report(answer, scope.name + (note.map { " (\($0))" } ?? ""), json: json)
     }
 
     /// The scopes of `DELETE /cache`, and objects, for which the method is `PURGE`.
@@ -145,15 +144,6 @@ struct PurgeCommand: ParsableCommand {
         return isName ? String(text[start.lowerBound...]) : nil
     }
 
-    private struct Purged: Decodable {
-        var purged: Int64
-        var bytes: Int64
-        /// Nil from a server of an older version.
-        var complete: Bool?
-        var nodes: Int?
-        var acknowledged: Int?
-    }
-
     private static func report(_ answer: ClientResponse, _ name: String, json: Bool) -> Bool {
         let data = Data(answer.body)
         if (200...202).contains(answer.status), let purged = try? JSONDecoder().decode(Purged.self, from: data) {
@@ -166,7 +156,7 @@ struct PurgeCommand: ParsableCommand {
             if !json { print("\(result), applied by \(acknowledged) of \(nodes) nodes") }
             return purged.complete ?? (acknowledged >= nodes)
         }
-        _ = ExitCode.reporting("\(name): \(AdminServer.refusal(answer))")
+        StandardError.write("gifreel: \(name): \(AdminServer.refusal(answer))\n")
         return false
     }
 }

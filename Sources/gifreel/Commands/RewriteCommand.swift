@@ -86,33 +86,29 @@ struct RewriteCommand: ParsableCommand {
     /// Rewrites one page after the other. Exits with 1 if a page cannot be read or written, or if the server gave no answer about an
     /// image. Such an image stays, and the other images and pages are still rewritten.
     func run() throws {
-        do {
-            let values = try settings.read().settings
-            let configuration = try ServiceConfiguration(values)
-            guard let server = server ?? configuration.web.publicURL else {
-                throw SettingsError("Give --server, or set server.public_url.")
+        let values = try settings.read().settings
+        let configuration = try ServiceConfiguration(values)
+        guard let server = server ?? configuration.web.publicURL else {
+            throw SettingsError("Give --server, or set server.public_url.")
+        }
+        let images = try PageImages(
+            server: server, asksForFacts: facts, rules: configuration.web.sources, options: options,
+            mounts: configuration.web.mounts, keys: configuration.web.signingKeys, presets: configuration.defaults.presets,
+            expires: try expires.map(SignCommand.time))
+        let extensions = try formats.flatMap(\.fileExtensions)
+        let isSigned = !configuration.web.signingKeys.isEmpty
+        for file in files.isEmpty ? ["-"] : files {
+            let document = try Files.read(file)
+            let page = rewrite(document, called: file, images, extensions) { scriptTag(server, images, isSigned: isSigned) }
+            if !inPlace {
+                try DescriptorIO.write(page, to: STDOUT_FILENO)
+            } else if page != document {
+                try Files.write(page, to: file)
             }
-            let images = try PageImages(
-                server: server, asksForFacts: facts, rules: configuration.web.sources, options: options,
-                mounts: configuration.web.mounts, keys: configuration.web.signingKeys, presets: configuration.defaults.presets,
-                expires: try expires.map(SignCommand.time))
-            let extensions = try formats.flatMap(\.fileExtensions)
-            let isSigned = !configuration.web.signingKeys.isEmpty
-            for file in files.isEmpty ? ["-"] : files {
-                let document = try Files.read(file)
-                let page = rewrite(document, called: file, images, extensions) { scriptTag(server, images, isSigned: isSigned) }
-                if !inPlace {
-                    try DescriptorIO.write(page, to: STDOUT_FILENO)
-                } else if page != document {
-                    try Files.write(page, to: file)
-                }
-            }
-            if images.unanswered > 0 {
-                let words = images.unanswered == 1 ? "1 image stays" : "\(images.unanswered) images stay"
-                throw SettingsError("\(words) because the server did not answer for them.")
-            }
-        } catch {
-            throw ExitCode.reporting("\(error)")
+        }
+        if images.unanswered > 0 {
+            let words = images.unanswered == 1 ? "1 image stays" : "\(images.unanswered) images stay"
+            throw SettingsError("\(words) because the server did not answer for them.")
         }
     }
 

@@ -38,23 +38,13 @@ struct ServeCommand: ParsableCommand {
     /// Serves until SIGTERM or SIGINT. Blocks the calling thread. Exits with 1 if the service cannot start.
     func run() throws {
         if checks { return try checkSettings() }
-        let zygote: Zygote
-        do throws(SystemError) {
-            zygote = try Zygote.spawn()
-        } catch {
-            throw ExitCode.reporting("The worker process cannot be started: \(error).")
-        }
+        let zygote = try translating(try Zygote.spawn(), to: SettingsError.noWorker)
         // Connections and open files of the cache exceed the usual soft limit.
         clinux_raise_descriptor_limit()
         // Threads inherit the mask, so that only this one receives the signals.
         let signals = BlockedSignals([SIGTERM, SIGINT, SIGHUP])
         signal(SIGPIPE, SIG_IGN)
-        var running: Running
-        do {
-            running = try start(zygote)
-        } catch {
-            throw ExitCode.reporting("\(error)")
-        }
+        var running = try start(zygote)
         let manager = ServiceManager()
         manager.ready()
         let watchdog = manager.startWatchdog { [service = running.service] in service.ping($0) }
@@ -97,7 +87,7 @@ struct ServeCommand: ParsableCommand {
         let read = try settings.read()
         var configuration = try ServiceConfiguration(read.settings)
         let descriptorWarning = configuration.fit(descriptorLimit: DescriptorLimit.current)
-        let log = LogOutput(format: configuration.logFormat == .json ? .json : .text, level: configuration.logLevel)
+        let log = LogOutput(format: configuration.settings.log.format == .json ? .json : .text, level: configuration.logLevel)
         let logger = log.makeLogger(metadataProvider: .request)
         if !read.ignoredVariables.isEmpty {
             logger.notice(
@@ -107,7 +97,7 @@ struct ServeCommand: ParsableCommand {
         Self.log(read.overrides, to: logger)
         if let descriptorWarning { logger.warning("\(descriptorWarning)") }
         let accessLog = Self.accessLog(configuration)
-        if let warning = try ConfinementCheck.check(zygote.confinement(), isRequired: configuration.requiresSandbox) {
+        if let warning = try ConfinementCheck.check(zygote.confinement(), isRequired: configuration.settings.sandbox.require) {
             logger.warning("\(warning)")
         }
         let service = try GifreelService(
@@ -158,43 +148,39 @@ struct ServeCommand: ParsableCommand {
 
     /// Checks the settings and prints each value and where it comes from. Secrets are masked.
     private func checkSettings() throws {
-        do {
-            let read = try settings.read()
-            let configuration = try ServiceConfiguration(read.settings)
-            try StartCheck.check(configuration)
-            if !read.ignoredVariables.isEmpty {
-                StandardError.write("gifreel: ignored, set by Kubernetes: \(read.ignoredVariables.joined(separator: ", "))\n")
-            }
-            for each in read.overrides {
-                StandardError.write("gifreel: \(each.variable) overrides \(each.setting) of \(each.overridden)\n")
-            }
-            for warning in configuration.secretWarnings { StandardError.write("gifreel: warning: \(warning)\n") }
-            for package in LinkedPackages.program.outdated() { StandardError.write("gifreel: \(package)\n") }
-            for line in changed ? read.changedLines : read.lines { print(line) }
-            if connect { try connectParts(configuration) }
-        } catch let error as SettingsError {
-            throw ExitCode.reporting(error.description)
+        let read = try settings.read()
+        let configuration = try ServiceConfiguration(read.settings)
+        try StartCheck.check(configuration)
+        if !read.ignoredVariables.isEmpty {
+            StandardError.write("gifreel: ignored, set by Kubernetes: \(read.ignoredVariables.joined(separator: ", "))\n")
         }
+        for each in read.overrides {
+            StandardError.write("gifreel: \(each.variable) overrides \(each.setting) of \(each.overridden)\n")
+        }
+        for warning in configuration.secretWarnings { StandardError.write("gifreel: warning: \(warning)\n") }
+        for package in LinkedPackages.program.outdated() { StandardError.write("gifreel: \(package)\n") }
+        for line in changed ? read.changedLines : read.lines { print(line) }
+        if connect { try connectParts(configuration) }
     }
 
     /// Tries the parts that the settings name, and prints their states.
     private func connectParts(_ configuration: ServiceConfiguration) throws {
-        var failures = 0
-        for part in ConnectionCheck.parts(of: configuration) {
-            switch part.result {
-            case .success(let text): print("# \(part.name): \(text)")
-            case .failure(let failure):
-                failures += 1
-                _ = ExitCode.reporting("\(part.name): \(failure.text)")
+        var hasFailed = false
+        for (name, result) in ConnectionCheck.parts(of: configuration) {
+            switch result {
+            case .success(let text): print("# \(name): \(text)")
+            case .failure(let error):
+                hasFailed = true
+                StandardError.write("gifreel: \(name): \(error)\n")
             }
         }
-        if failures > 0 { throw ExitCode.failure }
+        if hasFailed { throw ExitCode.failure }
     }
 
     /// The access log on standard output; nil if that is closed.
     private static func accessLog(_ configuration: ServiceConfiguration) -> HTTPAccessLogWriter? {
         try? HTTPAccessLogWriter(
-            duplicating: STDOUT_FILENO, format: configuration.logFormat == .json ? .json : .text,
+            duplicating: STDOUT_FILENO, format: configuration.settings.log.format == .json ? .json : .text,
             includesClientFields: configuration.http.recordsClientFields)
     }
 }

@@ -2,6 +2,7 @@ internal import ArgumentParser
 internal import Foundation
 internal import Settings
 internal import SystemIO
+internal import Web
 
 /// The arguments of the commands that read the settings as the server does.
 struct SettingsArguments: ParsableArguments {
@@ -18,10 +19,11 @@ struct SettingsArguments: ParsableArguments {
     }
 }
 
-extension ExitCode {
-    /// Prints a sentence on standard error, and returns the exit code for it.
-    static func reporting(_ sentence: String) -> ExitCode {
-        StandardError.write("gifreel: \(sentence)\n")
-        return .failure
+extension SettingsError {
+    /// The problem of a request that the arguments state.
+    init(_ problem: Problem) { self.init(problem.detail) }
+    /// The error of a worker process that cannot be started.
+    static func noWorker(_ error: SystemError) -> SettingsError {
+        SettingsError("The worker process cannot be started: \(error).")
     }
 }

@@ -39,24 +39,20 @@ struct SignCommand: ParsableCommand {
 
     /// Prints the path. Exits with 1 if there is none.
     func run() throws {
-        do throws(SettingsError) {
-            let values = try settings.read().settings
-            var keys = try SigningKeys(values.signing)
-            guard !keys.isEmpty else {
-                throw SettingsError("signing.keys holds no key to sign with; set GIFREEL_SIGNING_KEYS or use --config.")
-            }
-            if let key {
-                guard let named = keys.named(key) else {
-                    throw SettingsError("signing.keys has no key with the name “\(key)”.")
-                }
-                keys = named
-            }
-            var fetch = values.fetch
-            try ConfiguredMounts(values.mounts, store: values.store.s3).add(to: &fetch)
-            print(try path(keys, try RenditionPresets(values.presets), fetch.rules))
-        } catch {
-            throw ExitCode.reporting("\(error)")
+        let values = try settings.read().settings
+        var keys = try SigningKeys(values.signing)
+        guard !keys.isEmpty else {
+            throw SettingsError("signing.keys holds no key to sign with; set GIFREEL_SIGNING_KEYS or use --config.")
         }
+        if let key {
+            guard let named = keys.named(key) else {
+                throw SettingsError("signing.keys has no key with the name “\(key)”.")
+            }
+            keys = named
+        }
+        var fetch = values.fetch
+        try ConfiguredMounts(values.mounts, store: values.store.s3).add(to: &fetch)
+        print(try path(keys, try RenditionPresets(values.presets), fetch.rules))
     }
 
     private func path(_ keys: SigningKeys, _ presets: RenditionPresets, _ rules: SourceRules) throws(SettingsError) -> String {
@@ -67,7 +63,6 @@ struct SignCommand: ParsableCommand {
         }
         var reader = OptionReader(format: known, named: format, defaults: RenditionDefaults(presets: presets))
         let expires = try expires.map(Self.time)
-        let signer = TargetSigner(keys: keys)
         do {
             for option in upload ? words[...] : words.dropFirst() {
                 guard option.contains("=") else { throw SettingsError("“\(option)” is not an option of the form name=value.") }
@@ -87,7 +82,7 @@ struct SignCommand: ParsableCommand {
                 throw SettingsError(
                     "sources.allow excludes this source, and no mount has it; the server would refuse the request.")
             }
-            guard let path = signer.target(format, reader.credentials.options, of: url, expires: expires) else {
+            guard let path = keys.target(format, reader.credentials.options, of: url, expires: expires) else {
                 throw SettingsError("An option holds a character that cannot be signed.")
             }
             return path

@@ -57,17 +57,11 @@ struct PruneCommand: ParsableCommand {
     private var age: Duration? { Duration(settingText: olderThan) }
 
     func run() throws {
-        let store: SharedStore
-        do {
-            let read = try settings.read()
-            guard let configuration = try ServiceConfiguration(read.settings).store else {
-                throw SettingsError("store.s3.bucket is not set.")
-            }
-            // Without a ledger: the outbox belongs to the server.
-            store = try SharedStore(configuration) { _ in }
-        } catch {
-            throw ExitCode.reporting("\(error)")
+        guard let configuration = try ServiceConfiguration(try settings.read().settings).store else {
+            throw SettingsError("store.s3.bucket is not set.")
         }
+        // Without a ledger: the outbox belongs to the server.
+        let store = try SharedStore(configuration) { _ in }
         defer { store.close() }
         let time = Int64(Date.now.timeIntervalSince1970) - (age ?? .zero).components.seconds
         let (start, rate, concurrency, isDryRun) = (startAfter, rate, concurrency, dryRun)
@@ -91,7 +85,7 @@ struct PruneCommand: ParsableCommand {
         case .failure(let error):
             let place = display.completeThrough ?? start
             let hint = place.map { " Continue with --start-after \($0)." } ?? ""
-            throw ExitCode.reporting("The shared store could not be pruned: \(error)\(hint)")
+            throw SettingsError("The shared store could not be pruned: \(error)\(hint)")
         }
     }
 }
