@@ -1,3 +1,7 @@
+package import Fleet
+package import Store
+internal import SystemIO
+
 /// The state of the engines that nodes share, as `GET /cache` reports it.
 package struct SharingStatus: Sendable {
     package struct Store: Codable, Sendable {
@@ -6,12 +10,6 @@ package struct SharingStatus: Sendable {
         /// Writes that wait to be sent, and their bytes.
         let queued: Int
         let queuedBytes: Int
-
-        package init(available: Bool, queued: Int, queuedBytes: Int) {
-            self.available = available
-            self.queued = queued
-            self.queuedBytes = queuedBytes
-        }
     }
 
     package struct Cluster: Codable, Sendable {
@@ -34,29 +32,27 @@ package struct SharingStatus: Sendable {
             let position: String
             /// The time between that purge and the latest that any node has applied, in seconds; 0 if that is the same.
             let lag: Double
-
-            package init(node: String, position: String, lag: Double) {
-                self.node = node
-                self.position = position
-                self.lag = lag
-            }
-        }
-
-        package init(shared: Bool, node: String, nodes: Int, leases: Int, pendingPurges: Int64, members: [Member]) {
-            self.shared = shared
-            self.node = node
-            self.nodes = nodes
-            self.leases = leases
-            self.pendingPurges = pendingPurges
-            self.members = members
         }
     }
 
     let store: Store?
     let cluster: Cluster?
 
-    package init(store: Store?, cluster: Cluster?) {
-        self.store = store
-        self.cluster = cluster
+    package init(store: SharedStore?, cluster: Fleet.Cluster?) async {
+        let statistics = store?.statistics
+        let look = await cluster?.liveNodes()
+        let members = look?.nodes.map { node in
+            let lag = look.map { Int64(clamping: $0.latest.milliseconds) - Int64(clamping: node.position.milliseconds) } ?? 0
+            return Cluster.Member(
+                node: node.name, position: node.position.description, lag: Double(max(0, lag)) / 1000)
+        }
+        self.store = statistics.map {
+            Store(available: $0.breaker == .closed, queued: $0.queuedWrites, queuedBytes: $0.queuedBytes)
+        }
+        self.cluster = cluster.map { ($0.isSharing, $0.state) }.map { isSharing, state in
+            Cluster(
+                shared: isSharing, node: state.node, nodes: state.nodes, leases: state.leases,
+                pendingPurges: state.pendingPurges, members: members ?? [])
+        }
     }
 }

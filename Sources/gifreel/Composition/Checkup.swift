@@ -39,7 +39,8 @@ struct Checkup {
     // MARK: Settings
 
     /// Checks who may cause work, secrets, and the proxies in front.
-    mutating func checkAccess(_ settings: Settings, _ configuration: ServiceConfiguration) {
+    mutating func checkAccess(_ configuration: ServiceConfiguration) {
+        let settings = configuration.settings
         let isOpen = settings.fetch.allow.contains(.any)
         if configuration.web.requiresSignature {
             pass("sources", "requests need a signature")
@@ -138,7 +139,8 @@ struct Checkup {
     mutating func checkKernel(_ confinement: Confinement?, _ configuration: ServiceConfiguration) {
         let advice = "use a kernel of version 5.13 or newer that lists landlock: cat /sys/kernel/security/lsm"
         do throws(SettingsError) {
-            guard let warning = try ConfinementCheck.check(confinement, isRequired: configuration.requiresSandbox) else {
+            guard let warning = try ConfinementCheck.check(confinement, isRequired: configuration.settings.sandbox.require)
+            else {
                 return pass("kernel", "it offers seccomp and landlock")
             }
             warn("kernel", warning, advice)

@@ -115,25 +115,15 @@ struct ConfiguredMounts {
         guard settings.query == .options else {
             throw SettingsError("\(name).query is forward, but requests to S3 are signed without a query.")
         }
-        let bucket: S3Bucket
-        let key: String
-        do throws(StoreConfigurationError) {
-            let location = try S3Location(origin)
-            bucket = try S3Bucket(settings.s3, store, name: location.bucket)
-            key = location.key
-        } catch {
-            throw SettingsError("\(name): \(error)")
-        }
+        let wrong = { @Sendable (error: StoreConfigurationError) in SettingsError("\(name): \(error)") }
+        let location = try translating(try S3Location(origin), to: wrong)
+        let bucket = try translating(try S3Bucket(settings.s3, store, name: location.bucket), to: wrong)
         let root = bucket.url
         let access = BucketAccess(root: root, signer: bucket.signer)
-        let folder: SourceURL
-        do throws(SourceURLError) {
-            // The prefix is written as it is, and not encoded.
-            folder = try SourceURL(
-                bucketFolder: "\(SourceURL.s3Scheme)\(bucket.name)/\(PercentEncoding.encode(key, keepsSlashes: true))",
-                of: bucket.name, at: root)
-        } catch {
-            throw SettingsError(
+        // The prefix is written as it is, and not encoded.
+        let url = "\(SourceURL.s3Scheme)\(bucket.name)/\(PercentEncoding.encode(location.key, keepsSlashes: true))"
+        let folder = try translating(try SourceURL(bucketFolder: url, of: bucket.name, at: root)) { (_: SourceURLError) in
+            SettingsError(
                 "\(name).origin is “\(origin)”, whose bucket has no valid URL (\(root)); set \(name).s3.path_style.")
         }
         // The URL of a source names the bucket and not the service.

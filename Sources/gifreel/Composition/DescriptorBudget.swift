@@ -21,10 +21,8 @@ struct DescriptorBudget: Equatable {
     private static let least = 15
 
     /// - Parameters:
-    ///   - limit: The limit of the process.
     ///   - connections: `server.max_connections`.
     ///   - openRenditions: The entries of each table if there are enough descriptors.
-    ///   - conversions: Conversions that run or wait.
     init(limit: Int, connections: Int, openRenditions: Int, conversions: Int) {
         self.limit = limit
         needed = connections + 2 * openRenditions + Self.perConversion * conversions + Self.fixed

@@ -32,8 +32,6 @@ package final class GifreelService: Sendable {
     ///
     /// - Parameters:
     ///   - zygote: Forked before the process had a second thread.
-    ///   - libraries: The encoding libraries that are linked.
-    ///   - clock: The clock for freshness.
     ///   - accessLog: Observes finished requests while the log level permits.
     ///   - droppedLogLines: The log lines that could not be written so far, per log.
     /// - Throws: Errors whose description is a sentence that says what to change.
@@ -63,7 +61,7 @@ package final class GifreelService: Sendable {
                 BackgroundRenditions.Limits(concurrency: configuration.prewarm.concurrency)
             ) { backgroundMeter.increment($0.rawValue) }
             let uploads = UploadAdmission(UploadAdmission.Limits(configuration))
-            let statuses = StatusRegistry(limit: configuration.maxStatuses, clock: clock)
+            let statuses = StatusRegistry(limit: configuration.settings.async.maxStatuses, clock: clock)
             let webhookSender = try Fetcher(configuration: configuration.webhookSender)
             self.webhookSender = webhookSender
             let webhooks = Webhooks(
@@ -74,7 +72,6 @@ package final class GifreelService: Sendable {
                 try await webhookSender.post(document, to: url, fields: fields)
             }
             let limits = ClientLimits(configuration.web, clock: clock, factory: registry)
-            let metricsThreads = WorkThreads(count: 1, limit: 64, name: "gifreel-metrics")
             let operatorClient = try HTTPClient(name: "gifreel-notify", limits: HTTPClient.Limits(running: 64))
             self.operatorClient = operatorClient
             let hooks = PurgeHooks(factory: registry, logger: logger) { request in
@@ -90,9 +87,8 @@ package final class GifreelService: Sendable {
                 background: background, registry: registry, meter: core.meter, limits: limits,
                 hooks: hooks, uploads: uploads, statuses: statuses,
                 sharedStatuses: core.cluster?.statuses, webhooks: webhooks,
-                factsLists: FactsLists(), usage: usage, tracer: traces.tracer, clock: clock, threads: threads,
-                metricsThreads: metricsThreads,
-                sharing: { await core.sharingStatus() })
+                usage: usage, tracer: traces.tracer, clock: clock, threads: threads,
+                sharing: { await SharingStatus(store: core.store, cluster: core.cluster) })
             zygote.onLoss { logger.error("lost the zygote process", metadata: ["cause": "\($0)"]) }
             let current = CurrentRevision(ServiceRevision(configuration, core, web, logger: logger))
             let requestMeter = RequestMeter(mounts: configuration.web.mounts.keys, factory: registry)
@@ -135,11 +131,9 @@ package final class GifreelService: Sendable {
             throw StartCheck.notASocket(path)
         }
         let revision = current.value
-        if let file = revision.configuration.portFile, let port = server.port {
-            do throws(FileError) {
-                try Files.write("\(port)\n", to: file)
-            } catch {
-                throw SettingsError("server.port_file: \(error)")
+        if let file = revision.configuration.settings.server.portFile, let port = server.port {
+            try translating(try Files.write("\(port)\n", to: file)) { (error: FileError) in
+                SettingsError("server.port_file: \(error)")
             }
         }
         let endpoints: [(IPAddress, Int)] = server.endpoints.compactMap { endpoint in
@@ -152,7 +146,7 @@ package final class GifreelService: Sendable {
         if let cluster = core.cluster {
             cluster.start { [current] in current.value.handler.appliedLate($0) }
             Task { [core, current] in
-                await core.state.catchUp.wait(until: revision.configuration.catchUpLimit)
+                await core.state.catchUp.wait(until: revision.configuration.settings.cluster.catchUp)
                 core.state.catchUp.open()
                 current.value.handler.becomeReady()
             }
@@ -177,7 +171,7 @@ package final class GifreelService: Sendable {
     package func reload(_ configuration: ServiceConfiguration, logger: Logger) throws {
         try core.apply(configuration)
         web.uploads.setLimits(UploadAdmission.Limits(configuration))
-        web.statuses.setLimit(configuration.maxStatuses)
+        web.statuses.setLimit(configuration.settings.async.maxStatuses)
         web.limits.apply(configuration.web)
         web.hooks.setHooks(configuration.purgeHooks)
         webhookSender.reconfigure(configuration.webhookSender)
@@ -196,7 +190,7 @@ package final class GifreelService: Sendable {
         // The gate may have been opened in between, for the previous handler.
         if core.state.catchUp.isOpen { next.handler.becomeReady() }
         // Responses that were prepared with the old fields must not be sent.
-        if previous.configuration.web.headPolicy != configuration.web.headPolicy { core.cache.forgetHot() }
+        if previous.configuration.web.head != configuration.web.head { core.cache.forgetHot() }
     }
 
     /// The time for which a stop waits for the requests of purge hooks.
@@ -214,7 +208,7 @@ package final class GifreelService: Sendable {
         let revision = current.value
         revision.handler.drain()
         core.state.catchUp.open()
-        let delay = revision.configuration.shutdownDelay
+        let delay = revision.configuration.settings.server.shutdownDelay
         if delay > .zero {
             revision.logger.info(
                 "not ready, still answering", metadata: ["delay_ms": .stringConvertible(Int(delay / .milliseconds(1)))])
@@ -232,7 +226,7 @@ package final class GifreelService: Sendable {
         await web.hooks.stop(within: Self.hookDrainTimeout)
         await traces.stop()
         // Before this node leaves: it applies purges until then, which may withdraw what is queued.
-        let queuedWrites = await core.sendQueuedWrites(within: revision.configuration.storeDrainTimeout)
+        let queuedWrites = await core.sendQueuedWrites(within: revision.configuration.settings.store.s3.drainTimeout)
         await core.cluster?.leave()
         if let pending = core.cluster?.state.pendingPurges, pending > 0 {
             revision.logger.warning(
@@ -245,9 +239,7 @@ package final class GifreelService: Sendable {
         // Closing blocks while threads finish their work.
         await withCheckedContinuation { continuation in
             DispatchQueue.global().async { [web, operatorClient, webhookSender, core] in
-                web.threads.close()
-                web.metricsThreads.close()
-                web.factsLists.close()
+                web.close()
                 operatorClient.stop()
                 webhookSender.shutdown()
                 core.close()
@@ -278,6 +270,7 @@ extension UploadAdmission.Limits {
     /// of the memory for sources is left to those that are fetched.
     fileprivate init(_ configuration: ServiceConfiguration) {
         self.init(
-            uploads: (configuration.pool.workers + configuration.pool.queue) * 4, bytes: configuration.queueBytes / 2)
+            uploads: (configuration.pool.workers + configuration.pool.queue) * 4,
+            bytes: configuration.settings.transcode.queueBytes.bytes / 2)
     }
 }

@@ -4,6 +4,7 @@ internal import Logging
 internal import Prewarm
 internal import Renditions
 internal import Sandbox
+internal import Settings
 internal import Store
 internal import SystemIO
 internal import Telemetry
@@ -100,9 +101,9 @@ final class RenditionCore: Sendable {
         var policy = RenditionPipeline.Policy(
             originRules: configuration.originRules, maxSourceBytes: configuration.fetch.maxBytes,
             failureScope: configuration.failureScope, defaults: configuration.defaults,
-            objectCatchUpLimit: configuration.catchUpLimit)
+            objectCatchUpLimit: configuration.settings.cluster.catchUp)
         policy.blocks = configuration.blocks
-        policy.flashes = configuration.flashes
+        policy.flashes = configuration.settings.flashes.limit
         return RenditionPipeline(
             policy, state: state, cache: cache, clock: clock,
             fetch: { [fetcher, meter] url, validators, arriving async throws(FetchError) in
@@ -114,28 +115,6 @@ final class RenditionCore: Sendable {
                 try await converter.convert(source, to: rendition, flight)
             },
             tier: tier, coordinator: coordinator, onObjection: { [meter] in meter.objected($0) }, logger: logger)
-    }
-
-    /// The state of the engines that nodes share.
-    func sharingStatus() async -> SharingStatus {
-        let store = store?.statistics
-        let look = await cluster?.liveNodes()
-        let members = look?.nodes.map { node in
-            let lag = look.map { Int64(clamping: $0.latest.milliseconds) - Int64(clamping: node.position.milliseconds) } ?? 0
-            return SharingStatus.Cluster.Member(
-                node: node.name, position: node.position.description, lag: Double(max(0, lag)) / 1000)
-        }
-        let cluster = cluster.map { ($0.isSharing, $0.state) }
-        return SharingStatus(
-            store: store.map {
-                SharingStatus.Store(
-                    available: $0.breaker == .closed, queued: $0.queuedWrites, queuedBytes: $0.queuedBytes)
-            },
-            cluster: cluster.map { isSharing, state in
-                SharingStatus.Cluster(
-                    shared: isSharing, node: state.node, nodes: state.nodes, leases: state.leases,
-                    pendingPurges: state.pendingPurges, members: members ?? [])
-            })
     }
 
     /// Applies another configuration to the engines. Work in progress ends under the old one.
@@ -178,8 +157,9 @@ extension ServiceConfiguration {
     fileprivate func renditionLimits(pool: WorkerPoolConfiguration) -> RenditionState.Limits {
         let fetchLifetime = fetch.timeout * 4 + .seconds(30)
         return RenditionState.Limits(
-            queueTimeout: queueTimeout, waitTimeout: waitTimeout, fetchLifetime: fetchLifetime,
-            missLifetime: fetchLifetime + queueTimeout + .seconds(allowance.wall * 4), jobs: pool.workers + pool.queue,
-            bytes: queueBytes, fetches: fetch.concurrency)
+            queueTimeout: settings.transcode.queueTimeout, waitTimeout: settings.transcode.waitTimeout,
+            fetchLifetime: fetchLifetime,
+            missLifetime: fetchLifetime + settings.transcode.queueTimeout + .seconds(allowance.wall * 4),
+            jobs: pool.workers + pool.queue, bytes: settings.transcode.queueBytes.bytes, fetches: fetch.concurrency)
     }
 }

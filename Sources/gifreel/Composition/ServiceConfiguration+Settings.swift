@@ -1,6 +1,5 @@
 internal import Fetch
 internal import Fleet
-internal import Glibc
 internal import HTTP
 internal import Logging
 internal import Media
@@ -19,12 +18,11 @@ extension ServiceConfiguration {
     package init(_ settings: Settings) throws(SettingsError) {
         let mounts = try ConfiguredMounts(settings.mounts, store: settings.store.s3)
 
+        self.settings = settings
         http = settings.http
         // The limit of the engine lives as long as the server. It allows the largest value of sources.max_bytes, so that a reload can raise
         // that setting, which each upload checks.
         http.maxBodyBytes = 2 << 30 + FormSink.overhead
-        shutdownDelay = settings.server.shutdownDelay
-        portFile = settings.server.portFile
 
         cache = settings.cache
         originRules = settings.originRules
@@ -45,24 +43,15 @@ extension ServiceConfiguration {
         let processors = Processors.available
         pool = WorkerPoolConfiguration(
             workers: settings.transcode.workers ?? processors, queue: settings.transcode.queue, threadsAlone: processors)
-        queueTimeout = settings.transcode.queueTimeout
-        waitTimeout = settings.transcode.waitTimeout
-        queueBytes = settings.transcode.queueBytes.bytes
-        requiresSandbox = settings.sandbox.require
 
         defaults = RenditionDefaults()
         defaults.presets = try RenditionPresets(settings.presets)
         defaults.undithers = settings.renditions.undither == .auto
         blocks = try settings.block.list.map { path throws(SettingsError) in try BlockList(file: path) }
-        flashes = settings.flashes.limit
         web = try WebPolicy(settings, fetch, mounts.mounts, defaults.presets)
 
         store = try Self.store(settings.store.s3, cacheDirectory: cache.directory)
-        storeDrainTimeout = settings.store.s3.drainTimeout
         cluster = try Self.cluster(settings.cluster)
-        catchUpLimit = settings.cluster.catchUp
-
-        maxStatuses = settings.async.maxStatuses
         prewarm = PrewarmQueue.Limits(
             concurrency: settings.prewarm.concurrency ?? max(1, pool.workers / 2), urls: settings.prewarm.maxURLs)
         purgeHooks = try settings.purge.hooks.sorted { $0.key < $1.key }.map { name, hook throws(SettingsError) in
@@ -72,7 +61,6 @@ extension ServiceConfiguration {
         tracing = try TracingConfiguration(settings.tracing, node: cluster?.node ?? settings.cluster.node ?? NodeName.current)
         secretWarnings = SecretStrength.warnings(settings)
         logLevel = Logger.Level(rawValue: settings.log.level.rawValue) ?? .info
-        logFormat = settings.log.format
     }
 
     private static func store(
@@ -93,32 +81,21 @@ extension ServiceConfiguration {
 
     private static func cluster(_ settings: Settings.Cluster) throws(SettingsError) -> ClusterConfiguration? {
         guard let redis = settings.redis else { return nil }
-        do throws(ClusterConfiguration.Invalid) {
-            return try ClusterConfiguration(
-                address: redis, name: settings.name, node: settings.node, timings: settings.timings)
-        } catch {
-            throw SettingsError("cluster.\(error.setting): \(error)")
-        }
+        return try translating(
+            try ClusterConfiguration(address: redis, name: settings.name, node: settings.node, timings: settings.timings)
+        ) { (error: ClusterConfiguration.Invalid) in SettingsError("cluster.\(error.setting): \(error)") }
     }
 }
 
 extension BlockList {
     /// Reads the file of `block.list`. Blocks.
     fileprivate init(file path: String) throws(SettingsError) {
-        var text: [UInt8] = []
-        do throws(FileError) {
-            // A hyphen is not standard input: a reload could not read it again.
-            try Files.forEachPiece(of: path == "-" ? "./-" : path) { piece throws(SystemError) in
-                text += piece
-                if text.count > BlockList.maxBytes { throw SystemError("read", code: EFBIG) }
-            }
-        } catch {
-            throw SettingsError("block.list: \(error)")
+        let text = try translating(try TextFile.bytes(of: path, atMost: BlockList.maxBytes)) { (error: FileError) in
+            SettingsError("block.list: \(error)")
         }
-        do throws(BlockList.Invalid) {
-            self = try text.withUnsafeBytes { bytes in Result { () throws(BlockList.Invalid) in try BlockList(bytes) } }.get()
-        } catch {
-            throw SettingsError("block.list: \(path) is no block list: \(error).")
+        let list = text.withUnsafeBytes { bytes in Result { () throws(BlockList.Invalid) in try BlockList(bytes) } }
+        self = try translating(try list.get()) { (error: BlockList.Invalid) in
+            SettingsError("block.list: \(path) is no block list: \(error).")
         }
     }
 }
@@ -143,8 +120,8 @@ extension WebPolicy {
         previousAdminToken = settings.admin.previousToken
         metricsReaders = settings.metrics.allow
         metricsHosts = settings.metrics.hosts
-        cdnMaxAge = settings.lifetimes.cdnMaxAge.map { Int($0.components.seconds) }
-        allowOrigin = settings.server.allowOrigin
+        head.cdnMaxAge = settings.lifetimes.cdnMaxAge.map { Int($0.components.seconds) }
+        head.allowOrigin = settings.server.allowOrigin
         publicURL = try Self.publicURL(settings.server)
         hasHomePage = settings.pages.home
         preview = LinkPreview(

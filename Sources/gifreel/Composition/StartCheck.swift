@@ -8,12 +8,10 @@ internal import SystemIO
 enum StartCheck {
     /// - Throws: ``SettingsError`` for the first setting with which the server could not start.
     static func check(_ configuration: ServiceConfiguration) throws(SettingsError) {
-        do throws(HTTPServerError) {
-            try configuration.http.checkHost()
-        } catch {
-            throw SettingsError("server.host cannot be used. \(error)")
+        try translating(try configuration.http.checkHost()) { (error: HTTPServerError) in
+            SettingsError("server.host cannot be used. \(error)")
         }
-        try checkDirectory(of: configuration.portFile, "server.port_file")
+        try checkDirectory(of: configuration.settings.server.portFile, "server.port_file")
         try checkDirectory(of: configuration.http.unixPath, "server.unix_path")
         if let path = configuration.http.unixPath, Files.isSocket(path) == false { throw notASocket(path) }
         // The server creates the directory, so only an existing file in its place is wrong.
