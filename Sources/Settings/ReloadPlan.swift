@@ -8,9 +8,6 @@ package struct ReloadPlan: Equatable, Sendable {
     /// The settings to apply: the new values, except that each setting in ``waiting`` has its value from before.
     package private(set) var settings: Settings
 
-    /// - Parameters:
-    ///   - current: The current settings.
-    ///   - new: The settings as they were just read.
     package init(from current: Settings, to new: Settings) {
         settings = new
         for setting in Setting.all {

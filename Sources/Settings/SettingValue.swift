@@ -176,8 +176,6 @@ package struct SettingsError: Error, Sendable, Equatable, CustomStringConvertibl
     /// The error for a value that a setting does not accept. The value of a secret is not part of the message.
     ///
     /// - Parameters:
-    ///   - name: The setting's full name.
-    ///   - value: The value as it was written.
     ///   - expectation: What a value must be; continues “must be”.
     ///   - origin: The source of the value, if known.
     package static func wrongValue(

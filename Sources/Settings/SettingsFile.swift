@@ -7,9 +7,7 @@ struct SettingsFile {
 
     /// Reads the contents of the file.
     ///
-    /// - Parameters:
-    ///   - text: The contents.
-    ///   - path: The name of the file in errors and origins.
+    /// - Parameter path: The name of the file in errors and origins.
     /// - Throws: ``SettingsError`` if the text is not YAML, or holds a name that no setting has.
     init(text: String, path: String) throws(SettingsError) {
         let root: Node?

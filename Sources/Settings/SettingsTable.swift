@@ -9,10 +9,9 @@ extension Setting {
     /// Every setting. The reader, `config/gifreel.yaml`, `docs/configuration.md`, the manual page and the reload plan derive
     /// from these rows.
     package static let all: [Setting] =
-        server + cache + sources + signing + block + flashes + options + presets + rateLimit + transcode + limits + renditions
-        + mounts
-        + store
-        + cluster + pages + admin + purge + prewarm + async + webhooks + metrics + tracing + log
+        server + cache + sources + signing + requests + transcode + limits + renditions + mounts + store + cluster + pages
+        + purge
+        + work + observation
 
     private static let hour = Duration.seconds(3600)
     private static let day = Duration.seconds(86_400)
@@ -185,37 +184,26 @@ extension Setting {
             "Cache misses that requests of this key may cause at once after a pause."),
     ]
 
-    private static let block = [
+    /// What requests may ask for, and how often.
+    private static let requests = [
         Setting(
             "block.list", \.block.list, .live, example: "/etc/gifreel/block.list",
             "File of lines pdq:HASH LABEL and sha256:HASH LABEL: sources that are refused with 451. Each reload reads it again."
-        )
-    ]
-
-    private static let flashes = [
+        ),
         Setting(
             "flashes.limit", \.flashes.limit, .live,
             "Animations with over three flashes a second (WCAG 2.3.1): off and warn convert, warn also logs, refuse answers 422, still a still."
-        )
-    ]
-
-    private static let options = [
+        ),
         Setting(
             "options.allow", \.options.allow, .live,
             "Options that unsigned requests may have: any, or presets, which refuses all that change the rendition, except preset, "
                 + "codec and width=auto."
-        )
-    ]
-
-    private static let presets = [
+        ),
         Setting(
             each: SettingFamily(name: "presets", example: "card", members: \Settings.presets, new: []), "", \.self, .live,
             whenUnset: "no options",
             example: "width=480, quality=50",
-            "Options that preset=NAME stands for in requests. Other options of a request override them.")
-    ]
-
-    private static let rateLimit = [
+            "Options that preset=NAME stands for in requests. Other options of a request override them."),
         Setting(
             "rate_limit.misses_per_minute", \.rateLimit.missesPerMinute, in: 0...60_000, unit: "per minute", .live,
             "Cache misses that one IPv4 address or IPv6 /64 network may cause; 0 sets no limit."),
@@ -435,9 +423,6 @@ extension Setting {
         Setting(
             "pages.twitter_site", \.pages.twitterSite, .live, whenUnset: "none", example: "@example",
             "twitter:site of player pages: the account of the site on X."),
-    ]
-
-    private static let admin = [
         Setting(
             "admin.token", \.admin.token, isSecret: true, .live, whenUnset: "admin requests are off",
             "Bearer token of admin requests (PURGE, /cache, /prewarm): 16 random bytes or more."),
@@ -468,22 +453,17 @@ extension Setting {
             "Purges after which the request is sent: of one source, of a prefix, of a stored object, or of everything."),
     ]
 
-    private static let prewarm = [
+    /// What is done without a client that waits.
+    private static let work = [
         Setting(
             "prewarm.concurrency", \.prewarm.concurrency, in: 1...256, .restart, whenUnset: "half the workers", example: "1",
             "Renditions of prewarm lists that are made at the same time, at lower priority than requests."),
         Setting(
             "prewarm.max_urls", \.prewarm.maxURLs, in: 1...1_000_000, unit: "renditions", .restart,
             "Renditions that may wait to be prewarmed. Longer lists are refused."),
-    ]
-
-    private static let async = [
         Setting(
             "async.max_statuses", \.async.maxStatuses, in: 0...1_000_000, unit: "statuses", .live,
-            "Requests with Prefer: respond-async that run or ended in the last ten minutes; 0 ignores the preference.")
-    ]
-
-    private static let webhooks = [
+            "Requests with Prefer: respond-async that run or ended in the last ten minutes; 0 ignores the preference."),
         Setting(
             "webhooks.allow", \.webhooks.allow, .live, whenUnset: "webhooks are off", example: "hooks.example.com",
             "Patterns of the receivers that callback may name. Their addresses are checked like those of sources. "
@@ -493,7 +473,7 @@ extension Setting {
             "Secret of 32 random bytes or more that signs webhooks."),
     ]
 
-    private static let metrics = [
+    private static let observation = [
         Setting(
             "metrics.allow", \.metrics.allow.patterns, .live,
             "Addresses, networks or unix (the Unix socket) that may read /metrics without the admin token."),
@@ -502,9 +482,6 @@ extension Setting {
             example: "*.monitoring.example.com",
             "Names of this server under which metrics.allow holds, besides addresses, local names and the host of server.public_url."
         ),
-    ]
-
-    private static let tracing = [
         Setting(
             "tracing.endpoint", \.tracing.endpoint, .restart, whenUnset: "no traces are exported",
             example: "http://127.0.0.1:4318/v1/traces",
@@ -519,9 +496,6 @@ extension Setting {
         Setting(
             "tracing.queue", \.tracing.queue, in: 1...1_000_000, unit: "spans", .restart,
             "Spans that may wait for the collector. Further ones are dropped and counted."),
-    ]
-
-    private static let log = [
         Setting(
             "log.level", \.log.level, .live,
             "Lowest level that is logged. Requests are logged at info."),
