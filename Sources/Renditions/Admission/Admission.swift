@@ -1,4 +1,3 @@
-internal import Fetch
 internal import Glibc
 internal import Sandbox
 internal import Store
@@ -142,20 +141,13 @@ package final class Admission: Sendable {
     }
 
     /// The host of a fetch. Ports are not distinguished: one host may answer on all of them.
-    struct Origin: Hashable, Sendable {
-        private let host: String
-
-        init(_ url: SourceURL) {
-            host = url.host
-        }
-    }
+    typealias Origin = String
 
     private let state: Mutex<State>
 
     /// - Parameters:
     ///   - jobs: The number of slots: running jobs and queued ones.
     ///   - bytes: Bytes of sources in memory. A single source is always admitted, whatever its size.
-    ///   - fetches: Fetches that run at once.
     package init(jobs: Int, bytes: Int, fetches: Int = .max / 4) {
         state = Mutex(State(limits: Limits(jobs: jobs, bytes: bytes, fetches: fetches)))
     }

@@ -8,9 +8,6 @@ package struct MissAllowance: Sendable {
     /// Returns a miss that was counted and that the server then had no capacity for.
     package let giveBack: @Sendable () -> Void
 
-    /// - Parameters:
-    ///   - take: See ``take``.
-    ///   - giveBack: See ``giveBack``.
     package init(
         _ take: @escaping @Sendable (_ isRequired: Bool) -> Int?, giveBack: @escaping @Sendable () -> Void = {}
     ) {

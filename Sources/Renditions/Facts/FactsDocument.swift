@@ -10,15 +10,11 @@ package struct FactsDocument: Codable, Equatable, Sendable {
         package var url: String?
         package var facts: SourceFacts
 
-        private enum Key: String, CodingKey {
-            case url
-            case loopCount = "loop_count"
+        private enum Key: CodingKey {
+            case url, loopCount
         }
 
-        package init(url: String?, facts: SourceFacts) {
-            self.url = url
-            self.facts = facts
-        }
+        init(facts: SourceFacts) { self.facts = facts }
 
         package init(from decoder: any Decoder) throws {
             url = try decoder.container(keyedBy: Key.self).decodeIfPresent(String.self, forKey: .url)
@@ -80,10 +76,7 @@ package struct FactsDocument: Codable, Equatable, Sendable {
 
         private enum CodingKeys: String, CodingKey {
             case use = "as"
-            case reason
-            case src
-            case still
-            case video
+            case reason, src, still, video
         }
 
         package init(use: PageRule.Use, reason: PageRule.Reason? = nil) {
@@ -106,19 +99,20 @@ package struct FactsDocument: Codable, Equatable, Sendable {
     /// The renditions of ``Renditions/Rendition/listed``, by their canonical texts: `mp4`, `mp4,codec=av1`, …
     package var renditions: [String: Rendition]
 
-    package init(source: Source, placeholder: FactsPlaceholder? = nil, blurhash: String? = nil, renditions: [String: Rendition])
-    {
-        self.source = source
-        self.placeholder = placeholder
-        self.blurhash = blurhash
-        self.renditions = renditions
+    init(facts: SourceFacts, _ placeholder: Placeholder) {
+        source = Source(facts: facts)
+        self.placeholder = FactsPlaceholder(placeholder)
+        blurhash = placeholder.blurHash
+        renditions = [:]
     }
 
     /// Reads a document of a server. Members that this version does not know are ignored.
     ///
     /// - Returns: Nil if the text is no such document.
     package init?(json: [UInt8]) {
-        guard let document = try? JSONDecoder().decode(FactsDocument.self, from: Data(json)) else { return nil }
+        let decoder = JSONDecoder()
+        decoder.keyDecodingStrategy = .convertFromSnakeCase
+        guard let document = try? decoder.decode(FactsDocument.self, from: Data(json)) else { return nil }
         self = document
     }
 
@@ -133,7 +127,7 @@ package struct FactsDocument: Codable, Equatable, Sendable {
     }
 
     /// The document as JSON.
-    package var encoded: [UInt8] { JSONText.encode(self) }
+    package var encoded: [UInt8] { JSONText.encode(self, inSnakeCase: true) }
 }
 
 /// JSON bodies.
@@ -160,11 +154,6 @@ package struct FactsPlaceholder: Codable, Equatable, Sendable {
 
     private static let scheme = "data:image/webp;base64,"
 
-    private enum CodingKeys: String, CodingKey {
-        case dominantColor = "dominant_color"
-        case image
-    }
-
     init(_ placeholder: Placeholder) {
         dominantColor = "#" + placeholder.dominantColor.hex
         image = Self.scheme + Data(placeholder.image).base64EncodedString()
@@ -187,13 +176,6 @@ package struct FactsFlashes: Codable, Equatable, Sendable {
     /// Where the second with the most flashes begins, in seconds; nil without one.
     package var worstSecond: Double?
 
-    private enum CodingKeys: String, CodingKey {
-        case general
-        case red
-        case worstSecond = "worst_second"
-    }
-
-    /// - Parameter timescale: Units per second.
     init(_ flashes: Flashes, timescale: Int) {
         (general, red) = (flashes.general, flashes.red)
         worstSecond = general + red > 0 ? Double(flashes.worstSecond) / Double(timescale) : nil

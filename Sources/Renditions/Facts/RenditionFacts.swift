@@ -29,7 +29,6 @@ package struct RenditionFacts: Codable, Equatable {
     /// True if dither was taken out of the pictures; else nil.
     package private(set) var undithered: Bool?
 
-    /// - Parameter format: The format of the rendition.
     init(_ result: TranscodeResult, of format: Rendition.Format, codecs: String?, sourceBytes: Int) {
         self.codecs = codecs
         transparent = format == .json ? result.isTransparent : nil

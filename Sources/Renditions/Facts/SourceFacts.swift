@@ -28,22 +28,6 @@ package struct SourceFacts: Codable, Equatable, Sendable {
     /// False if the file breaks off before or within a frame. Nil in facts that an older version stored.
     package var complete: Bool?
 
-    private enum CodingKeys: String, CodingKey {
-        case type
-        case sha256
-        case bytes
-        case width
-        case height
-        case frames
-        case loopCount = "loop_count"
-        case duration
-        case delays
-        case animated
-        case transparent
-        case hasAlpha = "has_alpha"
-        case complete
-    }
-
     /// - Parameter delays: Those of the frames, from the file that a worker wrote for ``OutputFormat/facts``.
     /// - Returns: Nil if there are not as many as the result claims.
     init?(_ result: TranscodeResult, delays file: ArraySlice<UInt8>, of digest: SourceDigest, bytes: Int) {

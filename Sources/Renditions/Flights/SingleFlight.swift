@@ -74,7 +74,6 @@ final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     ///   - queueTimeout: The longest time that a caller waits for a worker.
     ///   - waitTimeout: The longest time that a caller waits in all, if its wait is bounded; nil for no limit.
     ///   - lifetime: A backstop for the whole work, which has timeouts of its own.
-    ///   - time: Provides the timers for these limits.
     ///   - executor: Runs the work; nil for Swift's default.
     init(
         queueTimeout: Duration, waitTimeout: Duration? = nil, lifetime: Duration, time: TimeSource = .system,
@@ -108,7 +107,6 @@ final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     /// Returns the value of the flight for `key`, and starts the flight if there is none.
     ///
     /// - Parameters:
-    ///   - client: The client that waits; nil if it is unknown, or if none waits.
     ///   - outlivesCallers: Whether the work goes on when its last caller has left, unless it depends on its callers
     ///     (``Flight/dependOnCallers()``).
     ///   - limit: The longest wait in all, if it is shorter than that of all callers.

@@ -24,7 +24,6 @@ package final class WorkMeter: Sendable {
     /// The value of the label `result` for an error.
     private let label: @Sendable (RenditionError) -> String
 
-    /// - Parameter label: Names an error in the label `result`.
     package init(factory: any MetricsFactory, label: @escaping @Sendable (RenditionError) -> String) {
         self.label = label
         func counter(_ family: MetricFamily) -> Counter { Counter(label: family.name, factory: factory) }

@@ -14,7 +14,7 @@ package struct SourceFile: Sendable {
     let origin: Origin?
 
     /// A source from a fetch: its URL and what the next conditional request needs.
-    struct Origin: Sendable {
+    package struct Origin: Sendable {
         let url: SourceURL
         let validators: Validators
         /// By ``TimeSource/steadySeconds``.
@@ -24,16 +24,8 @@ package struct SourceFile: Sendable {
     /// The format, by the first bytes; GIF if they have none.
     package var format: SourceFormat { OriginalFile.format(bytes) }
 
-    /// An uploaded source.
-    package init(bytes: SharedDescriptor, count: Int, digest: SourceDigest) {
-        self.init(bytes: bytes, count: count, digest: digest, origin: nil)
-    }
-
-    init(bytes: SharedDescriptor, count: Int, digest: SourceDigest, origin: Origin?) {
-        self.bytes = bytes
-        self.count = count
-        self.digest = digest
-        self.origin = origin
+    package init(bytes: SharedDescriptor, count: Int, digest: SourceDigest, origin: Origin? = nil) {
+        (self.bytes, self.count, self.digest, self.origin) = (bytes, count, digest, origin)
     }
 
     /// The alias of a rendition of this source; nil for an upload, which has no URL.

@@ -46,27 +46,14 @@ package struct SourceLoader: Sendable {
         let validators: SourceValidators
     }
 
-    private let cache: Cache
-    private let clock: TimeSource
-    private let rules: OriginRules
-    private let state: State
-    private let failures: FailureMemory
+    let cache: Cache
+    let clock: TimeSource
+    let rules: OriginRules
+    let state: State
+    let failures: FailureMemory
     /// Whether followers get a source only once it is shown; see ``ArrivingSource/withhold()``.
-    private let withholds: Bool
-    private let fetch: Fetch
-
-    init(
-        cache: Cache, clock: TimeSource, rules: OriginRules, state: State, failures: FailureMemory,
-        withholds: Bool = false, fetch: @escaping Fetch
-    ) {
-        self.cache = cache
-        self.clock = clock
-        self.rules = rules
-        self.state = state
-        self.failures = failures
-        self.withholds = withholds
-        self.fetch = fetch
-    }
+    let withholds: Bool
+    let fetch: Fetch
 
     /// Loads the source: from memory, from a fetch in progress, or by a new fetch.
     ///
@@ -172,12 +159,8 @@ package struct SourceLoader: Sendable {
         let arriving = ArrivingSource()
         arriving.setGate { slot.beginFetch() }
         defer { arriving.setGate(nil) }
-        let outcome: FetchOutcome
-        do throws(FetchError) {
-            outcome = try await fetch(url, SourceValidators(), arriving)
-        } catch {
-            throw .fetchFailed(error)
-        }
+        let outcome = try await translating(
+            awaiting: try await fetch(url, SourceValidators(), arriving), to: RenditionError.fetchFailed)
         guard case .fetched(let fetched) = outcome else { throw .overloaded(cause: "304 without validators") }
         return try loaded(fetched, of: url, epoch, arriving)
     }

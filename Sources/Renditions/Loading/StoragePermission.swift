@@ -41,8 +41,6 @@ extension OriginRules {
     ///
     /// Directives that the response does not repeat keep their value (RFC 9111 section 4.3.4), a lifetime within the bounds. A mount's
     /// lifetime replaces the stored one, which does not show whether it came from the origin or from an earlier setting of the mount.
-    ///
-    /// - Parameter known: The stored directives.
     func permission(for url: SourceURL, _ directives: CacheDirectives, renewing known: AliasRecord) -> StoragePermission {
         var found = permission(for: url, directives)
         guard obeyOrigin, found.isAllowed else { return found }

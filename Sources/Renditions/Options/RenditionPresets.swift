@@ -1,4 +1,5 @@
 internal import Media
+internal import SystemIO
 
 /// Options by the names under which requests ask for them together: `preset=card` (docs/api.md).
 ///
@@ -58,11 +59,7 @@ package struct RenditionPresets: Sendable, Equatable {
     /// Adds a preset.
     package mutating func add(_ name: String, _ new: [Option]) throws(Invalid) {
         guard !Self.builtIn.contains(name) else { throw .builtInName }
-        do throws(RenditionError) {
-            try define(name, as: new)
-        } catch {
-            throw .option(error)
-        }
+        try translating(try define(name, as: new), to: Invalid.option)
     }
 
     /// Checks the options, each alone and all together, for every format, and defines a preset with them.
@@ -87,9 +84,7 @@ package struct RenditionPresets: Sendable, Equatable {
 
     /// The rendition that a request with a preset means.
     ///
-    /// - Parameters:
-    ///   - plain: The rendition that a request without options means.
-    ///   - explicit: The other options of the request.
+    /// - Parameter plain: The rendition that a request without options means.
     /// - Throws: ``RenditionError/invalidOption(name:reason:)`` for an option that is unknown, has no effect or is out of range.
     func rendition(
         _ plain: Rendition, preset name: String, _ explicit: [Option] = []
@@ -121,9 +116,7 @@ package struct RenditionPresets: Sendable, Equatable {
 extension RenditionDefaults {
     /// The rendition that a request for a format with options means.
     ///
-    /// - Parameters:
-    ///   - preset: The preset that the settings define and the request names; nil for none.
-    ///   - options: The other options of the request.
+    /// - Parameter preset: The preset that the settings define and the request names; nil for none.
     /// - Throws: ``RenditionError/invalidOption(name:reason:)``, including for combinations that are not allowed.
     package func rendition(
         _ format: Rendition.Format, preset: String? = nil, _ options: [RenditionPresets.Option]
@@ -175,5 +168,44 @@ extension RenditionDefaults {
         let others = wanted.filter { known[$0.key] != $0.value }.map { (name: $0.key, value: $0.value) }
         guard !others.contains(where: { $0.name == RenditionOption.preset.rawValue }) else { return plain }
         return (others + [(name: RenditionOption.preset.rawValue, value: preset)]).sorted { $0.name < $1.name }
+    }
+}
+
+/// The options of requests that leave them out, where the settings of a service differ from those of the interface.
+///
+/// Keys name every option that differs from the interface, so a change of the settings changes no stored rendition. Addresses
+/// have to name the options that differ from these defaults.
+package struct RenditionDefaults: Sendable, Equatable {
+    /// Whether dither is taken out where it is certain to lie on a film.
+    package var undithers: Bool
+    /// Options that requests name together.
+    package var presets: RenditionPresets
+
+    package init(undithers: Bool = true, presets: RenditionPresets = RenditionPresets()) {
+        self.undithers = undithers
+        self.presets = presets
+    }
+
+    /// The rendition that a request for a format without options means.
+    package func rendition(_ format: Rendition.Format) -> Rendition {
+        applied(to: Rendition(format: format))
+    }
+
+    /// The rendition with these defaults.
+    package func applied(to rendition: Rendition) -> Rendition {
+        if undithers { return rendition }
+        var rendition = rendition
+        rendition.keepDither()
+        return rendition
+    }
+
+    /// The options of an address that means the rendition, sorted by name.
+    package func options(of rendition: Rendition) -> [(name: String, value: String)] {
+        let usual = self.rendition(rendition.format).options.undither
+        guard usual != TranscodeOptions().undither else { return rendition.canonicalOptions }
+        let name = RenditionOption.undither.rawValue
+        var options = rendition.canonicalOptions.filter { $0.name != name }
+        if rendition.options.undither != usual { options.append((name, rendition.options.undither.name)) }
+        return options.sorted { $0.name < $1.name }
     }
 }

@@ -98,11 +98,7 @@ struct RenditionJob: Sendable {
 
 /// Log lines about produced renditions.
 struct ProductionLog: Sendable {
-    private let logger: Logger
-
-    init(_ logger: Logger) {
-        self.logger = logger
-    }
+    let logger: Logger
 
     func produced(_ job: RenditionJob, _ report: WorkerReport, _ outcome: PublishOutcome) {
         var metadata: Logger.Metadata = [

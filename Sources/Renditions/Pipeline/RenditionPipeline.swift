@@ -76,7 +76,7 @@ package struct RenditionPipeline: Sendable {
                 cache: cache, tier: tier, coordinator: coordinator, admission: state.admission, failures: state.failures,
                 failureScope: policy.failureScope, clock: clock)
         }
-        log = ProductionLog(logger)
+        log = ProductionLog(logger: logger)
         loader = SourceLoader(
             cache: cache, clock: clock, rules: policy.originRules, state: state.sources, failures: state.failures,
             withholds: policy.blocks != nil || policy.flashes.withholds, fetch: fetch)
@@ -218,7 +218,7 @@ package struct RenditionPipeline: Sendable {
                 var request = request
                 request.followsSource = true
                 let buffer = try state.admission.reserve(bytes: FollowedSource.pieceLimit, for: request.client)
-                return try await race(request, after: lookup, loader.follow(request.source), buffer).get()
+                return try await race(request, after: lookup, loader.follow(request.source), buffer)
             }
         } catch {
             guard error.isRefusal else { throw error }
@@ -293,20 +293,56 @@ package struct RenditionPipeline: Sendable {
         }
     }
 
-    /// Runs the flight of a miss, and returns what comes first: its result, or the first bytes of the source.
+    private enum RaceEvent: Sendable {
+        case ended(Result<RenditionResult, RenditionError>)
+        case arrived(FollowedSource?)
+    }
+
+    /// Runs the flight of a miss, and returns what comes first: its result, or the first bytes of the source. If the flight fails first,
+    /// what has arrived of the source is returned, and its error only if nothing has.
+    ///
+    /// - Parameter buffer: The memory of a client that follows the source.
     private func race(
         _ request: RenditionRequest, after lookup: EarlierLookup, _ arriving: ArrivingSource, _ buffer: AdmittedMemory
-    ) async -> Result<FollowedResult, RenditionError> {
-        let race = SourceRace(arriving: arriving, source: request.source, rules: policy.originRules, buffer: buffer)
-        return await race.run { () async throws(RenditionError) in
-            let (result, joined) = try await state.flights.value(
-                for: FlightKey(request), urgency: request.urgency, client: request.client, outlivesCallers: true
-            ) { flight async throws(RenditionError) in
-                try await runMissBehindResponse(request, flight, after: lookup)
+    ) async throws(RenditionError) -> FollowedResult {
+        let followed = { @Sendable in FollowedSource(arriving, of: request.source, policy.originRules, buffer) }
+        return try await withTaskGroup(of: RaceEvent.self) { group -> Result<FollowedResult, RenditionError> in
+            group.addTask {
+                do throws(RenditionError) {
+                    return .ended(.success(try await fly(request, after: lookup)))
+                } catch {
+                    return .ended(.failure(error))
+                }
             }
-            if joined, wasPurged(result) { return try await findAfresh(request, after: lookup) }
-            return RenditionResult(result, joined: joined)
+            group.addTask {
+                _ = await arriving.awaitStart()
+                return .arrived(followed())
+            }
+            defer { group.cancelAll() }
+            for await event in group {
+                switch event {
+                case .arrived(let source?): return .success(.source(source))
+                // The flight's error says why nothing arrives.
+                case .arrived(nil): continue
+                case .ended(.success(let result)): return .success(.rendition(result))
+                case .ended(.failure(let error)): return followed().map { .success(.source($0)) } ?? .failure(error)
+                }
+            }
+            return .failure(.cancelled)
+        }.get()
+    }
+
+    /// Runs the flight of a miss, which goes on without callers.
+    private func fly(
+        _ request: RenditionRequest, after lookup: EarlierLookup
+    ) async throws(RenditionError) -> RenditionResult {
+        let (result, joined) = try await state.flights.value(
+            for: FlightKey(request), urgency: request.urgency, client: request.client, outlivesCallers: true
+        ) { flight async throws(RenditionError) in
+            try await runMissBehindResponse(request, flight, after: lookup)
         }
+        if joined, wasPurged(result) { return try await findAfresh(request, after: lookup) }
+        return RenditionResult(result, joined: joined)
     }
 
     /// Runs a miss whose callers may have left with the source, so that an error has to be logged here.
@@ -332,12 +368,7 @@ package struct RenditionPipeline: Sendable {
 
     private func findMoving(_ request: UploadRequest) async throws(RenditionError) -> RenditionResult {
         await state.catchUp.wait(until: Self.catchUpLimit)
-        let found: CachedRendition?
-        do throws(CacheError) {
-            found = try await cache.uploadedObject(request.id)
-        } catch {
-            throw RenditionError(error)
-        }
+        let found = try await translating(awaiting: try await cache.uploadedObject(request.id), to: RenditionError.init)
         if let stored = await usable(found, request.rendition) { return RenditionResult(stored, .hit) }
         return try await request.allowance.spend { () async throws(RenditionError) in
             let (result, joined) = try await state.uploadFlights.value(
@@ -362,11 +393,9 @@ package struct RenditionPipeline: Sendable {
     ) async throws(RenditionError) -> CachedRendition? {
         // No origin can confirm an object.
         await state.catchUp.wait(until: policy.objectCatchUpLimit)
-        do throws(CacheError) {
-            if let stored = try await cache.rendition(for: id, countsMiss: true) { return stored }
-        } catch {
-            throw RenditionError(error)
-        }
+        let stored = try await translating(
+            awaiting: try await cache.rendition(for: id, countsMiss: true), to: RenditionError.init)
+        if let stored { return stored }
         if isOnlyFromStore { throw .notStored }
         guard let sharing else { return nil }
         return try await allowance.spend { () async throws(RenditionError) in
@@ -403,12 +432,8 @@ package struct RenditionPipeline: Sendable {
         await state.catchUp.wait(until: Self.catchUpLimit)
         // The epoch of the rendition may be older than the event that made it unconfirmed.
         let version = cache.version
-        let found: CachedRendition?
-        do throws(CacheError) {
-            found = try await cache.rendition(for: request.key, countsMiss: true)
-        } catch {
-            throw RenditionError(error)
-        }
+        let found = try await translating(
+            awaiting: try await cache.rendition(for: request.key, countsMiss: true), to: RenditionError.init)
         let stored = await usable(found, request.rendition)
         let lookup = EarlierLookup(stored: stored, version: version)
         guard let stored else { return .none(lookup) }
@@ -454,12 +479,8 @@ package struct RenditionPipeline: Sendable {
             let frame = request.rendition.options.frame.number
         else { return nil }
         let redirected = request.with(last)
-        let found: CachedRendition?
-        do throws(CacheError) {
-            found = try await cache.rendition(for: redirected.key, countsMiss: false)
-        } catch {
-            throw RenditionError(error)
-        }
+        let found = try await translating(
+            awaiting: try await cache.rendition(for: redirected.key, countsMiss: false), to: RenditionError.init)
         guard let stored = found, let facts = RenditionFacts(stored: stored.facts), facts.frames <= frame else { return nil }
         return isExpired(stored) ? nil : redirected
     }

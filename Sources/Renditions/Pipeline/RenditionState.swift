@@ -53,9 +53,7 @@ package final class RenditionState: Sendable {
     private let cache: Cache
     private let failureScope: Mutex<String>
 
-    /// - Parameters:
-    ///   - failureScope: See ``RenditionPipeline/Policy/failureScope``.
-    ///   - executor: Runs the work of flights; nil for Swift's default.
+    /// - Parameter executor: Runs the work of flights; nil for Swift's default.
     package init(
         _ limits: Limits, failureScope: String = "", cache: Cache, clock: TimeSource,
         catchUp: CatchUpGate = CatchUpGate(isOpen: true), executor: (any TaskExecutor)? = nil

@@ -44,12 +44,8 @@ extension RenditionPipeline {
     /// - Throws: ``RenditionError/overloaded(cause:)`` if too many look-ups wait.
     package func outlook(of request: RenditionRequest) async throws(RenditionError) -> RequestOutlook {
         let failures = state.failures.list(of: request.source)
-        let stored: CachedRendition?
-        do throws(CacheError) {
-            stored = try await cache.rendition(for: request.key, countsMiss: false)
-        } catch {
-            throw RenditionError(error)
-        }
+        let stored = try await translating(
+            awaiting: try await cache.rendition(for: request.key, countsMiss: false), to: RenditionError.init)
         let failure = failures.first { $0.key == nil || $0.key == request.key }
         let answer: RequestOutlook.Answer
         switch stored.map({ ($0.isOfIncompleteSource, cache.freshness(of: $0)) }) {
@@ -72,25 +68,18 @@ extension RenditionPipeline {
     /// Fetches and converts the source of a request now, whatever is stored or has failed before. Stores neither the rendition nor a
     /// failure.
     package func tryOut(_ request: RenditionRequest) async throws(RenditionError) -> RenditionTrial {
-        try await misses.tryOut(request)
-    }
-}
-
-extension MissRunner {
-    /// See ``RenditionPipeline/tryOut(_:)``.
-    fileprivate func tryOut(_ request: RenditionRequest) async throws(RenditionError) -> RenditionTrial {
         let slot = try state.admission.admit(
-            Admission.Origin(request.source), bytes: maxSourceBytes, cost: request.rendition.cost, urgency: request.urgency)
+            request.source.host, bytes: misses.maxSourceBytes, cost: request.rendition.cost, urgency: request.urgency)
         defer { withExtendedLifetime(slot) {} }
-        let loaded = try await loader.loadApart(request.source, slot)
+        let loaded = try await misses.loader.loadApart(request.source, slot)
         let source = loaded.source
         slot.sourceArrived(bytes: source.count)
-        try await check(RenditionJob(request.rendition, of: loaded), Flight(), isTrial: true)
+        try await misses.check(RenditionJob(request.rendition, of: loaded), Flight(), isTrial: true)
         var times = StageTimes(fetch: loaded.time)
         guard request.rendition.format.output != nil else {
             return RenditionTrial(sourceBytes: source.count, sourceFormat: source.format, result: nil, times: times)
         }
-        let report = try await producer.convert(source, request.rendition, Flight()).report
+        let report = try await misses.producer.convert(source, request.rendition, Flight()).report
         (times.queue, times.transcode) = (report.queued, report.ran)
         times.cpu = .microseconds(report.cpuMicroseconds)
         return RenditionTrial(sourceBytes: source.count, sourceFormat: source.format, result: report.result, times: times)

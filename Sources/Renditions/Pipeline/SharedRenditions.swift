@@ -6,29 +6,16 @@ internal import Tracing
 
 /// The steps of a miss that involve other nodes: run on one node, load from the shared tier, share.
 struct SharedRenditions: Sendable {
-    private let cache: Cache
-    private let tier: any SharedTier
-    private let coordinator: (any NodeCoordinator)?
-    private let admission: Admission
-    private let failures: FailureMemory
-    private let failureScope: String
-    private let clock: TimeSource
+    let cache: Cache
+    let tier: any SharedTier
+    let coordinator: (any NodeCoordinator)?
+    let admission: Admission
+    let failures: FailureMemory
+    let failureScope: String
+    let clock: TimeSource
 
     /// The number of records of other nodes that are tried before this node runs the miss for itself.
     private static let maxRecords = 3
-
-    init(
-        cache: Cache, tier: any SharedTier, coordinator: (any NodeCoordinator)?, admission: Admission,
-        failures: FailureMemory, failureScope: String, clock: TimeSource
-    ) {
-        self.cache = cache
-        self.tier = tier
-        self.coordinator = coordinator
-        self.admission = admission
-        self.failures = failures
-        self.failureScope = failureScope
-        self.clock = clock
-    }
 
     /// Whether a miss may be run by another node.
     var isCoordinated: Bool { coordinator != nil }

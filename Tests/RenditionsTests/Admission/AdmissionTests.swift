@@ -18,7 +18,7 @@ extension ArrivingSource {
 
 @Suite("Admission bounds the misses in progress") struct AdmissionTests {
     private func origin(_ text: String = "https://a.test/") throws -> Admission.Origin {
-        Admission.Origin(try SourceURL(text))
+        try SourceURL(text).host
     }
 
     /// Takes slots until the admission refuses, at most `count`.
