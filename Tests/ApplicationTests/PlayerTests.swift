@@ -219,7 +219,7 @@ import Testing
         #expect(try server.request("GET", "/oembed?url=\(PercentEncoding.encode(origin.url("/a.gif")))").status == 403)
         #expect(try server.request("GET", "/oembed?url=\(PercentEncoding.encode("http://127.0.0.1" + unsigned))").status == 403)
 
-        let signer = TargetSigner(keys: SigningKeys([key]))
+        let signer = SigningKeys([key])
         let options = [QueryItem(name: "width", value: "20")]
         let source = try SourceURL(origin.url("/a.gif"))
         let target = try #require(signer.target("html", options, of: source, expires: 99_999_999_999))

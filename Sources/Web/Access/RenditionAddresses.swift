@@ -6,7 +6,8 @@ package import Renditions
 package struct RenditionAddresses: Sendable {
     private let source: SourceURL
     private let mounted: MountAddress?
-    private let signer: TargetSigner
+    /// The keys that sign; empty for targets without signatures.
+    private let keys: SigningKeys
     private let expires: Int64?
     private let defaults: RenditionDefaults
     private let preset: String?
@@ -20,7 +21,7 @@ package struct RenditionAddresses: Sendable {
         self.source = source
         mounted = target.address
         // A request that needs no signature must not obtain signatures for other requests.
-        signer = TargetSigner(keys: keys.only(target.key))
+        self.keys = keys.only(target.key)
         expires = target.credentials?.expires
         defaults = target.defaults
         preset = target.preset
@@ -29,11 +30,9 @@ package struct RenditionAddresses: Sendable {
 
     /// - Parameters:
     ///   - source: A source that a page shows. A mount that serves it gives it its address.
-    ///   - mounts: The mounts by their names.
     ///   - keys: The keys that sign; empty for targets without signatures.
     ///   - expires: The expiry of the signatures, in seconds since 1970; nil for none.
     ///   - preset: A preset of the service that addresses name where they can; nil for none.
-    ///   - presets: The presets of the service.
     package init(
         of source: SourceURL, mounts: [String: Mount], keys: SigningKeys, expires: Int64?, preset: String? = nil,
         presets: RenditionPresets = RenditionPresets()
@@ -44,7 +43,7 @@ package struct RenditionAddresses: Sendable {
         }
         // The innermost mount; of equal ones the first by name.
         mounted = candidates.max { ($0.base.utf8.count, $1.name) < ($1.base.utf8.count, $0.name) }?.address
-        signer = TargetSigner(keys: keys)
+        self.keys = keys
         self.expires = expires
         defaults = RenditionDefaults(presets: presets)
         self.preset = preset
@@ -79,12 +78,12 @@ package struct RenditionAddresses: Sendable {
     /// The target whose rendition `Accept` selects, with the options of a page that videos have.
     package func automatic(of page: Rendition) -> String { target(Route.auto, options(of: page.inFormat(.mp4))) }
 
-    /// No option in canonical form contains a character that cannot be signed, so the signer returns no nil.
+    /// No option in canonical form contains a character that cannot be signed, so the target is never nil.
     private func target(_ name: String, _ options: [QueryItem], fileName: String? = nil) -> String {
         guard let mounted else {
-            return signer.target(name, options, of: source, expires: expires, fileName: fileName) ?? "/"
+            return keys.target(name, options, of: source, expires: expires, fileName: fileName) ?? "/"
         }
-        return mounted.target(name, signer.signed(name, options, of: source, expires: expires) ?? options)
+        return mounted.target(name, keys.signed(name, options, of: source, expires: expires) ?? options)
     }
 
     /// Whether the targets are below a mount.

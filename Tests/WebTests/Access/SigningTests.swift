@@ -100,7 +100,7 @@ import Testing
     }
 
     @Test func theSignatureOfAMountCoversTheURLAtItsOrigin() throws {
-        let signer = TargetSigner(keys: SigningKeys([Self.key]))
+        let signer = SigningKeys([Self.key])
         let target = try #require(signer.target("mp4", of: try SourceURL("https://example.com/up/a/b.gif")))
         let sig = try #require(target.split(separator: "/").first).dropFirst("mp4,".count)
         #expect(code("/media/a/b.mp4?\(sig)") == "ok")
@@ -120,7 +120,7 @@ import Testing
 
     /// Whatever is signed, the service that knows the key answers it, and reads of it what was meant.
     @Test func theParserReadsTheTargetsOfTheSigner() throws {
-        let signer = TargetSigner(keys: SigningKeys([Self.key]))
+        let signer = SigningKeys([Self.key])
         for source in ["https://example.com/a.gif", "http://a.test:8080/x//y.gif?a=b&c=%2F,d", "https://[2001:db8::1]/é.gif"] {
             let url = try SourceURL(source)
             let options = [QueryItem(name: "quality", value: "7"), QueryItem(name: "bg", value: "00ff00")]

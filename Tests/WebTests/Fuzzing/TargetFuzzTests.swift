@@ -83,7 +83,7 @@ import Testing
             let path = ["a.gif", "b.gif?q=1&r=%2F", "%C3%A9,x=y/..a"].randomElement(using: &random) ?? ""
             let source = try SourceURL("https://a.test/\(path)")
             let target = try #require(
-                TargetSigner(keys: SigningKeys()).target(
+                SigningKeys().target(
                     format.rawValue, rendition.canonicalOptions.map { QueryItem(name: $0.name, value: $0.value) }, of: source))
             #expect(target == "/\(rendition.canonicalText)/\(source.canonical)")
             let route = try parser.parse(target).route

@@ -13,7 +13,7 @@ import Testing
 
     private func signed(_ url: String, _ options: [QueryItem] = [], expires: Int64? = nil) throws -> String {
         try #require(
-            TargetSigner(keys: SigningKeys([Self.key])).target("mp4", options, of: try SourceURL(url), expires: expires))
+            SigningKeys([Self.key]).target("mp4", options, of: try SourceURL(url), expires: expires))
     }
 
     @Test func aSignatureIsCheckedAlsoForHits() async throws {

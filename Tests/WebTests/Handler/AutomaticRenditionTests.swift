@@ -239,7 +239,7 @@ import Testing
             settings.policy.requiresSignature = true
         } _: { web async throws in
             let source = try SourceURL(web.origin.url("/a.gif"))
-            let signer = TargetSigner(keys: keys)
+            let signer = keys
             let signed = try #require(signer.target(Route.auto, of: source))
             #expect(try await web.request("GET", signed).status == 200)
             let other = try #require(signer.target("mp4", of: source)).replacing("/mp4,", with: "/auto,")

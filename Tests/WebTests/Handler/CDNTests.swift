@@ -30,7 +30,7 @@ import Testing
 
     @Test func missesAndHitsOfAllRenditionsOfASourceHaveItsTags() async throws {
         try await WebFixture.run(Self.paths) {
-            $0.policy.cdnMaxAge = 2_000_000
+            $0.policy.head.cdnMaxAge = 2_000_000
             $0.policy.publicURL = "https://gifs.example"
         } _: { web async throws in
             let source = "gifreel-source-" + hash(web.origin.url("/a.gif"))
@@ -57,7 +57,7 @@ import Testing
     @Test func aCDNKeepsNothingForLongerThanItMay() async throws {
         let keys = SigningKeys(["0123456789abcdef0123456789abcdef"])
         try await WebFixture.run(Self.paths) { settings in
-            settings.policy.cdnMaxAge = 2_000_000
+            settings.policy.head.cdnMaxAge = 2_000_000
             settings.policy.signingKeys = keys
         } _: { web async throws in
             let short = try await web.request("GET", web.target("mp4", "/short.gif"))
@@ -66,7 +66,7 @@ import Testing
             #expect(never["cache-control"] == "no-store" && never["cdn-cache-control"] == nil)
             let source = try SourceURL(web.origin.url("/a.gif"))
             let expires = Int64(currentSeconds() + 1000)
-            let target = try #require(TargetSigner(keys: keys).target("mp4", [], of: source, expires: expires))
+            let target = try #require(keys.target("mp4", [], of: source, expires: expires))
             for _ in 0..<2 {
                 let signed = try await web.request("GET", target)
                 let age = try #require(
@@ -84,7 +84,7 @@ import Testing
             var mount = Mount(origin: try SourceURL(origin.url("/")))
             mount.maxAge = 600
             settings.policy.mounts = ["media": mount]
-            settings.policy.cdnMaxAge = 5000
+            settings.policy.head.cdnMaxAge = 5000
         } _: { web async throws in
             let video = try await web.request("GET", "/media/a.mp4")
             #expect(video["cache-tag"]?.contains("127.0.0.1") == false)

@@ -20,7 +20,7 @@ import Testing
     }
 
     private func signed(_ key: SigningKey, _ url: String?, _ format: Rendition.Format = .mp4) throws -> String {
-        let signer = TargetSigner(keys: SigningKeys([], named: [key]))
+        let signer = SigningKeys([], named: [key])
         return try #require(signer.target(format.rawValue, of: try url.map { try SourceURL($0) }))
     }
 

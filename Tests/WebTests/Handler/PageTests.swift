@@ -282,7 +282,7 @@ import Testing
         } _: { web async throws in
             let source = try SourceURL(web.origin.url("/a.gif"))
             let expires = Int64(currentSeconds() + 1000)
-            let signer = TargetSigner(keys: keys)
+            let signer = keys
             let target = try #require(signer.target("html", [], of: source, expires: expires))
             let page = try await web.request("GET", target)
             #expect(page.status == 200, "\(page.text)")
@@ -426,7 +426,7 @@ import Testing
         } _: { web async throws in
             let source = try SourceURL(web.origin.url("/a.gif"))
             let expires = Int64(currentSeconds() + 4)
-            let target = try #require(TargetSigner(keys: keys).target("mp4", [], of: source, expires: expires))
+            let target = try #require(keys.target("mp4", [], of: source, expires: expires))
             #expect(try await web.request("GET", target).status == 200)
             try await waitUntil("the end of the signature") { Int64(currentSeconds()) >= expires }
             let late = try await web.request("GET", target)

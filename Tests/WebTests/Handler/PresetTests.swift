@@ -108,7 +108,7 @@ import Testing
             #expect(try await web.request("POST", "/mp4,preset=card", body: Self.gif).status == 200)
             let oembed = try await web.request("GET", "/oembed?url=" + web.origin.url("/a.gif") + "&maxwidth=10")
             #expect(try oembed.json()["thumbnail_url"] == nil)
-            let signer = TargetSigner(keys: SigningKeys([Self.key]))
+            let signer = SigningKeys([Self.key])
             let url = try SourceURL(web.origin.url("/a.gif"))
             let signed = try #require(signer.target("mp4", [QueryItem(name: "width", value: "30")], of: url))
             #expect(try await web.request("GET", signed).status == 200)

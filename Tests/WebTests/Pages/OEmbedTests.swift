@@ -94,7 +94,7 @@ import Testing
             mount.maxAge = 30
             settings.policy.mounts = ["media": mount]
             settings.policy.signingKeys = keys
-            settings.policy.maxAge = 600
+            settings.policy.head.maxAge = 600
             settings.policy.publicURL = "https://gifs.example"
         }
         try await WebFixture.run([:], configure) { web async throws in
@@ -105,7 +105,7 @@ import Testing
             #expect(try await age(source.canonical) == 600)
             #expect(try await age("https://gifs.example/media/a.html") == 30)
             let expires = Int64(currentSeconds() + 100)
-            let signed = try #require(TargetSigner(keys: keys).target("html", of: source, expires: expires))
+            let signed = try #require(keys.target("html", of: source, expires: expires))
             let left = try await age("https://gifs.example\(signed)")
             #expect((1...100).contains(left))
         }
@@ -121,7 +121,7 @@ import Testing
         } _: { web async throws in
             let source = try SourceURL(web.origin.url("/a.gif"))
             func embed(_ format: Rendition.Format, _ rest: String = "") async throws -> RawHTTPResponse {
-                let target = try #require(TargetSigner(keys: keys).target(format.rawValue, of: source))
+                let target = try #require(keys.target(format.rawValue, of: source))
                 let url = PercentEncoding.encode("https://gifs.example\(target)")
                 return try await web.request("GET", "/oembed?url=\(url)\(rest)")
             }
@@ -162,7 +162,7 @@ import Testing
                 // A picture that is cropped keeps its aspect ratio only with both sides.
                 (cover, "&maxwidth=200", (160, 120), "height=120"),
             ] as [([QueryItem], String, (Int, Int)?, String?)] {
-                let target = try #require(TargetSigner(keys: keys).target("html", options, of: source))
+                let target = try #require(keys.target("html", options, of: source))
                 let url = PercentEncoding.encode("https://gifs.example\(target)")
                 let document = try await web.request("GET", "/oembed?url=\(url)\(bounds)").json()
                 #expect(document["thumbnail_width"] as? Int == size?.0, "\(bounds): \(document)")

@@ -42,7 +42,7 @@ import Testing
     @Test(arguments: [Rendition.Format.mp4, .html])
     func aSignedTargetIsSignedAgain(_ format: Rendition.Format) throws {
         let keys = SigningKeys([Self.key])
-        let signer = TargetSigner(keys: keys)
+        let signer = keys
         let source = try SourceURL("https://a.test/x.gif")
         let width = QueryItem(name: "width", value: "20")
         let callback = QueryItem(name: "callback", value: "https://hook.test/x")

@@ -254,7 +254,7 @@ struct WebhookTests {
             let source = web.origin.url("/a.gif")
             let options = [QueryItem(name: "callback", value: "http://127.0.0.1:\(receiver.port)/hooks/x")]
             let signed = try #require(
-                TargetSigner(keys: SigningKeys([Self.key])).signed("mp4", options, of: SourceURL(source), expires: nil))
+                SigningKeys([Self.key]).signed("mp4", options, of: SourceURL(source), expires: nil))
             let signature = try #require(signed.first { $0.name == "sig" }?.value)
             let target = "/mp4,callback=\(callback),sig=\(signature)/" + source
             let other = target.replacing(callback, with: callback + "y")
