@@ -35,14 +35,8 @@ package struct WebPolicy: Sendable {
     package var metricsReaders = ClientList()
     /// The names by which they may address this server, besides local ones.
     package var metricsHosts: [SourcePattern] = []
-    /// Seconds of `max-age` in `Cache-Control`.
-    package var maxAge: Int
-    /// Seconds of `max-age` in `CDN-Cache-Control`; nil sends no fields for CDNs.
-    package var cdnMaxAge: Int?
-    /// Seconds of `stale-while-revalidate` and `stale-if-error` in `Cache-Control`.
-    package var staleFor: Int64
-    /// `Access-Control-Allow-Origin`; nil sends none.
-    package var allowOrigin: String?
+    /// What the fields of responses with cached renditions depend on.
+    package var head: HeadPolicy
     /// The address at which clients reach the server, without a trailing slash; nil uses that of the request.
     package var publicURL: String?
     /// The description of the service in link previews of player pages.
@@ -61,14 +55,12 @@ package struct WebPolicy: Sendable {
     /// - Parameters:
     ///   - fetch: The rules and the size limit of fetched sources, which are those of uploads and of URLs in requests too.
     ///   - cache: How long stale renditions are served.
-    ///   - maxAge: Seconds of `max-age`.
     package init(version: String, fetch: FetchConfiguration, cache: CacheConfiguration, maxAge: Int) {
         self.version = version
-        self.maxAge = maxAge
+        head = HeadPolicy(maxAge: maxAge, staleFor: cache.staleFor)
         sources = fetch.rules
         loopName = fetch.loopName
         maxUploadBytes = fetch.maxBytes
-        staleFor = cache.staleFor
     }
 }
 
@@ -91,19 +83,12 @@ package struct LinkPreview: Sendable, Equatable {
 /// The settings that the fields of a cached rendition's responses depend on. A response that was prepared for another value
 /// must not be sent.
 package struct HeadPolicy: Equatable, Sendable {
-    /// Seconds of `max-age`.
-    package let maxAge: Int
-    /// Seconds of `max-age` for CDNs, or nil.
-    package let cdnMaxAge: Int?
-    /// Seconds of `stale-while-revalidate` and `stale-if-error`.
-    package let staleFor: Int64
-    /// `Access-Control-Allow-Origin`, or nil.
-    package let allowOrigin: String?
-}
-
-extension WebPolicy {
-    /// The part of the policy that prepared responses depend on.
-    package var headPolicy: HeadPolicy {
-        HeadPolicy(maxAge: maxAge, cdnMaxAge: cdnMaxAge, staleFor: staleFor, allowOrigin: allowOrigin)
-    }
+    /// Seconds of `max-age` in `Cache-Control`.
+    package var maxAge: Int
+    /// Seconds of `max-age` in `CDN-Cache-Control`; nil sends no fields for CDNs.
+    package var cdnMaxAge: Int?
+    /// Seconds of `stale-while-revalidate` and `stale-if-error` in `Cache-Control`.
+    package var staleFor: Int64
+    /// `Access-Control-Allow-Origin`; nil sends none.
+    package var allowOrigin: String?
 }

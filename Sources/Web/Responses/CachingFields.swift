@@ -8,8 +8,6 @@ struct CachingFields: Sendable {
     let cache: Cache
     /// Returns the seconds until a time, which is in seconds since 1970.
     let secondsLeft: @Sendable (Int64) -> Int64
-    var maxAge: Int { policy.maxAge }
-    var staleFor: Int64 { policy.staleFor }
     /// Seconds of `max-age` of stale renditions: their renewal is under way. It is more than 0, because the clients of a shared cache
     /// would all ask again while an origin fails.
     private static let staleMaxAge = 5
@@ -56,13 +54,13 @@ struct CachingFields: Sendable {
             if let left { number = min(age, left) }
             if alias?.mustRevalidate == true {
                 rest = ", must-revalidate"
-            } else if !isIncomplete, left.map({ $0 >= age + staleFor }) ?? true {
-                rest = ", stale-while-revalidate=\(staleFor), stale-if-error=\(staleFor)"
+            } else if !isIncomplete, left.map({ $0 >= age + policy.staleFor }) ?? true {
+                rest = ", stale-while-revalidate=\(policy.staleFor), stale-if-error=\(policy.staleFor)"
             }
             fields.append(name, "public, max-age=", number: Int(number), rest)
         }
         var fields = HTTPHeaders()
-        append("Cache-Control", terms.maxAge ?? maxAge, to: &fields)
+        append("Cache-Control", terms.maxAge ?? policy.maxAge, to: &fields)
         if let vary = terms.vary { fields.append("Vary", vary) }
         if let cdnMaxAge = policy.cdnMaxAge {
             append("CDN-Cache-Control", cdnMaxAge, to: &fields)
@@ -77,7 +75,7 @@ struct CachingFields: Sendable {
     /// The seconds for which a consumer may store what was composed from a result: as long as caches may.
     func lifetime(of result: RenditionResult, _ terms: ResponseTerms) -> Int {
         guard result.isStorable else { return 0 }
-        let age = lifetime(of: result.rendition, terms.maxAge ?? maxAge, terms, isStale: result.provenance.isStale)
+        let age = lifetime(of: result.rendition, terms.maxAge ?? policy.maxAge, terms, isStale: result.provenance.isStale)
         return Int(min(age, terms.expires.map(secondsLeft) ?? .max))
     }
 
@@ -96,7 +94,7 @@ struct CachingFields: Sendable {
 
     /// The lifetime of a response with a rendition that is fresh for `remaining` seconds.
     func hitLifetime(of rendition: CachedRendition, remaining: Int64, _ terms: ResponseTerms) -> Int64 {
-        let configured = terms.maxAge ?? maxAge
+        let configured = terms.maxAge ?? policy.maxAge
         return min(
             Int64(min(configured, terms.longest ?? .max)), lifetime(of: rendition, remaining: remaining, configured))
     }

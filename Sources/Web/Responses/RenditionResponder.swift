@@ -73,8 +73,8 @@ struct RenditionResponder: Sendable {
         var common: HTTPHeaders = ["X-Content-Type-Options": "nosniff"]
         common.append(crossOrigin.fields)
         self.common = common
-        caching = CachingFields(policy: settings.headPolicy, cache: cache, secondsLeft: secondsLeft)
-        policyNumber = Self.number(of: settings.headPolicy)
+        caching = CachingFields(policy: settings.head, cache: cache, secondsLeft: secondsLeft)
+        policyNumber = Self.number(of: settings.head)
     }
 
     /// Returns the response of a hit. It builds no strings, unless the signature of the request expires or there are fields for CDNs.

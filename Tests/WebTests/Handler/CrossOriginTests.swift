@@ -39,7 +39,7 @@ import Testing
         try await WebFixture.run(
             paths,
             {
-                $0.policy.allowOrigin = allowed; $0.policy.adminToken = "secret"
+                $0.policy.head.allowOrigin = allowed; $0.policy.adminToken = "secret"
             }
         ) { web async throws in
             for (method, target, headers, body, status) in try await requests(web) {
@@ -88,7 +88,7 @@ import Testing
     }
 
     @Test func withoutAnAllowedOriginAPreflightNamesOnlyTheMethods() async throws {
-        try await WebFixture.run([:], { $0.policy.allowOrigin = nil }) { web async throws in
+        try await WebFixture.run([:], { $0.policy.head.allowOrigin = nil }) { web async throws in
             let response = try await web.request("OPTIONS", "/mp4")
             #expect(response.status == 204 && response["allow"] == "POST, OPTIONS")
             #expect(response.headers.keys.allSatisfy { !$0.hasPrefix("access-control-") })

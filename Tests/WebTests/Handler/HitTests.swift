@@ -68,7 +68,7 @@ import Testing
         try await WebFixture.run(
             paths,
             {
-                $0.policy.maxAge = 500; $0.policy.staleFor = 30
+                $0.policy.head.maxAge = 500; $0.policy.head.staleFor = 30
             }
         ) { web async throws in
             let source = try await web.request("GET", web.target("mp4", "/a.gif"))

@@ -18,7 +18,7 @@ import Testing
         }
         try await WebFixture.run(["/a.gif": answer]) { settings in
             settings.cacheClock = time.clock
-            settings.policy.cdnMaxAge = 5000
+            settings.policy.head.cdnMaxAge = 5000
             settings.policy.publicURL = "https://gifs.example"
         } _: { web async throws in
             defer { gate.open() }
@@ -57,8 +57,8 @@ import Testing
         try await WebFixture.run(paths) { settings in
             settings.cacheClock = time.clock
             settings.policy.publicURL = "https://gifs.example"
-            settings.policy.maxAge = 3600
-            settings.policy.cdnMaxAge = 200_000
+            settings.policy.head.maxAge = 3600
+            settings.policy.head.cdnMaxAge = 200_000
         } _: { web async throws in
             /// Compares with the seconds that are left, of which some may have passed.
             func expect(_ path: String, _ cache: Int, _ cdn: Int, line: Int = #line) async throws {
@@ -109,7 +109,7 @@ import Testing
         let time = AdvancingClock()
         try await WebFixture.run(["/a.gif": answer]) { settings in
             settings.cacheClock = time.clock
-            settings.policy.cdnMaxAge = 9000
+            settings.policy.head.cdnMaxAge = 9000
         } _: { web async throws in
             let target = web.target("mp4", "/a.gif")
             for status in ["gifreel; fwd=miss; stored", "gifreel; hit"] {
