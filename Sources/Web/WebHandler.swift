@@ -29,26 +29,24 @@ package final class WebHandler: HTTPHandler {
         package let statuses: StatusRegistry
         let sharedStatuses: (any SharedStatusBook)?
         package let webhooks: Webhooks
-        package let factsLists: FactsLists
+        let factsLists = FactsLists()
         package let usage: UsageBoard
         let tracer: OTLPTracer
         let clock: TimeSource
-        package let threads: WorkThreads
-        package let metricsThreads: WorkThreads
+        let threads: WorkThreads
+        /// Collect the metrics, which must not wait for operators' requests: a prewarm list may take long.
+        let metricsThreads = WorkThreads(count: 1, limit: 64, name: "gifreel-metrics")
         let sharing: @Sendable () async -> SharingStatus
 
         /// - Parameters:
         ///   - sharedStatuses: The statuses of other nodes; nil for a node that works alone.
         ///   - threads: Run the blocking parts of operators' requests.
-        ///   - metricsThreads: Collect the metrics, which must not wait for the former: a prewarm list may take long.
-        ///   - sharing: Returns the state of the engines that nodes share.
         package init(
             cache: Cache, state: RenditionState, purges: Purges, prewarm: PrewarmQueue,
             background: BackgroundRenditions, registry: PrometheusRegistry,
             meter: WorkMeter, limits: ClientLimits, hooks: PurgeHooks, uploads: UploadAdmission, statuses: StatusRegistry,
-            sharedStatuses: (any SharedStatusBook)?, webhooks: Webhooks, factsLists: FactsLists, usage: UsageBoard,
-            tracer: OTLPTracer,
-            clock: TimeSource, threads: WorkThreads, metricsThreads: WorkThreads,
+            sharedStatuses: (any SharedStatusBook)?, webhooks: Webhooks, usage: UsageBoard, tracer: OTLPTracer,
+            clock: TimeSource, threads: WorkThreads,
             sharing: @escaping @Sendable () async -> SharingStatus
         ) {
             self.cache = cache
@@ -64,13 +62,16 @@ package final class WebHandler: HTTPHandler {
             self.statuses = statuses
             self.sharedStatuses = sharedStatuses
             self.webhooks = webhooks
-            self.factsLists = factsLists
             self.usage = usage
             self.tracer = tracer
             self.clock = clock
             self.threads = threads
-            self.metricsThreads = metricsThreads
             self.sharing = sharing
+        }
+
+        /// Ends the threads. Blocks.
+        package func close() {
+            for threads in [threads, metricsThreads, factsLists.threads] { threads.close() }
         }
     }
 
@@ -103,9 +104,10 @@ package final class WebHandler: HTTPHandler {
     package init(_ policy: WebPolicy, pipeline: RenditionPipeline, _ dependencies: Dependencies, logger: Logger) {
         parser = RouteParser(mounts: policy.mounts, defaults: pipeline.defaults)
         access = AccessControl(policy, limits: dependencies.limits, clock: dependencies.clock)
-        crossOrigin = CrossOrigin(allowing: policy.allowOrigin)
+        crossOrigin = CrossOrigin(allowing: policy.head.allowOrigin)
         let log = ResponseLog(logger: logger, usage: dependencies.usage)
-        problems = ProblemResponder(version: policy.version, log: log, secondsLeft: access.signatures.secondsLeft)
+        problems = ProblemResponder(
+            errorPage: ErrorPage(version: policy.version), log: log, secondsLeft: access.signatures.secondsLeft)
         let responder = RenditionResponder(
             policy, cache: dependencies.cache, crossOrigin: crossOrigin, secondsLeft: access.signatures.secondsLeft)
         hits = HitResponder(cache: dependencies.cache, responder: responder, access: access)
@@ -119,23 +121,20 @@ package final class WebHandler: HTTPHandler {
             responder: responder, problems: problems, asynchronous: asynchronous, keys: policy.signingKeys,
             av1After: policy.av1After, tracer: dependencies.tracer, log: log)
         uploads = UploadController(
-            pipeline: pipeline, renditions: renditions, asynchronous: asynchronous, access: access, parser: parser,
-            admission: dependencies.uploads, meter: dependencies.meter, maxBytes: policy.maxUploadBytes,
-            tracer: dependencies.tracer)
+            renditions: renditions, access: access, parser: parser, admission: dependencies.uploads,
+            meter: dependencies.meter, maxBytes: policy.maxUploadBytes)
         facts = FactsController(
             pipeline: pipeline, cache: dependencies.cache, background: dependencies.background,
             lists: dependencies.factsLists, parser: parser, access: access, keys: policy.signingKeys)
         site = SiteController(policy, pipeline.defaults, crossOrigin: crossOrigin)
         pages = PageController(
-            policy: policy, pipeline: pipeline, background: dependencies.background, responder: responder, problems: problems,
-            asynchronous: asynchronous, log: log, pages: PageResolver(policy, parser: parser, access: access),
-            playerPage: PlayerPage(policy.preview), tracer: dependencies.tracer)
+            policy: policy, renditions: renditions, pages: PageResolver(policy: policy, parser: parser, access: access),
+            playerPage: PlayerPage(policy.preview))
         admin = AdminController(
             pipeline: pipeline, purges: dependencies.purges, cache: dependencies.cache, state: dependencies.state,
             sharing: dependencies.sharing, hooks: dependencies.hooks, mounts: policy.mounts, publicURL: policy.publicURL,
             tokens: AdminController.digests(of: policy))
-        explain = ExplainController(
-            policy: policy, pipeline: pipeline, cache: dependencies.cache, parser: parser, access: access, admin: admin)
+        explain = ExplainController(policy: policy, parser: parser, access: access, admin: admin)
         top = TopController(board: dependencies.usage, admin: admin)
         metrics = MetricsController(
             registry: dependencies.registry, allowed: policy.metricsReaders, hosts: policy.metricsHosts,
@@ -263,7 +262,7 @@ package final class WebHandler: HTTPHandler {
         case .home:
             return .now(try site.home())
         case .openAPI:
-            return .now(site.openAPI())
+            return .now(HTTPResponse(site.openAPI))
         case .file(let file):
             return .now(site.file(file))
         case .oembed(let query):

@@ -2,7 +2,7 @@ internal import Fetch
 internal import HTTP
 internal import Renditions
 internal import Sandbox
-package import SystemIO
+internal import SystemIO
 
 /// The checks between parsing a request and processing it: signatures, source rules, loops and rates.
 struct AccessControl: Sendable {
@@ -147,18 +147,12 @@ struct AccessControl: Sendable {
 }
 
 /// Verifies the signatures of requests.
-package struct SignatureCheck: Sendable {
-    private let keys: SigningKeys
-    private let isRequired: Bool
-    private let now: @Sendable () -> Int64
-
-    /// - Parameter isRequired: Whether a request without a signature is refused, unless a rule applies to it. A wrong signature is
-    ///   refused in any case, if there are keys.
-    package init(keys: SigningKeys, isRequired: Bool, clock: TimeSource) {
-        self.keys = keys
-        self.isRequired = isRequired
-        now = { clock.unixSeconds }
-    }
+struct SignatureCheck: Sendable {
+    let keys: SigningKeys
+    /// Whether a request without a signature is refused, unless a rule applies to it. A wrong signature is refused in any case, if
+    /// there are keys.
+    let isRequired: Bool
+    let clock: TimeSource
 
     /// Checks that the credentials contain a valid signature, if one is required, and have not expired.
     ///
@@ -181,10 +175,12 @@ package struct SignatureCheck: Sendable {
     }
 
     /// Whether the time `expires`, in seconds since 1970, has come.
-    func hasExpired(_ expires: Int64) -> Bool { now() >= expires }
+    func hasExpired(_ expires: Int64) -> Bool { clock.unixSeconds >= expires }
 
     /// The seconds until `expires`, at least 0.
-    func secondsLeft(until expires: Int64) -> Int64 { max(0, expires.subtractingReportingOverflow(now()).partialValue) }
+    func secondsLeft(until expires: Int64) -> Int64 {
+        max(0, expires.subtractingReportingOverflow(clock.unixSeconds).partialValue)
+    }
 }
 
 /// The properties of a request, apart from the target, on which its processing depends.
@@ -223,5 +219,35 @@ struct ClientContext: Sendable {
     func request(_ rendition: Rendition, of source: SourceURL) -> RenditionRequest {
         RenditionRequest(
             rendition, of: source, urgency: urgency, client: share, allowance: allowance, isOnlyFromStore: wantsStoredOnly)
+    }
+}
+
+/// Which options requests without a valid signature may have (`options.allow`).
+package enum OptionPolicy: Sendable, Equatable {
+    case any
+    /// Only a preset, and options that do not multiply the renditions of a source.
+    case presets
+
+    /// The names of options that are always allowed: the codec is a part of the format, and the others change no rendition.
+    private static let unbounded: Set<String> = [
+        "preset", "codec", "expires", "on_miss", "on_error", "on_larger", "callback", "title",
+    ]
+
+    /// Checks the options of a request.
+    ///
+    /// - Throws: `option_not_allowed`.
+    func check(_ options: [(name: String, value: String)], isSigned: Bool, presets: RenditionPresets) throws(Problem) {
+        guard self == .presets, !isSigned, let refused = options.first(where: { !Self.isAllowed($0.name, $0.value) }) else {
+            return
+        }
+        throw Problem(
+            403, "option_not_allowed",
+            "The option “\(refused.name.prefix(64))” needs a signed request. Requests without a signature may have "
+                + "a preset: \(presets.names.joined(separator: ", ")).")
+    }
+
+    private static func isAllowed(_ name: String, _ value: String) -> Bool {
+        // The width of the client is one of a few.
+        unbounded.contains(name) || name == "width" && value == "auto"
     }
 }

@@ -3,6 +3,7 @@ internal import Fetch
 internal import HTTP
 internal import Renditions
 internal import Store
+internal import SystemIO
 
 /// Handles purges and `/cache`, which need the admin token.
 struct AdminController: Sendable {
@@ -73,7 +74,8 @@ struct AdminController: Sendable {
         try authorize(authorization)
         guard method == .delete else {
             switch (query.first?.name, query.first?.value, query.dropFirst().first?.name, query.count) {
-            case ("url", let url?, nil, 1): return list(try Self.canonical(url, SourceURL.canonicalText(of:)))
+            case ("url", let url?, nil, 1):
+                return list(try translating(try SourceURL.canonicalText(of: url), to: Problem.badSourceURL))
             case ("blocked", "true", nil, 1): return try listBlocked(after: "")
             case ("blocked", "true", "after", 2): return try listBlocked(after: query[1].value)
             case (nil, _, _, _):
@@ -90,9 +92,12 @@ struct AdminController: Sendable {
         }
         switch (item.name, item.value) {
         case ("url", let text):
-            return reply(purging: .url(try Self.canonical(text, SourceURL.canonicalText(of:))), within: limit)
+            return reply(
+                purging: .url(try translating(try SourceURL.canonicalText(of: text), to: Problem.badSourceURL)), within: limit)
         case ("prefix", let text) where !text.isEmpty:
-            return reply(purging: .prefix(try Self.canonical(text, SourceURL.canonicalPrefix(of:))), within: limit)
+            return reply(
+                purging: .prefix(try translating(try SourceURL.canonicalPrefix(of: text), to: Problem.badSourceURL)),
+                within: limit)
         case ("host", let text) where !text.isEmpty:
             guard let host = try? SourceURL.canonicalHost(of: text) else {
                 throw .badSourceURL("host must be the name or address of a host alone, such as example.com.")
@@ -109,17 +114,6 @@ struct AdminController: Sendable {
     private static let wrongScope = Problem.badRequest(
         "DELETE /cache takes exactly one of url, prefix, host, mount and all=true, and wait.")
 
-    /// The canonical form of a URL or of the beginning of one.
-    private static func canonical(
-        _ text: String, _ form: (String) throws(SourceURLError) -> String
-    ) throws(Problem) -> String {
-        do throws(SourceURLError) {
-            return try form(text)
-        } catch {
-            throw .badSourceURL(error.description)
-        }
-    }
-
     /// Checks that the token of a request is one of the valid ones. Compares digests in constant time, so the time reveals nothing about the token or its length.
     ///
     /// - Throws: `not_found` if the admin interface is off, or `unauthorized`.
@@ -130,26 +124,6 @@ struct AdminController: Sendable {
         let digest = SHA256.hash(words[1])
         // All are compared, so that the time does not show which one matches.
         guard tokens.filter({ ConstantTime.areEqual(digest, $0) }).count > 0 else { throw .unauthorized }
-    }
-
-    private struct Purged: Encodable {
-        var purged: Int64
-        var bytes: Int64
-        /// Whether every node has applied the purge.
-        var complete: Bool
-        /// Live nodes, and those that have applied the purge; left out without a cluster.
-        var nodes: Int?
-        var acknowledged: Int?
-        /// Left out without a cluster.
-        var id: String?
-
-        init(_ report: PurgeReport) {
-            purged = report.counts.purged
-            bytes = report.counts.bytes
-            complete = report.isComplete
-            id = report.id
-            if id != nil { (nodes, acknowledged) = (report.nodes, report.acknowledged) }
-        }
     }
 
     private func reply(purging scope: PurgeScope, within limit: Duration?) -> HTTPReply {
@@ -175,9 +149,9 @@ struct AdminController: Sendable {
                 response.headers.append("Location", "/purges/\(id)")
                 return response
             } catch {
-                var problem = Problem(503, "overloaded", "The purge could not be completed.", retryAfter: 1)
-                problem.cause = error.description
-                return ProblemDocument.response(problem)
+                return ProblemDocument.response(
+                    Problem(
+                        503, "overloaded", "The purge could not be completed.", retryAfter: 1, cause: error.description))
             }
         }
     }
@@ -205,5 +179,37 @@ struct AdminController: Sendable {
                 return ProblemDocument.response(Problem(.init(error)))
             }
         }
+    }
+}
+
+/// How long a purge waits for the nodes of a cluster: `wait` in the query or in the field `Prefer` (RFC 7240 section 4.3), such as
+/// `wait=30s`.
+enum PurgeWait {
+    private static let longest: Duration = .seconds(300)
+
+    /// The time in a query.
+    static func duration(_ text: String) throws(Problem) -> Duration {
+        let digits = text.prefix { $0.isASCII && $0.isNumber }
+        let units: [Substring: Duration] = ["ms": .milliseconds(1), "s": .seconds(1), "": .seconds(1), "m": .seconds(60)]
+        guard (1...6).contains(digits.count), let number = Int(digits), let unit = units[text[digits.endIndex...]],
+            unit * number <= longest
+        else { throw .badRequest("wait must be a time from 0s to 300s, such as 30s.") }
+        return unit * number
+    }
+
+    /// The time that the client prefers, bounded; nil without such a preference.
+    static func preferred(_ request: borrowing HTTPRequest) -> Duration? {
+        var seconds: Int?
+        request.forEachValue(of: "Prefer") { value in
+            for member in FieldList(value) {
+                let item = FieldElement(member).value
+                let prefix = RouteParser.waitName.utf8.count + 1
+                guard item.count > prefix, item.slice(0..<prefix).equalsIgnoringCase("wait="),
+                    let number = item.slice(prefix..<item.count).decimal
+                else { continue }
+                seconds = seconds ?? Int(clamping: number)
+            }
+        }
+        return seconds.map { min(.seconds(min($0, 1_000_000)), longest) }
     }
 }

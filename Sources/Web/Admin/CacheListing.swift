@@ -1,6 +1,24 @@
 internal import Renditions
 internal import Store
 
+/// The body of the answer to a purge (docs/api.md).
+package struct Purged: Codable, Sendable {
+    package let purged: Int64
+    package let bytes: Int64
+    /// Whether every node has applied the purge; nil from a server of an older version.
+    package let complete: Bool?
+    /// Live nodes, and those that have applied the purge; left out without a cluster.
+    package let nodes: Int?
+    package let acknowledged: Int?
+    /// Left out without a cluster.
+    package let id: String?
+
+    init(_ report: PurgeReport) {
+        (purged, bytes, complete, id) = (report.counts.purged, report.counts.bytes, report.isComplete, report.id)
+        (nodes, acknowledged) = id == nil ? (nil, nil) : (report.nodes, report.acknowledged)
+    }
+}
+
 /// The body of `GET /cache` (docs/api.md).
 package struct CacheSummary: Codable, Sendable {
     package let objects: Int64

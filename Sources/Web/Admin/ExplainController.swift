@@ -24,8 +24,6 @@ struct ExplainController: Sendable {
     }
 
     let policy: WebPolicy
-    let pipeline: RenditionPipeline
-    let cache: Cache
     let parser: RouteParser
     let access: AccessControl
     let admin: AdminController
@@ -41,17 +39,13 @@ struct ExplainController: Sendable {
         else { throw .badRequest("GET /explain takes url, and fetch=true to try the rendition without storing it.") }
         let subject = try subject(of: try target(urls[0].value))
         let tries = fetches.first?.value == "true"
-        return .later { [pipeline, cache] in
+        return .later { [admin] in
             do throws(RenditionError) {
-                let outlook = try await pipeline.outlook(of: subject.request)
-                let stored: [ListedRendition]
-                do throws(CacheError) {
-                    stored = try await cache.list(of: subject.request.source.canonical)
-                } catch {
-                    throw RenditionError(error)
-                }
+                let outlook = try await admin.pipeline.outlook(of: subject.request)
+                let stored = try await translating(
+                    awaiting: try await admin.cache.list(of: subject.request.source.canonical), to: RenditionError.init)
                 let trial = tries && subject.refusal == nil ? await self.trial(of: subject.request) : nil
-                let refusal = cache.statistics().refusal ?? cache.space()?.refusal
+                let refusal = admin.cache.statistics().refusal ?? admin.cache.space()?.refusal
                 return .json(
                     Explanation(subject, stored: stored, outlook, notStoring: refusal?.token, trial: trial))
             } catch {
@@ -62,7 +56,7 @@ struct ExplainController: Sendable {
 
     private func trial(of request: RenditionRequest) async -> Explanation.Trial {
         do throws(RenditionError) {
-            return Explanation.Trial(try await pipeline.tryOut(request))
+            return Explanation.Trial(try await admin.pipeline.tryOut(request))
         } catch {
             return Explanation.Trial(Explanation.Failure(Problem(error)))
         }

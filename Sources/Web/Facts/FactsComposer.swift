@@ -31,12 +31,15 @@ struct FactsComposer: Sendable {
             let stored = (try? await cache.rendition(for: id, countsMiss: false)) ?? nil
             // An upload has no address; its stored renditions have the addresses of objects.
             guard let url = addresses?.target(rendition) ?? stored.map(RenditionResponder.path) else { continue }
-            renditions[listed.canonicalText] = Self.entry(url, rendition.format, stored)
+            renditions[listed.canonicalText] =
+                stored.map { Self.entry(url, rendition.format, length: $0.length, facts: $0.facts) }
+                ?? FactsDocument.Rendition(url: url)
             lastModified = max(lastModified, stored?.created ?? 0)
         }
         if let addresses {
             document.page = PageAdvice.page(PageRule.Source(document.source.facts), addresses, defaults) { rendition in
-                let entry = renditions[Self.listedName(of: rendition, defaults)]
+                let listed = Rendition.listed.first { defaults.applied(to: $0) == rendition } ?? rendition
+                let entry = renditions[listed.canonicalText]
                 return entry.flatMap { entry in
                     entry.bytes.map { PageAdvice.Stored(bytes: $0, type: entry.type ?? rendition.format.contentType) }
                 }
@@ -46,11 +49,6 @@ struct FactsComposer: Sendable {
         document.source.url = addresses?.sourceText
         document.renditions = renditions
         return (document.encoded, Int(lastModified))
-    }
-
-    /// The name under which the facts list a rendition; see ``Rendition/listed``.
-    private static func listedName(of rendition: Rendition, _ defaults: RenditionDefaults) -> String {
-        Rendition.listed.first { defaults.applied(to: $0) == rendition }?.canonicalText ?? rendition.canonicalText
     }
 
     /// Removes stored renditions that save too little: clients that prefer their formats would load more bytes, or as many.
@@ -68,12 +66,6 @@ struct FactsComposer: Sendable {
                 }
             if isInferior { renditions[listed.canonicalText] = nil }
         }
-    }
-
-    private static func entry(
-        _ url: String, _ format: Rendition.Format, _ stored: CachedRendition?
-    ) -> FactsDocument.Rendition {
-        stored.map { entry(url, format, length: $0.length, facts: $0.facts) } ?? FactsDocument.Rendition(url: url)
     }
 
     /// The entry of a stored rendition.

@@ -44,9 +44,9 @@ struct FactsController: Sendable {
     private func response(
         to order: FactsOrder, _ body: [UInt8], _ client: ClientContext
     ) async throws(Problem) -> HTTPResponse {
-        let texts = try await onThread { () throws(Problem) in try Self.texts(body) }
+        let texts = try await lists.threads.perform { () throws(Problem) in try Self.texts(body) }
         let found = try await find(texts, order, client)
-        let bytes = try await onThread { () throws(Problem) in
+        let bytes = try await lists.threads.perform { () throws(Problem) in
             JSONText.encode(FactsList(images: found.map(entry)), inSnakeCase: true)
         }
         return HTTPResponse(
@@ -56,8 +56,8 @@ struct FactsController: Sendable {
     /// Finds the stored facts and renditions of a list's sources.
     private func find(
         _ texts: [String], _ order: FactsOrder, _ client: ClientContext
-    ) async throws(Problem) -> [FoundItem] {
-        let items = try await onThread { () throws(Problem) in
+    ) async throws(Problem) -> [Item] {
+        let items = try await lists.threads.perform { () throws(Problem) in
             var credentials = order.credentials
             credentials.source = texts.joined(separator: "\n")
             let key = try access.signatures.verify(credentials, of: nil, rule: nil)
@@ -65,7 +65,7 @@ struct FactsController: Sendable {
         }
         var client = client
         client.allowance = access.allowance(client.network, items.lazy.compactMap { $0.target?.key }.first)
-        var found: [FoundItem] = []
+        var found: [Item] = []
         for item in items { found.append(try await look(for: item, order, client)) }
         return found
     }
@@ -102,13 +102,6 @@ struct FactsController: Sendable {
         }
     }
 
-    private func onThread<Value: Sendable>(
-        _ work: @escaping @Sendable () throws(Problem) -> Value
-    ) async throws(Problem) -> Value {
-        guard let result = await lists.threads.run({ Result { () throws(Problem) in try work() } }) else { throw .busy }
-        return try result.get()
-    }
-
     // MARK: Sources
 
     private static func texts(_ body: [UInt8]) throws(Problem) -> [String] {
@@ -125,12 +118,21 @@ struct FactsController: Sendable {
         return texts
     }
 
-    /// A source of a list.
+    /// A source of a list, and what is found of it.
     private struct Item: Sendable {
         let text: String
         /// Nil if the source is refused.
         var target: ParsedTarget?
         var problem: Problem?
+        /// By canonical texts.
+        var stored: [String: ListedRendition] = [:]
+        var isKnownToFail = false
+        var isQueued = false
+
+        /// The facts of the source; nil if they are not stored.
+        var facts: RenditionFacts? {
+            stored[Rendition(format: .json).canonicalText].flatMap { RenditionFacts(stored: $0.object.facts) }
+        }
     }
 
     private func item(_ text: String, _ key: SigningKey?, expires: Int64?) -> Item {
@@ -153,24 +155,10 @@ struct FactsController: Sendable {
 
     // MARK: What is stored
 
-    /// A source of a list with what is stored of it.
-    private struct FoundItem: Sendable {
-        let item: Item
-        /// By canonical texts.
-        var stored: [String: ListedRendition] = [:]
-        var isKnownToFail = false
-        var isQueued = false
-
-        /// The facts of the source; nil if they are not stored.
-        var facts: RenditionFacts? {
-            stored[Rendition(format: .json).canonicalText].flatMap { RenditionFacts(stored: $0.object.facts) }
-        }
-    }
-
     private func look(
         for item: Item, _ order: FactsOrder, _ client: ClientContext
-    ) async throws(Problem) -> FoundItem {
-        var found = FoundItem(item: item)
+    ) async throws(Problem) -> Item {
+        var found = item
         guard let source = item.target?.source else { return found }
         do throws(CacheError) {
             for row in try await cache.list(of: source.canonical) where row.freshness.isUsable {
@@ -194,7 +182,7 @@ struct FactsController: Sendable {
     }
 
     /// The rendition that the page would show, if it is not stored.
-    private func wanted(_ found: FoundItem) -> Rendition? {
+    private func wanted(_ found: Item) -> Rendition? {
         let sequence = pipeline.defaults.rendition(Rendition.Format.offered.contains(.avif) ? .avif : .awebp)
         let video = pipeline.defaults.rendition(.mp4)
         guard let source = found.facts.map(PageRule.Source.init) else {
@@ -209,15 +197,15 @@ struct FactsController: Sendable {
 
     // MARK: The document
 
-    private func entry(_ found: FoundItem) -> FactsList.Entry {
-        guard let target = found.item.target, let source = target.source else {
-            var entry = FactsList.Entry(url: found.item.text, page: PageAdvice.stays(.refused))
+    private func entry(_ found: Item) -> FactsList.Entry {
+        guard let target = found.target, let source = target.source else {
+            var entry = FactsList.Entry(url: found.text, page: PageAdvice.stays(.refused))
             entry.state = .refused
-            entry.code = found.item.problem?.code
+            entry.code = found.problem?.code
             return entry
         }
         if found.isKnownToFail {
-            var entry = FactsList.Entry(url: found.item.text, page: PageAdvice.stays(.failed))
+            var entry = FactsList.Entry(url: found.text, page: PageAdvice.stays(.failed))
             entry.state = .failed
             return entry
         }
@@ -236,7 +224,7 @@ struct FactsController: Sendable {
                 return PageAdvice.Stored(bytes: row.object.length, type: rendition.format.mediaType(codecs: codecs))
             }
         }
-        var entry = FactsList.Entry(url: found.item.text, page: page)
+        var entry = FactsList.Entry(url: found.text, page: page)
         if found.isQueued { entry.queued = true }
         guard let facts = found.facts else { return entry }
         FactsComposer.removeInferior(&renditions, sourceBytes: facts.sourceBytes)
@@ -358,4 +346,13 @@ struct FactsList: Encodable {
 
     /// In the order of the list.
     let images: [Entry]
+}
+
+/// The threads and limits of requests for the facts of many sources. It lives as long as the process.
+///
+/// Parsing and composing lists takes milliseconds, which neither an event loop nor the cooperative pool has to spare.
+struct FactsLists: Sendable {
+    /// Bounds the lists in progress, in total and per client network.
+    let admission = UploadAdmission(UploadAdmission.Limits(uploads: 64, bytes: 8 << 20))
+    let threads = WorkThreads(count: 1, limit: 256, name: "gifreel-facts")
 }

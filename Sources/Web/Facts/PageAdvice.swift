@@ -12,9 +12,7 @@ enum PageAdvice {
 
     /// The advice about a source.
     ///
-    /// - Parameters:
-    ///   - source: Nil if its facts are not known.
-    ///   - stored: Returns what is stored of a rendition.
+    /// - Parameter source: Nil if its facts are not known.
     static func page(
         _ source: PageRule.Source?, _ addresses: RenditionAddresses, _ defaults: RenditionDefaults,
         stored: (Rendition) -> Stored?

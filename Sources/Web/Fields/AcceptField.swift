@@ -84,10 +84,7 @@ struct AcceptField {
     /// WebKit sends `image/avif, video/*;q=0.8, image/*;q=0.8`. It decodes the video in hardware, so a video that is named by
     /// its wildcard is sent rather than the sequence. A client that names `video/mp4` itself has weighed it against the sequence.
     ///
-    /// - Parameters:
-    ///   - offersAVIF: Whether there is an AVIF to send.
-    ///   - offersWebP: Whether there is an animated WebP to send.
-    ///   - offersVideo: Whether there is a video to send. A video has no transparency.
+    /// - Parameter offersVideo: Whether there is a video to send. A video has no transparency.
     func preference(offersAVIF: Bool, offersWebP: Bool, offersVideo: Bool = true) -> Preference {
         let original = weight(.gif) ?? weight(.anyImage) ?? weight(.any) ?? 0
         let avif = offersAVIF ? weight(.avif) ?? 0 : 0

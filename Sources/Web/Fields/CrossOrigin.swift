@@ -31,8 +31,6 @@ struct CrossOrigin: Sendable {
     }
 
     /// Returns the response to OPTIONS, the method of a preflight.
-    ///
-    /// - Parameter methods: The methods of the route.
     func preflight(allow methods: [HTTPMethod]) -> HTTPResponse {
         var response = HTTPResponse.options(allow: methods)
         response.headers.append(preflightFields)

@@ -1,5 +1,8 @@
+internal import Fetch
 internal import Foundation
 package import HTTPClient
+internal import Renditions
+internal import Store
 internal import SystemIO
 
 /// A request that notifies a CDN of a purge, with placeholders (`purge.hooks`).
@@ -19,7 +22,6 @@ package struct PurgeHook: Sendable, Equatable {
     ///   - url: May contain `{url}` and `{tag}`.
     ///   - fields: As `Name: value`.
     ///   - body: May contain all placeholders; nil for ``plainBody``.
-    ///   - scopes: The purges that call the hook.
     package init(
         name: String, url: String, method: String, fields: [String], body: String?,
         scopes: [PurgeNotice.Scope] = PurgeNotice.Scope.allCases
@@ -108,4 +110,83 @@ package struct PurgeNotice: Sendable, Equatable {
     package let urls: [String]
     /// The tags that cover all responses of the purged sources; see ``CDNTags``.
     package let tags: [String]
+}
+
+extension PurgeNotice {
+    /// The notice of a purge.
+    ///
+    /// - Parameters:
+    ///   - stored: What was stored of a source before its purge.
+    ///   - mounts: The mounts by their names; those that serve a source give it addresses.
+    ///   - publicURL: The address at which clients reach the service; without it, a notice has no URLs.
+    init(_ scope: PurgeScope, stored: [ListedRendition] = [], mounts: [String: Mount], publicURL: String?) {
+        var targets: [String] = []
+        switch scope {
+        case .url(let text):
+            if let source = Self.source(text, mounts) { targets = Self.targets(of: source, stored, mounts) }
+            targets += stored.map { "/object/\($0.object.id).\($0.object.fileExtension)" }
+            self.init(.url, targets, publicURL, [CDNTags(text).source])
+        case .prefix(let text):
+            // The tag of a host covers the prefix and more; there is no smaller one. A prefix that ends within a host has none.
+            let parts = text.split(separator: "/", maxSplits: 3, omittingEmptySubsequences: false)
+            self.init(.prefix, [], publicURL, parts.count == 4 ? [CDNTags(text).host] : [])
+        case .host(let host): self.init(.host, [], publicURL, [CDNTags("https://\(host)/").host])
+        case .object(let id):
+            // The facts of an upload are composed for each request, but have an address and may be in caches.
+            let formats = Rendition.Format.offered.filter { $0.isSentAsStored || $0 == .json }
+            targets = formats.map { "/object/\(id).\($0.rawValue)" }
+            self.init(.object, targets, publicURL, [])
+        case .all: self.init(.all, [], publicURL, [])
+        }
+    }
+
+    /// The source with a canonical URL. Only a mount knows where an object in S3 or a file is.
+    private static func source(_ text: String, _ mounts: [String: Mount]) -> SourceURL? {
+        guard [SourceURL.s3Scheme, SourceURL.fileScheme].contains(where: text.hasPrefix) else { return try? SourceURL(text) }
+        return mounts.values.lazy.filter { text.hasPrefix($0.rule.base) }.compactMap { try? $0.rule.source(text) }.first
+    }
+
+    private static func targets(
+        of source: SourceURL, _ stored: [ListedRendition], _ mounts: [String: Mount]
+    ) -> [String] {
+        let listed = Rendition.listed + [Rendition(format: .json), Rendition(format: .html)]
+        let renditions = listed + stored.compactMap { rendition($0.rendition) }.filter { !listed.contains($0) }
+        // Each mount that serves the source, and none.
+        let serving = mounts.filter { $0.value.rule.serves(source) }.sorted { $0.key < $1.key }
+        var targets: [String] = []
+        for mount in serving.map({ [$0.key: $0.value] }) + (source.isOfMount ? [] : [[:]]) {
+            let addresses = RenditionAddresses(of: source, mounts: mount, keys: SigningKeys(), expires: nil)
+            guard !mount.isEmpty == addresses.isMounted else { continue }
+            targets += renditions.map { addresses.target($0) }
+            // Player pages name the addresses with file names.
+            if !addresses.isMounted { targets += renditions.map { addresses.target($0, isNamed: true) } }
+            targets.append(addresses.automatic)
+            if addresses.isMounted { targets.append(addresses.sourceText) }
+        }
+        guard !source.isOfMount else { return targets }
+        let url = PercentEncoding.encode(source.canonical)
+        return targets
+            + renditions.map { rendition in
+                let options = rendition.canonicalOptions.map { "&\($0.name)=\($0.value)" }.joined()
+                return "/\(rendition.format.rawValue)?url=\(url)\(options)"
+            }
+    }
+
+    /// The rendition with a canonical text; nil if it has no address of its own.
+    private static func rendition(_ text: String) -> Rendition? {
+        let parts = text.split(separator: ",")
+        guard let format = parts.first.flatMap({ Rendition.Format(rawValue: String($0)) }), format != .original else {
+            return nil
+        }
+        var rendition = Rendition(format: format)
+        for part in parts.dropFirst() {
+            let pair = part.split(separator: "=", maxSplits: 1)
+            guard pair.count == 2, (try? rendition.set(String(pair[0]), to: String(pair[1]))) != nil else { return nil }
+        }
+        return rendition
+    }
+
+    private init(_ scope: Scope, _ targets: [String], _ publicURL: String?, _ tags: [String]) {
+        self.init(scope: scope, urls: publicURL.map { base in targets.map { base + $0 } } ?? [], tags: tags)
+    }
 }

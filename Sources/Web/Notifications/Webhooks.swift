@@ -135,7 +135,6 @@ package final class Webhooks: Sendable {
 
     /// The receiver that a request names.
     ///
-    /// - Parameter callback: The text of the request.
     /// - Throws: `bad_option` unless the settings permit the receiver.
     func receiver(_ callback: String) throws(Problem) -> SourceURL {
         let policy = signer.policy

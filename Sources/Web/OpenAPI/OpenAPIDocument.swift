@@ -2,23 +2,19 @@ internal import HTTP
 internal import Renditions
 
 /// The document at `/openapi.json` (OpenAPI 3.1), composed from the tables of operations, options, schemas and problems.
-struct OpenAPIDocument: Sendable {
-    private let resource: HTTPResource
-
+enum OpenAPIDocument {
     /// - Parameter startedAt: The document's `Last-Modified`, in seconds since 1970.
-    init(_ policy: WebPolicy, crossOrigin: CrossOrigin, startedAt: Int) {
-        let document = Self.document(policy.presets, version: policy.version, publicURL: policy.publicURL)
+    static func resource(_ policy: WebPolicy, crossOrigin: CrossOrigin, startedAt: Int) -> HTTPResource {
+        let document = document(policy.presets, version: policy.version, publicURL: policy.publicURL)
         let bytes = JSONText.encode(document)
         var headers: HTTPHeaders = [
             "Cache-Control": "public, max-age=300, stale-while-revalidate=86400", "X-Content-Type-Options": "nosniff",
         ]
         headers.append(crossOrigin.fields)
-        resource = HTTPResource(
-            bytes: bytes, contentType: "application/json", entityTag: PageTag.of(String(decoding: bytes, as: UTF8.self)),
+        return HTTPResource(
+            bytes: bytes, contentType: "application/json", entityTag: PageTag.of(bytes),
             lastModified: startedAt, headers: headers)
     }
-
-    var response: HTTPResponse { HTTPResponse(resource) }
 
     /// The document as a value.
     ///

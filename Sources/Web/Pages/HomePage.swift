@@ -4,13 +4,11 @@ internal import Renditions
 
 /// The page at `/`, which converts a GIF for the visitor. If requests must be signed, the page says so instead, because a page must
 /// not contain the key.
-struct HomePage: Sendable {
-    private let resource: HTTPResource
-
-    /// - Parameters:
-    ///   - defaults: The options of requests that leave them out.
-    ///   - startedAt: The page's `Last-Modified`, in seconds since 1970.
-    init(_ policy: WebPolicy, _ defaults: RenditionDefaults, crossOrigin: CrossOrigin, startedAt: Int) {
+enum HomePage {
+    /// - Parameter startedAt: The page's `Last-Modified`, in seconds since 1970.
+    static func resource(
+        _ policy: WebPolicy, _ defaults: RenditionDefaults, crossOrigin: CrossOrigin, startedAt: Int
+    ) -> HTTPResource {
         let isSigned = policy.requiresSignature
         let style = PackageResources.home_css
         let script =
@@ -18,7 +16,7 @@ struct HomePage: Sendable {
             ? nil : PackageResources.home_js + PackageResources.home_progress_js + PackageResources.home_result_js
         let limit = policy.maxUploadBytes
         let page = PageTemplate(isSigned ? PackageResources.signed_html : PackageResources.home_html).filled(
-            ["max_bytes": String(limit), "max_size": Self.size(limit), "version": policy.version],
+            ["max_bytes": String(limit), "max_size": size(limit), "version": policy.version],
             markup: [
                 "style": String(decoding: style, as: UTF8.self),
                 "script": String(decoding: script ?? [], as: UTF8.self),
@@ -37,7 +35,7 @@ struct HomePage: Sendable {
             "Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff",
         ]
         headers.append(crossOrigin.fields)
-        resource = HTTPResource(
+        return HTTPResource(
             bytes: Array(page.utf8), contentType: "text/html; charset=utf-8", entityTag: PageTag.of(page),
             lastModified: startedAt, headers: headers)
     }
@@ -89,5 +87,4 @@ struct HomePage: Sendable {
         bytes >= 1_000_000 ? "\(bytes / 1_000_000) MB" : "\(bytes / 1000) KB"
     }
 
-    var response: HTTPResponse { HTTPResponse(resource) }
 }

@@ -54,7 +54,6 @@ struct OEmbed: Encodable, Equatable {
 
     /// - Parameters:
     ///   - contents: The contents of the player page; its poster is the thumbnail.
-    ///   - hasThumbnail: Whether the poster is within the bounds.
     ///   - maxAge: Seconds for which consumers may store the document.
     init(_ contents: PlayerPage.Contents, _ query: Query, hasThumbnail: Bool, maxAge: Int) {
         title = contents.name

@@ -46,12 +46,8 @@ struct PageLinks {
     let image: (address: String, still: String?)?
 
     /// - Parameters:
-    ///   - target: The target of the page.
-    ///   - namedTarget: The same with a file name at the end of its path.
-    ///   - addresses: The addresses of the source's renditions.
     ///   - video: The encoding that every browser can play.
     ///   - smaller: An encoding that browsers try first; nil if none is stored.
-    ///   - poster: The rendition shown until the video plays.
     ///   - original: The address of the GIF, if the page shows it.
     ///   - image: The image that the page shows in place of the video, and the rendition of the page.
     init(

@@ -5,20 +5,13 @@ internal import SystemIO
 
 /// Finds the page that a request names: by its own target, or by the URL that a request for an oEmbed document contains.
 struct PageResolver: Sendable {
-    private let parser: RouteParser
-    private let access: AccessControl
-    private let keys: SigningKeys
-    private let publicURL: String?
-    /// The path of the public URL, or nothing.
-    private let root: String
+    let policy: WebPolicy
+    let parser: RouteParser
+    let access: AccessControl
 
-    init(_ policy: WebPolicy, parser: RouteParser, access: AccessControl) {
-        self.parser = parser
-        self.access = access
-        keys = policy.signingKeys
-        publicURL = policy.publicURL
-        root = policy.publicURL.map(PageLinks.path) ?? ""
-    }
+    private var keys: SigningKeys { policy.signingKeys }
+    /// The path of the public URL, or nothing.
+    private var root: String { policy.publicURL.map(PageLinks.path) ?? "" }
 
     /// The page that a target names.
     ///
@@ -33,7 +26,8 @@ struct PageResolver: Sendable {
         let target = parsed.withoutCallback(text, keys: keys)
         return RequestedPage(
             rendition: rendition, source: source, target: target, namedTarget: Self.named(target, parsed, source),
-            title: parsed.title, base: base ?? PageLinks.base(publicURL: publicURL, scheme: client.scheme, host: client.host),
+            title: parsed.title,
+            base: base ?? PageLinks.base(publicURL: policy.publicURL, scheme: client.scheme, host: client.host),
             root: root,
             addresses: RenditionAddresses(parsed, of: source, keys: keys), terms: parsed.terms,
             original: original(parsed, source), onMiss: parsed.onMiss, onError: parsed.onError,
@@ -72,12 +66,8 @@ struct PageResolver: Sendable {
         embedding url: String, _ client: inout ClientContext, _ request: borrowing HTTPRequest
     ) throws(Problem) -> RequestedPage {
         guard let (base, target) = ownTarget(url, client) else {
-            let target: String
-            do throws(SourceURLError) {
-                target = "/\(Rendition.Format.html.rawValue)/\(try SourceURL(url).canonical)"
-            } catch {
-                throw .badSourceURL(error.description)
-            }
+            let source = try translating(try SourceURL(url), to: Problem.badSourceURL)
+            let target = "/\(Rendition.Format.html.rawValue)/\(source.canonical)"
             let parsed = try granted(target, &client, request)
             return try page(parsed, sentAs: target, client)
         }
@@ -111,7 +101,7 @@ struct PageResolver: Sendable {
     /// Splits a URL on this server into its target and the part before it, which is the public URL or names the host that the
     /// client used.
     private func ownTarget(_ url: String, _ client: ClientContext) -> (base: String, target: String)? {
-        let bases = publicURL.map { [$0] } ?? client.host.map { ["http://\($0)", "https://\($0)"] } ?? []
+        let bases = policy.publicURL.map { [$0] } ?? client.host.map { ["http://\($0)", "https://\($0)"] } ?? []
         for base in bases where url.utf8.starts(with: "\(base)/".utf8) {
             return (base, String(url[...].droppingBytes(base.utf8.count)))
         }

@@ -1,6 +1,9 @@
+internal import Fetch
+internal import Glibc
 internal import HTTP
 internal import Renditions
 internal import Store
+internal import Synchronization
 
 /// Responds to hits: from the bytes of a target to the head and file that are sent.
 ///
@@ -61,9 +64,7 @@ struct HitResponder: Sendable {
 
     /// The response with a rendition of a source, if it is in memory and fresh.
     ///
-    /// - Parameters:
-    ///   - unlessLarger: Whether to return nil if the rendition is larger than its source.
-    ///   - h264: The key of the same rendition in H.264, if this one is in AV1.
+    /// - Parameter h264: The key of the same rendition in H.264, if this one is in AV1.
     func renditionResponse(
         _ key: AliasKey, _ terms: ResponseTerms, unlessLarger: Bool, h264: AliasKey? = nil
     ) -> HTTPResponse? {
@@ -97,5 +98,129 @@ struct HitResponder: Sendable {
     private func fresh(_ key: AliasKey) -> (rendition: CachedRendition, remaining: Int64)? {
         guard let found = cache.hotAlias(key), case .fresh(let remaining) = cache.freshness(of: found) else { return nil }
         return (found, remaining)
+    }
+}
+
+/// The keys of the renditions of a source from which `Accept` selects.
+struct NegotiatedKeys: Sendable {
+    let video: AliasKey
+    let avif: AliasKey?
+    let webp: AliasKey?
+    let gif: AliasKey
+    let original: AliasKey
+    /// The facts of the source.
+    let facts: AliasKey
+
+    init(_ negotiation: Negotiation, of source: SourceURL) {
+        video = AliasKey(source, negotiation.video)
+        avif = negotiation.avif.map { AliasKey(source, $0) }
+        webp = negotiation.webp.map { AliasKey(source, $0) }
+        gif = AliasKey(source, negotiation.gif)
+        original = AliasKey(source, negotiation.original)
+        facts = AliasKey(source, Rendition(format: .json))
+    }
+}
+
+/// The meanings of recent targets, so that a hit neither parses a target nor hashes a URL.
+///
+/// A direct-mapped table: a newer target replaces an older one in the same slot. Entries never expire, because the meaning of
+/// a target depends on its bytes and the policy alone. Any thread.
+final class RouteMemo: Sendable {
+    /// A parsed target.
+    final class Entry: Sendable {
+        fileprivate let target: [UInt8]
+        /// The expiry of the signature, in seconds since 1970, or nil.
+        let expires: Int64?
+        /// The key of a rendition that is sent unchanged from the store; nil for other routes.
+        let alias: AliasKey?
+        /// The keys of the renditions from which `Accept` selects; nil without negotiation.
+        let negotiated: NegotiatedKeys?
+        /// The object that the target names; nil for other routes.
+        let object: (id: ObjectID, fileExtension: String)?
+        /// Whether the rendition is refused if it is larger than its source.
+        let refusesLarger: Bool
+        /// The key of the same rendition in H.264, with which one in AV1 is compared if it may be refused; nil for other renditions.
+        let h264: AliasKey?
+        let terms: ResponseTerms
+        /// The name of the key that has signed the target; nil for none.
+        let key: String?
+
+        fileprivate init(target: UnsafeRawBufferPointer, _ parsed: ParsedTarget) {
+            self.target = Array(target)
+            expires = parsed.credentials?.expires
+            refusesLarger = parsed.refusesLarger
+            terms = parsed.terms
+            key = parsed.key?.name
+            object = if case .object(let id, let fileExtension) = parsed.route { (id, fileExtension) } else { nil }
+            if case .rendition(let rendition, let url) = parsed.route, rendition.format.isSentAsStored {
+                alias = AliasKey(url, rendition)
+                h264 = parsed.refusesLarger ? rendition.comparedWith.map { AliasKey(url, $0) } : nil
+                negotiated = parsed.negotiation.map { NegotiatedKeys($0, of: url) }
+            } else {
+                alias = nil
+                h264 = nil
+                negotiated = nil
+            }
+        }
+    }
+
+    /// Longer targets are not stored, which bounds the memory of the table.
+    private static let maxTargetLength = 512
+    private let slots: Mutex<[Entry?]>
+    private let mask: Int
+    /// Random numbers that clients do not know, so that they cannot choose targets that displace those of others.
+    private let secret = (UInt64.random(in: .min ... .max), UInt64.random(in: .min ... .max) | 1)
+
+    /// - Parameter capacity: A power of two.
+    init(capacity: Int = 4096) {
+        slots = Mutex(Array(repeating: nil, count: capacity))
+        mask = capacity - 1
+    }
+
+    /// The entry of a target; nil if the table has none.
+    func entry(for target: UnsafeRawBufferPointer) -> Entry? {
+        guard target.count <= Self.maxTargetLength else { return nil }
+        let slot = slot(of: target)
+        guard let entry = slots.withLock({ $0[slot] }), entry.target.count == target.count,
+            Self.areEqual(entry.target, target)
+        else { return nil }
+        return entry
+    }
+
+    /// Stores the meaning of a target. Access to it must have been granted.
+    func insert(_ parsed: ParsedTarget, for target: UnsafeRawBufferPointer) {
+        guard target.count <= Self.maxTargetLength else { return }
+        let entry = Entry(target: target, parsed)
+        let slot = slot(of: target)
+        slots.withLock { $0[slot] = entry }
+    }
+
+    /// Compares bytes of equal count.
+    private static func areEqual(_ known: [UInt8], _ target: UnsafeRawBufferPointer) -> Bool {
+        known.withUnsafeBytes { known in
+            guard let left = known.baseAddress, let right = target.baseAddress else { return known.isEmpty }
+            return memcmp(left, right, known.count) == 0
+        }
+    }
+
+    /// Multiplies and folds words of eight bytes, as wyhash does.
+    private func slot(of target: UnsafeRawBufferPointer) -> Int {
+        var hash = secret.0 ^ UInt64(target.count)
+        var offset = 0
+        func mix(_ word: UInt64) {
+            let product = (hash ^ word).multipliedFullWidth(by: secret.1)
+            hash = product.high ^ product.low
+        }
+        while offset + 8 <= target.count {
+            mix(target.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
+            offset += 8
+        }
+        var last: UInt64 = 0
+        while offset < target.count {
+            last = last << 8 | UInt64(target[offset])
+            offset += 1
+        }
+        mix(last)
+        return Int(truncatingIfNeeded: hash) & mask
     }
 }

@@ -25,10 +25,6 @@ struct RenditionController: Sendable {
     // MARK: Sources
 
     /// Answers a request for a rendition.
-    ///
-    /// - Parameters:
-    ///   - rendition: The rendition that the target names.
-    ///   - client: The properties of the request's client.
     func answer(
         _ target: ParsedTarget, _ rendition: Rendition, of source: SourceURL, _ client: ClientContext,
         _ request: borrowing HTTPRequest
@@ -234,10 +230,6 @@ struct RenditionController: Sendable {
     }
 
     /// Responds with the rendition, which the pipeline finds in the cache or produces.
-    ///
-    /// - Parameters:
-    ///   - onError: The answer if the rendition cannot be produced.
-    ///   - refusesLarger: Whether the response is a problem if the rendition is larger than the source.
     private func missResponse(
         _ request: RenditionRequest, onError: Mount.OnError, refusesLarger: Bool, _ terms: ResponseTerms
     ) async -> HTTPResponse {
@@ -262,17 +254,20 @@ struct RenditionController: Sendable {
         return !Rendition.isWorthOffering(av1: rendition.length, besideH264: video.length)
     }
 
-    private func errorResponse(
-        _ error: RenditionError, _ request: RenditionRequest, _ onError: Mount.OnError, _ terms: ResponseTerms
+    /// The response to a request whose rendition cannot be produced: the source, or the problem.
+    func errorResponse(
+        _ error: RenditionError, _ request: RenditionRequest, _ onError: Mount.OnError, _ terms: ResponseTerms,
+        form: ProblemForm = .document
     ) async -> HTTPResponse {
+        var cause = error
         do throws(RenditionError) {
             if onError == .original, let original = try await pipeline.original(insteadOf: error, for: request) {
                 return responder.response(original, .source, terms)
             }
-            return problems.failure(Problem(error), host: request.source.host, terms)
         } catch {
-            return problems.failure(Problem(error), host: request.source.host, terms)
+            cause = error
         }
+        return problems.failure(Problem(cause), host: request.source.host, terms, form: form)
     }
 
     private func factsResponse(

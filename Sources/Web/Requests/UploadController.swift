@@ -5,15 +5,12 @@ internal import Telemetry
 
 /// Receives uploaded GIFs: the body of a request, or the file in a form.
 struct UploadController: Sendable {
-    let pipeline: RenditionPipeline
     let renditions: RenditionController
-    let asynchronous: AsyncResponder
     let access: AccessControl
     let parser: RouteParser
     let admission: UploadAdmission
     let meter: WorkMeter
     let maxBytes: Int
-    let tracer: OTLPTracer
 
     /// Returns the sink for the body of an upload. All checks that do not need the body happen here, before the client sends it.
     ///
@@ -27,12 +24,12 @@ struct UploadController: Sendable {
         try access.checkLoop(request)
         // The signature of a form covers its fields too, so it is checked at the end of the form.
         if form == nil { try access.authorize(&target) }
-        guard pipeline.hasCapacity, let reservation = admission.admit(client.share) else {
+        guard renditions.pipeline.hasCapacity, let reservation = admission.admit(client.share) else {
             throw .overloaded
         }
         try access.countUpload(client.network)
         reservation.onRefusal { access.giveBackUpload(client.network) }
-        let span = RequestSpan(of: request, tracer)
+        let span = RequestSpan(of: request, renditions.tracer)
         let respond = { @Sendable (rendition: Rendition, source: SourceFile, callback: SourceURL?, target: ParsedTarget) in
             defer { withExtendedLifetime(reservation) {} }
             meter.uploaded(source.count)
@@ -42,14 +39,16 @@ struct UploadController: Sendable {
             var client = client
             client.callback = callback
             return await span.run { [client] in
-                if let accepted = await asynchronous.response(to: upload, client, holding: reservation) { return accepted }
+                if let accepted = await renditions.asynchronous.response(to: upload, client, holding: reservation) {
+                    return accepted
+                }
                 return await renditions.uploadResponse(upload, target.terms)
             }
         }
         let checked = target
         let hints = WidthHints { request.header($0) }
         guard let form else {
-            let callback = try asynchronous.receiver(target, client)
+            let callback = try renditions.asynchronous.receiver(target, client)
             return UploadSink(limit: maxBytes, reservation: reservation) { await respond(rendition, $0, callback, checked) }
         }
         let text = request.target
@@ -60,7 +59,7 @@ struct UploadController: Sendable {
             guard case .upload(let rendition) = target.route else {
                 throw .badRequest("The target names a source, and the form has a file.")
             }
-            let callback = try asynchronous.receiver(target, client)
+            let callback = try renditions.asynchronous.receiver(target, client)
             return { [target] in await respond(rendition, $0, callback, target) }
         }
     }

@@ -2,16 +2,10 @@ internal import HTTP
 
 /// Builds the responses of problems, and logs those of sources.
 struct ProblemResponder: Sendable {
-    private let errorPage: ErrorPage
-    private let log: ResponseLog
-    private let secondsLeft: @Sendable (Int64) -> Int64
-
-    /// - Parameter secondsLeft: Returns the seconds until a time, which is in seconds since 1970.
-    init(version: String, log: ResponseLog, secondsLeft: @escaping @Sendable (Int64) -> Int64) {
-        errorPage = ErrorPage(version: version)
-        self.log = log
-        self.secondsLeft = secondsLeft
-    }
+    let errorPage: ErrorPage
+    let log: ResponseLog
+    /// Returns the seconds until a time, which is in seconds since 1970.
+    let secondsLeft: @Sendable (Int64) -> Int64
 
     /// Returns the response for a problem in the representation that the client prefers.
     func response(_ problem: Problem, _ form: ProblemForm) -> HTTPResponse {
@@ -31,9 +25,7 @@ struct ProblemResponder: Sendable {
 
     /// Returns the response for a failed rendition, and logs the problem, unless it was remembered or the client has left.
     ///
-    /// - Parameters:
-    ///   - host: The host of the source; nil for an upload.
-    ///   - terms: Those of the request.
+    /// - Parameter host: The host of the source; nil for an upload.
     func failure(
         _ problem: Problem, host: String?, _ terms: ResponseTerms, form: ProblemForm = .document
     ) -> HTTPResponse {

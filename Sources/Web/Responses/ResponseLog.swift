@@ -49,8 +49,6 @@ struct ResponseLog: Sendable {
     }
 
     /// Logs a problem with its cause, unless it was remembered or the client has left. A fault of the server is a warning.
-    ///
-    /// - Parameter host: The host of the source; nil for an upload.
     func failed(_ problem: Problem, host: String?) {
         guard problem.isLogged else { return }
         logger.log(
@@ -60,4 +58,28 @@ struct ResponseLog: Sendable {
                 "cause": "\(problem.cause ?? problem.detail)",
             ])
     }
+}
+
+extension StageTimes {
+    /// The value of `Server-Timing`, in milliseconds: `queue;dur=0.1, fetch;dur=12.0, transcode;dur=204.5, cpu;dur=198.2`.
+    var serverTiming: String {
+        stages.map { "\($0);dur=\(Self.milliseconds($1))" }.joined(separator: ", ")
+    }
+
+    /// `queue_ms`, `fetch_ms`, `transcode_ms` and `cpu_ms` with their values, for log lines.
+    var logged: [(String, Double)] {
+        stages.map { ("\($0)_ms", Double(Self.tenths($1)) / 10) }
+    }
+
+    private var stages: [(String, Duration)] {
+        [("queue", queue), ("fetch", fetch), ("transcode", transcode), ("cpu", cpu)]
+    }
+
+    private static func milliseconds(_ duration: Duration) -> String {
+        let tenths = tenths(duration)
+        return "\(tenths / 10).\(tenths % 10)"
+    }
+
+    /// Tenths of milliseconds.
+    private static func tenths(_ duration: Duration) -> Int { Int(duration / .microseconds(100)) }
 }

@@ -127,10 +127,16 @@ package final class StatusRegistry: Sendable {
         return try state.withLock { state throws(Problem) in
             if state.isClosed { throw .draining }
             state.removeExpired(at: now)
-            guard state.requests.count < state.limit else { throw .tooManyStatuses(retryAfter: state.retryAfter(now)) }
+            guard state.requests.count < state.limit else {
+                throw Problem(
+                    503, "overloaded", "Too many requests without waiting are in progress or have just ended.",
+                    retryAfter: state.retryAfter(now))
+            }
             if let client {
                 guard state.clients[client, default: 0] < max(1, state.limit / 4) else {
-                    throw .tooManyStatusesOfClient(retryAfter: state.retryAfter(now))
+                    throw Problem(
+                        429, "rate_limited", "This address has sent too many requests without waiting.",
+                        retryAfter: state.retryAfter(now))
                 }
                 state.clients[client, default: 0] += 1
             }
@@ -183,15 +189,5 @@ package final class StatusRegistry: Sendable {
     /// Suspends until ``close()``, the cancellation of the task, or the end of the interval.
     func awaitClose(within interval: Duration) async {
         await waiters.wait(within: interval) { isClosed }
-    }
-}
-
-extension Problem {
-    fileprivate static func tooManyStatuses(retryAfter seconds: Int) -> Problem {
-        Problem(503, "overloaded", "Too many requests without waiting are in progress or have just ended.", retryAfter: seconds)
-    }
-
-    fileprivate static func tooManyStatusesOfClient(retryAfter seconds: Int) -> Problem {
-        Problem(429, "rate_limited", "This address has sent too many requests without waiting.", retryAfter: seconds)
     }
 }

@@ -1,3 +1,7 @@
+internal import Digests
+internal import Foundation
+internal import SystemIO
+
 /// An HTML page with placeholders of the form `{{name}}`.
 struct PageTemplate: Sendable {
     private enum Piece: Sendable {
@@ -32,5 +36,77 @@ struct PageTemplate: Sendable {
             }
         }
         return page
+    }
+}
+
+/// Untrusted text in the pages of this server, which are UTF-8. Visitors read it, so it must be valid and must not mislead.
+enum HTMLText {
+    /// Escapes everything that could end a quoted attribute or begin an element (HTML standard, section 13.1.2), and replaces
+    /// control characters.
+    static func escape(_ text: String) -> String {
+        var escaped = ""
+        escaped.reserveCapacity(text.utf8.count)
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "&": escaped += "&amp;"
+            case "<": escaped += "&lt;"
+            case ">": escaped += "&gt;"
+            case "\"": escaped += "&quot;"
+            case "'": escaped += "&#39;"
+            case _ where isControl(scalar): escaped += "\u{fffd}"
+            default: escaped.unicodeScalars.append(scalar)
+            }
+        }
+        return escaped
+    }
+
+    /// Terminal controls, and bidirectional controls, which would change the order of the text around them.
+    private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.value {
+        case 0x202a...0x202e, 0x2066...0x2069, 0x200e, 0x200f, 0x061c: true
+        default: scalar.properties.generalCategory == .control
+        }
+    }
+}
+
+/// Entity tags of pages.
+enum PageTag {
+    /// A strong tag: a hash of the page.
+    static func of(_ page: String) -> String { of(Array(page.utf8)) }
+
+    static func of(_ bytes: [UInt8]) -> String {
+        "\"\(Hex.encode(SHA256.hash(bytes).prefix(16)))\""
+    }
+}
+
+/// The value of `Content-Security-Policy` for a page (CSP level 3).
+///
+/// Styles and scripts are inline and allowed by their hashes, so injected ones never run.
+enum PagePolicy {
+    static func value(style: [UInt8], script: [UInt8]?, _ directives: [String]) -> String {
+        var all = ["default-src 'none'", "base-uri 'none'", "style-src \(hash(style))"]
+        if let script { all.append("script-src \(hash(script))") }
+        // No script of ours creates markup from text, so no trusted-types policy is needed.
+        all += ["require-trusted-types-for 'script'", "trusted-types 'none'"]
+        return (all + directives).joined(separator: "; ")
+    }
+
+    private static func hash(_ text: [UInt8]) -> String {
+        "'sha256-\(Data(SHA256.hash(text)).base64EncodedString())'"
+    }
+}
+
+/// How often players show an animation.
+enum PlayCount {
+    /// The number of times that the video of a GIF plays.
+    ///
+    /// - Parameters:
+    ///   - loopCount: The GIF's loop count n: n repetitions after the first play, as in Chromium and WebKit. Nil means one play,
+    ///     0 an endless loop.
+    ///   - repetitions: The number of times that the video contains the animation.
+    /// - Returns: At least 1; nil for an endless loop.
+    static func of(loopCount: Int?, repetitions: Int) -> Int? {
+        guard let loopCount else { return 1 }
+        return loopCount == 0 ? nil : (loopCount + 1 + repetitions - 1) / repetitions
     }
 }

@@ -26,9 +26,7 @@ package final class FormSink: HTTPBodySink {
     private var value: [UInt8] = []
 
     /// - Parameters:
-    ///   - parser: A parser with the form's boundary.
     ///   - limit: The size limit of the file in bytes.
-    ///   - reservation: Reserves the memory of the file.
     ///   - authorize: Checks the request with the form's fields, and returns the function that responds to the GIF.
     init(
         parser: MultipartParser, limit: Int, reservation: UploadReservation,
@@ -123,15 +121,9 @@ package final class FormSink: HTTPBodySink {
 
     /// Takes bytes that matched the beginning of a delimiter and are content.
     private func takeDelimiterPrefix(_ count: Int) throws(Problem) {
-        let problem: Problem? = parser.delimiter.withUnsafeBytes { bytes in
-            do throws(Problem) {
-                try take(UnsafeRawBufferPointer(rebasing: bytes[..<count]))
-                return nil
-            } catch {
-                return error
-            }
-        }
-        if let problem { throw problem }
+        try parser.delimiter.withUnsafeBytes { bytes in
+            Result { () throws(Problem) in try take(UnsafeRawBufferPointer(rebasing: bytes[..<count])) }
+        }.get()
     }
 
     /// Ends a part. A field without a value is ignored: browsers send the fields that were left empty too.

@@ -68,7 +68,7 @@ final class WebFixture: Sendable {
     private static var policy: WebPolicy {
         var policy = WebPolicy(
             version: "1.2.3", fetch: FetchConfiguration(), cache: CacheConfiguration(), maxAge: 86_400)
-        policy.allowOrigin = "*"
+        policy.head.allowOrigin = "*"
         policy.hasHomePage = true
         return policy
     }
@@ -96,9 +96,8 @@ final class WebFixture: Sendable {
     private let fetcher: Fetcher
     private let server: HTTPServer
     let admin = WorkThreads(count: 1, limit: 64, name: "test-admin")
-    private let factsLists = FactsLists()
+    private let parts: WebHandler.Dependencies
     let usage: UsageBoard
-    private let metricsThread = WorkThreads(count: 1, limit: 64, name: "test-metrics")
     private let threads = WorkThreads(count: 4, limit: 64, name: "test-client")
 
     /// Runs `body` with a started server, and stops everything.
@@ -194,19 +193,15 @@ final class WebFixture: Sendable {
         self.hooks = hooks
         let usage = UsageBoard(mounts: policy.mounts, clock: settings.clock)
         self.usage = usage
-        handler = WebHandler(
-            policy, pipeline: pipeline,
-            WebHandler.Dependencies(
-                cache: cache, state: state,
-                purges: purges, prewarm: prewarm,
-                background: background, registry: registry, meter: meter,
-                limits: limits, hooks: hooks, uploads: UploadAdmission(settings.uploads), statuses: statuses,
-                sharedStatuses: settings.sharedStatuses, webhooks: webhooks,
-                factsLists: factsLists, usage: usage, tracer: Self.tracer(settings.traces, registry, logger), clock: .system,
-                threads: admin,
-                metricsThreads: metricsThread,
-                sharing: { SharingStatus(store: nil, cluster: nil) }),
-            logger: logger)
+        parts = WebHandler.Dependencies(
+            cache: cache, state: state,
+            purges: purges, prewarm: prewarm,
+            background: background, registry: registry, meter: meter,
+            limits: limits, hooks: hooks, uploads: UploadAdmission(settings.uploads), statuses: statuses,
+            sharedStatuses: settings.sharedStatuses, webhooks: webhooks,
+            usage: usage, tracer: Self.tracer(settings.traces, registry, logger), clock: .system,
+            threads: admin, sharing: { await SharingStatus(store: nil, cluster: nil) })
+        handler = WebHandler(policy, pipeline: pipeline, parts, logger: logger)
 
         var http = HTTPServerConfiguration()
         http.port = 0
@@ -232,9 +227,7 @@ final class WebFixture: Sendable {
         operatorClient.stop()
         fetcher.shutdown()
         cache.close()
-        admin.close()
-        metricsThread.close()
-        factsLists.close()
+        parts.close()
         threads.close()
         origin.stop()
         try? FileManager.default.removeItem(at: directory)
