@@ -1,7 +1,8 @@
 /// Returns the value of an expression, whose error another one replaces:
 ///
 /// ```
-/// let url = try translating(try SourceURL(text)) { Problem.badSourceURL($0.description) }
+/// let size = try translating(try file.size()) { (error: SystemError) in SettingsError("\(path): \(error)") }
+/// let found = try await translating(awaiting: try await cache.list(of: url), to: RenditionError.init)
 /// ```
 package func translating<Value, Failure: Error, Other: Error>(
     _ value: @autoclosure () throws(Failure) -> Value, to other: (Failure) -> Other
