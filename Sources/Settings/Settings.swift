@@ -242,6 +242,7 @@ package struct Settings: Sendable {
         package enum Scope: String, SettingChoice {
             case url
             case prefix
+            case host
             case object
             case all
         }

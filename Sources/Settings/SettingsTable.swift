@@ -449,8 +449,8 @@ extension Setting {
             example: "{\\\"tags\\\":{tags}}",
             "Body of the request. {urls}, {tags}, {url}, {tag} and {scope} stand for JSON values."),
         Setting(
-            each: hook, "scopes", \.scopes, .live, example: "url, prefix, object, all",
-            "Purges after which the request is sent: of one source, of a prefix, of a stored object, or of everything."),
+            each: hook, "scopes", \.scopes, .live, example: "url, prefix, host, object, all",
+            "Purges after which the request is sent: of one source, a prefix, a host, a stored object, or of everything."),
     ]
 
     /// What is done without a client that waits.

@@ -60,6 +60,26 @@ import Testing
         #expect(server.storedObjects().isEmpty)
     }
 
+    @Test func hooksAreCalledAfterPurgesOfEveryScope() async throws {
+        let origin = try LoopbackOrigin(["/purged": { _ in .ok([]) }])
+        defer { origin.stop() }
+        let server = try GifreelProcess([
+            "admin.token=secret", "purge.hooks.cdn.url=\(origin.url("/purged"))", "server.public_url=https://g.test",
+        ])
+        let object = "/object/" + String(repeating: "0", count: 64) + ".mp4"
+        let purges = [
+            ("DELETE", "/cache?url=http://a.test/a.gif", "url"), ("DELETE", "/cache?prefix=http://a.test/b/", "prefix"),
+            ("DELETE", "/cache?host=a.test", "host"), ("PURGE", object, "object"), ("DELETE", "/cache?all=true", "all"),
+        ]
+        for (method, target, _) in purges {
+            let answer = try server.request(method, target, headers: ["Authorization: Bearer secret"])
+            #expect(answer.status == 200, "\(target): \(answer)")
+        }
+        try await waitUntil("the hook's calls") { origin.count("/purged") == purges.count }
+        let scopes = origin.requests.map { String(decoding: $0.body, as: UTF8.self) }
+        for (_, _, scope) in purges { #expect(scopes.contains { $0.contains("\"scope\":\"\(scope)\"") }, "\(scopes)") }
+    }
+
     @Test func hostsAndMountsAreForgottenAndTheirNeighboursStay() throws {
         let gif = gif
         let origin = try LoopbackOrigin(["/m/a.gif": { _ in .ok(gif) }])
