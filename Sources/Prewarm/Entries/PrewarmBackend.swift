@@ -1,6 +1,5 @@
 package import Fleet
 package import Renditions
-internal import Synchronization
 
 /// Processes the entries of a run.
 package protocol PrewarmBackend: Sendable {
@@ -42,26 +41,14 @@ package struct LocalBackend: PrewarmBackend {
     package func run(
         _ entries: [PrewarmEntry], _ finished: @escaping @Sendable (Int, PrewarmOutcome) -> Void
     ) async throws(PrewarmRunError) {
-        let next = EntryCounter()
         await withTaskGroup(of: Void.self) { group in
-            for _ in 0..<min(concurrency, entries.count) {
+            for (number, entry) in entries.enumerated() {
+                if number >= concurrency { await group.next() }
+                if Task.isCancelled { return }
                 group.addTask {
-                    while !Task.isCancelled {
-                        let number = next.take()
-                        guard number < entries.count,
-                            let outcome = await prewarmer.warm(entries[number], retries: retries)
-                        else { return }
-                        finished(number, outcome)
-                    }
+                    if let outcome = await prewarmer.warm(entry, retries: retries) { finished(number, outcome) }
                 }
             }
         }
     }
-}
-
-/// Hands out each index once, starting at 0.
-private final class EntryCounter: Sendable {
-    private let next = Atomic(0)
-
-    func take() -> Int { next.add(1, ordering: .relaxed).oldValue }
 }

@@ -116,11 +116,8 @@ package struct RemoteBackend: PrewarmBackend {
         _ method: String, _ path: String, body: String?, _ fields: [String] = []
     ) async -> Result<ClientResponse, HTTPError>? {
         await threads.run { [client] in
-            do throws(HTTPError) {
-                return .success(
-                    try client.send(method, path, body: body.map { (text: $0, type: "application/x-ndjson") }, fields: fields))
-            } catch {
-                return .failure(error)
+            Result { () throws(HTTPError) in
+                try client.send(method, path, body: body.map { (text: $0, type: "application/x-ndjson") }, fields: fields)
             }
         }
     }
