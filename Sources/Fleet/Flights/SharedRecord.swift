@@ -44,24 +44,16 @@ package struct SharedRecord: Sendable, Equatable {
 
     /// The record as nodes send it.
     package var bytes: [UInt8] {
-        var writer = FieldWriter(kind: Self.kind)
-        switch outcome {
-        case .object(let id, let fileExtension):
-            writer.append("object")
-            writer.append(id)
-            writer.append(Array(fileExtension.utf8))
-        case .failure(let code, let details):
-            writer.append("failure")
-            writer.append(code)
-            writer.append(details)
-        }
-        writer.append(etag)
-        writer.append(lastModified)
-        writer.append(fetchedAt)
-        writer.append(freshFor.map { String($0) })
-        writer.append(mustRevalidate ? 1 : 0)
-        writer.append(began)
-        return writer.bytes
+        let form: [any RedisArgument] =
+            switch outcome {
+            case .object(let id, let fileExtension): ["object", id, fileExtension]
+            case .failure(let code, let details): ["failure", code, details]
+            }
+        let times: [any RedisArgument] = [
+            FieldCoding.optional(etag), FieldCoding.optional(lastModified), fetchedAt,
+            FieldCoding.optional(freshFor.map { String($0) }), mustRevalidate ? 1 : 0, began,
+        ]
+        return FieldCoding.encode(Self.kind, form + times)
     }
 
     /// Nil for bytes that are no record, or one with values out of range.

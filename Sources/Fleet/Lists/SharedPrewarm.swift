@@ -74,8 +74,8 @@ package final class SharedPrewarm: PrewarmLists {
         let request = order.request
         if let request, let known = try await begin(request, order.id) { return known }
         do throws(RedisError) {
-            let length = RedisCommand(.integer, ["XLEN", keys.prewarm])
-            let waiting = Int(try await context.run(length).integer(in: 0...Self.maxNumber))
+            let length = try await context.run(RedisCommand(.integer, ["XLEN", keys.prewarm]))
+            let waiting = Int(try length.integer(in: 0...Self.maxNumber))
             if order.payloads.count > limit - waiting {
                 await forget(request)
                 return .full(waiting: waiting, limit: limit)
@@ -328,11 +328,10 @@ extension PrewarmReport.Failure {
 
     /// The failure as it is stored for all nodes.
     var encoded: [UInt8] {
-        var writer = FieldWriter(kind: Self.kind)
-        writer.append(Self.bounded(url, to: Self.maxURLBytes))
-        writer.append(Self.bounded(code, to: Self.maxTextBytes))
-        writer.append(Self.bounded(detail, to: Self.maxTextBytes))
-        return writer.bytes
+        FieldCoding.encode(
+            Self.kind,
+            [url.utf8.prefix(Self.maxURLBytes), code.utf8.prefix(Self.maxTextBytes), detail.utf8.prefix(Self.maxTextBytes)]
+                .map { String(decoding: $0, as: UTF8.self) })
     }
 
     /// Nil for bytes that are no failure.
@@ -341,9 +340,5 @@ extension PrewarmReport.Failure {
             let detail = reader.text()
         else { return nil }
         self.init(url: url, code: code, detail: detail)
-    }
-
-    private static func bounded(_ text: String, to limit: Int) -> String {
-        text.utf8.count <= limit ? text : String(decoding: text.utf8.prefix(limit), as: UTF8.self)
     }
 }

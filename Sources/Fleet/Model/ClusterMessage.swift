@@ -12,23 +12,12 @@ enum ClusterMessage: Equatable {
     private static let kind = UInt8(ascii: "E")
 
     var bytes: [UInt8] {
-        var writer = FieldWriter(kind: Self.kind)
         switch self {
-        case .flight(let key, let value):
-            writer.append("flight")
-            writer.append(key)
-            writer.append(value)
-        case .failure(let sourceURL, let record):
-            writer.append("failure")
-            writer.append(sourceURL)
-            writer.append(record)
-        case .acknowledged(let id):
-            writer.append("purge")
-            writer.append(id.description)
-        case .prewarm:
-            writer.append("prewarm")
+        case .flight(let key, let value): FieldCoding.encode(Self.kind, ["flight", key, value])
+        case .failure(let sourceURL, let record): FieldCoding.encode(Self.kind, ["failure", sourceURL, record])
+        case .acknowledged(let id): FieldCoding.encode(Self.kind, ["purge", id.description])
+        case .prewarm: FieldCoding.encode(Self.kind, ["prewarm"])
         }
-        return writer.bytes
     }
 
     /// Nil for anything that is no such message.

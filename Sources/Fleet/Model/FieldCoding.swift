@@ -1,33 +1,19 @@
-/// Encodes a list of byte strings, each with its length in front of it, as values of keys and as payloads of messages.
-struct FieldWriter {
-    private(set) var bytes: [UInt8]
-
+/// A list of byte strings, each with its length in front of it, as values of keys and as payloads of messages have them.
+enum FieldCoding {
     /// - Parameter kind: The first byte, which distinguishes kinds of values.
-    init(kind: UInt8) {
-        bytes = [kind]
-    }
-
-    mutating func append(_ field: some Collection<UInt8>) {
-        let count = UInt32(clamping: field.count)
-        for shift: UInt32 in [24, 16, 8, 0] { bytes.append(UInt8(truncatingIfNeeded: count >> shift)) }
-        bytes.append(contentsOf: field.prefix(Int(count)))
-    }
-
-    mutating func append(_ text: String) {
-        append(Array(text.utf8))
-    }
-
-    mutating func append(_ number: Int64) {
-        append(String(number))
+    static func encode(_ kind: UInt8, _ fields: [any RedisArgument]) -> [UInt8] {
+        fields.map(\.argument).reduce(into: [kind]) { bytes, field in
+            let count = UInt32(clamping: field.count)
+            for shift: UInt32 in [24, 16, 8, 0] { bytes.append(UInt8(truncatingIfNeeded: count >> shift)) }
+            bytes += field.prefix(Int(count))
+        }
     }
 
     /// An optional field: empty for nil, otherwise prefixed by a byte that distinguishes it from an empty text.
-    mutating func append(_ text: String?) {
-        append(text.map { [1] + Array($0.utf8) } ?? [])
-    }
+    static func optional(_ text: String?) -> [UInt8] { text.map { [1] + Array($0.utf8) } ?? [] }
 }
 
-/// Decodes what ``FieldWriter`` encoded. Every length is checked against the bytes that are left.
+/// Decodes what ``FieldCoding`` encoded. Every length is checked against the bytes that are left.
 struct FieldReader {
     private var rest: ArraySlice<UInt8>
 
