@@ -44,12 +44,12 @@ import Testing
     @Test func theDocumentedRightsAreThoseThatAreTried() throws {
         let documented = Set(try documentedRights().filter { $0.hasPrefix("+") }.map { $0.dropFirst() })
         // The others are needed by the connections themselves.
-        let tried = Set(ClusterKeys(name: "test").rights.names.map { $0[...] })
+        let tried = Set(ClusterKeys(name: "test").rights.trials.map(\.name).map { $0[...] })
         #expect(documented == tried.union(["ping", "select", "subscribe"]))
     }
 
     @Test func everyMissingRightIsNamed() async throws {
-        let names = ClusterKeys(name: "test").rights.names.map { "+\($0)" }
+        let names = ClusterKeys(name: "test").rights.trials.map(\.name).map { "+\($0)" }
         let (server, address) = try await server(without: [])
         defer { server.stop() }
         #expect(try session(address).server.contains(/\ [0-9]+\./))

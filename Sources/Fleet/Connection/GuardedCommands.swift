@@ -23,32 +23,30 @@ final class GuardedCommands: RedisCommands {
             throw .breakerOpen
         }
         let start = time.now
-        let result: Result<[RedisValue], RedisError>
+        let replies: [RedisValue]
         do throws(RedisError) {
-            result = .success(try await link.replies(to: commands, within: limit))
+            defer { meter.count(commands.count, taking: time.now - start) }
+            replies = try await link.replies(to: commands, within: limit)
         } catch {
-            result = .failure(error)
+            if error == .cancelled {
+                breaker.abandoned(permit)
+            } else {
+                meter.count(error)
+                breaker.failed(permit, error)
+            }
+            throw error
         }
-        meter.count(commands.count, taking: time.now - start)
-        switch result {
-        case .success(let replies):
-            var refusal: RedisRefusal?
-            for case .error(let error) in replies {
-                meter.count(.refused(error))
-                if error.concernsServer { refusal = error }
-            }
-            guard let refusal else {
-                breaker.succeeded(permit)
-                break
-            }
+        var refusal: RedisRefusal?
+        for case .error(let error) in replies {
+            meter.count(.refused(error))
+            if error.concernsServer { refusal = error }
+        }
+        if let refusal {
             breaker.failed(permit, .refused(refusal))
             if refusal.isWorthReconnecting { link.drop(.refused(refusal)) }
-        case .failure(.cancelled):
-            breaker.abandoned(permit)
-        case .failure(let error):
-            meter.count(error)
-            breaker.failed(permit, error)
+        } else {
+            breaker.succeeded(permit)
         }
-        return try result.get()
+        return replies
     }
 }

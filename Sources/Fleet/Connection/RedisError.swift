@@ -106,17 +106,11 @@ package struct RedisRefusal: Error, Sendable, Equatable, CustomStringConvertible
 
     /// Whether the server as a whole is in a state in which further commands fail too.
     var concernsServer: Bool {
-        switch kind {
-        case .outOfMemory, .readOnly, .loading, .authentication, .moved: true
-        case .noScript, .noGroup, .other: false
-        }
+        [.outOfMemory, .readOnly, .loading, .authentication, .moved].contains(kind)
     }
 
     /// Whether a new connection may help: it may lead to the new primary, or log in again.
     var isWorthReconnecting: Bool {
-        switch kind {
-        case .readOnly, .authentication, .moved: true
-        case .outOfMemory, .loading, .noScript, .noGroup, .other: false
-        }
+        [.readOnly, .authentication, .moved].contains(kind)
     }
 }

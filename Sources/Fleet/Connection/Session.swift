@@ -104,11 +104,16 @@ final class Session {
                     finished += 1
                 }
             }
-            let count = try transport.read(into: buffer)
-            if count == 0 { return finished }
+            guard try receive() else { return finished }
             (lastInput, hasPinged) = (now, false)
-            try reader.append(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
         }
+    }
+
+    /// Reads what has arrived. Returns whether there was anything.
+    private func receive() throws(RedisError) -> Bool {
+        let count = try transport.read(into: buffer)
+        if count > 0 { try reader.append(UnsafeRawBufferPointer(rebasing: buffer[..<count])) }
+        return count > 0
     }
 
     /// Assigns a reply to the first request, and returns whether that has all its replies now.
@@ -137,9 +142,9 @@ final class Session {
 
     // MARK: Start
 
-    private func greet(_ address: RedisAddress, _ channel: String?, until end: Duration, _ time: TimeSource)
-        throws(RedisError)
-    {
+    private func greet(
+        _ address: RedisAddress, _ channel: String?, until end: Duration, _ time: TimeSource
+    ) throws(RedisError) {
         var commands: [RedisCommand] = []
         if let password = address.password {
             commands.append(RedisCommand(.status, ["AUTH"] + [address.user, password].compactMap(\.self)))
@@ -152,12 +157,36 @@ final class Session {
         for (index, value) in try exchange(commands, until: end, time).enumerated() {
             if case .error(let refusal) = value {
                 guard index == hello, refusal.text.lowercased().contains("unknown command") else { throw .refused(refusal) }
-                throw ServerVersion.tooOld(nil)
+                throw Self.tooOld("older than redis 6.0")
             }
             guard commands[index].shape.matches(value) else { throw .nonsense("a reply of the wrong type") }
-            if index == hello { server = try ServerVersion(value).checked().description }
+            if index == hello { server = try Self.server(value) }
         }
         lastInput = time.now
+    }
+
+    /// The oldest major version with all commands that nodes use.
+    private static let leastMajor = 7
+
+    /// The name, `redis` or `valkey`, and the version of the server that has replied to `HELLO`; throws for one that is too old.
+    private static func server(_ reply: RedisValue) throws(RedisError) -> String {
+        let parts = try reply.elements()
+        var values: [String: String] = [:]
+        for index in stride(from: 0, to: parts.count - 1, by: 2) {
+            if case .bytes(let name) = parts[index], case .bytes(let value) = parts[index + 1] {
+                values[String(decoding: name, as: UTF8.self)] = String(decoding: value.prefix(32), as: UTF8.self)
+            }
+        }
+        guard let version = values["version"] else { throw .nonsense("a greeting without a version") }
+        let server = "\(values["server"] ?? "redis") \(version)"
+        guard let major = version.split(separator: ".").first.flatMap({ Int($0) }), major >= leastMajor else {
+            throw tooOld(server)
+        }
+        return server
+    }
+
+    private static func tooOld(_ server: String) -> RedisError {
+        .unavailable("the server is \(server); version 7.0 or newer is required")
     }
 
     /// Sends commands and waits for a reply to each. Ends at an error that the server sends before it closes the connection.
@@ -169,19 +198,14 @@ final class Session {
         while values.count < commands.count {
             do throws(RedisError) {
                 try write()
-                guard time.now < end else {
-                    throw .unavailable("the server does not reply to a new connection in time")
-                }
+                guard time.now < end else { throw .unavailable("the server does not reply to a new connection in time") }
                 var interest = pollfd(
                     fd: descriptor, events: Int16(POLLIN) | (output.isEmpty ? 0 : Int16(POLLOUT)), revents: 0)
                 _ = poll(&interest, 1, Int32(clamping: (end - time.now).milliseconds + 1))
-                let count = try transport.read(into: buffer)
-                if count > 0 { try reader.append(UnsafeRawBufferPointer(rebasing: buffer[..<count])) }
+                _ = try receive()
             } catch {
                 // A server with too many clients says so before it reads anything.
-                if let count = try? transport.read(into: buffer), count > 0 {
-                    try reader.append(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
-                }
+                _ = try? receive()
                 while let value = try reader.next() { values.append(value) }
                 if case .error(let refusal)? = values.last { throw .refused(refusal) }
                 throw error

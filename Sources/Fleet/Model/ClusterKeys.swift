@@ -8,15 +8,14 @@ struct ClusterKeys: Sendable {
     static let formatVersion = 1
 
     private let prefix: String
+    /// The pattern of all names and of the channel, as rights name it.
+    private let pattern: String
 
     /// - Parameter name: The cluster's name.
     init(name: String) {
         prefix = "{\(name)}:v\(Self.formatVersion):"
         pattern = "{\(name)}:*"
     }
-
-    /// The pattern of all names and of the channel, as rights name it.
-    private let pattern: String
 
     /// A flight's lease, later its record.
     ///
@@ -78,6 +77,28 @@ extension ClusterKeys {
             // Nobody waits for this entry.
             ("publish", ["PUBLISH", channel, ClusterMessage.acknowledged(.zero).bytes]),
         ]
-        return ServerRights(trials, pattern: pattern)
+        return ServerRights(trials: trials, pattern: pattern)
+    }
+}
+
+/// Rights in the server, and how they are tried.
+struct ServerRights: Sendable {
+    /// The names of the rights, as `ACL SETUSER` takes them, each with a command that needs it.
+    let trials: [(name: String, words: [any RedisArgument])]
+    /// The pattern of keys and channels.
+    let pattern: String
+
+    var commands: [RedisCommand] { trials.map { RedisCommand(.array, $0.words) } }
+
+    /// The rights that are missing, as `ACL SETUSER` takes them. Other errors are of no interest here.
+    func missing(in replies: [RedisValue]) -> [String] {
+        var missing: [String] = []
+        for (trial, reply) in zip(trials, replies) {
+            guard case .error(let refusal) = reply, refusal.word == "NOPERM" else { continue }
+            let text = refusal.text.lowercased()
+            let right = text.contains("channel") ? "&\(pattern)" : text.contains(" key") ? "~\(pattern)" : "+\(trial.name)"
+            if !missing.contains(right) { missing.append(right) }
+        }
+        return missing
     }
 }
