@@ -54,7 +54,6 @@ struct CredentialSources: Sendable {
 
     private func fromWebIdentity() throws(StoreError) -> FoundKeys? {
         let (path, role) = (environment["AWS_WEB_IDENTITY_TOKEN_FILE"], environment["AWS_ROLE_ARN"])
-        guard path != nil || role != nil else { return nil }
         guard let path else { return nil }
         guard let role else { throw .noKeys(cause: "AWS_WEB_IDENTITY_TOKEN_FILE is set, and AWS_ROLE_ARN is not") }
         // The token is replaced from time to time.

@@ -9,18 +9,11 @@ internal import SystemIO
 /// Any thread. Every function suspends; none blocks.
 final class S3Client: Sendable {
     private let http: HTTPClient
-    private let endpoint: S3Endpoint
-    private let bucket: String
-    private let keys: S3Keys
-    private let certificateAuthorities: String?
+    private let bucket: S3Bucket
     private let deletesTogether = Atomic(true)
 
     init(_ http: HTTPClient, bucket: S3Bucket) {
-        self.http = http
-        endpoint = bucket.endpoint
-        self.bucket = bucket.name
-        keys = bucket.keys
-        certificateAuthorities = bucket.certificateAuthorities
+        (self.http, self.bucket) = (http, bucket)
     }
 
     /// The description of an object from the head of a response.
@@ -179,14 +172,14 @@ final class S3Client: Sendable {
         fields: [String] = [], timeout: Duration
     ) async throws(StoreError) -> ClientRequest {
         let start = ContinuousClock.now
-        let signature = try await keys.signature(for: endpoint.region, within: timeout)
+        let signature = try await bucket.keys.signature(for: bucket.endpoint.region, within: timeout)
         let timeLeft = max(.milliseconds(1), timeout - (ContinuousClock.now - start))
         var request = ClientRequest(
-            method, endpoint.url(bucket: bucket, key: key, query: query), fields: fields, timeout: timeLeft,
+            method, bucket.endpoint.url(bucket: bucket.name, key: key, query: query), fields: fields, timeout: timeLeft,
             connectTimeout: timeLeft)
         request.digest = digest
         request.signer = signature
-        request.certificateAuthorities = certificateAuthorities
+        request.certificateAuthorities = bucket.certificateAuthorities
         request.allowsHTTP2 = false
         request.bufferSize = 256 << 10
         return request

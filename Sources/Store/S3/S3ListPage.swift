@@ -1,3 +1,5 @@
+internal import SystemIO
+
 /// A page of the answer to ListObjectsV2.
 struct S3ListPage: Equatable, Sendable {
     /// An object in a list.
@@ -34,25 +36,16 @@ struct S3ListPage: Equatable, Sendable {
         let bytes = Array(text.utf8)
         let separators: [(Int, Character)] = [(4, "-"), (7, "-"), (10, "T"), (13, ":"), (16, ":")]
         guard bytes.count >= 20, bytes.last == UInt8(ascii: "Z"), separators.allSatisfy({ bytes[$0.0] == $0.1.asciiValue })
-        else {
-            return nil
-        }
-        func number(_ range: Range<Int>) -> Int64? {
-            var value: Int64 = 0
-            for byte in bytes[range] {
-                guard (0x30...0x39).contains(byte) else { return nil }
-                value = value * 10 + Int64(byte - 0x30)
-            }
-            return value
+        else { return nil }
+        func number(_ range: Range<Int>) -> Int? {
+            let digits = bytes[range]
+            guard digits.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+            return digits.reduce(0) { $0 * 10 + Int($1 - 0x30) }
         }
         guard let year = number(0..<4), let month = number(5..<7), let day = number(8..<10), let hour = number(11..<13),
             let minute = number(14..<16), let second = number(17..<19), (1...12).contains(month), (1...31).contains(day),
             hour < 24, minute < 60, second <= 60
         else { return nil }
-        // Days since 1970-01-01, counted in years that begin in March, so that the leap day is a year's last day.
-        let shifted = month > 2 ? (year, month - 3) : (year - 1, month + 9)
-        let days =
-            365 * shifted.0 + shifted.0 / 4 - shifted.0 / 100 + shifted.0 / 400 + (153 * shifted.1 + 2) / 5 + day - 1 - 719_468
-        return days * 86_400 + hour * 3600 + minute * 60 + second
+        return Int64(((CivilTime.days(toYear: year, month: month, day: day) * 24 + hour) * 60 + minute) * 60 + second)
     }
 }

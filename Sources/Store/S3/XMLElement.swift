@@ -1,3 +1,5 @@
+internal import SystemIO
+
 /// An element of an XML document, as far as S3 uses XML: elements, text and the predefined references.
 ///
 /// Attributes and comments are skipped. A document type declaration is refused, so that there are no entities to expand; nesting and
@@ -153,13 +155,7 @@ private struct XMLReader {
     }
 
     private static func isNameByte(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"),
-            UInt8(ascii: ":"), UInt8(ascii: "_"), UInt8(ascii: "-"), UInt8(ascii: "."), 0x80...:
-            true
-        default: false
-        }
+        byte.isLetterOrDigit || byte >= 0x80 || ":_-.".utf8.contains(byte)
     }
 
     private static func local(_ name: String) -> String {
