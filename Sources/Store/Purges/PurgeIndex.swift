@@ -14,7 +14,7 @@ extension PurgeScope {
 /// A moment in the order of purges, and in the cluster's time.
 ///
 /// Work that will be published notes it before the origin is asked; if a later purge covers its source, the result is not stored.
-package struct Epoch: Sendable, Hashable, Comparable {
+package struct Epoch: Sendable, Equatable {
     /// The sequence of the latest purge.
     let number: Int64
     /// The earliest time that it may be, in milliseconds of the cluster's clock.
@@ -24,8 +24,6 @@ package struct Epoch: Sendable, Hashable, Comparable {
     package func began(at time: Int64) -> Epoch { Epoch(number: number, began: min(began, time)) }
 
     package static func == (left: Epoch, right: Epoch) -> Bool { left.number == right.number }
-    package static func < (left: Epoch, right: Epoch) -> Bool { left.number < right.number }
-    package func hash(into hasher: inout Hasher) { hasher.combine(number) }
 }
 
 /// A state of the cache: it changes with each rendition that is stored and with each purge, but not with evictions. Valid within
@@ -64,13 +62,10 @@ package final class PurgeIndex: Sendable {
         var floor: Int64 = 0
         /// The latest time of a purge that was dropped.
         var floorTime: Int64 = 0
-        var all: [Mark] = []
-        /// By their bytes. Texts that are equal as strings may be two sources.
-        var urls: [[UInt8]: [Mark]] = [:]
-        var hosts: [String: [Mark]] = [:]
-        var objects: [ObjectID: [Mark]] = [:]
-        /// By their numbers of bytes.
-        var prefixes: [Int: [[UInt8]: [Mark]]] = [:]
+        /// By what they cover; see ``PurgeIndex/key(_:_:)``.
+        var marks: [[UInt8]: [Mark]] = [:]
+        /// The numbers of the prefixes among them, by their numbers of bytes.
+        var prefixes: [Int: Int] = [:]
         /// All purges, the oldest first.
         var entries: [(sequence: Int64, purge: Purge)] = []
         var tokens: [String: Int64] = [:]
@@ -173,20 +168,23 @@ package final class PurgeIndex: Sendable {
     }
 
     private static func change(_ scope: PurgeScope, _ state: inout State, _ body: (inout [Mark]) -> Void) {
-        func change<Key>(_ key: Key, _ marks: inout [Key: [Mark]]) {
-            body(&marks[key, default: []])
-            if marks[key]?.isEmpty == true { marks[key] = nil }
-        }
-        switch scope {
-        case .all: body(&state.all)
-        case .url(let url): change(Array(url.utf8), &state.urls)
-        case .host(let host): change(host, &state.hosts)
-        case .object(let id): if let id = ObjectID(hex: id) { change(id, &state.objects) }
-        case .prefix(let prefix):
-            let length = prefix.utf8.count
-            change(Array(prefix.utf8), &state.prefixes[length, default: [:]])
-            if state.prefixes[length]?.isEmpty == true { state.prefixes[length] = nil }
-        }
+        let key = key(scope.kind, scope.argument.utf8)
+        let old = state.marks[key]
+        var marks = old ?? []
+        body(&marks)
+        state.marks[key] = marks.isEmpty ? nil : marks
+        guard case .prefix(let prefix) = scope, (old == nil) != marks.isEmpty else { return }
+        let count = state.prefixes[prefix.utf8.count, default: 0] + (old == nil ? 1 : -1)
+        state.prefixes[prefix.utf8.count] = count > 0 ? count : nil
+    }
+
+    /// The bytes of a scope. Texts that are equal as strings may be two sources.
+    private static func key(_ kind: String, _ argument: some Collection<UInt8> = EmptyCollection()) -> [UInt8] {
+        Array(kind.utf8) + argument
+    }
+
+    private static func marks(of object: ObjectID, _ state: State) -> [Mark] {
+        state.marks[key("o", object.description.utf8)] ?? []
     }
 
     // MARK: Questions
@@ -228,7 +226,7 @@ package final class PurgeIndex: Sendable {
         state.withLock { state in
             guard state.latest > epoch.number else { return false }
             return epoch.number < state.floor
-                || state.objects[object]?.contains { $0.covers(epoch.number, epoch.began) } ?? false
+                || Self.marks(of: object, state).contains { $0.covers(epoch.number, epoch.began) }
         }
     }
 
@@ -253,7 +251,7 @@ package final class PurgeIndex: Sendable {
 
     /// The latest time of the known purges of an object itself; nil if there are none.
     func latestRemoval(of object: ObjectID) -> Int64? {
-        state.withLock { $0.objects[object]?.map(\.madeAt).max() }
+        state.withLock { Self.marks(of: object, $0).map(\.madeAt).max() }
     }
 
     /// Whether a purge with this token is known.
@@ -264,20 +262,17 @@ package final class PurgeIndex: Sendable {
     private static func contains(
         _ state: State, _ sourceURL: String?, _ object: ObjectID?, _ matches: (Mark) -> Bool
     ) -> Bool {
-        if state.all.contains(where: matches) { return true }
-        if let object, let marks = state.objects[object], marks.contains(where: matches) { return true }
+        if state.marks.isEmpty { return false }
+        func contains(_ kind: String, _ argument: some Collection<UInt8> = EmptyCollection()) -> Bool {
+            state.marks[key(kind, argument)]?.contains(where: matches) ?? false
+        }
+        if contains("a") { return true }
+        if let object, contains("o", object.description.utf8) { return true }
         guard let sourceURL else { return false }
+        if contains("u", sourceURL.utf8) { return true }
+        if let host = PurgeScope.host(of: sourceURL), contains("h", host.utf8) { return true }
         let bytes = Array(sourceURL.utf8)
-        if let marks = state.urls[bytes], marks.contains(where: matches) { return true }
-        if !state.hosts.isEmpty, let host = PurgeScope.host(of: sourceURL), let marks = state.hosts[host],
-            marks.contains(where: matches)
-        {
-            return true
-        }
-        for (length, prefixes) in state.prefixes where length <= bytes.count {
-            if let marks = prefixes[Array(bytes.prefix(length))], marks.contains(where: matches) { return true }
-        }
-        return false
+        return state.prefixes.keys.contains { $0 <= bytes.count && contains("p", bytes.prefix($0)) }
     }
 }
 

@@ -91,7 +91,7 @@ import Testing
             let expected = purges[count...].contains { $0.covers(url, object: object.description) }
             #expect(log.overtook(epoch, sourceURL: url, object: object) == expected)
         }
-        #expect(zip(epochs, epochs.dropFirst()).allSatisfy { $0.epoch <= $1.epoch })
+        #expect(zip(epochs, epochs.dropFirst()).allSatisfy { $0.epoch.number <= $1.epoch.number })
     }
 
     @Test(arguments: UInt64(0)..<10) func aFullLogForgetsOnlyInTheSafeDirection(seed: UInt64) {
