@@ -49,35 +49,25 @@ final class HotTable<Key: DigestName>: Sendable {
     /// The condition is evaluated under the shard's lock. A purge first makes it false and then takes the lock to remove entries,
     /// so the purge either prevents the insertion or removes the entry.
     func insert(_ rendition: CachedRendition, for key: Key, if isValid: (CachedRendition?) -> Bool) {
-        let removed: CachedRendition? = cell(of: key).shard.withLock { shard in
+        // What is removed is released after the lock.
+        _ = cell(of: key).shard.withLock { shard in
             isValid(shard.table.peek(key)) ? shard.table.insert(rendition, for: key) : nil
         }
-        // Released here, after the lock.
-        _ = removed
     }
 
     /// Removes an entry if it is still this one.
     func remove(_ key: Key, ifSame rendition: CachedRendition) {
-        let removed: CachedRendition? = cell(of: key).shard.withLock { shard in
-            shard.table.peek(key) === rendition ? shard.table.remove(key) : nil
-        }
-        _ = removed
+        _ = cell(of: key).shard.withLock { shard in shard.table.peek(key) === rendition ? shard.table.remove(key) : nil }
     }
 
     /// Removes every entry for which `condition` returns true.
     func removeAll(where condition: (CachedRendition) -> Bool) {
-        for cell in cells {
-            let removed = cell.shard.withLock { $0.table.removeAll { _, rendition in condition(rendition) } }
-            _ = removed
-        }
+        for cell in cells { _ = cell.shard.withLock { $0.table.removeAll { _, rendition in condition(rendition) } } }
     }
 
     /// Removes half of the entries, those that were not used first.
     func trim() {
-        for cell in cells {
-            let removed = cell.shard.withLock { $0.table.evict(($0.table.count + 1) / 2) }
-            _ = removed
-        }
+        for cell in cells { _ = cell.shard.withLock { $0.table.evict(($0.table.count + 1) / 2) } }
     }
 
     /// Look-ups that found an entry so far.
