@@ -52,7 +52,7 @@ struct PurgeFollowerTests {
     }
 
     private func pending(_ disk: TestDisk) throws -> [PurgeScope] {
-        try disk.ledger.read { try PurgeTable($0).pending(after: 0, limit: 1 << 20).map(\.purge.scope) }
+        try disk.ledger.read { try PurgeTable($0).pending(limit: 1 << 20).map(\.scope) }
     }
 
     @Test func purgesMadeAloneWaitInTheirOrder() async throws {

@@ -42,7 +42,7 @@ struct PurgeTablesTests {
             #expect(try table.pendingCount() == most)
             try table.insert(Purge(.url("x"), madeAt: 5, isLocal: true, token: "x", entry: nil), most + 1)
             try table.boundPending(token: "all")
-            let pending = try table.pending(after: 0, limit: 10).map(\.purge)
+            let pending = try table.pending(limit: 10)
             #expect(pending.map(\.scope) == [.all] && pending.map(\.madeAt) == [most])
         }
     }

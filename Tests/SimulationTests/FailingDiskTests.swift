@@ -221,7 +221,7 @@ extension OneAtATime {
                 fileExtension: "mp4", facts: [],
                 alias: AliasRecord(key: key, sourceURL: Self.url, rendition: "mp4", fetchedAt: 0),
                 epoch: cache.epoch(for: Self.url))
-            return try cache.publisher.process(job).get()
+            return try cache.publisher.process(job)
         }
     }
 }

@@ -185,7 +185,7 @@ final class PurgeFollower: Sendable {
             await missed(isSame ? .certain : .possible, isReported: !saved.stream.isEmpty, isTrimmed: !first.isGenesis)
         }
         // Before the pages: what is added meanwhile is not lost.
-        let sent = await latestSent()
+        let sent = await read { try PurgeTable($0).latestSent(limit: Self.repeatedLimit) } ?? []
         var tokens: Set<String> = []
         var last = first.id
         var isPage = true
@@ -226,11 +226,6 @@ final class PurgeFollower: Sendable {
             await cache.record { try PurgeTable($0).raiseFloor(toTime: time) }
         }
         await revalidate(gap)
-    }
-
-    private func latestSent() async -> [Purge] {
-        let rows = await read { try PurgeTable($0).latestSent(limit: Self.repeatedLimit) } ?? []
-        return rows.map(\.purge).reversed()
     }
 
     /// Applies entries, with the position in the same transaction, and acknowledges them if they are durable.
@@ -287,10 +282,10 @@ final class PurgeFollower: Sendable {
     /// Adds the purges that the stream does not have, so that the other nodes apply them.
     private func addPending() async throws(RedisError) {
         while true {
-            let rows = await read { try PurgeTable($0).pending(after: 0, limit: Self.batchSize) } ?? []
+            let rows = await read { try PurgeTable($0).pending(limit: Self.batchSize) } ?? []
             let (sent, sending) = state.withLock { ($0.sentUnrecorded, $0.sending) }
             let unrecorded = cache.unrecordedPurges.filter { $0.entry == nil && !sent.contains($0.token) }
-            let pending = rows.map(\.purge) + unrecorded.prefix(Self.batchSize)
+            let pending = rows + unrecorded.prefix(Self.batchSize)
             let batch = pending.filter { !sending.contains($0.token) }
             if batch.isEmpty { break }
             let (ids, failure) = try await stream.add(batch, to: streamIdentity ?? "", isLate: true)

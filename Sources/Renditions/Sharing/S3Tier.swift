@@ -27,7 +27,7 @@ package struct S3Tier: SharedTier {
     package func load(
         _ id: ObjectID, fileExtension: String, into file: StagedFile, isOnlySource: Bool
     ) async -> SharedLookUp {
-        guard let name = RenditionName(id: id.description, fileExtension: fileExtension) else { return .absent }
+        guard let name = RenditionName(id: id, fileExtension: fileExtension) else { return .absent }
         do throws(StoreError) {
             let found = try await store.fetch(
                 name, into: file.descriptor, maxLength: Int(min(cache.maxBytes, Self.largestObject)),
@@ -43,7 +43,7 @@ package struct S3Tier: SharedTier {
     }
 
     package func save(_ rendition: CachedRendition) async -> Bool {
-        guard let name = RenditionName(id: rendition.objectID.description, fileExtension: rendition.fileExtension),
+        guard let name = RenditionName(id: rendition.objectID, fileExtension: rendition.fileExtension),
             let record = StoredRecord(
                 length: Int(rendition.length), digest: rendition.content.bytes, created: rendition.created,
                 facts: rendition.facts, began: rendition.epoch.began)
@@ -56,7 +56,7 @@ package struct S3Tier: SharedTier {
     }
 
     package func awaitRemoval(of id: ObjectID) async {
-        await store.outbox?.awaitDeletion(of: id.description, within: Self.removalLimit)
+        await store.outbox?.awaitDeletion(of: id, within: Self.removalLimit)
     }
 }
 

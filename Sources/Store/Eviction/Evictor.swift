@@ -12,24 +12,24 @@ final class Evictor: Sendable {
     }
 
     /// Whether the cache holds so much that housekeeping should evict.
-    var isNeeded: Bool { index.totals.space > context.maxBytes / 100 * 95 }
+    var isNeeded: Bool { index.status.totals.space > context.maxBytes / 100 * 95 }
 
     /// Brings the cache from above 95 % of its size to 90 %, and frees space and inodes on a disk that is too full.
     func keepLimits() {
         let maxBytes = context.maxBytes
         // Small objects may have any number of aliases, which must not displace all objects.
-        evictAliases { index.totals.aliasSpace - maxBytes / 8 }
+        evictAliases { index.status.totals.aliasSpace - maxBytes / 8 }
         if isNeeded {
             let target = maxBytes / 100 * 90
-            evict { _ in index.totals.space - target }
+            evict { _ in index.status.totals.space - target }
         }
         let isOverQuota = context.isOverQuota.exchange(false, ordering: .relaxed)
         let before = evictions
         keepFreeSpace()
         keepFreeInodes()
         guard isOverQuota, evictions == before else { return }
-        let target = index.totals.objectSpace / 100 * 99 - Self.leastSpace
-        evict { _ in index.totals.objectSpace - target }
+        let target = index.status.totals.objectSpace / 100 * 99 - Self.leastSpace
+        evict { _ in index.status.totals.objectSpace - target }
     }
 
     /// What is evicted at least after the disk has refused a file although it has space: some small renditions.
@@ -84,9 +84,9 @@ final class Evictor: Sendable {
     /// A cache that is over its limit already, because the setting has become smaller, gets no larger: as much is evicted as is added.
     /// The rest is up to housekeeping, because it may take minutes.
     func makeSpace(for space: Int64) {
-        let limit = max(context.maxBytes, index.totals.space)
+        let limit = max(context.maxBytes, index.status.totals.space)
         while true {
-            let excess = index.totals.space + space - limit
+            let excess = index.status.totals.space + space - limit
             guard excess > 0, evictBatch(atLeast: excess).continues else { return }
         }
     }

@@ -25,7 +25,10 @@ final class Housekeeper: Sendable {
         let isEnding = { self.context.housekeeping.isEnding }
         index.checkPlace()
         evictor.keepLimits()
-        context.repairStore()
+        if index.repair() {
+            context.hot.removeAll()
+            context.verified.removeAll()
+        }
         var sweeps = 0
         while !isEnding(), sweeps < Self.sweepsPerRound, index.changes.withLock({ $0.sweep() }) { sweeps += 1 }
         let scanned = scan.withLock { $0.continueScan(of: index, unless: isEnding) }
@@ -81,7 +84,7 @@ final class Housekeeper: Sendable {
 
     private func verify(_ row: ObjectRow) {
         // A file that cannot be opened is not damaged; a look-up or the next start handles a missing one.
-        guard let file = try? index.directory.objects.open(row.record.id, row.record.fileExtension),
+        guard let file = try? index.directory.objects.open(row.record.name),
             let (digest, length) = try? ContentDigest.measure(file)
         else { return }
         // The read must not displace from the page cache what clients read.

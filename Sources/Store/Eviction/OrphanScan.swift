@@ -43,25 +43,20 @@ struct OrphanScan: Sendable {
     private mutating func compare(_ first: UInt8, in index: CacheIndex, _ removed: inout Int64) -> Int? {
         let files = index.directory.objects
         // The rows first: the file of a later row is missing in them and is looked up again.
-        guard let known = index.query({ try $0.extensions(ofObjectsIn: first) }),
+        guard let known = index.query({ try $0.names(ofObjectsIn: first) }),
             let (renditions, others) = try? files.list(first)
         else { return nil }
         for path in others {
             if (try? files.removeOther(path)) != nil { removed += 1 } else { isComplete = false }
         }
-        var present: Set<ObjectID> = []
-        for (id, fileExtension) in renditions {
-            if known[id] == fileExtension {
-                present.insert(id)
-            } else {
-                switch index.changes.withLock({ $0.removeOrphan(FileName(id: id, fileExtension: fileExtension)) }) {
-                case true?: removed += 1
-                case false?: break
-                case nil: isComplete = false
-                }
+        for name in renditions where !known.contains(name) {
+            switch index.changes.withLock({ $0.removeOrphan(name) }) {
+            case true?: removed += 1
+            case false?: break
+            case nil: isComplete = false
             }
         }
-        for id in known.keys where !present.contains(id) { index.forgetIfMissing(id) }
+        for name in known.subtracting(renditions) { index.forgetIfMissing(name.id) }
         return renditions.count + others.count
     }
 }

@@ -29,14 +29,14 @@ final class ObjectFiles: Sendable {
     // MARK: Stored files
 
     /// Opens a rendition's file for reading.
-    func open(_ id: ObjectID, _ fileExtension: String) throws(SystemError) -> SharedDescriptor {
-        SharedDescriptor(try openDescriptor(Self.name(id, fileExtension), below: objects.number, flags: O_RDONLY))
+    func open(_ name: RenditionName) throws(SystemError) -> SharedDescriptor {
+        SharedDescriptor(try openDescriptor(Self.path(name), below: objects.number, flags: O_RDONLY))
     }
 
     /// Gives a staged file its name. Fails with `EEXIST` if there is a file of that name.
-    func link(_ staged: StagedFile, as id: ObjectID, _ fileExtension: String) throws(SystemError) {
-        let name = Self.name(id, fileExtension)
-        if mkdirat(objects.number, String(name.prefix(2)), 0o755) == 0 {
+    func link(_ staged: StagedFile, as name: RenditionName) throws(SystemError) {
+        let path = Self.path(name)
+        if mkdirat(objects.number, String(path.prefix(2)), 0o755) == 0 {
             // Before the name of a file in it is durable.
             let number = objects.number
             try retryingOnInterrupt("fsync") { fsync(number) }
@@ -44,16 +44,16 @@ final class ObjectFiles: Sendable {
             throw SystemError.last("mkdir")
         }
         if let stagedName = staged.name {
-            guard linkat(staging.number, stagedName, objects.number, name, 0) == 0 else { throw .last("linkat") }
+            guard linkat(staging.number, stagedName, objects.number, path, 0) == 0 else { throw .last("linkat") }
         } else {
-            guard clinux_link_tmpfile(staged.number, objects.number, name) == 0 else { throw .last("linkat") }
+            guard clinux_link_tmpfile(staged.number, objects.number, path) == 0 else { throw .last("linkat") }
         }
     }
 
     /// Makes the names in a rendition's directory durable.
-    func syncNames(beside id: ObjectID) throws(SystemError) {
-        let name = String(id.description.prefix(2))
-        let directory = try openDescriptor(name, below: objects.number, flags: O_RDONLY | O_DIRECTORY)
+    func syncNames(beside name: RenditionName) throws(SystemError) {
+        let path = String(Self.path(name).prefix(2))
+        let directory = try openDescriptor(path, below: objects.number, flags: O_RDONLY | O_DIRECTORY)
         let number = directory.number
         try retryingOnInterrupt("fsync") { fsync(number) }
     }
@@ -62,16 +62,16 @@ final class ObjectFiles: Sendable {
     ///
     /// - Returns: False if there was no such file.
     @discardableResult
-    func remove(_ id: ObjectID, _ fileExtension: String) throws(SystemError) -> Bool {
-        if unlinkat(objects.number, Self.name(id, fileExtension), 0) == 0 { return true }
+    func remove(_ name: RenditionName) throws(SystemError) -> Bool {
+        if unlinkat(objects.number, Self.path(name), 0) == 0 { return true }
         if errno == ENOENT { return false }
         throw SystemError.last("unlink")
     }
 
     /// A rendition's length on disk; nil if there is no such file.
-    func length(_ id: ObjectID, _ fileExtension: String) throws(SystemError) -> Int64? {
+    func length(_ name: RenditionName) throws(SystemError) -> Int64? {
         var status = stat()
-        if fstatat(objects.number, Self.name(id, fileExtension), &status, AT_SYMLINK_NOFOLLOW) == 0 {
+        if fstatat(objects.number, Self.path(name), &status, AT_SYMLINK_NOFOLLOW) == 0 {
             return Int64(status.st_size)
         }
         if errno == ENOENT { return nil }
@@ -79,9 +79,9 @@ final class ObjectFiles: Sendable {
     }
 
     /// The files in one of the 256 directories below `objects/`: those with names of renditions, and the paths of the others.
-    func list(_ first: UInt8) throws(SystemError) -> (renditions: [(id: ObjectID, fileExtension: String)], others: [String]) {
+    func list(_ first: UInt8) throws(SystemError) -> (renditions: Set<RenditionName>, others: [String]) {
         let subdirectory = Hex.encode([first])
-        var renditions: [(id: ObjectID, fileExtension: String)] = []
+        var renditions: Set<RenditionName> = []
         var others: [String] = []
         let names: [String]
         do {
@@ -90,9 +90,8 @@ final class ObjectFiles: Sendable {
             return ([], [])
         }
         for name in names {
-            let parts = name.split(separator: ".", omittingEmptySubsequences: false)
-            if parts.count == 2, let id = ObjectID(hex: subdirectory + parts[0]), ObjectRecord.isExtension(String(parts[1])) {
-                renditions.append((id, String(parts[1])))
+            if let rendition = RenditionName(subdirectory + name) {
+                renditions.insert(rendition)
             } else {
                 others.append("\(subdirectory)/\(name)")
             }
@@ -105,9 +104,9 @@ final class ObjectFiles: Sendable {
         guard unlinkat(objects.number, path, 0) == 0 || errno == ENOENT else { throw .last("unlink") }
     }
 
-    private static func name(_ id: ObjectID, _ fileExtension: String) -> String {
-        let hex = id.description
-        return "\(hex.prefix(2))/\(hex.dropFirst(2)).\(fileExtension)"
+    private static func path(_ name: RenditionName) -> String {
+        let text = name.description
+        return "\(text.prefix(2))/\(text.dropFirst(2))"
     }
 
     // MARK: Staged files

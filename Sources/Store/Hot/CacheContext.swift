@@ -62,13 +62,6 @@ final class CacheContext: Sendable {
         housekeeping.wake()
     }
 
-    /// Ends a failure of the ledger, if that is possible now. If the ledger was replaced, the cache is empty.
-    func repairStore() {
-        guard index.repair() else { return }
-        hot.removeAll()
-        verified.removeAll()
-    }
-
     @inline(__always)
     func reached(_ step: Step) {
         onStep?(step)
@@ -79,12 +72,9 @@ final class CacheContext: Sendable {
 ///
 /// Bounded: when it is full, it is emptied, and objects are hashed again. Any thread.
 final class VerifiedObjects: Sendable {
-    private let sequences = Mutex<Set<Int64>>([])
-    private let limit: Int
+    private static let limit = 1 << 18
 
-    init(limit: Int = 1 << 18) {
-        self.limit = limit
-    }
+    private let sequences = Mutex<Set<Int64>>([])
 
     func contains(_ sequence: Int64) -> Bool {
         sequences.withLock { $0.contains(sequence) }
@@ -92,7 +82,7 @@ final class VerifiedObjects: Sendable {
 
     func insert(_ sequence: Int64) {
         sequences.withLock { sequences in
-            if sequences.count >= limit { sequences.removeAll() }
+            if sequences.count >= Self.limit { sequences.removeAll() }
             sequences.insert(sequence)
         }
     }

@@ -7,14 +7,9 @@ struct RenditionFinder: Sendable {
     /// The SHA-256 of a large file was not compared since the start, and this finder does not do that.
     struct Unverified: Error {}
 
-    private let context: CacheContext
-    private let hashesLargeFiles: Bool
+    let context: CacheContext
+    var hashesLargeFiles = true
     private var index: CacheIndex { context.index }
-
-    init(_ context: CacheContext, hashesLargeFiles: Bool = true) {
-        self.context = context
-        self.hashesLargeFiles = hashesLargeFiles
-    }
 
     /// The rendition that an alias leads to.
     func rendition(under key: AliasKey) throws(Unverified) -> CachedRendition? {
@@ -63,7 +58,7 @@ struct RenditionFinder: Sendable {
         }
         let descriptor: SharedDescriptor
         do throws(SystemError) {
-            descriptor = try index.directory.objects.open(record.id, record.fileExtension)
+            descriptor = try index.directory.objects.open(record.name)
             guard try isIntact(descriptor, row) else {
                 removeCorrupt(row)
                 return nil

@@ -22,7 +22,6 @@ package import SystemIO
 /// The owner must call ``close()``; until then the cache's threads keep it alive.
 package final class Cache: Sendable {
     private let context: CacheContext
-    private let hot: HotRenditions
     private let lookups: any BlockingWork
     private let verifiers: any BlockingWork
     private let publishers: any BlockingWork
@@ -61,18 +60,17 @@ package final class Cache: Sendable {
         let context = try CacheContext(
             configuration: configuration, owners: owners, clock: clock, report: report, onStep: onStep)
         self.context = context
-        hot = context.hot
         let limit = configuration.queueLimit
         lookups = threads.create(configuration.lookupThreads, limit, "cache-lookup")
         verifiers = threads.create(1, limit, "cache-verify")
         publishers = threads.create(configuration.publishThreads, limit, "cache-publish")
         // A purge is never refused.
         purgers = threads.create(1, .max, "cache-purge")
-        finder = RenditionFinder(context)
-        quickFinder = RenditionFinder(context, hashesLargeFiles: false)
+        finder = RenditionFinder(context: context)
+        quickFinder = RenditionFinder(context: context, hashesLargeFiles: false)
         evictor = Evictor(context)
-        publisher = RenditionPublisher(context, finder: finder, evictor: evictor)
-        purger = Purger(context)
+        publisher = RenditionPublisher(context: context, finder: finder, evictor: evictor)
+        purger = Purger(context: context)
         let housekeeper = Housekeeper(context, finder: finder, evictor: evictor)
         self.housekeeper = housekeeper
         guard threads.includeHousekeeping else { return }
@@ -99,7 +97,7 @@ package final class Cache: Sendable {
 
     /// Removes every rendition from memory, together with the value attached to it. The next look-ups use the disk. Any thread.
     package func forgetHot() {
-        hot.removeAll()
+        context.hot.removeAll()
     }
 
     /// The configuration of the start, without later changes by ``setLimits(maxBytes:minFreeBytes:)``.
@@ -115,7 +113,7 @@ package final class Cache: Sendable {
     }
 
     /// The database, in which other parts of the server have tables, too; see ``init(configuration:owners:clock:report:)``.
-    package var ledger: Ledger { context.index.ledger }
+    package var ledger: Ledger { index.ledger }
 
     var index: CacheIndex { context.index }
 
@@ -124,19 +122,19 @@ package final class Cache: Sendable {
     /// The present version. What a look-up has found is valid while the version is still the one noted before it. Never waits for
     /// a disk.
     package var version: CacheVersion {
-        CacheVersion(epoch: context.purges.epoch, commits: context.index.commitCount)
+        CacheVersion(epoch: context.purges.epoch, commits: index.status.commitCount)
     }
 
     /// The rendition that an alias leads to, if it is in use and its file open. Never waits for a disk.
     package func hotAlias(_ key: AliasKey) -> CachedRendition? {
-        hot.use(key)
+        context.hot.use(key)
     }
 
     /// The rendition with that id, if it is in use and its file open. Never waits for a disk.
     ///
     /// Nil for an object that ``holdAliases(_:)`` concerns: ``rendition(for:countsMiss:)`` finds it.
     package func hotObject(_ id: ObjectID) -> CachedRendition? {
-        guard let found = hot.use(id), !context.index.doubts.isHeld(found.object.sequence) else { return nil }
+        guard let found = context.hot.use(id), !index.doubts.isHeld(found.object.sequence) else { return nil }
         return found
     }
 
@@ -201,7 +199,6 @@ package final class Cache: Sendable {
     /// Returns the freshness of the rendition's alias. A rendition found by its id is always fresh: the id stands for the
     /// content.
     package func freshness(of rendition: CachedRendition) -> Freshness {
-        let configuration = context.configuration
         guard let times = rendition.aliasTimes else { return .fresh(remaining: configuration.freshFor) }
         return freshness(times, sequence: rendition.aliasSequence)
     }
@@ -209,8 +206,7 @@ package final class Cache: Sendable {
     private func freshness(
         _ times: (fetchedAt: Int64, freshFor: Int64?, mustRevalidate: Bool), sequence: Int64
     ) -> Freshness {
-        let configuration = context.configuration
-        let doubt = context.index.doubts.doubt(ofAlias: sequence)
+        let doubt = index.doubts.doubt(ofAlias: sequence)
         if doubt == .certain { return .expired }
         let freshness = Freshness(
             fetchedAt: times.fetchedAt, freshFor: times.freshFor ?? configuration.freshFor,
@@ -223,18 +219,14 @@ package final class Cache: Sendable {
     /// - Throws: ``CacheError/busy`` if too many look-ups wait, ``CacheError/closed`` if the database fails or the cache is
     ///   closed.
     package func list(of sourceURL: String) async throws(CacheError) -> [ListedRendition] {
-        let rows = await lookups.run { [context] in
-            context.index.query { try $0.aliases(of: sourceURL, limit: Self.mostListed) }
-        }
-        guard let found = rows else { throw .busy }
-        guard let rows = found else { throw .closed }
+        let rows = try await query { try $0.aliases(of: sourceURL, limit: Self.mostListed) }
         let now = context.clock.steadySeconds
         return rows.map { row in
             let (alias, object) = (row.record, row.object.record)
             return ListedRendition(
                 rendition: alias.rendition, object: object, age: max(0, now - alias.fetchedAt),
                 freshness: freshness((alias.fetchedAt, alias.freshFor, alias.mustRevalidate), sequence: row.sequence),
-                uses: hot.uses(of: object.id))
+                uses: context.hot.uses(of: object.id))
         }
     }
 
@@ -243,10 +235,15 @@ package final class Cache: Sendable {
     /// - Parameter url: The last URL of the previous call; empty for the first.
     /// - Throws: As ``list(of:)``.
     package func sources(after url: String) async throws(CacheError) -> [String] {
-        let rows = await lookups.run { [context] in context.index.query { try $0.sources(after: url, limit: Self.mostListed) } }
-        guard let found = rows else { throw .busy }
-        guard let urls = found else { throw .closed }
-        return urls
+        try await query { try $0.sources(after: url, limit: Self.mostListed) }
+    }
+
+    private func query<Value: Sendable>(
+        _ body: @escaping @Sendable (CacheTables) throws -> Value
+    ) async throws(CacheError) -> Value {
+        guard let found = await lookups.run({ [index] in index.query(body) }) else { throw .busy }
+        guard let value = found else { throw .closed }
+        return value
     }
 
     private static let mostListed = 1000
@@ -276,8 +273,7 @@ package final class Cache: Sendable {
     ///
     /// - Returns: The rendition, «existing» if the alias leads to it now; nil if there is no such object.
     package func link(_ alias: AliasRecord, to object: ObjectID, epoch: Epoch) async -> PublishOutcome? {
-        let outcome = await publishers.run { [publisher] in publisher.addAlias(alias, to: object, epoch: epoch) }
-        return outcome ?? nil
+        await publishers.run { [publisher] in publisher.addAlias(alias, to: object, epoch: epoch) } ?? nil
     }
 
     /// Records that the origin has confirmed the bytes (304): the alias is fresh from `fetchedAt` on.
@@ -291,12 +287,11 @@ package final class Cache: Sendable {
     package func renew(
         _ key: AliasKey, validators: Validators, fetchedAt: Int64, freshFor: Int64?, mustRevalidate: Bool = false, epoch: Epoch
     ) async -> CachedRendition? {
-        let renewed = await publishers.run { [publisher] in
+        await publishers.run { [publisher] in
             publisher.renewAlias(
                 key, validators: validators, fetchedAt: fetchedAt, freshFor: freshFor, mustRevalidate: mustRevalidate,
                 epoch: epoch)
-        }
-        return renewed ?? nil
+        } ?? nil
     }
 
     // MARK: Publishing
@@ -367,9 +362,10 @@ package final class Cache: Sendable {
         let job = PublishJob(
             staged: staged, id: object, fileExtension: fileExtension, facts: facts, alias: alias, created: created,
             epoch: epoch, storing: storing)
-        let result = await publishers.run { [publisher] in publisher.process(job) }
-        // If no thread took the job, the rendition is measured here and used from its own file.
-        return try (result ?? publisher.measureOnly(job, because: .unavailable)).get()
+        let result = await publishers.run { [publisher] in Result { () throws(CacheError) in try publisher.process(job) } }
+        if let result { return try result.get() }
+        // No thread took the job: the rendition is measured here and used from its own file.
+        return publisher.unstored(job, try publisher.measure(job), because: .unavailable)
     }
 
     // MARK: Purging
@@ -381,10 +377,10 @@ package final class Cache: Sendable {
     package var sharedClock: SharedClock { context.sharedClock }
 
     /// The purges that hold in memory only, because they could not be written.
-    package var unrecordedPurges: [Purge] { context.index.changes.withLock { $0.unrecordedPurges } }
+    package var unrecordedPurges: [Purge] { index.changes.withLock { $0.unrecordedPurges } }
 
     /// Whether the database cannot be changed at the moment.
-    package var isStoringStopped: Bool { context.index.refusal != nil }
+    package var isStoringStopped: Bool { index.status.refusal != nil }
 
     /// Has a function called for each purge that takes effect, before the call that made it returns. On a thread of the cache, which it
     /// must not block for long.
@@ -404,7 +400,7 @@ package final class Cache: Sendable {
     ///
     /// - Parameter outbox: Opened with ``ledger``.
     package func sendDeletions(by outbox: Outbox) {
-        context.index.changes.withLock { $0.outbox = outbox }
+        index.changes.withLock { $0.outbox = outbox }
     }
 
     /// Forgets what `scope` covers, on this node.
@@ -446,12 +442,12 @@ package final class Cache: Sendable {
     ///
     /// This holds when the call returns. It survives a restart, unless the directory cannot be written to before the restart.
     package func revalidateAll(_ doubt: MissedPurges = .certain) async {
-        _ = await purgers.run { [context] in context.index.revalidateAll(doubt, dropsHeldPuts: true) }
+        _ = await purgers.run { [index] in index.revalidateAll(doubt, dropsHeldPuts: true) }
     }
 
     /// Expires every alias as ``revalidateAll(_:)`` does, and drops nothing. Blocks.
     package func expireAliases() {
-        context.index.revalidateAll(.certain, dropsHeldPuts: false)
+        index.revalidateAll(.certain, dropsHeldPuts: false)
     }
 
     /// Doubts every alias until ``confirmAliases()``: purges may have been made while this node was away, and those that are made now do
@@ -474,7 +470,7 @@ package final class Cache: Sendable {
 
     /// Changes other owners' tables durably, after all purges so far. If that fails, it is tried again with later ones.
     package func record(_ change: @escaping Ledger.Change) async {
-        _ = await purgers.run { [context] in context.index.changes.withLock { $0.recordOrRemember(.init(change: change)) } }
+        _ = await purgers.run { [index] in index.changes.withLock { $0.recordOrRemember(.init(change: change)) } }
     }
 
     /// Changes other owners' tables for a rendition, unless its object itself was purged after `epoch`. No purge comes between
@@ -482,12 +478,11 @@ package final class Cache: Sendable {
     ///
     /// - Returns: Whether the change was committed.
     package func record(of object: ObjectID, since epoch: Epoch, _ change: @escaping Ledger.Change) async -> Bool {
-        let isCommitted = await publishers.run { [context] in
-            context.index.changes.withLock { changes in
+        await publishers.run { [context, index] in
+            index.changes.withLock { changes in
                 changes.record(change) { !context.purges.containsPurge(of: object, since: epoch) }
             }
-        }
-        return isCommitted ?? false
+        } ?? false
     }
 
     /// Whether a purge that covers the source came after `epoch`. Never waits for a disk.
@@ -505,7 +500,7 @@ package final class Cache: Sendable {
 
     /// What the file system of the directory can still take; nil if it does not answer. May wait for a network file system.
     package func space() -> CacheSpace? {
-        guard let space = try? context.index.directory.space() else { return nil }
+        guard let space = try? index.directory.space() else { return nil }
         return CacheSpace(
             freeBytes: space.freeBytes, minFreeBytes: context.minFreeBytes,
             files: space.freeFiles.map { CacheSpace.Files(free: $0, all: space.allFiles) })
@@ -513,13 +508,13 @@ package final class Cache: Sendable {
 
     /// A snapshot of the contents and the counters.
     package func statistics() -> CacheStatistics {
-        let totals = context.index.totals
+        let totals = index.status.totals
         var statistics = context.counters.snapshot
         (statistics.objects, statistics.bytes) = (totals.objects, totals.bytes)
         (statistics.aliases, statistics.aliasBytes) = (totals.aliases, totals.aliasSpace)
         (statistics.diskBytes, statistics.limitBytes) = (totals.space, context.maxBytes)
-        statistics.hotHits = hot.hits
-        statistics.refusal = context.index.refusal ?? statistics.refusal
+        statistics.hotHits = context.hot.hits
+        statistics.refusal = index.status.refusal ?? statistics.refusal
         return statistics
     }
 }

@@ -3,12 +3,8 @@ internal import SystemIO
 
 /// Carries out purges. Every call may block.
 struct Purger: Sendable {
-    private let context: CacheContext
+    let context: CacheContext
     private var index: CacheIndex { context.index }
-
-    init(_ context: CacheContext) {
-        self.context = context
-    }
 
     /// See ``Cache/purge(_:with:)``.
     ///
@@ -23,7 +19,7 @@ struct Purger: Sendable {
         for (purge, sequence) in result.purges {
             context.hot.remove(purge.scope, removed: index.query { try $0.objects(of: purge.scope) } ?? nil)
             context.reached(.purgeCooled)
-            if let id = purge.scope.objectID { outbox?.sendDeletion(of: id.description) }
+            if let id = purge.scope.objectID { outbox?.sendDeletion(of: id) }
             if isObserved { for observer in context.purgeObservers.withLock({ $0 }) { observer(purge.scope) } }
             counts.add(index.count(purge, sequence))
         }

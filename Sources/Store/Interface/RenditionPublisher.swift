@@ -5,16 +5,10 @@ internal import SystemIO
 
 /// Stores renditions and the aliases to them. Every call may block.
 struct RenditionPublisher: Sendable {
-    private let context: CacheContext
-    private let finder: RenditionFinder
-    private let evictor: Evictor
+    let context: CacheContext
+    let finder: RenditionFinder
+    let evictor: Evictor
     private var index: CacheIndex { context.index }
-
-    init(_ context: CacheContext, finder: RenditionFinder, evictor: Evictor) {
-        self.context = context
-        self.finder = finder
-        self.evictor = evictor
-    }
 
     // MARK: Staging
 
@@ -24,7 +18,7 @@ struct RenditionPublisher: Sendable {
         do throws(SystemError) {
             let directory = index.directory
             let free = try directory.space().freeBytes
-            if let refusal = index.refusal {
+            if let refusal = index.status.refusal {
                 reason = refusal
             } else if free - expected >= context.minFreeBytes {
                 return try directory.objects.createStaged()
@@ -84,72 +78,51 @@ struct RenditionPublisher: Sendable {
     // MARK: Publishing
 
     /// Stores a rendition, or returns the stored one with the same id.
-    func process(_ job: PublishJob) -> Result<PublishOutcome, CacheError> {
-        let record: ObjectRecord
-        do throws(CacheError) {
-            record = try job.measure(now: context.clock.unixSeconds)
-        } catch {
-            return .failure(error)
-        }
+    func process(_ job: PublishJob) throws(CacheError) -> PublishOutcome {
+        let record = try measure(job)
         context.reached(.publishMeasured)
-        if !job.storing { return .success(unstored(job, record, because: .unwanted)) }
-        if let reason = job.staged.reason { return .success(unstored(job, record, because: reason)) }
+        let failure: UnstoredReason
         do throws(UnstoredReason) {
+            guard job.storing else { throw .unwanted }
+            if let reason = job.staged.reason { throw reason }
             guard job.staged.files === index.directory.objects else { throw .directoryLost }
             guard record.length <= context.maxBytes else { throw .tooLarge }
             evictor.makeSpace(for: record.space)
+            if let reason = job.sync() {
+                failure = reason
+            } else {
+                context.reached(.publishSynced)
+                return try addNew(job, record)
+            }
         } catch {
-            return .success(unstored(job, record, because: error))
+            return unstored(job, record, because: error)
         }
-        do throws(UnstoredReason) {
-            try job.sync()
-        } catch {
-            return unsynced(job, record, because: error)
-        }
-        context.reached(.publishSynced)
-        do throws(UnstoredReason) {
-            return .success(try addNew(job, record))
-        } catch {
-            return .success(unstored(job, record, because: error))
-        }
+        return try unsynced(job, record, because: failure)
+    }
+
+    /// Reads the whole staged file and returns its record.
+    func measure(_ job: PublishJob) throws(CacheError) -> ObjectRecord {
+        try job.measure(now: context.clock.unixSeconds)
     }
 
     /// The outcome after a failed sync: the page cache may lose what the disk lacks, so the file is not served. Its bytes are
     /// copied to memory, if they are right.
     private func unsynced(
         _ job: PublishJob, _ record: ObjectRecord, because reason: UnstoredReason
-    ) -> Result<PublishOutcome, CacheError> {
-        do throws(CacheError) {
-            let memory = try createFileInMemory(because: reason)
-            do throws(SystemError) {
-                try copyBytes(of: job.staged.descriptor, Int(record.length), to: memory.number)
-                guard try ContentDigest(of: memory.descriptor) == record.content else {
-                    throw SystemError("fdatasync", code: EIO)
-                }
-            } catch {
-                throw .stagingFailed(error)
-            }
-            var job = job
-            job.staged = memory
-            return .success(unstored(job, record, because: reason))
+    ) throws(CacheError) -> PublishOutcome {
+        let memory = try createFileInMemory(because: reason)
+        do throws(SystemError) {
+            try copyBytes(of: job.staged.descriptor, Int(record.length), to: memory.number)
+            guard try ContentDigest(of: memory.descriptor) == record.content else { throw SystemError("fdatasync", code: EIO) }
         } catch {
-            return .failure(error)
+            throw .stagingFailed(error)
         }
+        var job = job
+        job.staged = memory
+        return unstored(job, record, because: reason)
     }
 
-    /// The outcome for a rendition that no thread could publish.
-    func measureOnly(_ job: PublishJob, because reason: UnstoredReason) -> Result<PublishOutcome, CacheError> {
-        do throws(CacheError) {
-            let record = try job.measure(now: context.clock.unixSeconds)
-            return .success(unstored(job, record, because: reason))
-        } catch {
-            return .failure(error)
-        }
-    }
-
-    private func addNew(_ job: PublishJob, _ record: ObjectRecord) throws(UnstoredReason)
-        -> PublishOutcome
-    {
+    private func addNew(_ job: PublishJob, _ record: ObjectRecord) throws(UnstoredReason) -> PublishOutcome {
         var epoch = job.epoch
         var committed = try commit(job, record, &epoch)
         var present: StoredObject?
@@ -171,14 +144,12 @@ struct RenditionPublisher: Sendable {
         if committed.isNew {
             context.verified.insert(committed.row.sequence)
             object = StoredObject(record: record, descriptor: job.readOnly(), sequence: committed.row.sequence)
-            if job.alias == nil { object.markUploaded() }
-            context.hot.insert(object, epoch: epoch)
-        } else if let present {
-            object = present
-            if job.alias == nil { object.markUploaded() }
         } else {
-            throw .unavailable
+            guard let present else { throw .unavailable }
+            object = present
         }
+        if job.alias == nil { object.markUploaded() }
+        if committed.isNew { context.hot.insert(object, epoch: epoch) }
         let rendition = CachedRendition(
             object: object, alias: job.alias, aliasSequence: committed.aliasSequence, epoch: epoch)
         guard context.hot.insert(rendition) else { throw .purged }
@@ -193,7 +164,7 @@ struct RenditionPublisher: Sendable {
         }
     }
 
-    private func unstored(_ job: PublishJob, _ record: ObjectRecord, because reason: UnstoredReason) -> PublishOutcome {
+    func unstored(_ job: PublishJob, _ record: ObjectRecord, because reason: UnstoredReason) -> PublishOutcome {
         let isOfDisk = ![.purged, .tooLarge, .unwanted].contains(reason)
         context.counters.update { counters in
             counters.unstored += 1
@@ -214,9 +185,7 @@ struct RenditionPublisher: Sendable {
 
     // MARK: Linking
 
-    /// Records an alias to a stored object.
-    ///
-    /// - Returns: Nil if there is no such object.
+    /// Records an alias to a stored object; nil if there is none.
     func addAlias(_ alias: AliasRecord, to id: ObjectID, epoch: Epoch) -> PublishOutcome? {
         guard let object = try? finder.storedObject(id) else { return nil }
         return recordReference(alias, to: object, epoch: epoch)
@@ -242,15 +211,12 @@ struct RenditionPublisher: Sendable {
         alias.fetchedAt = fetchedAt
         alias.freshFor = freshFor
         alias.mustRevalidate = mustRevalidate
-        let outcome = recordReference(alias, to: current.object, epoch: epoch)
-        guard case .existing(let rendition)? = outcome else { return nil }
+        guard case .existing(let rendition)? = recordReference(alias, to: current.object, epoch: epoch) else { return nil }
         return rendition
     }
 
     /// Records an alias to an open object, or, for nil, that it was uploaded. Nil if the object is no longer stored.
-    private func recordReference(
-        _ alias: AliasRecord?, to object: StoredObject, epoch: Epoch
-    ) -> PublishOutcome? {
+    private func recordReference(_ alias: AliasRecord?, to object: StoredObject, epoch: Epoch) -> PublishOutcome? {
         var reason = UnstoredReason.purged
         var current = epoch
         do throws(UnstoredReason) {
@@ -261,8 +227,7 @@ struct RenditionPublisher: Sendable {
             }
             guard let sequence else { return nil }
             if alias == nil { object.markUploaded() }
-            let rendition = CachedRendition(
-                object: object, alias: alias, aliasSequence: sequence, epoch: current)
+            let rendition = CachedRendition(object: object, alias: alias, aliasSequence: sequence, epoch: current)
             if context.hot.insert(rendition) { return .existing(rendition) }
         } catch {
             reason = error

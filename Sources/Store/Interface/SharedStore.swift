@@ -43,8 +43,8 @@ package final class SharedStore: Sendable {
         self.purges = purges
         keys = configuration.keys
         let settings = configuration.outbox
-        let outbox = try ledger.map { ledger in
-            try Outbox(ledger, settings, holdsPuts: holdsPuts, report: report)
+        let outbox = try ledger.map { [meter] ledger in
+            try Outbox(ledger, settings, meter, holdsPuts: holdsPuts, report: report)
         }
         self.outbox = outbox
         do throws(HTTPError) {
@@ -168,9 +168,7 @@ package final class SharedStore: Sendable {
     /// Whether the rendition was purged after it began: an upload of another node has ended after the removal. The rendition is removed
     /// again, because that node may be gone before it sends its own deletion.
     private func isRemoved(_ name: RenditionName, _ record: StoredRecord) -> Bool {
-        guard let time = ObjectID(hex: name.id).flatMap({ purges?.latestRemoval(of: $0) }), record.began(until: time) else {
-            return false
-        }
+        guard let time = purges?.latestRemoval(of: name.id), record.began(until: time) else { return false }
         Task { [outbox] in await outbox?.delete(name.id, until: time) }
         return true
     }
@@ -198,10 +196,7 @@ package final class SharedStore: Sendable {
 
     package var statistics: StoreStatistics {
         var statistics = meter.snapshot
-        let gauges = outbox?.gauges ?? OutboxMeter.Gauges()
         statistics.breaker = calls.phase
-        (statistics.queuedWrites, statistics.queuedBytes) = (gauges.entries, gauges.bytes)
-        statistics.droppedWrites = gauges.dropped
         return statistics
     }
 

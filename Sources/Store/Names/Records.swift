@@ -12,6 +12,8 @@ package struct ObjectRecord: Sendable, Equatable {
     /// Bytes from the publisher, opaque to the cache, such as dimensions and durations.
     package let facts: [UInt8]
 
+    var name: RenditionName { RenditionName(self) }
+
     /// The largest number of bytes of facts, which are stored in memory and in the database.
     package static let maxFactsCount = 16 * 1024
 

@@ -2,8 +2,7 @@ internal import Glibc
 internal import Synchronization
 internal import SystemIO
 
-/// Puts and deletions that wait to be sent; ``OutboxSender`` sends them. The table in the ledger is the state; see
-/// ``OutboxTables``.
+/// Puts and deletions that wait to be sent. The table in the ledger is the state; see ``OutboxTables``.
 ///
 /// Any thread. Blocking work runs on a thread of the outbox.
 package final class Outbox: Sendable {
@@ -12,16 +11,32 @@ package final class Outbox: Sendable {
     /// Sends an entry, and the file of a put.
     typealias Send = @Sendable (OutboxEntry, SharedDescriptor?) async throws(StoreError) -> Void
 
+    struct State {
+        /// Entries that are being sent, or whose end could not be recorded yet.
+        var running: [Int64: OutboxEntry] = [:]
+        var unrecorded: [(entry: OutboxEntry, error: StoreError?)] = []
+        /// Whether each entry is tried at once, and once if it is refused, because the outbox is to be emptied.
+        var isDraining = false
+        var tasks: [Task<Void, Never>] = []
+        var signals: [AsyncSignal] = []
+        /// Whether the latest put could not be written to disk.
+        var isDiskBroken = false
+        /// Whether a put that can never be sent was reported.
+        var hasDiscarded = false
+    }
+
     let ledger: Ledger
-    private let files: OutboxFiles
-    private let settings: OutboxConfiguration
-    private let disk = WorkThreads(count: 1, limit: 1 << 16, name: "store-outbox")
-    private let waits = OutboxWaits()
-    private let meter: OutboxMeter
-    private let sender: OutboxSender
+    let files: OutboxFiles
+    let settings: OutboxConfiguration
+    let disk = WorkThreads(count: 1, limit: 1 << 16, name: "store-outbox")
+    let waits = OutboxWaits()
+    let meter: StoreMeter
+    let state = Mutex(State())
+    let start = ContinuousClock.now
+    /// The times of the deletions that wait or are being sent, so that a look-up waits for no disk.
+    let deletions: Mutex<[ObjectID: Int64]>
     private let lastSequence: Atomic<Int64>
-    /// The deletions that wait or are being sent, so that a look-up waits for no disk.
-    private let deletions = OutboxDeletions()
+    private let report: @Sendable (StoreEvent) -> Void
 
     /// Opens the directory of files and takes over the entries. Blocks.
     ///
@@ -31,15 +46,14 @@ package final class Outbox: Sendable {
     ///   - report: Called for the first put that cannot be written to disk after one that could, and for the first one that can
     ///     never be sent.
     init(
-        _ ledger: Ledger, _ settings: OutboxConfiguration, holdsPuts: Bool,
+        _ ledger: Ledger, _ settings: OutboxConfiguration, _ meter: StoreMeter, holdsPuts: Bool,
         report: @escaping @Sendable (StoreEvent) -> Void
     ) throws(StoreError) {
         self.ledger = ledger
         self.settings = settings
-        meter = OutboxMeter(report: report)
+        self.meter = meter
+        self.report = report
         files = try OutboxFiles(path: settings.directory)
-        let backoff = Backoff(first: settings.pause, longest: settings.longestPause)
-        sender = OutboxSender(ledger, files, disk, waits, deletions, meter, backoff)
         do {
             let (puts, latest, found) = try ledger.write(.normal) { database in
                 let tables = OutboxTables(database)
@@ -47,33 +61,21 @@ package final class Outbox: Sendable {
                 return (puts, latest, try tables.deletions())
             }
             lastSequence = Atomic(latest)
-            deletions.load(found)
+            deletions = Mutex(found)
             try files.removeAll(except: puts)
         } catch {
             throw (error as? SystemError).map { .file($0) } ?? .exhausted(cause: "\(error)")
         }
-        meter.countEntries(ledger)
-    }
-
-    /// Starts to send entries, some at once. The owner must call ``close()``.
-    func startSending(concurrency: Int, _ send: @escaping Send) {
-        sender.start(concurrency: concurrency, send)
-    }
-
-    /// Cancels the writes under way, which stay in the outbox. Returns at once.
-    package func endSending() {
-        sender.cancel()
+        countEntries()
     }
 
     /// Takes and sends no more entries, and waits for the disk. Blocks.
     func close() {
         endSending()
         waits.close()
-        sender.wake()
+        wake()
         disk.close()
     }
-
-    var gauges: OutboxMeter.Gauges { meter.gauges }
 
     // MARK: Adding
 
@@ -96,20 +98,20 @@ package final class Outbox: Sendable {
             }
         }
         guard case .success = prepared else {
-            if case .failure(let error) = prepared { meter.noteDrop(.file(error)) }
+            if case .failure(let error) = prepared { noteDrop(error) }
             return false
         }
-        meter.noteWrite()
+        state.withLock { $0.isDiskBroken = false }
         let isRecorded = await transaction { database in
             try OutboxTables(database).add(name, record, mediaType: mediaType, sequence)
         }
         // One of the same name may wait already.
         _ = disk.submit { [self] in
-            meter.countEntries(ledger)
+            countEntries()
             if (try? ledger.read { try OutboxTables($0).contains(sequence) }) == false { files.remove(sequence) }
         }
         guard isRecorded else { return false }
-        return await waits.wait(for: .put(id: name.id, fileExtension: name.fileExtension), within: limit) { sender.wake() }
+        return await waits.wait(for: .put(name), within: limit) { wake() }
     }
 
     /// Drops the oldest puts beyond the limits. Deletions are never dropped: each is a purge that was confirmed.
@@ -117,37 +119,65 @@ package final class Outbox: Sendable {
         while true {
             let totals = try? ledger.read { try OutboxTables($0).totals() }
             guard let totals, totals.puts >= settings.maxEntries || totals.bytes > settings.maxBytes - length else { return }
-            let running = sender.running
+            let running = Set(state.withLock { $0.running.keys })
             let oldest = try? ledger.write(.normal) { try OutboxTables($0).removeOldestPut(except: running) }
             guard let oldest else { throw SystemError("outbox", code: ENOBUFS) }
             files.remove(oldest.sequence)
-            meter.countDropped(1)
+            meter.update { $0.droppedWrites += 1 }
             waits.end(oldest.attempt, isSent: false)
         }
+    }
+
+    /// Notes a put that could not be written to disk, and reports the first one after one that could.
+    private func noteDrop(_ error: SystemError) {
+        meter.update { $0.droppedWrites += 1 }
+        // A full outbox is no fault of the disk.
+        if error == SystemError("outbox", code: ENOBUFS) { return }
+        let wasBroken = state.withLock { state in
+            defer { state.isDiskBroken = true }
+            return state.isDiskBroken
+        }
+        if !wasBroken { report(.queueFailed(.file(error))) }
+    }
+
+    /// Notes a put that can never be sent, and reports the first one.
+    func noteDiscard(_ error: StoreError) {
+        meter.update { $0.droppedWrites += 1 }
+        let isFirst = state.withLock { state in
+            defer { state.hasDiscarded = true }
+            return !state.hasDiscarded
+        }
+        if isFirst { report(.discarded(error)) }
+    }
+
+    /// Reads the numbers of entries and bytes. Blocks.
+    func countEntries() {
+        guard let totals = try? ledger.read({ try OutboxTables($0).totals() }) else { return }
+        meter.update { ($0.queuedWrites, $0.queuedBytes) = (totals.puts + totals.deletions, totals.bytes) }
     }
 
     /// Adds a deletion in a transaction of the caller, and withdraws the entries of the id that it covers. ``sendDeletion(of:)``
     /// must follow. After the transaction, look-ups do not find what it covers.
     ///
     /// - Parameter time: Only what began until then is deleted, in milliseconds of the cluster's clock.
-    func addDeletion(of id: String, until time: Int64, in database: SQLiteConnection) throws {
+    func addDeletion(of id: ObjectID, until time: Int64, in database: SQLiteConnection) throws {
         let withdrawn = try OutboxTables(database).addDeletion(
             of: id, until: time, lastSequence.add(1, ordering: .relaxed).newValue)
         // If the transaction fails, the deletion is known too early, which hides what is to go.
-        deletions.add(id, until: time)
+        deletions.withLock { $0[id] = max(time, $0[id] ?? time) }
         // A put that stays because the transaction fails is dropped without its file. It is one that should go.
         removeFiles(withdrawn)
     }
 
     /// Sends a deletion whose transaction has ended, and ends the waits for puts that it has withdrawn.
-    func sendDeletion(of id: String) {
+    func sendDeletion(of id: ObjectID) {
         waits.endPuts(of: id)
-        _ = disk.submit { [meter, ledger] in meter.countEntries(ledger) }
-        sender.wake()
+        _ = disk.submit { [self] in countEntries() }
+        wake()
     }
 
     /// Adds a deletion in a transaction of its own.
-    func delete(_ id: String, until time: Int64) async {
+    func delete(_ id: ObjectID, until time: Int64) async {
         _ = await disk.run { [self] in
             try? ledger.write(.normal) { try addDeletion(of: id, until: time, in: $0) }
         }
@@ -156,20 +186,18 @@ package final class Outbox: Sendable {
 
     /// The time of the deletion of an id that waits or is being sent, so that the store may still have what was purged. Never waits for
     /// a disk.
-    func deletion(of id: String) -> Int64? {
-        deletions[id]
+    func deletion(of id: ObjectID) -> Int64? {
+        deletions.withLock { $0[id] }
     }
-
-    // MARK: Waiting for an attempt
 
     /// Suspends until the deletion of this id has been sent, an attempt has failed, or `limit` has passed.
     ///
     /// - Returns: Whether it was sent; true even if there is none. If not, it stays queued.
     @discardableResult
-    package func awaitDeletion(of id: String, within limit: Duration) async -> Bool {
-        await waits.wait(for: .deletion(id: id), within: limit) {
+    package func awaitDeletion(of id: ObjectID, within limit: Duration) async -> Bool {
+        await waits.wait(for: .deletion(id), within: limit) {
             // After the registration of the waiter: an attempt that ends in between ends the wait.
-            if deletion(of: id) == nil { waits.end(.deletion(id: id), isSent: true) }
+            if deletion(of: id) == nil { waits.end(.deletion(id), isSent: true) }
         }
     }
 
@@ -188,14 +216,14 @@ package final class Outbox: Sendable {
     private func change(_ body: @escaping @Sendable (OutboxTables) throws -> Void) {
         _ = disk.submit { [self] in
             _ = try? ledger.write(.normal) { try body(OutboxTables($0)) }
-            sender.wake()
+            wake()
         }
     }
 
     /// Removes puts that are held in a transaction of the caller: others may have removed these renditions.
     func dropHeldPuts(in database: SQLiteConnection) throws {
         let held = try OutboxTables(database).removeHeld()
-        meter.countDropped(held.count)
+        meter.update { $0.droppedWrites += held.count }
         removeFiles(held)
     }
 
@@ -211,11 +239,11 @@ package final class Outbox: Sendable {
     ///
     /// - Returns: Whether it is empty.
     package func drain(within limit: Duration) async -> Bool {
-        sender.beginDraining()
+        state.withLock { $0.isDraining = true }
         _ = await disk.run { [ledger] in try? ledger.write(.normal) { try OutboxTables($0).endPauses(includesRefused: true) } }
-        _ = await waits.wait(for: .drained, within: limit) { sender.wake() }
-        _ = await disk.run { [meter, ledger] in meter.countEntries(ledger) }
-        return gauges.entries == 0
+        _ = await waits.wait(for: .drained, within: limit) { wake() }
+        _ = await disk.run { [self] in countEntries() }
+        return meter.snapshot.queuedWrites == 0
     }
 }
 

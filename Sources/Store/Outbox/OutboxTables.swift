@@ -9,7 +9,7 @@ struct OutboxEntry: Sendable, Equatable {
     /// The order of entries.
     let sequence: Int64
     /// The rendition's content id.
-    let id: String
+    let id: ObjectID
     let change: Change
     /// Attempts that failed.
     let failures: Int
@@ -69,7 +69,7 @@ struct OutboxTables {
                 "SELECT sequence, id, ifnull(until, unixepoch() * 1000) FROM outbox WHERE extension IS NULL"
             ) { row in
                 let (sequence, id, until) = (try row.value(0) as Int64, try row.value(1) as String, try row.value(2) as Int64)
-                guard RenditionName.isID(id) else { return }
+                guard ObjectID(hex: id) != nil else { return }
                 try new.run(
                     "INSERT OR IGNORE INTO outbox VALUES (?, ?, NULL, NULL, NULL, 0, 0, 0, 0, ?)", [sequence, id, until])
             }
@@ -124,7 +124,7 @@ struct OutboxTables {
             SELECT ?1, ?2, ?3, ?4, ?5, ?6, CASE WHEN EXISTS (\(Self.deletion)) THEN \(Turn.blocked) ELSE 0 END, 0, 0, NULL
             WHERE NOT EXISTS (SELECT 1 FROM outbox WHERE id = ?2 AND extension = ?3)
             """,
-            [sequence, name.id, name.fileExtension, mediaType, FieldLines.encode(record.fields), record.length])
+            [sequence, name.id.description, name.fileExtension, mediaType, FieldLines.encode(record.fields), record.length])
     }
 
     private static let deletion = "SELECT 1 FROM outbox AS other WHERE other.id = ?2 AND other.extension IS NULL"
@@ -133,8 +133,8 @@ struct OutboxTables {
     ///
     /// - Parameter time: Only what began until then is deleted, in milliseconds of the cluster's clock.
     /// - Returns: The sequences of the puts among them.
-    func addDeletion(of id: String, until time: Int64, _ sequence: Int64) throws -> [Int64] {
-        let puts = try database.all("SELECT \(Self.columns) FROM outbox WHERE id = ? AND extension IS NOT NULL", [id]) {
+    func addDeletion(of id: ObjectID, until time: Int64, _ sequence: Int64) throws -> [Int64] {
+        let puts = try database.all("SELECT \(Self.columns) FROM outbox WHERE id = ? AND extension IS NOT NULL", [id.description]) {
             try entry($0)
         }
         let withdrawn = puts.filter { put in
@@ -142,8 +142,9 @@ struct OutboxTables {
         }.map(\.sequence)
         for put in withdrawn { try database.run("DELETE FROM outbox WHERE sequence = ?", [put]) }
         let until = max(time, try deletion(of: id) ?? time)
-        try database.run("DELETE FROM outbox WHERE id = ? AND extension IS NULL", [id])
-        try database.run("INSERT INTO outbox VALUES (?, ?, NULL, NULL, NULL, 0, 0, 0, 0, ?)", [sequence, id, until])
+        try database.run("DELETE FROM outbox WHERE id = ? AND extension IS NULL", [id.description])
+        try database.run(
+            "INSERT INTO outbox VALUES (?, ?, NULL, NULL, NULL, 0, 0, 0, 0, ?)", [sequence, id.description, until])
         return withdrawn
     }
 
@@ -152,14 +153,16 @@ struct OutboxTables {
     }
 
     /// The time of the deletion of an id that waits or is being sent; nil if there is none.
-    func deletion(of id: String) throws -> Int64? {
-        try database.first("SELECT until FROM outbox WHERE id = ? AND extension IS NULL", [id]) { try $0.value(0) }
+    func deletion(of id: ObjectID) throws -> Int64? {
+        try database.first("SELECT until FROM outbox WHERE id = ? AND extension IS NULL", [id.description]) {
+            try $0.value(0)
+        }
     }
 
     /// The times of all deletions that wait or are being sent, by id.
-    func deletions() throws -> [String: Int64] {
+    func deletions() throws -> [ObjectID: Int64] {
         let rows = try database.all("SELECT id, until FROM outbox WHERE extension IS NULL") { row in
-            (try row.value(0) as String, try row.value(1) as Int64)
+            (try Self.id(row, 0), try row.value(1) as Int64)
         }
         return Dictionary(rows) { $1 }
     }
@@ -190,7 +193,7 @@ struct OutboxTables {
     func finish(_ entry: OutboxEntry) throws -> Bool {
         let wasThere = try remove(entry.sequence)
         if wasThere, entry.isDeletion {
-            try database.run("UPDATE outbox SET due = 0 WHERE id = ? AND due = ?", [entry.id, Turn.blocked])
+            try database.run("UPDATE outbox SET due = 0 WHERE id = ? AND due = ?", [entry.id.description, Turn.blocked])
         }
         return wasThere
     }
@@ -260,7 +263,7 @@ struct OutboxTables {
     private static let columns = "sequence, id, extension, media, record, failures, refused, until"
 
     private func entry(_ row: SQLiteRow) throws -> OutboxEntry {
-        let id: String = try row.value(1)
+        let id = try Self.id(row, 1)
         let change: OutboxEntry.Change
         if let fileExtension = try row.value(2) as String? {
             guard let name = RenditionName(id: id, fileExtension: fileExtension), let media = try row.value(3) as String?,
@@ -272,5 +275,12 @@ struct OutboxTables {
         }
         return OutboxEntry(
             sequence: try row.value(0), id: id, change: change, failures: try row.value(5), isRefused: try row.value(6))
+    }
+
+    private static func id(_ row: SQLiteRow, _ column: Int) throws -> ObjectID {
+        guard let id = ObjectID(hex: try row.value(column) as String) else {
+            throw LedgerError(.damage, "an entry of the outbox cannot be read")
+        }
+        return id
     }
 }

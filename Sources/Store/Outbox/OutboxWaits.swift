@@ -5,9 +5,9 @@ internal import SystemIO
 final class OutboxWaits: Sendable {
     enum Event: Hashable {
         /// The end of the next attempt to send a put.
-        case put(id: String, fileExtension: String)
+        case put(RenditionName)
         /// The end of the next attempt to send the deletion of an id.
-        case deletion(id: String)
+        case deletion(ObjectID)
         /// Nothing can be sent any more.
         case drained
     }
@@ -51,9 +51,9 @@ final class OutboxWaits: Sendable {
     }
 
     /// Ends the waits for puts of an id, which were not sent.
-    func endPuts(of id: String) {
+    func endPuts(of id: ObjectID) {
         end(isSent: false) { event in
-            if case .put(id, _) = event { true } else { false }
+            if case .put(let name) = event { name.id == id } else { false }
         }
     }
 
@@ -77,8 +77,8 @@ extension OutboxEntry {
     /// The end of an attempt to send the entry.
     var attempt: OutboxWaits.Event {
         switch change {
-        case .put(let name, _, _): .put(id: name.id, fileExtension: name.fileExtension)
-        case .delete: .deletion(id: id)
+        case .put(let name, _, _): .put(name)
+        case .delete: .deletion(id)
         }
     }
 }

@@ -41,9 +41,9 @@ package struct PurgeTable {
         })
 
     /// A row of the table.
-    package struct Row: Sendable, Equatable {
-        package let sequence: Int64
-        package let purge: Purge
+    struct Row: Sendable, Equatable {
+        let sequence: Int64
+        let purge: Purge
         let isSwept: Bool
     }
 
@@ -56,16 +56,18 @@ package struct PurgeTable {
         self.database = database
     }
 
-    private static let columns = "sequence, kind, argument, made, local, token, entry, swept"
-
-    private func row(_ row: SQLiteRow) throws -> Row {
-        let kind: String = try row.value(1)
-        guard let scope = PurgeScope(kind: kind, argument: try row.value(2)) else {
-            throw LedgerError(.damage, "a purge of the unknown kind \(kind)")
+    /// - Parameter rest: The statement after the name of the table.
+    private func rows(_ rest: String, _ values: [any SQLiteValue] = []) throws -> [Row] {
+        let sql = "SELECT sequence, kind, argument, made, local, token, entry, swept FROM purges \(rest)"
+        return try database.all(sql, values) { row in
+            let kind: String = try row.value(1)
+            guard let scope = PurgeScope(kind: kind, argument: try row.value(2)) else {
+                throw LedgerError(.damage, "a purge of the unknown kind \(kind)")
+            }
+            let purge = Purge(
+                scope, madeAt: try row.value(3), isLocal: try row.value(4), token: try row.value(5), entry: try row.value(6))
+            return Row(sequence: try row.value(0), purge: purge, isSwept: try row.value(7))
         }
-        let purge = Purge(
-            scope, madeAt: try row.value(3), isLocal: try row.value(4), token: try row.value(5), entry: try row.value(6))
-        return Row(sequence: try row.value(0), purge: purge, isSwept: try row.value(7))
     }
 
     // MARK: Adding
@@ -74,17 +76,13 @@ package struct PurgeTable {
     func insert(_ purge: Purge, _ sequence: Int64) throws {
         try database.run(
             "INSERT OR IGNORE INTO purges VALUES (?, ?, ?, ?, ?, ?, ?, 0)",
-            [
-                sequence, purge.scope.kind, purge.scope.argument, purge.madeAt, purge.isLocal, purge.token, purge.entry,
-            ])
+            [sequence, purge.scope.kind, purge.scope.argument, purge.madeAt, purge.isLocal, purge.token, purge.entry])
     }
 
     // MARK: Queries
 
     /// All purges, the oldest first.
-    func all() throws -> [Row] {
-        try database.all("SELECT \(Self.columns) FROM purges ORDER BY sequence") { try row($0) }
-    }
+    func all() throws -> [Row] { try rows("ORDER BY sequence") }
 
     /// The latest sequence whose row was removed, and the latest time of a removed one.
     func floor() throws -> (sequence: Int64, madeAt: Int64) {
@@ -93,32 +91,25 @@ package struct PurgeTable {
 
     /// The oldest purge with rows left to remove that is not among some.
     func nextToSweep(except held: Set<Int64>) throws -> Row? {
-        try database.all(
-            "SELECT \(Self.columns) FROM purges WHERE swept = 0 ORDER BY sequence LIMIT ?", [held.count + 1]
-        ) { try row($0) }.first { !held.contains($0.sequence) }
+        try rows("WHERE swept = 0 ORDER BY sequence LIMIT ?", [held.count + 1]).first { !held.contains($0.sequence) }
     }
 
-    /// Up to `limit` purges after a sequence that the stream does not have, in their order.
-    package func pending(after sequence: Int64, limit: Int) throws -> [Row] {
-        try database.all(
-            "SELECT \(Self.columns) FROM purges WHERE entry IS NULL AND sequence > ? ORDER BY sequence LIMIT ?",
-            [sequence, limit]
-        ) { try row($0) }
+    /// Up to `limit` purges that the stream does not have, in their order.
+    package func pending(limit: Int) throws -> [Purge] {
+        try rows("WHERE entry IS NULL ORDER BY sequence LIMIT ?", [limit]).map(\.purge)
     }
 
     package func pendingCount() throws -> Int64 {
         try database.first("SELECT count(*) FROM purges WHERE entry IS NULL") { try $0.value(0) } ?? 0
     }
 
-    /// The latest purges that the stream has, or had.
-    package func latestSent(limit: Int) throws -> [Row] {
-        try database.all(
-            "SELECT \(Self.columns) FROM purges WHERE entry <> '' ORDER BY sequence DESC LIMIT ?", [limit]
-        ) { try row($0) }
+    /// The latest purges that the stream has, or had, in their order.
+    package func latestSent(limit: Int) throws -> [Purge] {
+        try rows("WHERE entry <> '' ORDER BY sequence DESC LIMIT ?", [limit]).map(\.purge).reversed()
     }
 
     package func purge(withToken token: String) throws -> Purge? {
-        try database.first("SELECT \(Self.columns) FROM purges WHERE token = ?", [token]) { try row($0).purge }
+        try rows("WHERE token = ?", [token]).first?.purge
     }
 
     // MARK: Changing
@@ -135,7 +126,7 @@ package struct PurgeTable {
     /// Has one purge of everything stand for all that the stream does not have, beyond ``mostPending``.
     package func boundPending(token: String) throws {
         guard try pendingCount() > Self.mostPending else { return }
-        let latest = try pending(after: 0, limit: Int.max).map(\.purge.madeAt).max() ?? 0
+        let latest = try pending(limit: Int.max).map(\.madeAt).max() ?? 0
         try database.run("UPDATE purges SET entry = '' WHERE entry IS NULL")
         // It covers nothing here that those did not.
         try database.run(

@@ -14,7 +14,7 @@ final class CacheIndex: Sendable {
     private let report: @Sendable (CacheEvent) -> Void
     /// What changes the files and the rows, one change at a time. May be held while a disk syncs.
     let changes: Mutex<IndexChanges>
-    private let status: IndexStatus
+    let status: IndexStatus
     let doubts: AliasDoubts
     private let purges: PurgeIndex
 
@@ -90,17 +90,6 @@ final class CacheIndex: Sendable {
         changes.withLock { $0.close() }
     }
 
-    // MARK: State
-
-    /// What is stored, as of the last change. Never waits for a disk.
-    var totals: CacheTotals { status.totals }
-
-    /// Changes after each object or alias that is recorded. Never waits for a disk.
-    var commitCount: Int64 { status.commitCount }
-
-    /// Why nothing can be stored; nil if something can. Never waits for a disk.
-    var refusal: UnstoredReason? { status.refusal }
-
     /// Stops storing if the path no longer leads to the directory. That lasts until a restart: what is in the directory now may
     /// be another server's.
     func checkPlace() {
@@ -173,7 +162,7 @@ final class CacheIndex: Sendable {
     func forgetIfMissing(_ id: ObjectID) {
         guard let row = query({ try $0.objectRow(id) }) ?? nil else { return }
         do throws(SystemError) {
-            if try directory.objects.length(id, row.record.fileExtension) == nil { _ = changes.withLock { $0.forget(row) } }
+            if try directory.objects.length(row.record.name) == nil { _ = changes.withLock { $0.forget(row) } }
         } catch {
             // An error is no proof that the file is missing.
         }

@@ -12,7 +12,6 @@ struct ObjectRow: Sendable, Equatable {
     }
 
     var isUploaded: Bool { upload.sequence > 0 }
-    var file: FileName { FileName(id: record.id, fileExtension: record.fileExtension) }
 }
 
 /// An alias in the ledger, with its object.
@@ -24,17 +23,8 @@ struct AliasRow: Sendable, Equatable {
     let object: ObjectRow
 }
 
-/// An alias, and the sequence of its object.
-struct AliasReference: Sendable, Equatable {
-    let sequence: Int64
-    let object: Int64
-}
-
-/// The name of an object's file.
-struct FileName: Sendable, Hashable {
-    let id: ObjectID
-    let fileExtension: String
-}
+/// The sequences of an alias and of its object.
+typealias AliasReference = (sequence: Int64, object: Int64)
 
 /// What is stored.
 struct CacheTotals: Sendable, Equatable {
@@ -121,15 +111,6 @@ extension AliasRow {
         guard record.isInRange else { throw LedgerError(.damage, "an alias has values out of range") }
         self.init(
             sequence: try row.value(0), record: record, began: try row.value(9), object: try ObjectRow(row, from: 10))
-    }
-}
-
-extension FileName {
-    /// The name in the two columns from `first` on.
-    init(_ row: SQLiteRow, from first: Int) throws {
-        let fileExtension: String = try row.value(first + 1)
-        guard ObjectRecord.isExtension(fileExtension) else { throw LedgerError(.damage, "an extension is out of range") }
-        self.init(id: try row.digest(first), fileExtension: fileExtension)
     }
 }
 

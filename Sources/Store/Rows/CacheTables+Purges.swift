@@ -10,18 +10,16 @@ extension CacheTables {
         fileprivate var url = ""
         fileprivate var row: Int64 = 0
         /// Whether all rows were compared.
-        private(set) fileprivate var isAtEnd = false
+        fileprivate(set) var hasEnded = false
 
-        init(_ sequence: Int64) {
+        init(sequence: Int64) {
             self.sequence = sequence
         }
-
-        var hasEnded: Bool { isAtEnd }
 
         fileprivate mutating func next(ofRanges count: Int) {
             range += 1
             (url, row) = ("", 0)
-            isAtEnd = range >= count
+            hasEnded = range >= count
         }
     }
 
@@ -32,23 +30,17 @@ extension CacheTables {
         by row: PurgeTable.Row, _ position: inout SweepPosition, limit: Int
     ) throws -> (aliases: [AliasReference], objects: [ObjectRow]) {
         var aliases: [AliasReference] = []
-        var objects: Set<Int64> = []
-        func add(_ row: SQLiteRow) throws {
-            let (sequence, object): (Int64, Int64) = (try row.value(0), try row.value(1))
-            let (url, began): (String, Int64) = (try row.value(2), try row.value(3))
-            (position.url, position.row) = (url, sequence)
-            let id = try objectRow(at: object)?.record.id
-            guard purges.covers(url, id, sequence, began: began) else { return }
-            aliases.append(AliasReference(sequence: sequence, object: object))
-            objects.insert(object)
-        }
-        var count = 0
         func compare(_ condition: String, _ arguments: [any SQLiteValue], ranges: Int) throws {
+            var count = 0
             try database.forEach(
                 "SELECT sequence, object, url, began FROM aliases WHERE \(condition) LIMIT ?", arguments + [limit]
-            ) {
+            ) { row in
                 count += 1
-                try add($0)
+                let (sequence, object): (Int64, Int64) = (try row.value(0), try row.value(1))
+                (position.url, position.row) = (try row.value(2), sequence)
+                let id = try objectRow(at: object)?.record.id
+                guard purges.covers(position.url, id, sequence, began: try row.value(3)) else { return }
+                aliases.append((sequence, object))
             }
             if count < limit { position.next(ofRanges: ranges) }
         }
@@ -74,20 +66,18 @@ extension CacheTables {
             }
             try compare(
                 "object = ? AND sequence > ? AND sequence < ? ORDER BY sequence",
-                [object.sequence, position.row, row.sequence],
-                ranges: 1)
+                [object.sequence, position.row, row.sequence], ranges: 1)
         case .all where position.range == 0:
             try compare("sequence > ? AND sequence < ? ORDER BY sequence", [position.row, row.sequence], ranges: 2)
         case .all:
-            let rows = try database.all(
-                "SELECT \(ObjectRow.columns) FROM objects WHERE sequence > ? AND sequence < ? ORDER BY sequence LIMIT ?",
-                [position.row, row.sequence, limit]
-            ) { try ObjectRow($0) }
+            let rows = try objectRows(
+                "sequence > ? AND sequence < ? ORDER BY sequence LIMIT ?", [position.row, row.sequence, limit])
             position.row = rows.last?.sequence ?? 0
             if rows.count < limit { position.next(ofRanges: 2) }
             return ([], try rows.filter { try !isLive($0) })
         }
-        return (aliases, try objects.sorted().compactMap { try objectRow(at: $0) }.filter { try !isLive($0) })
+        let objects = Set(aliases.map(\.object)).sorted()
+        return (aliases, try objects.compactMap { try objectRow(at: $0) }.filter { try !isLive($0) })
     }
 
     /// Counts what a purge removes, and changes nothing. Rows that another purge covers count too, until they are swept.
@@ -103,6 +93,7 @@ extension CacheTables {
             return PurgeCounts(purged: totals.aliases + max(0, totals.objects - referenced), bytes: totals.bytes)
         }
         let began = purge.isLocal ? Int64.max : purge.madeAt
+        let includesUploads = purge.scope == .all || purge.scope.objectID != nil
         var counts = PurgeCounts()
         if let (condition, arguments) = try condition(purge.scope) {
             let aliases = "\(condition) AND sequence < ? AND began <= ?"
@@ -112,12 +103,12 @@ extension CacheTables {
                 """
                 SELECT ifnull(sum(length), 0) FROM objects
                 WHERE objects.sequence IN (SELECT object FROM aliases WHERE \(aliases))
-                AND (upload = 0 OR \(Self.includesUploads(purge.scope)) AND upload < ? AND upload_began <= ?)
+                AND (upload = 0 OR \(includesUploads ? 1 : 0) AND upload < ? AND upload_began <= ?)
                 AND NOT EXISTS (
                     SELECT 1 FROM aliases WHERE aliases.object = objects.sequence AND former = 0 AND NOT (\(aliases)))
                 """, values + [sequence, began] + values)
         }
-        guard Self.includesUploads(purge.scope) == "1" else { return counts }
+        guard includesUploads else { return counts }
         // Without an alias, an object is one rendition.
         var (objects, arguments): (String, [any SQLiteValue]) = ("1", [])
         if let id = purge.scope.objectID { (objects, arguments) = ("id = ?", [id.bytes]) }
@@ -129,13 +120,6 @@ extension CacheTables {
         counts.purged += try number("SELECT count(*) \(lonely)", values)
         counts.bytes += try number("SELECT ifnull(sum(length), 0) \(lonely)", values)
         return counts
-    }
-
-    private static func includesUploads(_ scope: PurgeScope) -> String {
-        switch scope {
-        case .object, .all: "1"
-        case .url, .prefix, .host: "0"
-        }
     }
 
     /// The aliases that a scope covers; nil for none.

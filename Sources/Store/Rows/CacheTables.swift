@@ -152,11 +152,7 @@ struct CacheTables {
 
     /// Records that aliases up to a sequence are doubted.
     func setDoubt(_ doubt: MissedPurges, through sequence: Int64) throws {
-        let column =
-            switch doubt {
-            case .certain: "revalidated"
-            case .possible: "unconfirmed"
-            }
+        let column = doubt == .certain ? "revalidated" : "unconfirmed"
         try database.run("UPDATE cache_state SET \(column) = max(\(column), ?)", [sequence])
     }
 
@@ -200,11 +196,15 @@ struct CacheTables {
 
     /// The object with that id, live or not.
     func knownObjectRow(_ id: ObjectID) throws -> ObjectRow? {
-        try database.first("SELECT \(ObjectRow.columns) FROM objects WHERE id = ?", [id.bytes]) { try ObjectRow($0) }
+        try objectRows("id = ?", [id.bytes]).first
     }
 
     func objectRow(at sequence: Int64) throws -> ObjectRow? {
-        try database.first("SELECT \(ObjectRow.columns) FROM objects WHERE sequence = ?", [sequence]) { try ObjectRow($0) }
+        try objectRows("sequence = ?", [sequence]).first
+    }
+
+    func objectRows(_ condition: String, _ values: [any SQLiteValue]) throws -> [ObjectRow] {
+        try database.all("SELECT \(ObjectRow.columns) FROM objects WHERE \(condition)", values) { try ObjectRow($0) }
     }
 
     /// Whether an object is live: no purge covers its upload or one of its aliases. Without aliases of now, former ones count.
@@ -215,20 +215,12 @@ struct CacheTables {
             return true
         }
         for former in [false, true] {
-            var (isFound, isLive) = (false, false)
             let rows = try database.all(
                 """
                 SELECT url, sequence, began FROM aliases WHERE object = ? AND former = ? ORDER BY sequence DESC LIMIT \(Self.mostCompared)
                 """, [object.sequence, former]
             ) { (url: try $0.value(0) as String, sequence: try $0.value(1) as Int64, began: try $0.value(2) as Int64) }
-            for row in rows {
-                isFound = true
-                if !purges.covers(row.url, id, row.sequence, began: row.began) {
-                    isLive = true
-                    break
-                }
-            }
-            if isFound { return isLive }
+            if !rows.isEmpty { return rows.contains { !purges.covers($0.url, id, $0.sequence, began: $0.began) } }
         }
         // Nothing leads to it any longer: only a purge of the object itself, or of everything, covers it.
         return object.upload.sequence == 0 && !purges.covers(nil, id, object.sequence, began: 0)
@@ -239,20 +231,19 @@ struct CacheTables {
 
     /// Up to `limit` objects after `sequence`, in the order of the eviction queue.
     func objects(after sequence: Int64, limit: Int) throws -> [ObjectRow] {
-        try database.all(
-            "SELECT \(ObjectRow.columns) FROM objects WHERE sequence > ? ORDER BY sequence LIMIT ?", [sequence, limit]
-        ) { try ObjectRow($0) }
+        try objectRows("sequence > ? ORDER BY sequence LIMIT ?", [sequence, limit])
     }
 
-    /// The file extensions of all objects whose ids begin with the byte `first`.
-    func extensions(ofObjectsIn first: UInt8) throws -> [ObjectID: String] {
+    /// The names of all objects whose ids begin with the byte `first`.
+    func names(ofObjectsIn first: UInt8) throws -> Set<RenditionName> {
         let bounds = [[first] + Array(repeating: 0, count: 31), [first] + Array(repeating: 0xff, count: 31)]
-        var extensions: [ObjectID: String] = [:]
-        try database.forEach("SELECT id, extension FROM objects WHERE id >= ? AND id <= ?", bounds) { row in
-            let file = try FileName(row, from: 0)
-            extensions[file.id] = file.fileExtension
-        }
-        return extensions
+        return Set(
+            try database.all("SELECT id, extension FROM objects WHERE id >= ? AND id <= ?", bounds) { row in
+                guard let name = RenditionName(id: try row.digest(0), fileExtension: try row.value(1)) else {
+                    throw LedgerError(.damage, "an extension is out of range")
+                }
+                return name
+            })
     }
 
     // MARK: Adding
@@ -329,15 +320,15 @@ struct CacheTables {
         let rows = try database.all(
             "SELECT sequence, object, key FROM aliases WHERE sequence > ? ORDER BY sequence LIMIT ?", [sequence, limit]
         ) { row in
-            (AliasReference(sequence: try row.value(0), object: try row.value(1)), key: try row.value(2) as [UInt8]?)
+            (alias: (try row.value(0), try row.value(1)) as AliasReference, key: try row.value(2) as [UInt8]?)
         }
         let unused = rows.filter { row in row.key.flatMap { AliasKey(bytes: $0) }.map { !isInUse($0) } ?? true }
-        return (rows.last?.0.sequence, unused.map(\.0))
+        return (rows.last?.alias.sequence, unused.map(\.alias))
     }
 
     /// Removes aliases.
-    func delete(_ aliases: [AliasReference]) throws {
-        for alias in aliases { try database.run("DELETE FROM aliases WHERE sequence = ?", [alias.sequence]) }
+    func delete(aliases: [Int64]) throws {
+        for alias in aliases { try database.run("DELETE FROM aliases WHERE sequence = ?", [alias]) }
     }
 
     /// The objects that nothing leads to but some of these aliases.
@@ -375,9 +366,9 @@ struct CacheTables {
     /// Removes up to `limit` aliases that lead to an object, and returns their number.
     private func deleteAliases(of object: Int64, limit: Int) throws -> Int {
         let aliases = try database.all("SELECT sequence FROM aliases WHERE object = ? LIMIT ?", [object, limit]) {
-            AliasReference(sequence: try $0.value(0), object: object)
+            try $0.value(0) as Int64
         }
-        try delete(aliases)
+        try delete(aliases: aliases)
         return aliases.count
     }
 }

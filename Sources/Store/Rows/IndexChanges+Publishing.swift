@@ -25,7 +25,7 @@ extension IndexChanges {
             }
         } catch {
             // Without a row the file would be an orphan.
-            removeFile(FileName(id: record.id, fileExtension: record.fileExtension))
+            removeFile(record.name)
             throw UnstoredReason(error)
         }
         status.countCommit()
@@ -81,13 +81,13 @@ extension IndexChanges {
     private mutating func nameFile(_ staged: StagedFile, _ record: ObjectRecord) throws(UnstoredReason) -> ObjectRow? {
         let files = directory.objects
         do throws(SystemError) {
-            try files.link(staged, as: record.id, record.fileExtension)
+            try files.link(staged, as: record.name)
         } catch  where error.code == EEXIST {
             if let present = try currentRow(record.id) { return present }
             // A file without a row: left by a crash or a purge.
             do throws(SystemError) {
-                try files.remove(record.id, record.fileExtension)
-                try files.link(staged, as: record.id, record.fileExtension)
+                try files.remove(record.name)
+                try files.link(staged, as: record.name)
             } catch {
                 throw UnstoredReason(error)
             }
@@ -95,9 +95,9 @@ extension IndexChanges {
             throw UnstoredReason(error)
         }
         do throws(SystemError) {
-            try files.syncNames(beside: record.id)
+            try files.syncNames(beside: record.name)
         } catch {
-            removeFile(FileName(id: record.id, fileExtension: record.fileExtension))
+            removeFile(record.name)
             throw UnstoredReason(error)
         }
         return nil

@@ -19,27 +19,22 @@ extension IndexChanges {
             accepted.append((purge, takeSequences(1)))
         }
         counted.formUnion(accepted.map(\.sequence))
-        return (accepted, purge(Unrecorded(purges: accepted, change: change)))
-    }
-
-    /// - Parameter event: What remains to be recorded if that fails. Its purges cover their scopes even so.
-    /// - Returns: Why they are not durable; nil if they are.
-    private mutating func purge(_ event: Unrecorded) -> LedgerError? {
         // Another server may have locked the directory since.
-        guard !isClosed else { return LedgerError(.closed, "the cache is closed") }
-        for (purge, sequence) in event.purges { purges.insert(purge, sequence) }
+        guard !isClosed else { return (accepted, LedgerError(.closed, "the cache is closed")) }
+        for (purge, sequence) in accepted { purges.insert(purge, sequence) }
+        let event = Unrecorded(purges: accepted, change: change)
         do throws(LedgerError) {
             try record(event)
-            return nil
+            return (accepted, nil)
         } catch {
             if error.kind == .fullDisk {
                 directory.giveUpReserve()
-                if (try? record(event)) != nil { return nil }
+                if (try? record(event)) != nil { return (accepted, nil) }
                 removeCoveredFiles()
-                if (try? record(event)) != nil { return nil }
+                if (try? record(event)) != nil { return (accepted, nil) }
             }
             remember(event)
-            return error
+            return (accepted, error)
         }
     }
 
@@ -48,9 +43,9 @@ extension IndexChanges {
         let files = directory.objects
         _ = try? read { tables in
             for event in tables.purges.unsweptRows() {
-                var position = CacheTables.SweepPosition(event.sequence)
+                var position = CacheTables.SweepPosition(sequence: event.sequence)
                 for object in try tables.covered(by: event, &position, limit: Self.rowsPerSweep).objects {
-                    _ = try? files.remove(object.file.id, object.file.fileExtension)
+                    _ = try? files.remove(object.record.name)
                 }
             }
         }
@@ -61,27 +56,25 @@ extension IndexChanges {
     /// - Returns: Whether there may be more.
     mutating func sweep() -> Bool {
         guard canChange else { return false }
-        let (counted, limit) = (counted, Self.rowsPerSweep)
-        let start = sweepPosition
-        let steps = try? read { tables -> [Sweep] in
-            guard let purge = try PurgeTable(tables.database).nextToSweep(except: counted) else { return [] }
-            var found = CacheTables.SweepPosition(purge.sequence)
-            if let start, start.sequence == purge.sequence { found = start }
-            let (aliases, objects) = try tables.covered(by: purge, &found, limit: limit)
-            return [Sweep(purge: purge.sequence, aliases: aliases, objects: objects, position: found)]
+        let (counted, limit, start) = (counted, Self.rowsPerSweep, sweepPosition)
+        let step: (aliases: [AliasReference], objects: [ObjectRow], position: CacheTables.SweepPosition)?
+        do throws(LedgerError) {
+            step = try read { tables in
+                guard let purge = try PurgeTable(tables.database).nextToSweep(except: counted) else { return nil }
+                var position = CacheTables.SweepPosition(sequence: purge.sequence)
+                if let start, start.sequence == purge.sequence { position = start }
+                let (aliases, objects) = try tables.covered(by: purge, &position, limit: limit)
+                return (aliases, objects, position)
+            }
+        } catch {
+            return false
         }
-        guard let steps else { return false }
-        guard let step = steps.first else { return sweepRemoved() }
+        guard let (aliases, objects, position) = step else { return sweepRemoved() }
         // The files first: a row without its file is covered in any case.
-        var removed: [ObjectRow] = []
-        for object in step.objects {
-            guard (try? directory.objects.remove(object.file.id, object.file.fileExtension)) != nil else { return false }
-            removed.append(object)
-        }
-        let hasEnded = step.position.hasEnded
-        guard delete(removed, step.aliases, endingSweepOf: hasEnded ? step.purge : nil) else { return false }
-        sweepPosition = hasEnded ? nil : step.position
-        if hasEnded { purges.markSwept(step.purge) }
+        for object in objects where (try? directory.objects.remove(object.record.name)) == nil { return false }
+        guard delete(objects, aliases, endingSweepOf: position.hasEnded ? position.sequence : nil) else { return false }
+        sweepPosition = position.hasEnded ? nil : position
+        if position.hasEnded { purges.markSwept(position.sequence) }
         return true
     }
 
@@ -91,30 +84,22 @@ extension IndexChanges {
     ) -> Bool {
         let isCommitted: Void? = try? change { tables in
             try tables.delete(objects.map(\.sequence))
-            try tables.delete(aliases)
+            try tables.delete(aliases: aliases.map(\.sequence))
             if let purge { try PurgeTable(tables.database).markSwept(purge) }
         }
         return isCommitted != nil
     }
 
-    private struct Sweep {
-        let purge: Int64
-        let aliases: [AliasReference]
-        let objects: [ObjectRow]
-        let position: CacheTables.SweepPosition
-    }
-
     /// Removes aliases of removed objects, and rows of purges that are done.
     private mutating func sweepRemoved() -> Bool {
-        let limit = Self.rowsPerSweep
-        guard let hasRemoved = try? read({ try $0.hasRemoved() }), hasRemoved else { return false }
-        return (try? change(.normal, { try $0.deleteAliasesOfRemoved(limit: limit) })) ?? false
+        guard (try? read({ try $0.hasRemoved() })) == true else { return false }
+        return (try? change(.normal, { try $0.deleteAliasesOfRemoved(limit: Self.rowsPerSweep) })) ?? false
     }
 
     /// Removes the rows of purges that are done, if there are many.
     mutating func removeDonePurges() {
         guard canChange, (try? read({ try PurgeTable($0.database).hasManyDone() })) == true else { return }
-        _ = try? change(.normal, { try PurgeTable($0.database).removeDone() })
+        try? change { try PurgeTable($0.database).removeDone() }
     }
 
     private static var rowsPerSweep: Int { 128 }
@@ -130,7 +115,7 @@ extension IndexChanges {
         guard !isClosed, let current = try? read({ try $0.knownObjectRow(object.record.id) }),
             current.sequence == object.sequence
         else { return false }
-        removeFile(FileName(id: current.record.id, fileExtension: current.record.fileExtension))
+        removeFile(current.record.name)
         deleteRows([current])
         return true
     }
@@ -143,12 +128,11 @@ extension IndexChanges {
             let selected = try hand.select(atLeast: wanted, visited: visited) { sequence, limit throws(LedgerError) in
                 try ledger.read { try CacheTables($0, purges).objects(after: sequence, limit: limit) }
             }
-            guard let selected else { return EvictedObjects(mayContinue: false) }
-            return evict(selected)
+            if let selected { return evict(selected) }
         } catch {
             note(error)
-            return EvictedObjects(mayContinue: false)
         }
+        return EvictedObjects(mayContinue: false)
     }
 
     /// Removes files, up to the first that cannot be removed: its object keeps its row, because its bytes stay on the disk. Then
@@ -157,7 +141,7 @@ extension IndexChanges {
         var evicted = EvictedObjects()
         for object in objects {
             do throws(SystemError) {
-                if try directory.objects.remove(object.record.id, object.record.fileExtension) {
+                if try directory.objects.remove(object.record.name) {
                     evicted.objects.append(object)
                 } else {
                     evicted.withoutFile.append(object)
@@ -182,27 +166,15 @@ extension IndexChanges {
                 return (last, unused, try tables.unreferenced(by: unused))
             })
         else { return nil }
-        var removed: [ObjectRow] = []
-        for object in objects where (try? directory.objects.remove(object.file.id, object.file.fileExtension)) != nil {
-            removed.append(object)
-        }
+        let removed = objects.filter { (try? directory.objects.remove($0.record.name)) != nil }
         guard delete(removed, unused) else { return nil }
         aliasHand = last ?? 0
         return last == nil ? nil : removed
     }
 
     /// Removes a file unless there is a row for it. Returns whether it was removed, and nil if that failed.
-    mutating func removeOrphan(_ name: FileName) -> Bool? {
-        guard !isClosed, let isKnown = isKnown(name) else { return nil }
-        return isKnown ? false : try? directory.objects.remove(name.id, name.fileExtension)
-    }
-
-    /// Whether there is a row for a file; nil if the ledger cannot be read.
-    private mutating func isKnown(_ name: FileName) -> Bool? {
-        do throws(LedgerError) {
-            return try read { try $0.knownObjectRow(name.id) }?.record.fileExtension == name.fileExtension
-        } catch {
-            return nil
-        }
+    mutating func removeOrphan(_ name: RenditionName) -> Bool? {
+        guard !isClosed, let isKnown = try? read({ try $0.knownObjectRow(name.id)?.record.name == name }) else { return nil }
+        return isKnown ? false : try? directory.objects.remove(name)
     }
 }

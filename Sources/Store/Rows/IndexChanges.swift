@@ -194,7 +194,7 @@ struct IndexChanges: ~Copyable, Sendable {
                 for (purge, sequence) in event.purges {
                     try table.insert(purge, sequence)
                     if let id = purge.scope.objectID {
-                        try outbox?.addDeletion(of: id.description, until: purge.madeAt, in: tables.database)
+                        try outbox?.addDeletion(of: id, until: purge.madeAt, in: tables.database)
                     }
                 }
                 if let (doubt, sequence) = event.doubt { try tables.setDoubt(doubt, through: sequence) }
@@ -256,14 +256,14 @@ struct IndexChanges: ~Copyable, Sendable {
     mutating func deleteRows(_ objects: [ObjectRow]) -> Bool {
         guard !objects.isEmpty else { return true }
         let sequences = objects.map(\.sequence)
-        if (try? change(.normal, { try $0.delete(sequences) })) != nil { return true }
+        if (try? change { try $0.delete(sequences) }) != nil { return true }
         removedRows.formUnion(sequences)
         return false
     }
 
     /// Removes a file. If that fails, a scan removes it, unless a row leads to it again.
-    mutating func removeFile(_ name: FileName) {
-        if (try? directory.objects.remove(name.id, name.fileExtension)) == nil { possibleOrphans += 1 }
+    mutating func removeFile(_ name: RenditionName) {
+        if (try? directory.objects.remove(name)) == nil { possibleOrphans += 1 }
     }
 
     /// Identifies a scan for files without rows that begins now; nil if there is nothing to do, or not yet.

@@ -29,13 +29,14 @@ struct PublishJob: Sendable {
             created: min(now, created ?? now), facts: facts)
     }
 
-    /// Makes the bytes durable. Must come before the file gets its name, so that no name ever leads to half a file.
-    func sync() throws(UnstoredReason) {
-        let number = staged.number
+    /// Makes the bytes durable, and says why that failed. Must come before the file gets its name, so that no name ever leads to half a
+    /// file.
+    func sync() -> UnstoredReason? {
         do throws(SystemError) {
-            try retryingOnInterrupt("fdatasync") { fdatasync(number) }
+            try retryingOnInterrupt("fdatasync") { fdatasync(staged.number) }
+            return nil
         } catch {
-            throw UnstoredReason(error)
+            return UnstoredReason(error)
         }
     }
 

@@ -70,7 +70,7 @@ final class RecordedObjects: Sendable {
     ///   - fileExtensions: Those that are tried if the keys do not permit to list what there is.
     ///   - time: Only what began until then is deleted, in milliseconds of the cluster's clock.
     func delete(
-        _ id: String, _ fileExtensions: [String], until time: Int64, timeout: Duration
+        _ id: ObjectID, _ fileExtensions: [String], until time: Int64, timeout: Duration
     ) async throws(StoreError) {
         let start = ContinuousClock.now
         let present = try await keys(of: id, timeout: timeout)
@@ -86,7 +86,7 @@ final class RecordedObjects: Sendable {
     }
 
     /// The keys that the store has of an id, by rendition: the object before its record. Nil if it does not permit the question.
-    private func keys(of id: String, timeout: Duration) async throws(StoreError) -> [RenditionName: [String]]? {
+    private func keys(of id: ObjectID, timeout: Duration) async throws(StoreError) -> [RenditionName: [String]]? {
         do throws(StoreError) {
             // An id has fewer objects than a page.
             let page = try await client.list(prefix: keys.objects(id), token: nil, timeout: timeout)

@@ -1,38 +1,28 @@
-/// The name of a rendition in the shared store: its content id and its file extension.
+/// The name of a rendition, here and in the shared store: its content id and its file's extension.
 package struct RenditionName: Hashable, Sendable, CustomStringConvertible {
-    /// 64 lower-case hexadecimal digits.
-    package let id: String
+    package let id: ObjectID
     /// The extension without its dot, such as `mp4`.
     package let fileExtension: String
 
-    /// - Parameters:
-    ///   - id: 64 lower-case hexadecimal digits.
-    ///   - fileExtension: One to eight of `a…z 0…9`.
-    /// - Returns: Nil for other text.
-    package init?(id: some StringProtocol, fileExtension: some StringProtocol) {
-        guard Self.isID(id), (1...8).contains(fileExtension.utf8.count),
-            fileExtension.utf8.allSatisfy({ Self.isDigit($0) || (0x61...0x7A).contains($0) })
-        else { return nil }
-        self.id = String(id)
-        self.fileExtension = String(fileExtension)
+    init(_ record: ObjectRecord) {
+        (id, fileExtension) = (record.id, record.fileExtension)
+    }
+
+    /// - Parameter fileExtension: One to eight of `a…z 0…9`; nil for other text.
+    package init?(id: ObjectID, fileExtension: String) {
+        guard ObjectRecord.isExtension(fileExtension) else { return nil }
+        (self.id, self.fileExtension) = (id, fileExtension)
     }
 
     /// Reads `{id}.{extension}`.
     init?(_ text: some StringProtocol) {
         let parts = text.split(separator: ".", omittingEmptySubsequences: false)
-        guard parts.count == 2 else { return nil }
-        self.init(id: parts[0], fileExtension: parts[1])
+        guard parts.count == 2, let id = ObjectID(hex: parts[0]) else { return nil }
+        self.init(id: id, fileExtension: String(parts[1]))
     }
 
     /// `{id}.{extension}`.
     package var description: String { "\(id).\(fileExtension)" }
-
-    /// Whether a text is 64 lower-case hexadecimal digits.
-    static func isID(_ id: some StringProtocol) -> Bool {
-        id.utf8.count == 64 && id.utf8.allSatisfy { isDigit($0) || (0x61...0x66).contains($0) }
-    }
-
-    private static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
 }
 
 /// The keys of a store's objects: `{prefix}/{aa}/{id}.{extension}`, where `aa` are the id's first two digits, and beside an object,
@@ -52,12 +42,12 @@ struct KeySpace: Sendable, Equatable {
         self.prefix = trimmed.isEmpty ? "" : "\(trimmed)/"
     }
 
-    func object(_ name: RenditionName) -> String { "\(prefix)\(name.id.prefix(2))/\(name)" }
+    func object(_ name: RenditionName) -> String { "\(prefix)\(name.description.prefix(2))/\(name)" }
 
     func record(_ name: RenditionName) -> String { object(name) + Self.recordSuffix }
 
     /// What the keys of an id's renditions and their records begin with.
-    func objects(_ id: String) -> String { "\(prefix)\(id.prefix(2))/\(id)." }
+    func objects(_ id: ObjectID) -> String { "\(prefix)\(id.description.prefix(2))/\(id)." }
 
     /// Whether a key is one that this store writes.
     func contains(_ key: String) -> Bool { name(key) != nil }
@@ -68,6 +58,6 @@ struct KeySpace: Sendable, Equatable {
         let parts = key.dropFirst(prefix.count).split(separator: "/", omittingEmptySubsequences: false)
         guard parts.count == 2 else { return nil }
         let file = parts[1].hasSuffix(Self.recordSuffix) ? parts[1].dropLast(Self.recordSuffix.count) : parts[1]
-        return RenditionName(file).flatMap { $0.id.prefix(2) == parts[0] ? $0 : nil }
+        return RenditionName(file).flatMap { $0.description.prefix(2) == parts[0] ? $0 : nil }
     }
 }

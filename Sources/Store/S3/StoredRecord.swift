@@ -15,8 +15,6 @@ package struct StoredRecord: Sendable, Equatable {
     /// record of an older version.
     package let began: Int64
 
-    /// The largest number of bytes of facts.
-    package static let maxFactsCount = 16 << 10
     /// The largest rendition, in bytes: 1 TiB. Sums of lengths cannot overflow.
     private static let maxLength = 1 << 40
     private static let maxTime: Int64 = 1 << 53
@@ -24,7 +22,7 @@ package struct StoredRecord: Sendable, Equatable {
     /// - Returns: Nil for a value that is out of range.
     package init?(length: Int, digest: [UInt8], created: Int64, facts: [UInt8], began: Int64 = 0) {
         guard (1...Self.maxLength).contains(length), digest.count == 32, (-Self.maxTime...Self.maxTime).contains(created),
-            facts.count <= Self.maxFactsCount, (0...Self.maxTime).contains(began)
+            facts.count <= ObjectRecord.maxFactsCount, (0...Self.maxTime).contains(began)
         else { return nil }
         self.length = length
         self.digest = digest

@@ -14,9 +14,8 @@ import Testing
             let id = try await world.find("/a.gif").rendition.objectID
             let directory = try ScratchDirectory()
             let outbox = try Outbox(
-                world.cache.ledger, OutboxConfiguration(directory: directory.path("outbox"), maxBytes: 1 << 20),
-                holdsPuts: false,
-                report: { _ in })
+                world.cache.ledger, OutboxConfiguration(directory: directory.path("outbox"), maxBytes: 1 << 20), StoreMeter(),
+                holdsPuts: false, report: { _ in })
             defer { outbox.close() }
             world.cache.sendDeletions(by: outbox)
             try await body(world, id, Purges(cache: world.cache, state: world.renditionState, tier: nil), outbox)
@@ -24,7 +23,7 @@ import Testing
     }
 
     /// The times of the deletions that are recorded, by id.
-    private func deletions(_ world: PipelineFixture) throws -> [String: Int64] {
+    private func deletions(_ world: PipelineFixture) throws -> [ObjectID: Int64] {
         try world.cache.ledger.read { try OutboxTables($0).deletions() }
     }
 
@@ -32,8 +31,8 @@ import Testing
         try await run { world, id, purges, outbox async throws in
             #expect(try await purges.purge(.object(id)).counts.purged == 1)
             let recorded = try deletions(world)
-            #expect(recorded.keys.elementsEqual([id.description]))
-            #expect(outbox.deletion(of: id.description) == recorded[id.description])
+            #expect(recorded.keys.elementsEqual([id]))
+            #expect(outbox.deletion(of: id) == recorded[id])
             #expect(try world.cache.ledger.read { try OutboxTables($0).totals() }.deletions == 1)
             // Other purges leave the store alone.
             _ = try await purges.purge(.all)
@@ -51,7 +50,7 @@ import Testing
             #expect(try await purge(madeAt: began - 100_000).purged == 0)
             #expect(try await world.cache.rendition(for: id, countsMiss: false) != nil)
             // What other nodes had sent before the purge is removed.
-            #expect(try deletions(world) == [id.description: began - 100_000])
+            #expect(try deletions(world) == [id: began - 100_000])
             #expect(try await purge(madeAt: began + 100_000).purged == 1)
             #expect(try await world.cache.rendition(for: id, countsMiss: false) == nil)
         }
@@ -68,7 +67,7 @@ import Testing
             #expect(try deletions(world).isEmpty)
             try world.cache.ledger.write(.normal) { try $0.execute("DROP TRIGGER broken") }
             _ = try await purges.purge(.url("http://other.example/"))
-            #expect(try deletions(world).keys.elementsEqual([id.description]))
+            #expect(try deletions(world).keys.elementsEqual([id]))
         }
     }
 
@@ -89,7 +88,7 @@ import Testing
 
     @Test func writesOfAFormerProcessAreDroppedWherePurgesMayHaveBeenMissed() async throws {
         try await run { world, id, purges, _ async throws in
-            let name = try #require(RenditionName(id: id.description, fileExtension: "mp4"))
+            let name = try #require(RenditionName(id: id, fileExtension: "mp4"))
             let record = try #require(
                 StoredRecord(length: 1, digest: [UInt8](repeating: 0, count: 32), created: 0, facts: [], began: 1))
             try world.cache.ledger.write(.normal) { database in

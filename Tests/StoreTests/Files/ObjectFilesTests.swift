@@ -19,56 +19,56 @@ import Testing
         return staged
     }
 
-    private func bytes(_ id: ObjectID) throws -> [UInt8] {
-        try directory.objects.open(id, "mp4").readAll()
+    private func bytes(_ name: RenditionName) throws -> [UInt8] {
+        try directory.objects.open(name).readAll()
     }
 
     @Test func aLinkedFileHasItsNameAndAnUnlinkedOneNone() throws {
-        let id = ObjectID.test("a")
-        #expect(try directory.objects.length(id, "mp4") == nil)
-        #expect(throws: SystemError.self) { try directory.objects.open(id, "mp4") }
+        let name = RenditionName.test("a")
+        #expect(try directory.objects.length(name) == nil)
+        #expect(throws: SystemError.self) { try directory.objects.open(name) }
         let file = try staged([1, 2, 3])
         #expect(temporary.files("a/b/objects").isEmpty)
-        try directory.objects.link(file, as: id, "mp4")
-        try directory.objects.syncNames(beside: id)
-        #expect(try bytes(id) == [1, 2, 3])
-        #expect(try directory.objects.length(id, "mp4") == 3)
-        let hex = id.description
+        try directory.objects.link(file, as: name)
+        try directory.objects.syncNames(beside: name)
+        #expect(try bytes(name) == [1, 2, 3])
+        #expect(try directory.objects.length(name) == 3)
+        let hex = name.id.description
         #expect(temporary.files("a/b/objects").contains("\(hex.prefix(2))/\(hex.dropFirst(2)).mp4"))
-        #expect(try directory.objects.remove(id, "mp4"))
-        #expect(try !directory.objects.remove(id, "mp4"))
-        #expect(throws: SystemError.self) { try directory.objects.open(id, "mp4") }
+        #expect(try directory.objects.remove(name))
+        #expect(try !directory.objects.remove(name))
+        #expect(throws: SystemError.self) { try directory.objects.open(name) }
     }
 
     @Test func aLinkNeverReplacesAFile() throws {
-        let id = ObjectID.test("a")
-        try directory.objects.link(try staged([1]), as: id, "mp4")
-        let reader = try directory.objects.open(id, "mp4")
+        let name = RenditionName.test("a")
+        try directory.objects.link(try staged([1]), as: name)
+        let reader = try directory.objects.open(name)
         let error = #expect(throws: SystemError.self) {
-            try directory.objects.link(try staged([2]), as: id, "mp4")
+            try directory.objects.link(try staged([2]), as: name)
         }
         #expect(error?.code == EEXIST)
-        #expect(try bytes(id) == [1])
-        try directory.objects.remove(id, "mp4")
-        try directory.objects.link(try staged([3]), as: id, "mp4")
-        #expect(try bytes(id) == [3])
+        #expect(try bytes(name) == [1])
+        try directory.objects.remove(name)
+        try directory.objects.link(try staged([3]), as: name)
+        #expect(try bytes(name) == [3])
         // A reader of the removed file is not affected.
         #expect(try reader.readAll() == [1])
         #expect(temporary.files("a/b/staging").isEmpty)
     }
 
     @Test func aStagedFileWithANameIsRemovedUnlessItIsPublished() throws {
-        let name = StagedFile.uniqueName()
-        try temporary.create("a/b/staging/\(name)", [7])
+        let staged = StagedFile.uniqueName()
+        try temporary.create("a/b/staging/\(staged)", [7])
         var file: StagedFile? = StagedFile(
-            SharedDescriptor(try openDescriptor(temporary.path + "/a/b/staging/\(name)", below: AT_FDCWD, flags: O_RDWR)),
-            in: directory.objects, name: name)
-        let id = ObjectID.test("a")
-        try directory.objects.link(try #require(file), as: id, "mp4")
-        #expect(try bytes(id) == [7])
+            SharedDescriptor(try openDescriptor(temporary.path + "/a/b/staging/\(staged)", below: AT_FDCWD, flags: O_RDWR)),
+            in: directory.objects, name: staged)
+        let name = RenditionName.test("a")
+        try directory.objects.link(try #require(file), as: name)
+        #expect(try bytes(name) == [7])
         file = nil
         #expect(temporary.files("a/b/staging").isEmpty)
-        #expect(try bytes(id) == [7])
+        #expect(try bytes(name) == [7])
     }
 
     @Test func aStagedFileIsTakenOnce() throws {
@@ -80,22 +80,21 @@ import Testing
     }
 
     @Test func aListingDistinguishesRenditionsFromOtherFiles() throws {
-        let id = ObjectID.test("a")
-        try directory.objects.link(try staged([1]), as: id, "mp4")
-        let folder = String(id.description.prefix(2))
-        let rest = String(id.description.dropFirst(2))
+        let name = RenditionName.test("a")
+        try directory.objects.link(try staged([1]), as: name)
+        let folder = String(name.id.description.prefix(2))
+        let rest = String(name.id.description.dropFirst(2))
         let others = [
             "\(rest)", "\(rest).mp4.part", "\(rest).MP4", "\(rest.uppercased()).mp4", "\(rest.dropLast()).mp4", "x.mp4", ".y",
         ]
-        for name in others where name != rest + ".mp4" { try temporary.create("a/b/objects/\(folder)/\(name)", [1]) }
-        let (renditions, found) = try directory.objects.list(id.bytes[0])
-        #expect(renditions.map(\.id) == [id])
-        #expect(renditions.map(\.fileExtension) == ["mp4"])
+        for other in others { try temporary.create("a/b/objects/\(folder)/\(other)", [1]) }
+        let (renditions, found) = try directory.objects.list(name.id.bytes[0])
+        #expect(renditions == [name])
         #expect(found.sorted() == others.map { "\(folder)/\($0)" }.sorted())
         for path in found { try directory.objects.removeOther(path) }
-        #expect(try directory.objects.list(id.bytes[0]).others.isEmpty)
-        #expect(try bytes(id) == [1])
-        let (none, noOthers) = try directory.objects.list(id.bytes[0] &+ 1)
+        #expect(try directory.objects.list(name.id.bytes[0]).others.isEmpty)
+        #expect(try bytes(name) == [1])
+        let (none, noOthers) = try directory.objects.list(name.id.bytes[0] &+ 1)
         #expect(none.isEmpty && noOthers.isEmpty)
     }
 
@@ -119,7 +118,7 @@ import Testing
         #expect(rename(temporary.path + "/a/b", temporary.path + "/a/c") == 0)
         #expect(!directory.isInPlace)
         // The open directory is still used, so nothing is ever written into another one at its path.
-        try directory.objects.link(try staged([9]), as: .test("a"), "mp4")
+        try directory.objects.link(try staged([9]), as: .test("a"))
         #expect(try bytes(.test("a")) == [9])
         #expect(rename(temporary.path + "/a/c", temporary.path + "/a/b") == 0)
         #expect(directory.isInPlace)

@@ -51,7 +51,7 @@ import Testing
             let job = PublishJob(
                 staged: try cache.staged(bytes), id: .test(url), fileExtension: "mp4", facts: [],
                 alias: .test(url, fetchedAt: 0), epoch: cache.epoch(for: url))
-            return try cache.publisher.process(job).get()
+            return try cache.publisher.process(job)
         }
         other.withLock { $0 = { _ = try? publish([1, 2, 3]) } }
         let outcome = try publish([4, 5])

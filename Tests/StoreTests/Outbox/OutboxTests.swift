@@ -141,9 +141,9 @@ import Testing
             try fixture.delete(all[5])
             for rendition in all[..<4] { try await fixture.put(rendition) }
             try await fixture.waitForEntries(3, bytes: 10_000)
-            #expect(fixture.gauges.dropped == 2)
+            #expect(fixture.statistics.droppedWrites == 2)
             #expect(try await !fixture.put(TestRendition(9, count: 13_000), within: .seconds(3600)))
-            #expect(fixture.gauges.dropped == 5 && fixture.events.values.isEmpty)
+            #expect(fixture.statistics.droppedWrites == 5 && fixture.events.values.isEmpty)
             fixture.start(concurrency: 1)
             for rendition in all[2..<4] { try await fixture.put(rendition) }
             #expect(await fixture.outbox.drain(within: .seconds(60)))
@@ -161,7 +161,7 @@ import Testing
             try await fixture.put(TestRendition(1))
             try await waitUntil("the upload to begin") { gate.count == 1 }
             try await fixture.put(TestRendition(2))
-            #expect(fixture.gauges.dropped == 1)
+            #expect(fixture.statistics.droppedWrites == 1)
             gate.open()
             #expect(await fixture.outbox.drain(within: .seconds(60)))
             #expect(fixture.sent.values.count == 1)
@@ -175,7 +175,8 @@ import Testing
             try fixture.delete(all[3])
             fixture.close()
             try fixture.open()
-            #expect(fixture.gauges == .init(entries: 12, bytes: 55_000, dropped: 0))
+            let statistics = fixture.statistics
+            #expect((statistics.queuedWrites, statistics.queuedBytes, statistics.droppedWrites) == (12, 55_000, 0))
             fixture.start(concurrency: 1)
             #expect(await fixture.outbox.drain(within: .seconds(60)))
             let expected = all.map(\.name.id).filter { $0 != all[3].name.id } + [all[3].name.id]
@@ -222,7 +223,7 @@ import Testing
             try await fixture.put(all[2])
             try fixture.ledger.write(.full) { try fixture.outbox.dropHeldPuts(in: $0) }
             try await fixture.waitForEntries(2, bytes: 5000)
-            #expect(fixture.gauges.dropped == 1)
+            #expect(fixture.statistics.droppedWrites == 1)
             try await waitUntil("the file to go") { try fixture.files() == 1 }
             fixture.close()
             try fixture.open()
@@ -249,7 +250,7 @@ import Testing
             fixture.start()
             #expect(await fixture.outbox.drain(within: .seconds(60)))
             #expect(fixture.sent.values.map(\.id) == [b.name.id])
-            #expect(fixture.gauges.dropped == 1)
+            #expect(fixture.statistics.droppedWrites == 1)
         }
     }
 
@@ -275,7 +276,7 @@ import Testing
         try await run { fixture in
             try FileManager.default.removeItem(atPath: fixture.path)
             for seed: UInt64 in 1...3 { #expect(try await !fixture.put(TestRendition(seed), within: .seconds(3600))) }
-            #expect(fixture.events.values.count == 1 && fixture.gauges.dropped == 3)
+            #expect(fixture.events.values.count == 1 && fixture.statistics.droppedWrites == 3)
             fixture.start()
             try fixture.delete(TestRendition(1))
             #expect(await fixture.outbox.drain(within: .seconds(60)))
@@ -299,7 +300,7 @@ import Testing
             fixture.close()
             #expect(fixture.sent.values.count == 1)
             try fixture.open()
-            #expect(fixture.gauges.entries == 1)
+            #expect(fixture.statistics.queuedWrites == 1)
         }
     }
 
@@ -510,7 +511,7 @@ import Testing
         defer { fixture.stop() }
         fixture.start { _, _ in error }
         for seed: UInt64 in 1...3 { try await fixture.put(TestRendition(seed)) }
-        try await waitUntil("all to be discarded") { fixture.gauges.dropped == 3 }
+        try await waitUntil("all to be discarded") { fixture.statistics.droppedWrites == 3 }
         #expect(fixture.events.values == [.discarded(error)])
     }
 }

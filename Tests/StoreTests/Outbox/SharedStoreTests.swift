@@ -48,7 +48,7 @@ import Testing
         let rendition = try TestRendition(1)
         try await store.store(rendition)
         #expect(await store.drain(within: .seconds(60)))
-        let id = rendition.name.id
+        let id = rendition.name.id.description
         let object = try await fixture.withClient {
             try await $0.get(
                 "\(fixture.prefix)/\(id.prefix(2))/\(id).mp4", to: .memory(limit: 5000), timeout: .seconds(20))
@@ -61,7 +61,7 @@ import Testing
         let fixture = try StoreFixture()
         defer { fixture.stop() }
         let (one, other) = (try fixture.store(), try fixture.store(queue: "other"))
-        let rendition = try TestRendition(1, facts: [UInt8](repeating: 7, count: StoredRecord.maxFactsCount))
+        let rendition = try TestRendition(1, facts: [UInt8](repeating: 7, count: ObjectRecord.maxFactsCount))
         try await one.store(rendition)
         #expect(await one.drain(within: .seconds(60)))
         #expect(try await other.has(rendition))

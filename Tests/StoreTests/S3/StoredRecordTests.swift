@@ -9,7 +9,7 @@ import Testing
     }
 
     @Test func aRecordIsReadFromItsFields() throws {
-        for facts in [[], [0], [UInt8](repeating: 255, count: StoredRecord.maxFactsCount)] {
+        for facts in [[], [0], [UInt8](repeating: 255, count: ObjectRecord.maxFactsCount)] {
             let record = try record(facts: facts)
             #expect(StoredRecord(fields: record.fields) == record)
             #expect(StoredRecord(fields: FieldLines.decode(FieldLines.encode(record.fields))) == record)
@@ -64,7 +64,7 @@ import Testing
 
     @Test func keysOfTheStoreAreToldFromOthers() throws {
         let id = "ab" + String(repeating: "0", count: 62)
-        let name = try #require(RenditionName(id: id, fileExtension: "mp4"))
+        let name = try #require(RenditionName("\(id).mp4"))
         for prefix in ["", "a/b", "a/b/"] {
             let keys = try KeySpace(prefix: prefix)
             #expect(keys.object(name) == "\(prefix.isEmpty ? "" : "a/b/")ab/\(id).mp4")

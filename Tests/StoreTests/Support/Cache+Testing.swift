@@ -125,6 +125,15 @@ extension ObjectID {
     }
 }
 
+extension RenditionName {
+    static func test(_ name: String) -> RenditionName {
+        RenditionName(
+            ObjectRecord(
+                id: .test(name), fileExtension: "mp4", length: 1, content: ContentDigest(digest: ObjectID.test(name).digest),
+                created: 0, facts: []))
+    }
+}
+
 extension SourceDigest {
     init(of bytes: [UInt8]) {
         self = bytes.withUnsafeBytes { SourceDigest(of: $0) }

@@ -174,7 +174,7 @@ struct CacheMeasurements {
                     let url = "https://a/\(number)"
                     let staged = try store.directory.objects.createStaged()
                     try #require(bytes.withUnsafeBytes { write(staged.number, $0.baseAddress, $0.count) } == bytes.count)
-                    try store.directory.objects.link(staged, as: .test(url), "mp4")
+                    try store.directory.objects.link(staged, as: .test(url))
                     let record = ObjectRecord(
                         id: .test(url), fileExtension: "mp4", length: 1000, content: content, created: 5,
                         facts: Array(repeating: 7, count: 60))

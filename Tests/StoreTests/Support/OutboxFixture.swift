@@ -17,6 +17,7 @@ final class OutboxFixture: Sendable {
     /// The number of attempts by the sequence of their entry.
     let attempts = Mutex<[Int64: Int]>([:])
     private let settings: OutboxConfiguration
+    private let meter = Mutex(StoreMeter())
     private let opened: Mutex<(ledger: Ledger, outbox: Outbox)?>
 
     /// Longer than any test: a pause of a sender would show.
@@ -38,7 +39,9 @@ final class OutboxFixture: Sendable {
     /// Opens the outbox, as another process does after ``close()``.
     func open(holdsPuts: Bool = false) throws {
         let ledger = try Ledger(directory: folder.path, owners: [OutboxTables.owned])
-        let outbox = try Outbox(ledger, settings, holdsPuts: holdsPuts, report: { [events] in events.add($0) })
+        let meter = StoreMeter()
+        self.meter.withLock { $0 = meter }
+        let outbox = try Outbox(ledger, settings, meter, holdsPuts: holdsPuts, report: { [events] in events.add($0) })
         opened.withLock { $0 = (ledger, outbox) }
     }
 
@@ -56,7 +59,7 @@ final class OutboxFixture: Sendable {
     var path: String { settings.directory }
     var outbox: Outbox { opened.withLock { $0! }.outbox }
     var ledger: Ledger { opened.withLock { $0! }.ledger }
-    var gauges: OutboxMeter.Gauges { outbox.gauges }
+    var statistics: StoreStatistics { meter.withLock { $0.snapshot } }
 
     func files() throws -> Int { try FileManager.default.contentsOfDirectory(atPath: path).count }
 

@@ -51,7 +51,7 @@ final class StoreFixture: Sendable {
     /// A store with a queue. Pauses are short, and the deadline of lookups is long, unless a test is about them.
     func store(
         queue: String? = "queue", time: TimeSource = .system,
-        removals: [String: Int64] = [:],
+        removals: [ObjectID: Int64] = [:],
         _ change: (inout SharedStoreConfiguration) throws -> Void = { _ in }
     ) throws -> SharedStore {
         let directory = folder.appendingPathComponent(queue ?? "none").path
@@ -71,7 +71,7 @@ final class StoreFixture: Sendable {
         let purges = PurgeIndex()
         for (number, removal) in removals.enumerated() {
             purges.insert(
-                Purge(.object(removal.key), madeAt: removal.value, isLocal: false, token: removal.key, entry: ""),
+                Purge(.object(removal.key), madeAt: removal.value, isLocal: false, token: "\(removal.key)", entry: ""),
                 Int64(number + 1))
         }
         let store = try SharedStore(configuration, ledger: ledger, time: time, purges: purges) { event in
@@ -117,7 +117,7 @@ struct TestRendition: Sendable {
         var bytes = [UInt8](repeating: 0, count: count)
         for index in bytes.indices { bytes[index] = UInt8(truncatingIfNeeded: numbers.next()) }
         self.bytes = bytes
-        let id = Hex.encode(SHA256.hash("\(seed)".utf8))
+        let id = try #require(ObjectID(bytes: SHA256.hash("\(seed)".utf8)))
         name = try #require(RenditionName(id: id, fileExtension: "mp4"))
         record = try #require(
             StoredRecord(

@@ -1,54 +1,15 @@
+internal import Glibc
 internal import Synchronization
 internal import SystemIO
 
-/// The tasks that send the entries of the outbox.
+/// The tasks that send the entries.
 ///
 /// Entries of one id are sent one after another. After a failure an entry pauses, which may be the cause. A sender pauses as well
 /// if the store may be gone, or if no entry is ready that was not refused. Deletions that the store refuses therefore delay other
 /// entries only by the pause of a sender.
-///
-/// Any thread. Blocking work runs on the thread of the outbox.
-final class OutboxSender: Sendable {
-    private struct State {
-        /// Entries that are being sent, or whose end could not be recorded yet.
-        var running: [Int64: OutboxEntry] = [:]
-        var unrecorded: [(entry: OutboxEntry, error: StoreError?)] = []
-        /// Whether each entry is tried at once, and once if it is refused, because the outbox is to be emptied.
-        var isDraining = false
-        var tasks: [Task<Void, Never>] = []
-        var signals: [AsyncSignal] = []
-    }
-
-    private let ledger: Ledger
-    private let files: OutboxFiles
-    private let disk: WorkThreads
-    private let waits: OutboxWaits
-    private let deletions: OutboxDeletions
-    private let meter: OutboxMeter
-    private let backoff: Backoff
-    private let entryBackoff: Backoff
-    private let state = Mutex(State())
-    private let start = ContinuousClock.now
-
-    /// - Parameters:
-    ///   - disk: The thread of the outbox.
-    ///   - backoff: The pauses of a sender after failures. Those of an entry are up to 30 times as long.
-    init(
-        _ ledger: Ledger, _ files: OutboxFiles, _ disk: WorkThreads, _ waits: OutboxWaits, _ deletions: OutboxDeletions,
-        _ meter: OutboxMeter, _ backoff: Backoff
-    ) {
-        self.ledger = ledger
-        self.files = files
-        self.disk = disk
-        self.waits = waits
-        self.deletions = deletions
-        self.meter = meter
-        self.backoff = backoff
-        entryBackoff = Backoff(first: backoff.first, longest: backoff.longest * 30)
-    }
-
-    /// Starts to send entries, some at once.
-    func start(concurrency: Int, _ send: @escaping Outbox.Send) {
+extension Outbox {
+    /// Starts to send entries, some at once. The owner must call ``close()``.
+    func startSending(concurrency: Int, _ send: @escaping Send) {
         state.withLock { state in
             for _ in 0..<concurrency {
                 let signal = AsyncSignal()
@@ -59,7 +20,7 @@ final class OutboxSender: Sendable {
     }
 
     /// Cancels the writes under way, which stay in the outbox. Returns at once.
-    func cancel() {
+    package func endSending() {
         for task in state.withLock({ $0.tasks }) { task.cancel() }
     }
 
@@ -68,20 +29,13 @@ final class OutboxSender: Sendable {
         for signal in state.withLock({ $0.signals }) { signal.signal() }
     }
 
-    /// From now on, tries each entry at once, and only once if it is refused.
-    func beginDraining() {
-        state.withLock { $0.isDraining = true }
-    }
-
-    /// The sequences of the entries that are being sent, or whose end could not be recorded yet.
-    var running: Set<Int64> { Set(state.withLock { $0.running.keys }) }
-
     private enum Claim {
         case entry(OutboxEntry, SharedDescriptor?)
         case nothing(until: Duration)
     }
 
-    private func sendEntries(_ signal: AsyncSignal, _ send: Outbox.Send) async {
+    private func sendEntries(_ signal: AsyncSignal, _ send: Send) async {
+        let backoff = Backoff(first: settings.pause, longest: settings.longestPause)
         var failures = 0
         while !Task.isCancelled, let claim = await disk.run({ [self] in self.claim() }) {
             guard case .entry(let entry, let file) = claim else {
@@ -108,7 +62,7 @@ final class OutboxSender: Sendable {
     /// Takes the entry to send next. Runs on the thread of `disk`.
     private func claim() -> Claim {
         recordOutcomes()
-        meter.countEntries(ledger)
+        countEntries()
         let (running, unsent) = state.withLock { ($0.running, $0.unrecorded.count) }
         let ids = Set(running.values.map(\.id))
         let now = now
@@ -135,9 +89,9 @@ final class OutboxSender: Sendable {
         }
     }
 
-    private static let longestWait: Duration = .seconds(60)
+    private static var longestWait: Duration { .seconds(60) }
     /// More than the entries that may be sent and whose ids are those of the 16 that are sent at most.
-    private static let candidates = 256
+    private static var candidates: Int { 256 }
 
     /// Records the end of an attempt. Runs on the thread of `disk`.
     ///
@@ -157,31 +111,78 @@ final class OutboxSender: Sendable {
     private func recordOutcomes() {
         let (outcomes, isDraining) = state.withLock { ($0.unrecorded, $0.isDraining) }
         guard !outcomes.isEmpty else { return }
-        let now = now
-        guard
-            let present = try? ledger.write(
-                .normal,
-                { database in
-                    let tables = OutboxTables(database)
-                    return try outcomes.map { ended in
-                        try ended.entry.record(ended.error, in: tables, isDraining: isDraining) { failures in
-                            now + Int64(entryBackoff.pause(after: failures) / .microseconds(1))
-                        }
-                    }
-                })
-        else { return }
+        let (now, backoff) = (now, Backoff(first: settings.pause, longest: settings.longestPause * 30))
+        let recorded = try? ledger.write(.normal) { database in
+            let tables = OutboxTables(database)
+            return try outcomes.map { ended in
+                try ended.entry.record(ended.error, in: tables, isDraining: isDraining) { failures in
+                    now + Int64(backoff.pause(after: failures) / .microseconds(1))
+                }
+            }
+        }
+        guard let recorded else { return }
         state.withLock { state in
             state.unrecorded.removeAll()
             for (entry, _) in outcomes { state.running[entry.sequence] = nil }
         }
-        for ((entry, error), wasPresent) in zip(outcomes, present) {
+        for ((entry, error), wasPresent) in zip(outcomes, recorded) {
             let isRetried = wasPresent && entry.isRetried(after: error)
             if !isRetried, !entry.isDeletion { files.remove(entry.sequence) }
             // The attempt to send an entry that was withdrawn is not the one that a caller waits for.
             guard wasPresent else { continue }
-            if let error, !isRetried { meter.noteDiscard(error) }
-            if error == nil, entry.isDeletion { deletions.forget(entry.id, unlessIn: ledger) }
+            if let error, !isRetried { noteDiscard(error) }
+            if error == nil, entry.isDeletion { forgetDeletion(of: entry.id) }
             waits.end(entry.attempt, isSent: error == nil)
         }
+    }
+
+    /// Forgets the deletion of an id that was sent, unless another one waits.
+    private func forgetDeletion(of id: ObjectID) {
+        deletions.withLock { deletions in
+            guard let left = try? ledger.read({ try OutboxTables($0).deletion(of: id) == nil }), left else { return }
+            deletions[id] = nil
+        }
+    }
+}
+
+/// What follows from the end of an attempt to send an entry: from its error, or from nil if it was sent.
+extension OutboxEntry {
+    /// Whether the entry stays in the outbox. An outage ends, and credentials can be replaced. A purge must reach the store,
+    /// however long that takes.
+    fileprivate func isRetried(after error: StoreError?) -> Bool {
+        guard let error else { return false }
+        if isDeletion { return true }
+        return switch error {
+        case .file(let cause): [EMFILE, ENFILE, ENOMEM].contains(cause.code)
+        case .rejected, .tooLarge, .damaged: false
+        default: true
+        }
+    }
+
+    /// Whether the store may be gone.
+    fileprivate func isOutage(_ error: StoreError?) -> Bool {
+        error == .suspended || error?.isOutage(of: isDeletion ? .delete : .put) == true
+    }
+
+    /// Removes or delays the entry.
+    ///
+    /// - Parameters:
+    ///   - isDraining: Whether each entry is tried once more and then given up.
+    ///   - due: When an entry with a number of failures may be sent again.
+    /// - Returns: False if the entry was withdrawn.
+    fileprivate func record(
+        _ error: StoreError?, in tables: OutboxTables, isDraining: Bool, due: (_ failures: Int) -> Int64
+    ) throws -> Bool {
+        guard let error else { return try tables.finish(self) }
+        guard isRetried(after: error) else { return try tables.remove(sequence) }
+        let isOutage = isOutage(error)
+        var turn = OutboxTables.Turn.now
+        if isDraining {
+            if !isOutage { turn = OutboxTables.Turn.never }
+        } else if error != .suspended {
+            turn = due(failures + 1)
+        }
+        // Without a request nothing is known about the entry.
+        return try tables.delay(self, until: turn, isRefused: !isOutage, isAttempt: error != .suspended)
     }
 }
