@@ -128,8 +128,7 @@ extension PurgeFollower {
     static func test(_ stream: any RedisCommands, _ disk: TestDisk, _ meter: ClusterMeter = ClusterMeter()) -> PurgeFollower {
         let context = ClusterContext.test(stream, meter)
         let thread = WorkThreads(count: 1, limit: 64, name: "test-disk")
-        return PurgeFollower(
-            PurgeStream(context: context), NodeRegistry(context), disk.cache, thread, revalidate: { _ in }, onGap: {})
+        return PurgeFollower(PurgeStream(context: context), NodeRegistry(context), disk.cache, thread, ClusterHandlers { _ in })
     }
 }
 

@@ -88,7 +88,7 @@ package final class FlightTable: Sendable {
             isFollowed = true
             await wakeup.wait(for: context.timings.pollInterval, context.time)
             if Task.isCancelled { return alone(.cancelled) }
-            if let bytes = takeMessage(number, key), let record = SharedRecord(bytes), isValid(record, of: sourceURL) {
+            if let bytes = takeMessage(number, key), let record = SharedRecord(bytes), record.isCurrent(sourceURL, purges) {
                 return found(record, true)
             }
         }
@@ -124,7 +124,7 @@ package final class FlightTable: Sendable {
         guard let bytes = known else { return .again }
         switch FlightValue(bytes) {
         case .lease: return .wait
-        case .record(let record) where record != outdated && isValid(record, of: sourceURL): return .found(record)
+        case .record(let record) where record != outdated && record.isCurrent(sourceURL, purges): return .found(record)
         case .record, nil:
             start = time.now
             let reply = try await context.run(
@@ -132,11 +132,6 @@ package final class FlightTable: Sendable {
             ).integer(in: 0...1)
             return reply == 1 ? lease() : .again
         }
-    }
-
-    /// Whether a record is valid: no purge that this node knows overtook it.
-    func isValid(_ record: SharedRecord, of sourceURL: String) -> Bool {
-        record.isCurrent(sourceURL, purges)
     }
 
     private func alone(_ reason: RedisError) -> FlightStart {

@@ -4,16 +4,12 @@ internal import SystemIO
 ///
 /// The node that has a request writes its status under a key with a lifetime. A client that leaves by way of another node sets a mark,
 /// which the node of the request finds with its next write.
-package final class SharedStatuses: Sendable {
+package struct SharedStatuses: Sendable {
     /// The lifetime of a mark: longer than the time between two writes.
     private static let markTime: Duration = .seconds(60)
 
-    private let context: ClusterContext
+    let context: ClusterContext
     private var keys: ClusterKeys { context.keys }
-
-    init(_ context: ClusterContext) {
-        self.context = context
-    }
 
     /// Writes a status, in one round trip.
     ///

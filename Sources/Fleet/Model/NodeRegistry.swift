@@ -163,22 +163,11 @@ final class NodeRegistry: Sendable {
         return live
     }
 
-    /// Takes this node off the list, so that purges no longer wait for it.
-    func leave(_ commands: some RedisCommands) async {
-        state.withLock { $0.lastBeat = nil }
-        await remove(name, commands)
-    }
-
-    /// Takes off the list the process that used this node's disk before and has died: purges wait for this node in its place.
-    func takeOver(_ former: String, _ commands: some RedisCommands) async {
-        if former != name { await remove(former, commands) }
-    }
-
-    /// A name that stays listed because the server cannot be reached expires.
-    private func remove(_ name: String, _ commands: some RedisCommands) async {
-        _ = try? await commands.run(
-            [
-                RedisCommand(.integer, ["DEL", keys.node(name)]), RedisCommand(.integer, ["SREM", keys.nodes, name]),
-            ], within: timings.commandLimit, time)
+    /// Takes a node off the list, so that purges no longer wait for it. A name that stays listed because the server cannot be reached
+    /// expires.
+    func remove(_ name: String, _ commands: some RedisCommands) async {
+        if name == self.name { state.withLock { $0.lastBeat = nil } }
+        let removal = [RedisCommand(.integer, ["DEL", keys.node(name)]), RedisCommand(.integer, ["SREM", keys.nodes, name])]
+        _ = try? await commands.run(removal, within: timings.commandLimit, time)
     }
 }

@@ -97,7 +97,7 @@ package final class Cluster: Sendable {
     ///
     /// - Parameter onLatePurge: Called for each purge that this node applies later than the others, on any thread, which it must not
     ///   block: caches in front of the nodes may have got old bytes from it meanwhile.
-    package func start(onLatePurge: @escaping @Sendable (PurgeScope) -> Void = { _ in }) {
+    package func start(onLatePurge: @escaping @Sendable (PurgeScope) -> Void) {
         for link in [commandLink, messageLink, streamLink] { link.start() }
         node.start(onLatePurge: onLatePurge)
     }

@@ -57,9 +57,7 @@ final class ClusterNode: Sendable {
         registry = NodeRegistry(context)
         var followed = context
         followed.commands = stream
-        let follower = PurgeFollower(
-            PurgeStream(context: followed), registry, cache, disk, revalidate: handlers.revalidate,
-            onGap: { reporter.report(.revalidating) })
+        let follower = PurgeFollower(PurgeStream(context: followed), registry, cache, disk, handlers)
         // Before the first purge and the first fetch.
         follower.restoreClock()
         self.follower = follower
@@ -67,7 +65,7 @@ final class ClusterNode: Sendable {
         leases = LeaseTable(context, cache.purges, executor: executor)
         flights = FlightTable(context, cache.purges, leases: leases) { follower.isTakingPart }
         prewarm = SharedPrewarm(context)
-        statuses = SharedStatuses(context)
+        statuses = SharedStatuses(context: context)
         self.cache = cache
         self.context = context
         self.stream = stream
@@ -79,7 +77,7 @@ final class ClusterNode: Sendable {
     /// Starts to follow purges, to send heartbeats and to renew leases.
     ///
     /// - Parameter onLatePurge: Called for each purge that this node applies later than the others.
-    func start(onLatePurge: @escaping @Sendable (PurgeScope) -> Void = { _ in }) {
+    func start(onLatePurge: @escaping @Sendable (PurgeScope) -> Void) {
         follower.reportLatePurges(to: onLatePurge)
         let loops: [@Sendable () async -> Void] = [followPurges, sendHeartbeats, renewLeases]
         tasks.withLock { tasks in
@@ -107,7 +105,7 @@ final class ClusterNode: Sendable {
         for task in tasks.withLock({ $0 }) { await task.value }
         if wasTakingPart { await follower.saveClock() }
         await prewarm.leave()
-        await registry.leave(context.commands)
+        await registry.remove(registry.name, context.commands)
     }
 
     /// The live nodes now, with this node's own position; those at the latest look if the server cannot be reached.
@@ -125,7 +123,7 @@ final class ClusterNode: Sendable {
         case .flight(let key, let value): flights.received(key: key, value: value)
         case .failure(let sourceURL, let bytes):
             guard let record = SharedRecord(bytes), follower.isTakingPart else { return }
-            handlers.onFailure(sourceURL, record) { [flights] in flights.isValid(record, of: sourceURL) }
+            handlers.onFailure(sourceURL, record) { [cache] in record.isCurrent(sourceURL, cache.purges) }
         case .acknowledged(let id): purger.received(id)
         case .prewarm: prewarm.arrivals.signal()
         case nil: context.meter.count(.nonsense("a message of an unknown form"))
@@ -169,7 +167,7 @@ final class ClusterNode: Sendable {
                 lastPart = time.now
             } else if time.now >= lastPart + timings.aloneLimit, !Task.isCancelled {
                 lastPart = time.now
-                reporter.report(.doubting(after: timings.aloneLimit))
+                handlers.onEvent(.doubting(after: timings.aloneLimit))
                 await cache.doubtAliases()
             }
             guard registry.isRegistered else { continue }

@@ -19,8 +19,7 @@ final class StateReporter: Sendable {
 
     private let state = Mutex(State())
     private let server: String
-    /// Reports an event.
-    let report: @Sendable (ClusterEvent) -> Void
+    private let report: @Sendable (ClusterEvent) -> Void
 
     init(server: String, onChange: @escaping @Sendable (ClusterEvent) -> Void) {
         self.server = server

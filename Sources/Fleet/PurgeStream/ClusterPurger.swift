@@ -99,10 +99,9 @@ package final class ClusterPurger: Sendable {
 
     /// Adds the purge to the stream; nil if the server cannot be reached or has lost the stream. The purge is then pending.
     private func add(_ purge: Purge) async -> StreamID? {
-        guard
-            let id = try? await stream.add([purge], to: follower.streamIdentity ?? "", isLate: false).ids.first
-        else { return nil }
-        await follower.noteEntry(id, purge)
+        let added = try? await stream.add([purge], to: follower.streamIdentity ?? "", isLate: false)
+        guard let id = added?.ids.first else { return nil }
+        await follower.noteEntries([(id, purge)])
         return id
     }
 }

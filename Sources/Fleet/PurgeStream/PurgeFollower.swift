@@ -46,27 +46,21 @@ final class PurgeFollower: Sendable {
     private let registry: NodeRegistry
     private let cache: Cache
     private let disk: any BlockingWork
-    private let revalidate: @Sendable (MissedPurges) async -> Void
-    private let onGap: @Sendable () -> Void
+    private let handlers: ClusterHandlers
     private var meter: ClusterMeter { stream.context.meter }
 
     /// - Parameters:
     ///   - stream: By a connection of its own, because reads wait for entries.
     ///   - cache: Opened with ``PurgeTables/owned``.
     ///   - disk: Runs what blocks.
-    ///   - revalidate: Has the origin of every alias asked before the alias is used again, and drops what a former process has not sent to
-    ///     other nodes: purges were missed, or may have been.
-    ///   - onGap: Called if the stream does not reach back to the purges that this node has applied.
     init(
-        _ stream: PurgeStream, _ registry: NodeRegistry, _ cache: Cache, _ disk: any BlockingWork,
-        revalidate: @escaping @Sendable (MissedPurges) async -> Void, onGap: @escaping @Sendable () -> Void
+        _ stream: PurgeStream, _ registry: NodeRegistry, _ cache: Cache, _ disk: any BlockingWork, _ handlers: ClusterHandlers
     ) {
         self.stream = stream
         self.registry = registry
         self.cache = cache
         self.disk = disk
-        self.revalidate = revalidate
-        self.onGap = onGap
+        self.handlers = handlers
     }
 
     /// Takes over what a former process knew of the cluster's clock. Blocks.
@@ -124,10 +118,13 @@ final class PurgeFollower: Sendable {
         return (purge, counts)
     }
 
-    /// Notes the entry of a purge that this node has added to the stream. If that is lost, it is added again, which does no harm.
-    func noteEntry(_ id: StreamID, _ purge: Purge) async {
-        meter.update { $0.purgesAdded += 1 }
-        await setEntries([(id, purge)])
+    /// Notes the entries of purges that this node has added to the stream. If that is lost, they are added again, which does no harm.
+    func noteEntries(_ entries: [(StreamID, Purge)]) async {
+        meter.update { $0.purgesAdded += Int64(entries.count) }
+        await cache.record { database in
+            for (id, purge) in entries { try PurgeTable(database).setEntry(id.description, ofToken: purge.token) }
+        }
+        await countPending()
     }
 
     /// Lets the follower add a purge that was accepted, if its caller has not.
@@ -162,7 +159,7 @@ final class PurgeFollower: Sendable {
         guard try await registry.join(commands, at: position) else { return }
         state.withLock { $0.isReady = true }
         // This node has applied what that one has not.
-        if let name = state.withLock({ $0.formerName.take() }) { await registry.takeOver(name, commands) }
+        if let name = state.withLock({ $0.formerName.take() }), name != registry.name { await registry.remove(name, commands) }
         await saveClock()
         onReady()
         defer { fallBehind() }
@@ -217,7 +214,7 @@ final class PurgeFollower: Sendable {
     private func missed(_ gap: MissedPurges, isReported: Bool, isTrimmed: Bool) async {
         if isReported {
             meter.update { $0.revalidations += 1 }
-            onGap()
+            handlers.onEvent(.revalidating)
         }
         // Records of other nodes from before the gap may be older than a purge that this node does not know.
         if isTrimmed {
@@ -225,7 +222,7 @@ final class PurgeFollower: Sendable {
             cache.purges.distrust(until: time)
             await cache.record { try PurgeTable($0).raiseFloor(toTime: time) }
         }
-        await revalidate(gap)
+        await handlers.revalidate(gap)
     }
 
     /// Applies entries, with the position in the same transaction, and acknowledges them if they are durable.
@@ -241,7 +238,7 @@ final class PurgeFollower: Sendable {
         let found = entries.filter { !$0.isGenesis }
         if found.contains(where: { $0.purge == nil }) {
             // A purge that cannot be read may cover anything.
-            await revalidate(.certain)
+            await handlers.revalidate(.certain)
         }
         let purges = found.compactMap { entry in entry.purge.map { (entry: entry, purge: $0) } }
         let new = purges.filter { !cache.purges.isKnown($0.purge.token) }
@@ -289,10 +286,9 @@ final class PurgeFollower: Sendable {
             let batch = pending.filter { !sending.contains($0.token) }
             if batch.isEmpty { break }
             let (ids, failure) = try await stream.add(batch, to: streamIdentity ?? "", isLate: true)
-            meter.update { $0.purgesAdded += Int64(ids.count) }
             let added = Array(zip(ids, batch))
             state.withLock { $0.sentUnrecorded.formUnion(added.map(\.1.token).filter(Set(unrecorded.map(\.token)).contains)) }
-            await setEntries(added)
+            await noteEntries(added)
             if let failure { throw failure }
             // A ledger that cannot be changed would have the same ones sent again.
             if cache.isStoringStopped { break }
@@ -305,13 +301,6 @@ final class PurgeFollower: Sendable {
     /// Reads from the ledger; nil if that fails.
     private func read<Result: Sendable>(_ body: @escaping @Sendable (SQLiteConnection) throws -> Result) async -> Result? {
         await disk.run { [cache] in try? cache.ledger.read(body) } ?? nil
-    }
-
-    private func setEntries(_ entries: [(StreamID, Purge)]) async {
-        await cache.record { database in
-            for (id, purge) in entries { try PurgeTable(database).setEntry(id.description, ofToken: purge.token) }
-        }
-        await countPending()
     }
 
     /// The position that was saved. One that cannot be read counts as lost after ``maxLoads`` attempts.

@@ -70,9 +70,7 @@ struct PurgeStream: Sendable {
         }
     }
 
-    private func range(
-        _ name: String, _ from: String, _ to: String, count: Int
-    ) async throws(RedisError) -> [StreamEntry] {
+    private func range(_ name: String, _ from: String, _ to: String, count: Int) async throws(RedisError) -> [StreamEntry] {
         let command = RedisCommand(.array, [name, keys.purges, from, to, "COUNT", count])
         return try StreamEntry.entries(try await context.run(command, within: longLimit))
     }
@@ -100,19 +98,14 @@ struct PurgeStream: Sendable {
         var ids: [StreamID] = []
         for reply in try await context.run(additions, within: purges.count == 1 ? nil : longLimit) {
             do throws(RedisError) {
-                ids.append(try Self.addedID(reply))
+                let id = try reply.optionalBytes().flatMap { StreamID(String(decoding: $0, as: UTF8.self)) }
+                guard let id else { throw .nonsense("the purge stream is gone") }
+                ids.append(id)
             } catch {
                 return (ids, error)
             }
         }
         return (ids, nil)
-    }
-
-    private static func addedID(_ reply: RedisValue) throws(RedisError) -> StreamID {
-        guard let id = try reply.optionalBytes().flatMap({ StreamID(String(decoding: $0, as: UTF8.self)) }) else {
-            throw .nonsense("the purge stream is gone")
-        }
-        return id
     }
 
     // MARK: Acknowledging

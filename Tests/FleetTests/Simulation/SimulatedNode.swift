@@ -98,7 +98,7 @@ final class SimulatedNode: @unchecked Sendable {
             context, stream: BrokenCommands(base: links[1], missing: missing), cache: cache, disk: ImmediateWork(),
             reporter: StateReporter(server: "sim", onChange: { _ in }), handlers: handlers, executor: lane)
         scheduler.transports.append { [unowned self] in possibleActions() }
-        core.start()
+        core.start { _ in }
     }
 
     // MARK: The store
