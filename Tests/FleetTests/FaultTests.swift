@@ -43,7 +43,7 @@ import Testing
         let node = try TestNode("one", "redis://127.0.0.1:1")
         #expect(await longestWait(node) < limit)
         try await waitUntil("the state") { node.events.count == 1 }
-        #expect(node.cluster.state.sharing != .shared)
+        #expect(!node.cluster.isSharing)
         #expect(node.events.first?.description.contains("redis://127.0.0.1:1") == true)
     }
 
@@ -54,7 +54,7 @@ import Testing
         try await node.joined()
         server.pause(true)
         #expect(await longestWait(node) < limit)
-        #expect(node.cluster.state.breaker != .closed)
+        #expect(node.cluster.breaker.phase != .closed)
         // The error shows that no command was sent.
         #expect(await node.cluster.flights.findOrLead("g", sourceURL: url).error == .breakerOpen)
         server.pause(false)
@@ -207,7 +207,7 @@ import Testing
         }
         try await waitUntil("the state") {
             _ = await node.cluster.flights.findOrLead("g", sourceURL: url)
-            return node.cluster.state.breaker != .closed
+            return node.cluster.breaker.phase != .closed
         }
         try await node.put(url)
         let report = await node.cluster.purger.broadcast(.url(url))
@@ -290,7 +290,7 @@ import Testing
             let lease = try #require(await node.cluster.flights.findOrLead(name, sourceURL: url).lease)
             #expect(await lease.complete(.test("object"), lifetime: .seconds(60)) == .published)
         }
-        #expect(node.cluster.state.breaker == .closed)
+        #expect(node.cluster.breaker.phase == .closed)
     }
 
     @Test func foreignValuesUnderAKeyAreReplaced() async throws {

@@ -58,7 +58,7 @@ import Testing
         let (one, two) = (try TestNode("one", server.unixAddress), try TestNode("two", server.unixAddress))
         try await one.joined()
         try await two.joined()
-        try await waitUntil("one knows both") { one.cluster.state.nodes == 2 }
+        try await waitUntil("one knows both") { one.cluster.nodeCount == 2 }
         try server.kill()
         try await waitUntil("the loss is noticed") { !one.cluster.isSharing }
         let report = await one.cluster.purger.broadcast(.url(url))

@@ -57,7 +57,7 @@ final class TestNode: Sendable {
     /// Waits until the node takes part in the cluster.
     func joined() async throws {
         // Its three connections are independent.
-        try await waitUntil("the node to join: \(cluster.state)") { cluster.isSharing && cluster.metrics.connections >= 3 }
+        try await waitUntil("the node to join: \(events)") { cluster.isSharing && cluster.metrics.connections >= 3 }
     }
 
     /// Publishes a rendition of a source, whose request began at an epoch.

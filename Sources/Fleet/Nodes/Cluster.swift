@@ -22,17 +22,14 @@ package final class Cluster: Sendable {
     package var statuses: SharedStatuses { node.statuses }
 
     private let node: ClusterNode
-    private let configuration: ClusterConfiguration
     private let commandLink: RedisLink
     private let messageLink: RedisLink
     private let streamLink: RedisLink
-    private let breaker: ServiceBreaker<RedisError>
+    let breaker: ServiceBreaker<RedisError>
     private let meter: ClusterMeter
-    private let reporter: StateReporter
     private let disk = WorkThreads(count: 1, limit: 64, name: "cluster-disk")
 
-    /// - Parameters:
-    ///   - cache: Opened with ``PurgeTables/owned``. Purges of other nodes are applied to it.
+    /// - Parameter cache: Opened with ``PurgeTables/owned``. Purges of other nodes are applied to it.
     package init(
         _ configuration: ClusterConfiguration, cache: Cache, time: TimeSource = .system, handlers: ClusterHandlers
     ) {
@@ -78,10 +75,8 @@ package final class Cluster: Sendable {
         node = ClusterNode(
             context, stream: streamLink, cache: cache, disk: disk, reporter: reporter, handlers: handlers)
         nodeReference.set(node)
-        self.configuration = configuration
         self.breaker = breaker
         self.meter = meter
-        self.reporter = reporter
     }
 
     /// Whether a former process on this cache took part in the cluster so recently that no purge can have been completed without it: the
@@ -95,8 +90,8 @@ package final class Cluster: Sendable {
 
     /// Connects in the background, and begins to take part as soon as the purges that were missed are applied.
     ///
-    /// - Parameter onLatePurge: Called for each purge that this node applies later than the others, on any thread, which it must not
-    ///   block: caches in front of the nodes may have got old bytes from it meanwhile.
+    /// - Parameter onLatePurge: Called for each purge that this node applies later than the others, because it was away, or another node
+    ///   had made the purge alone: caches in front of the nodes may have got old bytes meanwhile. On any thread, which it must not block.
     package func start(onLatePurge: @escaping @Sendable (PurgeScope) -> Void) {
         for link in [commandLink, messageLink, streamLink] { link.start() }
         node.start(onLatePurge: onLatePurge)
@@ -134,13 +129,14 @@ package final class Cluster: Sendable {
     /// Whether the node shares its work now.
     package var isSharing: Bool { node.follower.isTakingPart && breaker.phase == .closed }
 
-    /// The node's membership state.
-    package var state: ClusterState {
-        ClusterState(
-            sharing: reporter.sharing, node: node.registry.name, server: configuration.address.description,
-            breaker: breaker.phase, nodes: node.registry.knownNodes.count, leases: node.leases.count,
-            pendingPurges: meter.snapshot.purgesPending, position: node.follower.position)
-    }
+    /// The node's name: the configured one and the run's identity.
+    package var name: String { node.registry.name }
+
+    /// The number of live nodes at the latest look, which is a few heartbeats old, this one included.
+    package var nodeCount: Int { node.registry.knownNodes.count }
+
+    /// The number of flights that this node leads.
+    package var leaseCount: Int { node.leases.count }
 
     /// Counters since the start.
     package var metrics: ClusterMetrics { meter.snapshot }

@@ -26,15 +26,11 @@ final class StateReporter: Sendable {
         report = onChange
     }
 
-    var sharing: ClusterState.Sharing {
-        state.withLock { state in Self.reason(state).map { .alone($0) } ?? .shared }
-    }
-
     /// Notes that a part works, or why it does not.
     func set(_ source: Source, _ error: RedisError?) {
         let event = state.withLock { state -> ClusterEvent? in
             state.reasons[source] = error
-            let reason = Self.reason(state)
+            let reason = Source.allCases.compactMap { state.reasons[$0] }.first
             // Another failure of the same kind, or the echo of one in another part, is not worth a line.
             let kind = reason == nil ? "shared" : "alone"
             guard state.reported != kind else { return nil }
@@ -58,9 +54,5 @@ final class StateReporter: Sendable {
             return .deaf(server: server, .refused(refusal))
         }
         if let event { report(event) }
-    }
-
-    private static func reason(_ state: State) -> RedisError? {
-        Source.allCases.lazy.compactMap { state.reasons[$0] }.first
     }
 }

@@ -49,10 +49,10 @@ package struct SharingStatus: Sendable {
         self.store = statistics.map {
             Store(available: $0.breaker == .closed, queued: $0.queuedWrites, queuedBytes: $0.queuedBytes)
         }
-        self.cluster = cluster.map { ($0.isSharing, $0.state) }.map { isSharing, state in
+        self.cluster = cluster.map {
             Cluster(
-                shared: isSharing, node: state.node, nodes: state.nodes, leases: state.leases,
-                pendingPurges: state.pendingPurges, members: members ?? [])
+                shared: $0.isSharing, node: $0.name, nodes: $0.nodeCount, leases: $0.leaseCount,
+                pendingPurges: $0.metrics.purgesPending, members: members ?? [])
         }
     }
 }

@@ -228,7 +228,7 @@ package final class GifreelService: Sendable {
         // Before this node leaves: it applies purges until then, which may withdraw what is queued.
         let queuedWrites = await core.sendQueuedWrites(within: revision.configuration.settings.store.s3.drainTimeout)
         await core.cluster?.leave()
-        if let pending = core.cluster?.state.pendingPurges, pending > 0 {
+        if let pending = core.cluster?.metrics.purgesPending, pending > 0 {
             revision.logger.warning(
                 "purges for the other nodes stay pending on disk", metadata: ["count": .stringConvertible(pending)])
         }

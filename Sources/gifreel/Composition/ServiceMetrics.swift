@@ -155,7 +155,7 @@ struct ServiceMetrics: Sendable {
                 "gifreel_cluster_revalidations_total", now.revalidations,
                 "Times that every alias was expired after missed purges."),
             .gauge("gifreel_cluster_shared", cluster.isSharing ? 1 : 0, "1 while this node takes part in the cluster."),
-            .gauge("gifreel_cluster_nodes", cluster.state.nodes, "Live nodes."),
+            .gauge("gifreel_cluster_nodes", cluster.nodeCount, "Live nodes."),
         ]
         for (kind, count) in now.errors.sorted(by: { $0.key < $1.key }) {
             samples.append(

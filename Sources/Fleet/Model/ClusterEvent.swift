@@ -1,30 +1,3 @@
-package import SystemIO
-
-/// A node's membership state.
-package struct ClusterState: Sendable, Equatable {
-    package enum Sharing: Sendable, Equatable {
-        /// Flights, records and purges are shared.
-        case shared
-        /// The node works by itself; why.
-        case alone(RedisError)
-    }
-
-    package let sharing: Sharing
-    /// The node's name: the configured one and the run's identity.
-    package let node: String
-    /// The server's address without user and password.
-    package let server: String
-    package let breaker: BreakerPhase
-    /// Live nodes at the latest look, which is a few heartbeats old, this one included.
-    package let nodes: Int
-    /// Flights that this node leads.
-    package let leases: Int
-    /// Purges that wait to be added to the stream.
-    package let pendingPurges: Int64
-    /// The position in the purge stream.
-    package let position: StreamID
-}
-
 /// A change that an operator should know; its description is a line for the log.
 package enum ClusterEvent: Sendable, Equatable, CustomStringConvertible {
     /// The node shares its work from now on.
