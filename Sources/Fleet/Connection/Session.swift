@@ -235,3 +235,25 @@ final class PendingRequest: Sendable {
         completion.withLock { $0.take() }?(result)
     }
 }
+
+/// Rights in the server, and how they are tried.
+struct ServerRights: Sendable {
+    /// The names of the rights, as `ACL SETUSER` takes them, each with a command that needs it.
+    let trials: [(name: String, words: [any RedisArgument])]
+    /// The pattern of keys and channels.
+    let pattern: String
+
+    var commands: [RedisCommand] { trials.map { RedisCommand(.array, $0.words) } }
+
+    /// The rights that are missing, as `ACL SETUSER` takes them. Other errors are of no interest here.
+    func missing(in replies: [RedisValue]) -> [String] {
+        var missing: [String] = []
+        for (trial, reply) in zip(trials, replies) {
+            guard case .error(let refusal) = reply, refusal.word == "NOPERM" else { continue }
+            let text = refusal.text.lowercased()
+            let right = text.contains("channel") ? "&\(pattern)" : text.contains(" key") ? "~\(pattern)" : "+\(trial.name)"
+            if !missing.contains(right) { missing.append(right) }
+        }
+        return missing
+    }
+}

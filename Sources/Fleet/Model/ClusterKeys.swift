@@ -11,7 +11,6 @@ struct ClusterKeys: Sendable {
     /// The pattern of all names and of the channel, as rights name it.
     private let pattern: String
 
-    /// - Parameter name: The cluster's name.
     init(name: String) {
         prefix = "{\(name)}:v\(Self.formatVersion):"
         pattern = "{\(name)}:*"
@@ -78,27 +77,5 @@ extension ClusterKeys {
             ("publish", ["PUBLISH", channel, ClusterMessage.acknowledged(.zero).bytes]),
         ]
         return ServerRights(trials: trials, pattern: pattern)
-    }
-}
-
-/// Rights in the server, and how they are tried.
-struct ServerRights: Sendable {
-    /// The names of the rights, as `ACL SETUSER` takes them, each with a command that needs it.
-    let trials: [(name: String, words: [any RedisArgument])]
-    /// The pattern of keys and channels.
-    let pattern: String
-
-    var commands: [RedisCommand] { trials.map { RedisCommand(.array, $0.words) } }
-
-    /// The rights that are missing, as `ACL SETUSER` takes them. Other errors are of no interest here.
-    func missing(in replies: [RedisValue]) -> [String] {
-        var missing: [String] = []
-        for (trial, reply) in zip(trials, replies) {
-            guard case .error(let refusal) = reply, refusal.word == "NOPERM" else { continue }
-            let text = refusal.text.lowercased()
-            let right = text.contains("channel") ? "&\(pattern)" : text.contains(" key") ? "~\(pattern)" : "+\(trial.name)"
-            if !missing.contains(right) { missing.append(right) }
-        }
-        return missing
     }
 }

@@ -1,26 +1,6 @@
-package import Store
+internal import Store
 internal import Synchronization
 internal import SystemIO
-
-/// What the owner of a node does about changes in the cluster. Each is called on any thread, which it must not block.
-package struct ClusterHandlers: Sendable {
-    /// Has the origin of every alias asked before the alias is used again, and drops what a former process has not sent to other nodes:
-    /// purges were missed, or may have been. May suspend.
-    package var revalidate: @Sendable (MissedPurges) async -> Void
-    /// Called once for each change that an operator should know.
-    package var onEvent: @Sendable (ClusterEvent) -> Void = { _ in }
-    /// Called when a node has found that a source fails. The last argument says whether no known purge overtook the record: it must be
-    /// called after the receiver has noted its own epoch.
-    package var onFailure: @Sendable (_ sourceURL: String, _ record: SharedRecord, _ isCurrent: () -> Bool) -> Void = {
-        _, _, _ in
-    }
-    /// Called each time this node joins or rejoins the cluster, after it has applied the purges that it missed.
-    package var onFollow: @Sendable () -> Void = {}
-
-    package init(revalidate: @escaping @Sendable (MissedPurges) async -> Void) {
-        self.revalidate = revalidate
-    }
-}
 
 /// One node's part in the protocols of a cluster, apart from connections: registration, purges, flights and prewarm lists.
 ///
@@ -49,7 +29,6 @@ final class ClusterNode: Sendable {
     /// - Parameters:
     ///   - context: With the connection for callers.
     ///   - stream: For reads that wait; no other commands may wait behind them.
-    ///   - cache: Opened with ``PurgeTables/owned``.
     init(
         _ context: ClusterContext, stream: any RedisCommands, cache: Cache, disk: any BlockingWork, reporter: StateReporter,
         handlers: ClusterHandlers, executor: (any TaskExecutor)? = nil
@@ -74,9 +53,7 @@ final class ClusterNode: Sendable {
         self.executor = executor
     }
 
-    /// Starts to follow purges, to send heartbeats and to renew leases.
-    ///
-    /// - Parameter onLatePurge: Called for each purge that this node applies later than the others.
+    /// Starts to follow purges, to send heartbeats and to renew leases; see ``Cluster/start(onLatePurge:)``.
     func start(onLatePurge: @escaping @Sendable (PurgeScope) -> Void) {
         follower.reportLatePurges(to: onLatePurge)
         let loops: [@Sendable () async -> Void] = [followPurges, sendHeartbeats, renewLeases]
