@@ -16,15 +16,10 @@ package enum FlightStart: Sendable {
 ///
 /// Any thread. Callers suspend and can be cancelled.
 package final class FlightTable: Sendable {
-    private struct Waiter {
-        let wakeup: AsyncSignal
-        var value: [UInt8]?
-    }
-
-    private struct State {
-        /// Callers that wait, by key and number.
-        var waiters: [String: [Int: Waiter]] = [:]
-        var lastNumber = 0
+    /// A caller that waits for the end of a flight, and the value with which it has ended.
+    private final class Waiter: Sendable {
+        let wakeup = AsyncSignal()
+        let value = Mutex<[UInt8]?>(nil)
     }
 
     /// How often a caller looks again at once after the value has changed between two commands.
@@ -34,7 +29,8 @@ package final class FlightTable: Sendable {
     private let purges: PurgeIndex
     private let leases: LeaseTable
     private let isTakingPart: @Sendable () -> Bool
-    private let state = Mutex(State())
+    /// By the keys of the flights.
+    private let waiters = Mutex<[String: [Waiter]]>([:])
 
     init(
         _ context: ClusterContext, _ purges: PurgeIndex, leases: LeaseTable, isTakingPart: @escaping @Sendable () -> Bool
@@ -63,8 +59,14 @@ package final class FlightTable: Sendable {
         let key = context.keys.flight(alias, cover: purges.cover(of: sourceURL))
         let value = Array("L:\(context.nodeName)/\(Hex.encode(UInt128.random(in: .min ... .max))):".utf8)
         // Callers subscribe before they look, so that no message is missed.
-        let (number, wakeup) = addWaiter(key)
-        defer { removeWaiter(number, key) }
+        let waiter = Waiter()
+        waiters.withLock { $0[key, default: []].append(waiter) }
+        defer {
+            waiters.withLock { waiters in
+                waiters[key]?.removeAll { $0 === waiter }
+                if waiters[key]?.isEmpty == true { waiters[key] = nil }
+            }
+        }
         var isFollowed = false
         var races = 0
         while true {
@@ -86,9 +88,11 @@ package final class FlightTable: Sendable {
             }
             races = 0
             isFollowed = true
-            await wakeup.wait(for: context.timings.pollInterval, context.time)
+            await waiter.wakeup.wait(for: context.timings.pollInterval, context.time)
             if Task.isCancelled { return alone(.cancelled) }
-            if let bytes = takeMessage(number, key), let record = SharedRecord(bytes), record.isCurrent(sourceURL, purges) {
+            if let bytes = waiter.value.withLock({ $0.take() }), let record = SharedRecord(bytes),
+                record.isCurrent(sourceURL, purges)
+            {
                 return found(record, true)
             }
         }
@@ -150,31 +154,10 @@ package final class FlightTable: Sendable {
 
     /// Delivers the end of a flight.
     func received(key: String, value: [UInt8]) {
-        let wakeups = state.withLock { state in
-            for number in state.waiters[key]?.keys.sorted() ?? [] { state.waiters[key]?[number]?.value = value }
-            return state.waiters[key]?.values.map(\.wakeup) ?? []
+        for waiter in waiters.withLock({ $0[key] ?? [] }) {
+            waiter.value.withLock { $0 = value }
+            waiter.wakeup.signal()
         }
-        for wakeup in wakeups { wakeup.signal() }
-    }
-
-    private func addWaiter(_ key: String) -> (Int, AsyncSignal) {
-        let wakeup = AsyncSignal()
-        return state.withLock { state in
-            state.lastNumber += 1
-            state.waiters[key, default: [:]][state.lastNumber] = Waiter(wakeup: wakeup)
-            return (state.lastNumber, wakeup)
-        }
-    }
-
-    private func removeWaiter(_ number: Int, _ key: String) {
-        state.withLock { state in
-            state.waiters[key]?[number] = nil
-            if state.waiters[key]?.isEmpty == true { state.waiters[key] = nil }
-        }
-    }
-
-    private func takeMessage(_ number: Int, _ key: String) -> [UInt8]? {
-        state.withLock { $0.waiters[key]?[number]?.value.take() }
     }
 }
 
