@@ -259,9 +259,7 @@ package final class SharedStore: Sendable {
                 for entry in old { totals.count(entry) }
                 progress(totals)
             } else {
-                let failure: StoreError?
-                (totals, pace, failure) = await delete(old, batch, pace, max(1, concurrency), totals, progress)
-                if let failure { throw failure }
+                if let failure = await delete(old, batch, &pace, max(1, concurrency), &totals, progress) { throw failure }
             }
             if let last = page.entries.last {
                 totals.completeThrough = last.key
@@ -273,11 +271,10 @@ package final class SharedStore: Sendable {
 
     /// Deletes objects, several at once. Begins no further requests after one has failed, and returns its error.
     private func delete(
-        _ entries: [S3ListPage.Entry], _ batch: Int, _ pace: Pace, _ concurrency: Int, _ totals: PruneProgress,
+        _ entries: [S3ListPage.Entry], _ batch: Int, _ pace: inout Pace, _ concurrency: Int, _ totals: inout PruneProgress,
         _ progress: @Sendable (PruneProgress) -> Void
-    ) async -> (PruneProgress, Pace, StoreError?) {
+    ) async -> StoreError? {
         await withTaskGroup(of: (deleted: [S3ListPage.Entry], failure: StoreError?).self) { group in
-            var (totals, pace) = (totals, pace)
             var failure: StoreError?
             var rest = entries[...]
             var running = 0
@@ -302,7 +299,7 @@ package final class SharedStore: Sendable {
                 running += 1
                 group.addTask { await self.delete(next) }
             }
-            return (totals, pace, failure)
+            return failure
         }
     }
 

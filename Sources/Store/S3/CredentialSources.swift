@@ -40,7 +40,7 @@ struct CredentialSources: Sendable {
             throw .noKeys(cause: "AWS_SHARED_CREDENTIALS_FILE cannot be read")
         }
         let profile = environment["AWS_PROFILE"] ?? "default"
-        guard let fields = CredentialsFile.fields(ofProfile: profile, in: bytes) else {
+        guard let fields = Self.fields(ofProfile: profile, in: bytes) else {
             if environment["AWS_PROFILE"] == nil { return nil }
             throw .noKeys(cause: "the credentials file has no profile of the name in AWS_PROFILE")
         }
@@ -223,12 +223,10 @@ struct CredentialSources: Sendable {
     private static func trimmed(_ bytes: [UInt8]) -> String {
         String(decoding: bytes, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
     }
-}
 
-/// The file of Amazon's programs with keys by profile: sections in brackets, and lines `name = value`.
-enum CredentialsFile {
-    /// The values of a profile, by their names in lower case; nil if the file does not have it.
-    static func fields(ofProfile profile: String, in bytes: [UInt8]) -> [String: String]? {
+    /// The values of a profile, by their names in lower case; nil if the file does not have it. The file of Amazon's programs has sections
+    /// in brackets, and lines `name = value`.
+    private static func fields(ofProfile profile: String, in bytes: [UInt8]) -> [String: String]? {
         var fields: [String: String]?
         var isInProfile = false
         for line in bytes.split(whereSeparator: { $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\r") }) {

@@ -80,16 +80,9 @@ package final class RoleCredentials: RenewedKeys, Equatable {
         await waiters.wait(within: limit) { state.withLock { !$0.isLooking } }
     }
 
+    /// Asks the sources, notes the result, and ends the waits for it.
     private func look() {
-        do throws(StoreError) {
-            end(.success(try sources.find()))
-        } catch {
-            end(.failure(error))
-        }
-    }
-
-    /// Notes the result of a look, and ends the waits for it.
-    private func end(_ result: Result<FoundKeys?, StoreError>) {
+        let result = Result { () throws(StoreError) in try sources.find() }
         let now = time.unixSeconds
         state.withLock { state in
             (state.isLooking, state.hasLooked) = (false, true)

@@ -52,7 +52,6 @@ package struct S3Endpoint: Sendable, Equatable {
     /// - Parameters:
     ///   - url: `http://` or `https://`, a host, and optionally a port; nil for Amazon's service in the region.
     ///   - region: The region that signatures name. Servers without regions expect `us-east-1`.
-    ///   - usesPathStyle: Whether the bucket is part of the path.
     /// - Throws: ``StoreConfigurationError`` for anything else.
     package init(url: String?, region: String, usesPathStyle: Bool) throws(StoreConfigurationError) {
         // The region is part of a host's name, and of the signature's scope, in which a slash separates the parts.
@@ -60,7 +59,9 @@ package struct S3Endpoint: Sendable, Equatable {
             throw StoreConfigurationError("region", "must be a name such as us-east-1")
         }
         let url = url ?? "https://s3.\(region).amazonaws.com"
-        guard let range = url.range(of: "://"), ["http", "https"].contains(url[..<range.lowerBound].lowercased()) else {
+        guard let range = url.utf8.firstRange(of: "://".utf8),
+            ["http", "https"].contains(url[..<range.lowerBound].lowercased())
+        else {
             throw StoreConfigurationError("endpoint", "must begin with http:// or https://")
         }
         var authority = url[range.upperBound...]
@@ -125,12 +126,5 @@ package struct S3Endpoint: Sendable, Equatable {
                 }
         }
         return (1...253).contains(host.utf8.count) && host.utf8.allSatisfy { isLabel($0) || $0 == UInt8(ascii: ".") }
-    }
-}
-
-extension String {
-    /// The first occurrence of an ASCII text.
-    fileprivate func range(of text: String) -> Range<String.Index>? {
-        utf8.firstRange(of: text.utf8)
     }
 }
