@@ -36,7 +36,7 @@ package final class SQLiteConnection: @unchecked Sendable {
     }
 
     deinit {
-        for statement in statements.values { statement.finalize() }
+        for statement in statements.values { sqlite3_finalize(statement.handle) }
         sqlite3_close(handle)
         pagesOfLog.deallocate()
     }

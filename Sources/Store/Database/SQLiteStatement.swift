@@ -34,10 +34,6 @@ package struct SQLiteStatement {
         sqlite3_reset(handle)
         sqlite3_clear_bindings(handle)
     }
-
-    func finalize() {
-        sqlite3_finalize(handle)
-    }
 }
 
 /// A row of a result. It is valid within the closure that receives it.

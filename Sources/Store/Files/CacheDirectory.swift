@@ -65,18 +65,9 @@ final class CacheDirectory: Sendable {
 
     func path(of name: String) -> String { "\(path)/\(name)" }
 
-    func openFile(_ name: String, flags: Int32) throws(SystemError) -> OwnedDescriptor {
-        try openDescriptor(name, below: root.number, flags: flags)
-    }
-
     /// Makes the names of the files directly in the directory durable.
     func syncNames() throws(SystemError) {
         try retryingOnInterrupt("fsync") { fsync(root.number) }
-    }
-
-    /// Removes a file if it exists.
-    func removeFile(_ name: String) throws(SystemError) {
-        guard unlinkat(root.number, name, 0) == 0 || errno == ENOENT else { throw .last("unlink(\(name))") }
     }
 
     /// Removes the files in which version 0.1 kept what the ledger keeps now. Those in `objects/` then have no rows and go, too.
@@ -97,13 +88,13 @@ final class CacheDirectory: Sendable {
         var status = stat()
         if fstatat(root.number, Self.reserve, &status, 0) == 0, status.st_size == Self.reserveSize { return }
         guard let free = try? space().freeBytes, free - Int64(2 * Self.reserveSize) >= bytes else { return }
-        guard let file = try? openFile(Self.reserve, flags: O_WRONLY | O_CREAT) else { return }
+        guard let file = try? openDescriptor(Self.reserve, below: root.number, flags: O_WRONLY | O_CREAT) else { return }
         if posix_fallocate(file.number, 0, off_t(Self.reserveSize)) != 0 { giveUpReserve() }
     }
 
     /// Frees space for a purge on a full disk.
     func giveUpReserve() {
-        try? removeFile(Self.reserve)
+        unlinkat(root.number, Self.reserve, 0)
     }
 
     private static let reserve = "reserve"

@@ -115,7 +115,7 @@ final class ObjectFiles: Sendable {
     func createStaged() throws(SystemError) -> StagedFile {
         // Through /proc, since O_TMPFILE takes a path, and this directory may have been moved from its path.
         let number = clinux_open_tmpfile("/proc/self/fd/\(staging.number)", 0o644)
-        if number >= 0 { return StagedFile(SharedDescriptor(OwnedDescriptor(taking: number)), in: self, name: nil) }
+        if number >= 0 { return StagedFile(SharedDescriptor(OwnedDescriptor(taking: number)), in: self) }
         guard [EOPNOTSUPP, EISDIR, EINVAL].contains(errno) else { throw .last("open(O_TMPFILE)") }
         let name = StagedFile.uniqueName()
         let descriptor = try openDescriptor(name, below: staging.number, flags: O_RDWR | O_CREAT | O_EXCL)

@@ -18,19 +18,14 @@ package final class StagedFile: Sendable {
     let reason: UnstoredReason?
     private let isTaken = Atomic(false)
 
-    init(_ descriptor: SharedDescriptor, in files: ObjectFiles, name: String?) {
+    /// - Parameter reason: Why the disk takes no more, for a file in memory, whose rendition is served and never stored.
+    init(
+        _ descriptor: SharedDescriptor, in files: ObjectFiles? = nil, name: String? = nil, because reason: UnstoredReason? = nil
+    ) {
         self.descriptor = descriptor
         self.files = files
         self.name = name
-        reason = nil
-    }
-
-    /// A file in memory, for when the disk takes no more. Its rendition is served and never stored.
-    init(inMemory descriptor: SharedDescriptor, because reason: UnstoredReason) {
-        self.descriptor = descriptor
         self.reason = reason
-        files = nil
-        name = nil
     }
 
     deinit {

@@ -53,7 +53,7 @@ struct RenditionPublisher: Sendable {
             if error.code == EMFILE { context.housekeeping.wake() }
             throw .stagingFailed(error)
         }
-        return StagedFile(inMemory: SharedDescriptor(OwnedDescriptor(taking: number)), because: reason)
+        return StagedFile(SharedDescriptor(OwnedDescriptor(taking: number)), because: reason)
     }
 
     /// A staged file with a copy of `count` bytes of `file`.

@@ -20,12 +20,6 @@ package struct Digest256: Hashable, Sendable {
         self = bytes.withUnsafeBytes { Digest256(checked: $0) }
     }
 
-    /// Reads 64 hexadecimal digits, lower case only, so that each digest has one spelling.
-    package init?(hex: some StringProtocol) {
-        guard let bytes = Hex.decode(hex.utf8), let digest = Digest256(bytes) else { return nil }
-        self = digest
-    }
-
     private init(checked bytes: UnsafeRawBufferPointer) {
         func word(_ index: Int) -> UInt64 {
             UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: index * 8, as: UInt64.self))
@@ -39,9 +33,6 @@ package struct Digest256: Hashable, Sendable {
             (0..<8).map { UInt8(truncatingIfNeeded: word >> (56 - 8 * $0)) }
         }
     }
-
-    /// 64 lower-case hexadecimal digits.
-    package var hex: String { Hex.encode(bytes) }
 
     /// The first eight bytes as a number. It is evenly distributed and selects a shard.
     package var prefix: UInt64 { words.0 }
@@ -63,10 +54,10 @@ package protocol DigestName: Hashable, Sendable, CustomStringConvertible {
 }
 
 extension DigestName {
-    /// Reads 64 lower-case hexadecimal digits; nil for anything else.
+    /// Reads 64 lower-case hexadecimal digits; nil for anything else, so that each name has one spelling.
     package init?(hex: some StringProtocol) {
-        guard let digest = Digest256(hex: hex) else { return nil }
-        self.init(digest: digest)
+        guard let bytes = Hex.decode(hex.utf8) else { return nil }
+        self.init(bytes: bytes)
     }
 
     /// Takes 32 bytes; nil for any other count.
@@ -79,5 +70,5 @@ extension DigestName {
     package var bytes: [UInt8] { digest.bytes }
 
     /// 64 lower-case hexadecimal digits.
-    package var description: String { digest.hex }
+    package var description: String { Hex.encode(bytes) }
 }

@@ -6,8 +6,6 @@ internal import SystemIO
 ///
 /// Any thread. Blocking work runs on a thread of the outbox.
 package final class Outbox: Sendable {
-    /// Runs a change in a transaction; returns false if it was not committed.
-    typealias Transaction = (@escaping Ledger.Change) async -> Bool
     /// Sends an entry, and the file of a put.
     typealias Send = @Sendable (OutboxEntry, SharedDescriptor?) async throws(StoreError) -> Void
 
@@ -84,11 +82,12 @@ package final class Outbox: Sendable {
     ///
     /// - Parameters:
     ///   - file: The rendition, which must not change.
-    ///   - transaction: Runs the change in a transaction of the ledger, or refuses to because the rendition was purged.
+    ///   - transaction: Runs the change in a transaction of the ledger, or refuses to because the rendition was purged. Returns false if it
+    ///     was not committed.
     /// - Returns: Whether it was sent.
     func put(
         _ name: RenditionName, _ file: SharedDescriptor, _ record: StoredRecord, mediaType: String, within limit: Duration,
-        in transaction: Transaction
+        in transaction: (@escaping Ledger.Change) async -> Bool
     ) async -> Bool {
         let sequence = lastSequence.add(1, ordering: .relaxed).newValue
         let prepared = await disk.run { [self] in

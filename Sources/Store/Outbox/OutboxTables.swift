@@ -86,22 +86,16 @@ struct OutboxTables {
         static let blocked = Int64.max - 2
     }
 
-    struct Totals: Sendable, Equatable {
-        var puts = 0
-        var deletions = 0
-        var bytes = 0
-    }
-
     private let database: SQLiteConnection
 
     init(_ database: SQLiteConnection) {
         self.database = database
     }
 
-    func totals() throws -> Totals {
-        try database.first("SELECT puts, deletions, bytes FROM outbox_totals") { row in
-            Totals(puts: try row.value(0), deletions: try row.value(1), bytes: try row.value(2))
-        } ?? Totals()
+    func totals() throws -> (puts: Int, deletions: Int, bytes: Int) {
+        try database.first("SELECT puts, deletions, bytes FROM outbox_totals") {
+            (try $0.value(0), try $0.value(1), try $0.value(2))
+        } ?? (0, 0, 0)
     }
 
     /// Ends the pauses that a former process has noted.
@@ -134,9 +128,7 @@ struct OutboxTables {
     /// - Parameter time: Only what began until then is deleted, in milliseconds of the cluster's clock.
     /// - Returns: The sequences of the puts among them.
     func addDeletion(of id: ObjectID, until time: Int64, _ sequence: Int64) throws -> [Int64] {
-        let puts = try database.all("SELECT \(Self.columns) FROM outbox WHERE id = ? AND extension IS NOT NULL", [id.description]) {
-            try entry($0)
-        }
+        let puts = try entries("id = ? AND extension IS NOT NULL", [id.description])
         let withdrawn = puts.filter { put in
             if case .put(_, let record, _) = put.change { record.began(until: time) } else { true }
         }.map(\.sequence)
@@ -171,9 +163,7 @@ struct OutboxTables {
 
     /// Removes the oldest put that is not among some entries.
     func removeOldestPut(except sequences: Set<Int64>) throws -> OutboxEntry? {
-        let oldest = try database.all(
-            "SELECT \(Self.columns) FROM outbox WHERE extension IS NOT NULL ORDER BY sequence LIMIT ?", [sequences.count + 1]
-        ) { try entry($0) }
+        let oldest = try entries("extension IS NOT NULL ORDER BY sequence LIMIT ?", [sequences.count + 1])
         guard let entry = oldest.first(where: { !sequences.contains($0.sequence) }) else { return nil }
         _ = try remove(entry.sequence)
         return entry
@@ -212,12 +202,8 @@ struct OutboxTables {
     /// The entries that may be sent, in their order: those that were not refused come first, then the oldest.
     func next(at now: Int64, limit: Int) throws -> [OutboxEntry] {
         // Those without a pause, and those whose pause is over: each a range of an index.
-        let ready = try database.all(
-            "SELECT \(Self.columns) FROM outbox WHERE due = 0 ORDER BY refused, sequence LIMIT ?", [limit]
-        ) { try entry($0) }
-        let rested = try database.all(
-            "SELECT \(Self.columns) FROM outbox WHERE due > 0 AND due <= ? ORDER BY refused, sequence LIMIT ?", [now, limit]
-        ) { try entry($0) }
+        let ready = try entries("due = 0 ORDER BY refused, sequence LIMIT ?", [limit])
+        let rested = try entries("due > 0 AND due <= ? ORDER BY refused, sequence LIMIT ?", [now, limit])
         if rested.isEmpty { return ready }
         let all = (ready + rested).sorted { ($0.isRefused ? 1 : 0, $0.sequence) < ($1.isRefused ? 1 : 0, $1.sequence) }
         return Array(all.prefix(limit))
@@ -260,7 +246,10 @@ struct OutboxTables {
             """, [Turn.blocked, Turn.held])
     }
 
-    private static let columns = "sequence, id, extension, media, record, failures, refused, until"
+    private func entries(_ condition: String, _ values: [any SQLiteValue]) throws -> [OutboxEntry] {
+        let columns = "sequence, id, extension, media, record, failures, refused, until"
+        return try database.all("SELECT \(columns) FROM outbox WHERE \(condition)", values) { try entry($0) }
+    }
 
     private func entry(_ row: SQLiteRow) throws -> OutboxEntry {
         let id = try Self.id(row, 1)

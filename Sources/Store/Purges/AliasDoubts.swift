@@ -47,12 +47,7 @@ final class AliasDoubts: Sendable {
     }
 
     func doubt(_ doubt: MissedPurges, through sequence: Int64) {
-        change { sequences in
-            switch doubt {
-            case .certain: sequences.certain = sequence
-            case .possible: sequences.possible = sequence
-            }
-        }
+        change { if doubt == .certain { $0.certain = sequence } else { $0.possible = sequence } }
     }
 
     /// See ``Cache/holdAliases(_:)``. What is stored from now on is doubted, too.

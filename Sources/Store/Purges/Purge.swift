@@ -70,14 +70,9 @@ package enum PurgeScope: Sendable, Hashable {
 
     /// Nil for an unknown kind.
     package init?(kind: String, argument: String) {
-        switch kind {
-        case "u": self = .url(argument)
-        case "p": self = .prefix(argument)
-        case "h": self = .host(argument)
-        case "o": self = .object(argument)
-        case "a": self = .all
-        default: return nil
-        }
+        let scopes: [PurgeScope] = [.url(argument), .prefix(argument), .host(argument), .object(argument), .all]
+        guard let scope = scopes.first(where: { $0.kind == kind }) else { return nil }
+        self = scope
     }
 }
 
