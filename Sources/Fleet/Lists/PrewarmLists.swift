@@ -136,6 +136,7 @@ package struct PrewarmReport: Codable, Sendable, Equatable {
     package var id: String
     /// When the list was added, in seconds since 1970; in lists of jobs only.
     package var added: Int64?
+    /// `waiting`, `running`, `done` or `cancelled`.
     package var state: String
     package var total: Int
     /// Finished entries, failures included.
@@ -161,9 +162,6 @@ package struct PrewarmReport: Codable, Sendable, Equatable {
     /// How long single outcomes are kept, for a client that polls: after the end of a list, or in a cluster after the last outcome.
     package static let resultTime: Duration = .seconds(3600)
 
-    /// - Parameters:
-    ///   - state: `waiting`, `running`, `done` or `cancelled`.
-    ///   - done: Finished entries, failures included.
     package init(
         id: String, added: Int64?, state: String, total: Int, done: Int, failed: Int, hits: Int, bytes: Int, saved: Int
     ) {

@@ -49,10 +49,7 @@ final class PurgeFollower: Sendable {
     private let handlers: ClusterHandlers
     private var meter: ClusterMeter { stream.context.meter }
 
-    /// - Parameters:
-    ///   - stream: By a connection of its own, because reads wait for entries.
-    ///   - cache: Opened with ``PurgeTables/owned``.
-    ///   - disk: Runs what blocks.
+    /// - Parameter stream: By a connection of its own, because reads wait for entries.
     init(
         _ stream: PurgeStream, _ registry: NodeRegistry, _ cache: Cache, _ disk: any BlockingWork, _ handlers: ClusterHandlers
     ) {
@@ -91,8 +88,7 @@ final class PurgeFollower: Sendable {
         registry.reconnected()
     }
 
-    /// Has a function called for each purge that this node applies later than the others: it was away, or another node had made the
-    /// purge alone.
+    /// See ``Cluster/start(onLatePurge:)``.
     func reportLatePurges(to onLatePurge: @escaping @Sendable (PurgeScope) -> Void) {
         state.withLock { $0.onLatePurge = onLatePurge }
     }

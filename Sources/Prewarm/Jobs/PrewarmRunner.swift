@@ -17,6 +17,7 @@ final class PrewarmRunner: Sendable {
     /// The time after which a list is reported again, by any node.
     private static let reportTime = Duration.seconds(600)
 
+    /// See ``PrewarmQueue/Limits/concurrency``.
     private let concurrency: Int
     private let meter: LabelledCounter
     private let state = Mutex(State())
@@ -54,7 +55,6 @@ final class PrewarmRunner: Sendable {
         }
     }
 
-    /// - Parameter concurrency: The number of entries in progress at the same time.
     init(concurrency: Int, meter: LabelledCounter) {
         self.concurrency = concurrency
         self.meter = meter

@@ -16,12 +16,7 @@ struct QueuedEntry: Codable {
 }
 
 extension PrewarmEntry {
-    /// The entry as lists keep it.
-    ///
-    /// - Parameters:
-    ///   - number: The index of the entry in its list.
-    ///   - retries: Attempts after the first.
-    ///   - concurrency: The number of entries of the list that a node works on at the same time.
+    /// The entry as lists keep it; see ``QueuedEntry``.
     package func queued(_ number: Int, retries: Int, concurrency: Int) -> [UInt8] {
         JSONText.encode(
             QueuedEntry(

@@ -16,7 +16,6 @@ package struct RemoteBackend: PrewarmBackend {
     /// - Parameters:
     ///   - server: The URL of the server, for messages.
     ///   - retries: Attempts after the first, per entry.
-    ///   - threads: Runs the requests, which block.
     package init(server: String, concurrency: Int, retries: Int, client: ServerClient, threads: WorkThreads) {
         self.server = server
         self.concurrency = concurrency

@@ -5,11 +5,7 @@ package enum RunSummary {
     /// The most rows per table.
     private static let rows = 10
 
-    /// The lines of the summary.
-    ///
-    /// - Parameters:
-    ///   - count: The number of entries of the list.
-    ///   - seconds: The duration of the run.
+    /// The lines of the summary of a run over `count` entries.
     package static func lines(_ results: [PrewarmResult], totals: PrewarmTotals, of count: Int, seconds: Int) -> [String] {
         var lines = [
             "\(totals.done) of \(count) URLs in \(NumberText.clock(seconds)): \(totals.hits) hits, \(totals.new) new, \(totals.failed) failed"

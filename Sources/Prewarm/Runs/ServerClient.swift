@@ -13,7 +13,6 @@ package struct ServerClient: Sendable {
     /// - Parameters:
     ///   - server: The base URL, such as `http://127.0.0.1:8080`, or `unix:` and the path of a socket. A URL may have a path, for a
     ///     server behind a proxy.
-    ///   - token: The admin token.
     ///   - timeout: The limit for a whole request, in seconds.
     ///   - unixPath: A socket that is connected to in place of the URL's host and port.
     ///   - usesProxies: Whether variables such as `http_proxy` apply. A token is sent through a proxy only if TLS hides it.

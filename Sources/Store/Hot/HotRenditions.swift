@@ -7,7 +7,6 @@ final class HotRenditions: Sendable {
     private let purges: PurgeIndex
     private let onStep: (@Sendable (Step) -> Void)?
 
-    /// - Parameter limit: The largest number of aliases, and of objects.
     init(limit: Int, purges: PurgeIndex, onStep: (@Sendable (Step) -> Void)?) {
         aliases = HotTable(limit: limit)
         objects = HotTable(limit: limit)

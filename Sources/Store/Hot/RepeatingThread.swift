@@ -10,7 +10,6 @@ final class RepeatingThread: Sendable {
     private let closing = Atomic(false)
     private let thread = Mutex<SystemThread?>(nil)
 
-    /// - Parameter interval: The time between two rounds.
     init(every interval: Duration) {
         self.interval = interval
     }

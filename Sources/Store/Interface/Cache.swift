@@ -42,8 +42,7 @@ package final class Cache: Sendable {
     /// - Parameters:
     ///   - owners: The other owners of tables in its database.
     ///   - report: Receives events that an operator should know, on any thread; it must not block.
-    /// - Throws: ``CacheError/directoryInUse(path:holder:)``,
-    ///   ``CacheError/directoryUnusable(path:cause:)``, ``CacheError/ledgerUnusable(path:cause:)``, ``CacheError/noThread``.
+    /// - Throws: An error of the directory or the ledger, or ``CacheError/noThread``.
     package convenience init(
         configuration: CacheConfiguration, owners: [Ledger.Tables] = [], clock: TimeSource = .system,
         report: @escaping @Sendable (CacheEvent) -> Void = { _ in }
@@ -149,10 +148,7 @@ package final class Cache: Sendable {
         }
     }
 
-    /// The rendition with that id, from memory, or from the database and the disk on a thread of the cache.
-    ///
-    /// - Parameter countsMiss: Whether to count a miss if there is none.
-    /// - Throws: ``CacheError/busy`` if too many look-ups wait or the cache is closed: whether there is one is unknown.
+    /// The rendition with that id, looked up and counted as one by its alias.
     package func rendition(for id: ObjectID, countsMiss: Bool) async throws(CacheError) -> CachedRendition? {
         if let found = hotObject(id) { return found }
         return try await find(countsMiss: countsMiss) { finder throws(RenditionFinder.Unverified) in
@@ -327,9 +323,7 @@ package final class Cache: Sendable {
 
     /// A staged file with a copy of another file's bytes, copied on a thread of the cache.
     ///
-    /// - Parameters:
-    ///   - file: Must not change.
-    ///   - count: Its bytes.
+    /// - Parameter file: Must not change.
     /// - Throws: ``CacheError/stagingFailed(_:)`` if neither disk nor memory has space, ``CacheError/closed`` if no thread is
     ///   left.
     package func stage(copyOf file: SharedDescriptor, count: Int) async throws(CacheError) -> StagedFile {

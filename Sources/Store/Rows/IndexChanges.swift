@@ -52,9 +52,7 @@ struct IndexChanges: ~Copyable, Sendable {
     private var wasScanComplete = true
     private(set) var isClosed = false
 
-    /// - Parameters:
-    ///   - failure: The error of the ledger at the start, which was reported.
-    ///   - See ``CacheIndex/init(path:owners:clock:report:onFailure:)`` for the others.
+    /// - Parameter failure: The error of the ledger at the start, which was reported.
     init(
         _ recorded: CacheState, in directory: CacheDirectory, _ ledger: Ledger, _ status: IndexStatus, _ purges: PurgeIndex,
         failure: LedgerError?, clock: TimeSource, report: @escaping @Sendable (CacheEvent) -> Void,

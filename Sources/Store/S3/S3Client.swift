@@ -242,9 +242,7 @@ package enum S3Keys: Sendable, Equatable {
     case fixed(S3Credentials)
     case role(RoleCredentials)
 
-    /// Signs a request that is sent now; nil if it is sent without a signature.
-    ///
-    /// - Parameter limit: The longest wait for keys.
+    /// Signs a request that is sent now; nil if it is sent without a signature. See ``RoleCredentials/signature(for:within:)``.
     func signature(for region: String, within limit: Duration) async throws(StoreError) -> SignatureV4? {
         switch self {
         case .none: nil
