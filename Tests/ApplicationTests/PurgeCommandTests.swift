@@ -64,7 +64,7 @@ import Testing
         let origin = try LoopbackOrigin(["/purged": { _ in .ok([]) }])
         defer { origin.stop() }
         let server = try GifreelProcess([
-            "admin.token=secret", "purge.hooks.cdn.url=\(origin.url("/purged"))", "server.public_url=https://g.test",
+            "admin.token=secret", "purge.hooks.cdn.url=\(origin.url("/purged"))", "purge.hooks.cdn.body={\"scope\":{scope}}",
         ])
         let object = "/object/" + String(repeating: "0", count: 64) + ".mp4"
         let purges = [
