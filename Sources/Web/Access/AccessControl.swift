@@ -29,16 +29,16 @@ struct AccessControl: Sendable {
         limitsBytes = policy.byteLimit != nil
     }
 
-    /// Checks a request whose target contains all that its signature covers, and notes its key in the target.
+    /// Checks a request whose target contains everything its signature covers, and sets the target's key.
     ///
-    /// - Throws: `bad_signature`, `expired_signature`, `option_not_allowed` or `source_not_allowed`, the last one for a loop too.
+    /// - Throws: `bad_signature`, `expired_signature`, `option_not_allowed` or `source_not_allowed`, which includes loops.
     func check(_ target: inout ParsedTarget, _ request: borrowing HTTPRequest) throws(Problem) {
         guard target.credentials != nil else { return }
         try checkLoop(request)
         try authorize(&target)
     }
 
-    /// Checks the signature, the options and the source of a target, and notes its key there.
+    /// Checks the signature, the options and the source of a target, and sets its key.
     ///
     /// The rules for sources apply to cached renditions as well. A fetch checks
     /// them again, together with the addresses of the host.
@@ -50,9 +50,9 @@ struct AccessControl: Sendable {
         try checkRights(of: target, credentials)
     }
 
-    /// Does the same for a target of a list whose signature a key has verified as a whole.
+    /// Authorizes a target of a list whose signature was verified as a whole.
     ///
-    /// - Parameter key: Nil for a list without a signature.
+    /// - Parameter key: The key that verified the list; nil for an unsigned list.
     func authorize(_ target: inout ParsedTarget, inListSignedBy key: SigningKey?) throws(Problem) {
         guard let credentials = target.credentials else { return }
         if key == nil { try signatures.verify(credentials, of: target.source, rule: signatureRule(of: target)) }
@@ -60,9 +60,9 @@ struct AccessControl: Sendable {
         try checkRights(of: target, credentials)
     }
 
-    /// Judges a target that an operator asks about.
+    /// Checks a target on behalf of an operator.
     ///
-    /// - Returns: Whether the target lacks a signature that it needs, and the problem of a request that has one.
+    /// - Returns: Whether a required signature is missing, and the problem that remains apart from that.
     func judge(_ target: ParsedTarget) -> (lacksSignature: Bool, refusal: Problem?) {
         var checked = target
         do throws(Problem) {
@@ -81,7 +81,7 @@ struct AccessControl: Sendable {
         }
     }
 
-    /// Whether the target needs a signature by a rule of its mount, or of the mounts that serve its source; nil without a rule.
+    /// Whether a rule of the target's mount, or of the mounts that serve its source, requires a signature; nil without a rule.
     private func signatureRule(of target: ParsedTarget) -> Bool? {
         target.mount?.rule.requiresSignature ?? (target.source.map(sources.rights)?.needsSignature == true ? true : nil)
     }
@@ -106,12 +106,12 @@ struct AccessControl: Sendable {
         options == .presets && target.key == nil
     }
 
-    /// Refuses a request that a fetch of this service has caused. Hits skip the check: without a fetch there is no loop.
+    /// Refuses a request that a fetch of this service caused. Hits skip the check: without a fetch there is no loop.
     func checkLoop(_ request: borrowing HTTPRequest) throws(Problem) {
         if loop.occurs(in: request) { throw .loop }
     }
 
-    /// The permission to cause a miss.
+    /// Returns the permission to cause a miss.
     ///
     /// - Parameters:
     ///   - client: Nil if the address is unknown (a Unix socket without a trusted proxy).
@@ -129,7 +129,7 @@ struct AccessControl: Sendable {
         throw Problem(429, "rate_limited", "This address has sent too many uploads.", retryAfter: seconds)
     }
 
-    /// Gives back the token of an upload that the server had no memory for.
+    /// Refunds the token of an upload for which the server had no memory.
     func giveBackUpload(_ client: ClientNetwork?) {
         if limitsUploads, let client { limits.uploads.giveBack(client) }
     }
@@ -142,15 +142,14 @@ struct AccessControl: Sendable {
         throw Problem(429, "rate_limited", "This address has received too many bytes.", retryAfter: seconds)
     }
 
-    /// Counts a hit of a target that a key has signed.
+    /// Counts a hit on a target that a key signed.
     func countHit(_ key: String) { limits.keys.granted(key) }
 }
 
 /// Verifies the signatures of requests.
 struct SignatureCheck: Sendable {
     let keys: SigningKeys
-    /// Whether a request without a signature is refused, unless a rule applies to it. A wrong signature is refused in any case, if
-    /// there are keys.
+    /// Whether unsigned requests are refused where no rule applies. If there are keys, a wrong signature is always refused.
     let isRequired: Bool
     let clock: TimeSource
 
@@ -174,7 +173,7 @@ struct SignatureCheck: Sendable {
         return key
     }
 
-    /// Whether the time `expires`, in seconds since 1970, has come.
+    /// Whether the time `expires`, in seconds since 1970, has been reached.
     func hasExpired(_ expires: Int64) -> Bool { clock.unixSeconds >= expires }
 
     /// The seconds until `expires`, at least 0.
@@ -190,17 +189,17 @@ struct ClientContext: Sendable {
     /// The client's scheme, which may be reported by a trusted proxy.
     let scheme: HTTPScheme
     let urgency: Urgency
-    /// The network by which the client is limited; nil if its address is unknown.
+    /// The network to which rate limits apply; nil if the client's address is unknown.
     let network: ClientNetwork?
-    /// The network to which the shares of concurrent work apply; nil if its address is unknown, or belongs to a proxy that the settings do
-    /// not list, because many clients share it.
+    /// The network to which the shares of concurrent work apply; nil if the client's address is unknown or belongs to an
+    /// unlisted proxy, which many clients share.
     let share: ClientNetwork?
     var allowance: MissAllowance
     /// Whether the client prefers 202 to waiting.
     let prefersAsync: Bool
     /// Whether the client accepts only a stored response.
     let wantsStoredOnly: Bool
-    /// The URL that gets the outcome of a request that does not wait.
+    /// The URL that receives the outcome of an asynchronous request.
     var callback: SourceURL?
 
     /// - Parameter key: The key that has signed the request; nil for none.
@@ -215,14 +214,14 @@ struct ClientContext: Sendable {
         wantsStoredOnly = RequestCacheControl.namesOnlyIfCached(request)
     }
 
-    /// The client's request for a rendition.
+    /// Returns the client's request for a rendition.
     func request(_ rendition: Rendition, of source: SourceURL) -> RenditionRequest {
         RenditionRequest(
             rendition, of: source, urgency: urgency, client: share, allowance: allowance, isOnlyFromStore: wantsStoredOnly)
     }
 }
 
-/// Which options requests without a valid signature may have (`options.allow`).
+/// The options that requests without a valid signature may use (`options.allow`).
 package enum OptionPolicy: Sendable, Equatable {
     case any
     /// Only a preset, and options that do not multiply the renditions of a source.
@@ -247,7 +246,7 @@ package enum OptionPolicy: Sendable, Equatable {
     }
 
     private static func isAllowed(_ name: String, _ value: String) -> Bool {
-        // The width of the client is one of a few.
+        // An automatic width resolves to one of a few values.
         unbounded.contains(name) || name == "width" && value == "auto"
     }
 }

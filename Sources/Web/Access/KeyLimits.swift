@@ -6,7 +6,7 @@ internal import Telemetry
 
 /// Counts the requests of named keys, and limits the misses of keys that have a rate. Any thread.
 ///
-/// A rate bounds all clients of a key together. The buckets live as long as the process, by the names of the keys.
+/// A rate applies to all clients of a key together. The buckets are stored by key name and live as long as the process.
 final class KeyLimits: Sendable {
     private let requests: LabelledCounter
     private let misses: LabelledCounter
@@ -28,7 +28,7 @@ final class KeyLimits: Sendable {
     /// Counts a request that was refused because of the hosts or the rate of its key.
     func refused(_ key: String) { refusals.increment(key) }
 
-    /// The permission of a request to cause a miss.
+    /// Returns the permission of a request to cause a miss.
     ///
     /// - Parameter general: The permission of requests whose key has no rate.
     func allowance(_ key: SigningKey, otherwise general: MissAllowance) -> MissAllowance {

@@ -52,7 +52,7 @@ final class RateLimiter: Sendable {
         withBucket(of: client) { tokens, _, rate in tokens.giveBack(rate) }
     }
 
-    /// Takes tokens that the client has used already. The bucket may owe some then; see ``secondsUntilRepaid(by:)``.
+    /// Charges tokens that the client has already used. The bucket may then be in debt; see ``secondsUntilRepaid(by:)``.
     func charge(_ client: ClientNetwork, _ tokens: Int) {
         withBucket(of: client) { $0.charge(tokens, at: $1, $2) }
     }
@@ -78,7 +78,7 @@ final class RateLimiter: Sendable {
             var tokens = index.flatMap { state.buckets[$0]?.tokens } ?? TokenBucket(fullAt: now)
             let before = tokens.fullAt
             let result = body(&tokens, now, state.rate)
-            // A refusal changes no bucket and needs none.
+            // A refusal neither changes nor allocates a bucket.
             if index != nil || tokens.fullAt != before {
                 func fullAt(_ index: Int) -> UInt64 { state.buckets[index]?.tokens.fullAt ?? 0 }
                 let place = index ?? set.min { fullAt($0) < fullAt($1) } ?? set.lowerBound
@@ -124,15 +124,15 @@ struct TokenBucket {
         init(_ limit: RateLimit) {
             perMinute = max(1, limit.perMinute)
             interval = 60_000_000_000 / UInt64(perMinute)
-            // The interval of a rate of bytes has no whole nanoseconds.
+            // The interval of a byte rate is not a whole number of nanoseconds.
             span = limit.burst == limit.perMinute ? 60_000_000_000 : interval * UInt64(max(1, limit.burst))
         }
 
-        /// Nanoseconds in which a bucket gains the tokens, at most an hour.
+        /// Returns the nanoseconds in which a bucket gains the tokens, at most an hour.
         func time(of tokens: Int) -> UInt64 { UInt64(min(Double(max(0, tokens)) * 60e9 / Double(perMinute), 3600e9)) }
     }
 
-    /// In nanoseconds of the monotonic clock.
+    /// The moment at which the bucket is full, in nanoseconds of the monotonic clock.
     private(set) var fullAt: UInt64
 
     /// Takes a token.
@@ -151,7 +151,7 @@ struct TokenBucket {
         fullAt -= min(fullAt, rate.interval)
     }
 
-    /// Takes tokens that are used already. The bucket may owe up to an hour.
+    /// Charges tokens that are already used. The debt is at most an hour.
     mutating func charge(_ tokens: Int, at now: UInt64, _ rate: Rate) {
         fullAt = min(max(fullAt, now) + rate.time(of: tokens), now + rate.span + 3_600_000_000_000)
     }

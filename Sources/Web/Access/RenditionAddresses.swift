@@ -1,8 +1,8 @@
 package import Fetch
 package import Renditions
 
-/// Writes the targets of a source's renditions in the form in which a request addressed the source: below the same mount, or
-/// with the URL in the path. They are signed if the request was, with the same expiry.
+/// The targets of a source's renditions, in the form in which a request addressed the source: below the same mount, or with the
+/// URL in the path. If the request was signed, they are signed with the same expiry.
 package struct RenditionAddresses: Sendable {
     private let source: SourceURL
     private let mounted: MountAddress?
@@ -29,10 +29,10 @@ package struct RenditionAddresses: Sendable {
     }
 
     /// - Parameters:
-    ///   - source: A source that a page shows. A mount that serves it gives it its address.
+    ///   - source: A source that a page shows, addressed below a mount if one serves it.
     ///   - keys: The keys that sign; empty for targets without signatures.
     ///   - expires: The expiry of the signatures, in seconds since 1970; nil for none.
-    ///   - preset: A preset of the service that addresses name where they can; nil for none.
+    ///   - preset: A preset of the service that addresses name where possible; nil for none.
     package init(
         of source: SourceURL, mounts: [String: Mount], keys: SigningKeys, expires: Int64?, preset: String? = nil,
         presets: RenditionPresets = RenditionPresets()
@@ -41,7 +41,7 @@ package struct RenditionAddresses: Sendable {
         let candidates = mounts.compactMap { name, mount in
             MountAddress(of: source, below: mount, called: name).map { (base: mount.rule.base, name: name, address: $0) }
         }
-        // The innermost mount; of equal ones the first by name.
+        // Selects the innermost mount; ties go to the first by name.
         mounted = candidates.max { ($0.base.utf8.count, $1.name) < ($1.base.utf8.count, $0.name) }?.address
         self.keys = keys
         self.expires = expires
@@ -50,10 +50,10 @@ package struct RenditionAddresses: Sendable {
         hasAutomaticWidth = false
     }
 
-    /// The target of a rendition.
+    /// Returns the target of a rendition.
     ///
-    /// - Parameter isNamed: Whether the path ends with a file name, for programs that judge an address by its end. A path below a mount
-    ///   always does.
+    /// - Parameter isNamed: Whether the path ends with a file name, for programs that infer the type from the extension. A path
+    ///   below a mount always does.
     package func target(_ rendition: Rendition, isNamed: Bool = false) -> String {
         target(rendition.format.rawValue, options(of: rendition), fileName: isNamed ? fileName(rendition.format) : nil)
     }
@@ -75,10 +75,10 @@ package struct RenditionAddresses: Sendable {
     /// The target whose rendition `Accept` selects.
     package var automatic: String { target(Route.auto, []) }
 
-    /// The target whose rendition `Accept` selects, with the options of a page that videos have.
+    /// Returns the target whose rendition `Accept` selects, with those options of a page that apply to videos.
     package func automatic(of page: Rendition) -> String { target(Route.auto, options(of: page.inFormat(.mp4))) }
 
-    /// No option in canonical form contains a character that cannot be signed, so the target is never nil.
+    /// Returns a target. Canonical options contain no character that cannot be signed, so the fallback is never used.
     private func target(_ name: String, _ options: [QueryItem], fileName: String? = nil) -> String {
         guard let mounted else {
             return keys.target(name, options, of: source, expires: expires, fileName: fileName) ?? "/"
@@ -89,9 +89,9 @@ package struct RenditionAddresses: Sendable {
     /// Whether the targets are below a mount.
     package var isMounted: Bool { mounted != nil }
 
-    /// The name of the mount that the targets are below; nil for targets with the URL in the path.
+    /// The name of the targets' mount; nil for targets with the URL in the path.
     package var mountName: String? { mounted?.stem.split(separator: "/").first.map(String.init) }
 
-    /// The source as clients know it: its URL, or its path below the mount.
+    /// The source as clients see it: its URL, or its path below the mount.
     var sourceText: String { mounted?.source ?? source.canonical }
 }

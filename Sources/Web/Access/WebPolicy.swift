@@ -13,7 +13,7 @@ package struct WebPolicy: Sendable {
     package var signingKeys = SigningKeys()
     /// Whether a request without a signature is refused.
     package var requiresSignature = false
-    /// Options by the names under which requests ask for them together.
+    /// The presets: named sets of options.
     package var presets = RenditionPresets()
     /// The options of requests without a signature.
     package var options = OptionPolicy.any
@@ -29,23 +29,23 @@ package struct WebPolicy: Sendable {
     package var loopName: String
     /// The token of admin requests; nil disables the admin interface.
     package var adminToken: String?
-    /// A second token, which is valid as well.
+    /// A second token that is also valid.
     package var previousAdminToken: String?
     /// Clients that may read `/metrics` without the admin token.
     package var metricsReaders = ClientList()
-    /// The names by which they may address this server, besides local ones.
+    /// The host names by which these clients may address this server, besides local names.
     package var metricsHosts: [SourcePattern] = []
-    /// What the fields of responses with cached renditions depend on.
+    /// The settings that determine the fields of responses with cached renditions.
     package var head: HeadPolicy
-    /// The address at which clients reach the server, without a trailing slash; nil uses that of the request.
+    /// The address at which clients reach the server, without a trailing slash; nil uses the request's address.
     package var publicURL: String?
     /// The description of the service in link previews of player pages.
     package var preview = LinkPreview()
     /// Whether `/` serves the home page.
     package var hasHomePage = false
-    /// Renditions in AV1 that are not requested by name, the videos of player pages and the image sequences of negotiation, are
-    /// produced in the background after this number of responses with what the client gets instead; nil produces none in the
-    /// background.
+    /// The number of responses with a substitute after which an AV1 rendition is produced in the background; nil produces none
+    /// there. Applies to renditions that are not requested by name: the videos of player pages and the image sequences of
+    /// negotiation.
     package var av1After: Int?
     /// The size limit of an uploaded GIF, in bytes.
     package var maxUploadBytes: Int
@@ -53,7 +53,7 @@ package struct WebPolicy: Sendable {
     /// A policy without mounts, keys and limits.
     ///
     /// - Parameters:
-    ///   - fetch: The rules and the size limit of fetched sources, which are those of uploads and of URLs in requests too.
+    ///   - fetch: The rules and the size limit of fetched sources, which also apply to uploads and to URLs in requests.
     ///   - cache: How long stale renditions are served.
     package init(version: String, fetch: FetchConfiguration, cache: CacheConfiguration, maxAge: Int) {
         self.version = version
