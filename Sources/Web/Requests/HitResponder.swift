@@ -5,7 +5,7 @@ internal import Renditions
 internal import Store
 internal import Synchronization
 
-/// Responds to hits: from the bytes of a target to the head and file that are sent.
+/// Responds to hits, from the bytes of a target to the head and file of the response.
 ///
 /// Runs on event loop threads. A hit parses nothing, allocates no strings and waits for nothing: the target is looked up in
 /// ``RouteMemo``, the rendition in the cache's memory, and the response's fields were prepared when the rendition was first
@@ -32,7 +32,8 @@ struct HitResponder: Sendable {
         return objectResponse(object.id, object.fileExtension)
     }
 
-    /// The rendition that `Accept` selects, or the source if that stays; nil if it is not in memory or not fresh.
+    /// Returns the rendition that `Accept` selects, or the source if negotiation keeps it; nil if it is not in memory or not
+    /// fresh.
     private func negotiated(
         _ keys: NegotiatedKeys, _ accept: AcceptField
     ) -> (rendition: CachedRendition, remaining: Int64)? {
@@ -73,7 +74,8 @@ struct HitResponder: Sendable {
         return responder.hit(rendition, .source, remaining: remaining, terms)
     }
 
-    /// Whether a request that refuses larger renditions may refuse this one, which is unknown if the H.264 is not in memory.
+    /// Whether a request that refuses larger renditions may refuse this one; true if that is unknown because the H.264
+    /// rendition is not in memory.
     private func mayBeRefused(_ rendition: CachedRendition, _ h264: AliasKey?) -> Bool {
         if responder.isLargerThanSource(rendition) { return true }
         guard let h264 else { return false }
@@ -94,14 +96,14 @@ struct HitResponder: Sendable {
         memo.insert(target, for: bytes)
     }
 
-    /// The rendition, and the seconds for which it is fresh.
+    /// Returns the rendition and the seconds for which it remains fresh.
     private func fresh(_ key: AliasKey) -> (rendition: CachedRendition, remaining: Int64)? {
         guard let found = cache.hotAlias(key), case .fresh(let remaining) = cache.freshness(of: found) else { return nil }
         return (found, remaining)
     }
 }
 
-/// The keys of the renditions of a source from which `Accept` selects.
+/// The keys of a source's renditions among which `Accept` selects.
 struct NegotiatedKeys: Sendable {
     let video: AliasKey
     let avif: AliasKey?
@@ -139,7 +141,8 @@ final class RouteMemo: Sendable {
         let object: (id: ObjectID, fileExtension: String)?
         /// Whether the rendition is refused if it is larger than its source.
         let refusesLarger: Bool
-        /// The key of the same rendition in H.264, with which one in AV1 is compared if it may be refused; nil for other renditions.
+        /// The key of the H.264 rendition with which an AV1 rendition that may be refused is compared; nil for other
+        /// renditions.
         let h264: AliasKey?
         let terms: ResponseTerms
         /// The name of the key that has signed the target; nil for none.
@@ -168,7 +171,7 @@ final class RouteMemo: Sendable {
     private static let maxTargetLength = 512
     private let slots: Mutex<[Entry?]>
     private let mask: Int
-    /// Random numbers that clients do not know, so that they cannot choose targets that displace those of others.
+    /// Random numbers that keep clients from choosing targets that displace those of others.
     private let secret = (UInt64.random(in: .min ... .max), UInt64.random(in: .min ... .max) | 1)
 
     /// - Parameter capacity: A power of two.

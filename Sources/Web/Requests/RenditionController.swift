@@ -48,7 +48,7 @@ struct RenditionController: Sendable {
             if let accepted = await asynchronous.response(to: renditionRequest, client, url: url, terms) { return accepted }
             if queues, await queue(renditionRequest) { return problems.failure(.notReady, host: source.host, terms) }
             var request = renditionRequest
-            // The source itself comes from the same fetch.
+            // The source, if it is sent instead, comes from the same fetch.
             request.allowance = client.allowance.countedOnce
             return await missResponse(request, onError: target.onError, refusesLarger: target.refusesLarger, terms)
         }
@@ -89,9 +89,9 @@ struct RenditionController: Sendable {
         let request: RenditionRequest
         let negotiation: Negotiation
         let accept: AcceptField
-        /// Whether the client gets the source as it arrives, rather than wait for the rendition.
+        /// Whether the client gets the source as it arrives instead of waiting for the rendition.
         let follows: Bool
-        /// Whether the video is selected of a source that may be transparent.
+        /// Whether the video is selected although the source may be transparent.
         let lacksFacts: Bool
         let terms: ResponseTerms
 
@@ -112,17 +112,17 @@ struct RenditionController: Sendable {
         /// The request for the source.
         var original: RenditionRequest { request.with(negotiation.original) }
 
-        /// The same of a source that is transparent.
+        /// This miss with the rendition that is selected for a transparent source.
         var ofTransparentSource: NegotiatedMiss {
             let selected = negotiation.rendition(for: accept, isTransparent: true)
             return NegotiatedMiss(request.with(selected), negotiation, accept, follows: follows, lacksFacts: false, terms)
         }
     }
 
-    /// The rendition that `Accept` selects. A source that is known to be transparent cannot be a video. Where that is not known although
-    /// there is a video, its facts are produced for the next request.
+    /// Returns the rendition that `Accept` selects. A source that is known to be transparent cannot be a video. If its facts
+    /// are missing although a video is stored, they are produced for the next request.
     ///
-    /// - Returns: The rendition, and whether the facts that decide about a video are not known yet.
+    /// - Returns: The rendition, and whether facts that could rule out a video are still missing.
     private func selected(
         _ negotiation: Negotiation, _ accept: AcceptField, of source: SourceURL, _ client: ClientContext
     ) async -> (Rendition, lacksFacts: Bool) {
@@ -136,18 +136,18 @@ struct RenditionController: Sendable {
         return (rendition, !pipeline.isKnownToFail(facts))
     }
 
-    /// Whether the source is transparent, by its facts, which are produced if they are not stored.
+    /// Whether the source is transparent according to its facts, which are produced if they are not stored.
     private func isTransparent(_ miss: NegotiatedMiss) async -> Bool {
         guard let facts = try? await pipeline.find(miss.request.with(Rendition(format: .json))) else { return false }
         let document = try? await cache.onThread { () throws(CacheError) in FactsFile.read(facts.rendition) }
         return document?.source.facts.transparent ?? false
     }
 
-    /// Responds with the source where `Accept` selects an AVIF that is not stored and that the settings leave to the
-    /// background. Queues the AVIF if the source was requested often enough.
+    /// Responds with the source if `Accept` selects an AVIF that is not stored and that the settings leave to the background.
+    /// Queues the AVIF if the source was requested often enough.
     ///
-    /// - Returns: Nil if clients wait for AVIFs, if the client does not accept the source, or if there is an answer: the sequence is
-    ///   stored, or is known to fail.
+    /// - Returns: Nil if clients wait for AVIFs, if the client does not accept the source, or if the outcome is known: the
+    ///   sequence is stored, or is known to fail.
     private func responseBeforeSequence(_ miss: NegotiatedMiss) async throws(RenditionError) -> HTTPResponse? {
         guard let av1After, miss.request.rendition == miss.negotiation.avif, await pipeline.stored(miss.request) == nil,
             !pipeline.isKnownToFail(miss.request),
@@ -183,8 +183,8 @@ struct RenditionController: Sendable {
         return responder.response(result, .source, miss.terms)
     }
 
-    /// Responds with the selected rendition, with the source if that stays or until there is the rendition, or else with a GIF. A
-    /// client that accepts no format that the server has gets one of these regardless.
+    /// Responds with the selected rendition; with the source, if negotiation keeps it or until the rendition exists; or else
+    /// with a GIF. A client that accepts none of the server's formats still gets one of these.
     private func response(to miss: NegotiatedMiss) async throws(RenditionError) -> HTTPResponse {
         if let response = try await responseBeforeSequence(miss) { return response }
         if miss.request.rendition == miss.negotiation.original {
@@ -198,13 +198,13 @@ struct RenditionController: Sendable {
             case .source(let source): if let response = response(following: source, miss) { return response }
             }
         }
-        // The source in place of a rendition that is known to fail.
+        // This is the source in place of a rendition that is known to fail.
         if let result = found, result.rendition.isOriginal {
             if responder.isAcceptable(result.rendition, miss.accept) { return logged(result, miss) }
             found = nil
         }
         let result = if let found { found } else { try await pipeline.find(miss.request) }
-        // The flight of a video makes the facts as well.
+        // The flight of a video also produces the facts.
         if miss.lacksFacts, await isTransparent(miss) { return try await response(to: miss.ofTransparentSource) }
         guard !result.rendition.isPoster, responder.staysSource(result.rendition) else { return logged(result, miss) }
         var original = try await pipeline.find(miss.original)
@@ -218,12 +218,12 @@ struct RenditionController: Sendable {
 
     /// Queues a rendition that is not stored.
     ///
-    /// - Returns: False if there is an answer: the rendition is stored, or is known to fail.
+    /// - Returns: False if the outcome is known: the rendition is stored, or is known to fail.
     private func queue(_ request: RenditionRequest) async -> Bool {
         guard !request.isOnlyFromStore, await pipeline.stored(request) == nil, !pipeline.isKnownToFail(request) else {
             return false
         }
-        // A page offers both encodings, so its visitors wait for this one.
+        // Pages offer both encodings, so their visitors wait for H.264: it is produced first.
         let encodedAsH264 = request.rendition.encoded(by: .h264).map(request.with)
         background.add(request, after: encodedAsH264?.key == request.key ? nil : encodedAsH264)
         return true
@@ -340,7 +340,7 @@ struct RenditionController: Sendable {
             log.answered(object: RenditionResponder.path(found))
             return responder.hit(found)
         }
-        // The facts of an upload, as the response to the upload had them.
+        // These are the facts of an upload, as in the response to the upload.
         guard let document = await facts.compose(found, nil) else { return ProblemDocument.response(Self.noObject) }
         return responder.documentResponse(document, Rendition.Format.json.contentType)
     }

@@ -29,8 +29,8 @@ extension ServiceContext {
         set { self[RequestIDKey.self] = newValue }
     }
 
-    /// The id of a request, and the trace of its caller. Only a trusted proxy decides that a trace is recorded: otherwise any client
-    /// could have all of its requests recorded.
+    /// Creates the context with the request's id and its caller's trace. Only a trusted proxy may decide that a trace is
+    /// recorded: otherwise any client could have all of its requests recorded.
     init(_ request: borrowing HTTPRequest, _ tracer: OTLPTracer) {
         self = .topLevel
         requestID = request.id
@@ -40,11 +40,11 @@ extension ServiceContext {
         if !request.isFromTrustedProxy { trace = trace?.sampled(tracer.isNextSampled) }
     }
 
-    /// The fields `tracestate` as one list (W3C Trace Context section 3.3.1.1); nil for one that is not passed on, and without one.
+    /// Returns the `tracestate` fields as one list (W3C Trace Context section 3.3.1.1); nil without any.
     private static func traceState(of request: borrowing HTTPRequest) -> String? {
         var state: [UInt8] = []
         request.forEachValue(of: "tracestate") { value in
-            // One byte beyond the limit, so that the list is known to exceed it.
+            // Keeps one byte beyond the limit, so that a list that exceeds it can be recognized.
             let rest = maxTraceStateLength + 1 - state.count
             guard rest > 0, !value.isEmpty else { return }
             state += (state.isEmpty ? [] : [UInt8(ascii: ",")]) + value.prefix(rest)

@@ -38,7 +38,7 @@ package final class RequestMeter: HTTPObserver {
     private struct State {
         var routes: RouteNames
         var instruments: [RequestClass: Instruments] = [:]
-        /// The latest requests: most requests have the class of the previous one.
+        /// The current run: most requests have the class of the previous request.
         var run: Run?
     }
 

@@ -21,8 +21,8 @@ struct RequestSpan: Sendable {
         span.attributes = attributes
     }
 
-    /// Computes the response with the request's id and trace in the context of the task. Steps of a miss record spans below this
-    /// one, even if they go on after the response.
+    /// Computes the response with the request's id and trace in the context of the task. The steps of a miss record child
+    /// spans, even if they continue after the response.
     func run(_ respond: @Sendable () async -> HTTPResponse) async -> HTTPResponse {
         let context = span.context
         guard span.isRecording else { return await ServiceContext.withValue(context) { await respond() } }
@@ -34,8 +34,8 @@ struct RequestSpan: Sendable {
         return response
     }
 
-    /// The route as the metrics name it: the first segment of the target, or one name for all mounts. A target itself has a
-    /// signature and the address of its source, which the log has.
+    /// Returns the route under its name in metrics: the first segment of the target, or one name for all mounts. The full
+    /// target contains a signature and the address of its source, which are in the log.
     private static func route(of target: String) -> String {
         let segment = target[...].droppingBytes(1).before(UInt8(ascii: "/"), UInt8(ascii: "?"), UInt8(ascii: ","))
         return Route.reservedNames.contains(String(segment)) ? "/\(segment)" : "/{mount}"
