@@ -3,9 +3,9 @@ internal import Fetch
 internal import HTTP
 internal import SystemIO
 
-/// The tags by which a CDN removes all responses that were made from a source, or from all sources of a host.
+/// The tags by which a CDN purges all responses made from a source, or from all sources of a host.
 ///
-/// They are hashes, because a response of a mount must not show where its origin is.
+/// They are hashes, because a response of a mount must not reveal its origin.
 struct CDNTags: Equatable {
     let host: String
     let source: String

@@ -3,12 +3,12 @@ internal import Store
 
 /// Values of `Cache-Status` (RFC 9211).
 enum CacheStatusField {
-    /// The value for a result. It has at most one `detail`: that the source breaks off, or else the provenance.
+    /// The value for a result. It has at most one `detail`: a truncated source, or else the provenance.
     static func value(_ provenance: RenditionResult.Provenance, isIncomplete: Bool = false) -> String {
         let (status, detail): (String, String?) =
             switch provenance {
             case .hit: ("gifreel; hit", nil)
-            // Only a negative integer means stale (section 2.5); the first second of it counts as a whole one.
+            // Only a negative integer means stale (section 2.5), so an age of 0 counts as one second.
             case .stale(let age): ("gifreel; hit; ttl=\(-max(age, 1))", nil)
             case .stored: ("gifreel; fwd=miss; stored", nil)
             case .renewed: ("gifreel; fwd=stale; fwd-status=304; stored", nil)

@@ -2,14 +2,14 @@ internal import HTTP
 internal import Renditions
 internal import Store
 
-/// `Cache-Control` and its like: how long caches may store a response.
+/// `Cache-Control` and related fields: how long caches may store a response.
 struct CachingFields: Sendable {
     let policy: HeadPolicy
     let cache: Cache
     /// Returns the seconds until a time, which is in seconds since 1970.
     let secondsLeft: @Sendable (Int64) -> Int64
-    /// Seconds of `max-age` of stale renditions: their renewal is under way. It is more than 0, because the clients of a shared cache
-    /// would all ask again while an origin fails.
+    /// Seconds of `max-age` of stale renditions, whose renewal is under way. With 0, all clients of a shared cache would ask
+    /// again while an origin fails.
     private static let staleMaxAge = 5
 
     /// `Cache-Control` with a constant value, and `Vary`.
@@ -28,9 +28,9 @@ struct CachingFields: Sendable {
             ofStored: result.rendition, address, terms, isIncomplete: isIncomplete, isStale: result.provenance.isStale)
     }
 
-    /// The fields of a response with a stored rendition. Caches may store the response for as long as the origin permits this cache
-    /// to, and no longer than the signature of the request is valid. The alias of a source that breaks off has a short lifetime,
-    /// beyond which they must not send the response.
+    /// The fields of a response with a stored rendition. Caches may store the response for as long as the origin permits this
+    /// cache to, and no longer than the signature of the request is valid. The alias of a truncated source has a short
+    /// lifetime, after which caches must not send the response.
     ///
     /// Without fields for CDNs, the lifetime is the number of the fields, so that it can be set for each response.
     func fields(
@@ -69,18 +69,18 @@ struct CachingFields: Sendable {
         return fields
     }
 
-    /// Whether responses to requests with the same terms for the same rendition differ in nothing but the number of their fields.
+    /// Whether responses for the same rendition with the same terms differ only in the number in their fields.
     var areNumbered: Bool { policy.cdnMaxAge == nil }
 
-    /// The seconds for which a consumer may store what was composed from a result: as long as caches may.
+    /// Returns the seconds for which a consumer may store a document composed from a result: as long as caches may.
     func lifetime(of result: RenditionResult, _ terms: ResponseTerms) -> Int {
         guard result.isStorable else { return 0 }
         let age = lifetime(of: result.rendition, terms.maxAge ?? policy.maxAge, terms, isStale: result.provenance.isStale)
         return Int(min(age, terms.expires.map(secondsLeft) ?? .max))
     }
 
-    /// The lifetime of a response in seconds: the settings' or the origin's, less the time since the origin was asked. Otherwise each cache
-    /// would restart it.
+    /// Returns the lifetime of a response in seconds: the configured lifetime or the origin's, minus the time since the origin
+    /// was asked. Otherwise each cache would restart it.
     ///
     /// - Parameter configured: The lifetime in the settings.
     private func lifetime(

@@ -11,7 +11,7 @@ extension HTTPResponse {
     }
 }
 
-/// A member of a JSON object that is null while it has no value; other optional members are left out then.
+/// A member of a JSON object that is null without a value; other optional members are left out.
 @propertyWrapper struct Nullable<Value: Encodable & Equatable & Sendable>: Encodable, Equatable, Sendable {
     var wrappedValue: Value?
 

@@ -26,13 +26,13 @@ struct RenditionResponder: Sendable {
         let staysSource: Bool
         /// The format of a source that is stored unchanged; nil for other renditions.
         let sourceFormat: SourceFormat?
-        /// `Content-Disposition` of responses to requests for a source; nil if the rendition is the base of a document, and for one
-        /// that was found by its id.
+        /// `Content-Disposition` of responses to requests for a source; nil for the base of a document and for a rendition that
+        /// was found by its id.
         let disposition: String?
-        /// Whether the source breaks off.
+        /// Whether the source is truncated.
         let isOfIncompleteSource: Bool
-        /// The same as ``hit`` for the latest other terms. Nearly all requests for a rendition have the same terms, such as the terms of a
-        /// mount that negotiates.
+        /// The fields of a hit for the most recent terms that are not plain. Nearly all requests for a rendition have the same
+        /// terms, such as those of a mount that negotiates.
         private let latest = Mutex<(terms: ResponseTerms, fields: HTTPHeaders)?>(nil)
 
         init(
@@ -49,7 +49,7 @@ struct RenditionResponder: Sendable {
             isOfIncompleteSource = facts?.isOfIncompleteSource ?? false
         }
 
-        /// The fields of a hit for terms that do not depend on the time.
+        /// Returns the fields of a hit for terms that do not depend on the time.
         func hit(_ terms: ResponseTerms, composing compose: () -> HTTPHeaders) -> HTTPHeaders {
             if let fields = latest.withLock({ $0.flatMap { $0.terms == terms ? $0.fields : nil } }) { return fields }
             let fields = compose()
@@ -61,7 +61,7 @@ struct RenditionResponder: Sendable {
     /// How long caches may store a response.
     let caching: CachingFields
     private let common: HTTPHeaders
-    /// The same for equal policies, so that hits compare a number.
+    /// The number of the policy. Equal policies have the same number, so hits compare only numbers.
     private let policyNumber: Int
     /// Seconds of `max-age` of responses that are composed for each request.
     static let composedMaxAge = 60
@@ -77,7 +77,8 @@ struct RenditionResponder: Sendable {
         policyNumber = Self.number(of: settings.head)
     }
 
-    /// Returns the response of a hit. It builds no strings, unless the signature of the request expires or there are fields for CDNs.
+    /// Returns the response of a hit. It builds no strings, unless the signature of the request expires or there are fields for
+    /// CDNs.
     ///
     /// - Parameter remaining: Seconds for which the rendition is fresh.
     func hit(
@@ -90,7 +91,7 @@ struct RenditionResponder: Sendable {
             let fields = caching.fields(ofStored: rendition, address, terms, isIncomplete: isIncomplete)
             return Self.with(fields, .hit, isIncomplete: isIncomplete, address == .source ? prepared.disposition : nil)
         }
-        // An object may also be requested by the address of its source, and the other way round.
+        // The prepared fields fit one kind of address, but a rendition may be requested by its source and by its id.
         guard terms.expires == nil, rendition.isOfSource == (address == .source), address == .object || caching.areNumbered
         else { return HTTPResponse(prepared.resource, headers: compose()) }
         var headers = terms.isPlain ? prepared.hit : prepared.hit(terms, composing: compose)
@@ -136,7 +137,7 @@ struct RenditionResponder: Sendable {
     ///
     /// - Parameter sourceURL: In canonical form.
     func originalResponse(_ source: FollowedSource, of sourceURL: String, _ terms: ResponseTerms) -> HTTPResponse {
-        // The next response is the rendition, so no cache may reuse this one without asking.
+        // The next response is the rendition, so no cache may reuse this one without revalidation.
         var headers = CachingFields.constant(source.isStorable ? "no-cache" : "no-store", vary: terms.vary)
         headers.append("Cache-Status", CacheStatusField.followed)
         headers.append("Content-Type", source.format.mediaType)
@@ -172,7 +173,7 @@ struct RenditionResponder: Sendable {
             lastModified: body.lastModified, headers: common)
     }
 
-    /// Returns a response that will change soon: caches have to ask before each use.
+    /// Returns a response that will change soon: caches must revalidate it before each use.
     func temporary(_ response: HTTPResponse, _ terms: ResponseTerms) -> HTTPResponse {
         guard case .resource = response.body else { return response }
         var fields = CachingFields.constant("no-cache", vary: terms.vary)
@@ -190,7 +191,7 @@ struct RenditionResponder: Sendable {
         case source
         /// A short time, because it depends on the contents of the cache.
         case composed
-        /// Caches have to ask before each use: it will change soon, or depends on more of the request than they know.
+        /// Caches must revalidate before each use: the page will change soon, or depends on more of the request than they know.
         case temporary
     }
 
@@ -260,8 +261,8 @@ struct RenditionResponder: Sendable {
             resource(rendition, sourceFormat), hit: Self.with(plain, .hit, isIncomplete: isIncomplete, disposition), facts,
             sourceFormat, disposition: disposition, policyNumber: policyNumber)
         // The attachment keeps its first value until the rendition leaves the cache's memory, which a reload causes. A request
-        // under the old policy may have attached its parts again meanwhile; this response must not use them.
-        // A small file that was not read is on its way into the page cache with this response.
+        // under the old policy may have attached its parts again meanwhile; this response must not use them. Nothing is
+        // attached for a small file that was not read: this response brings it into the page cache.
         if attached == nil, !prepared.resource.isUnread { rendition.attach(prepared) }
         return prepared
     }
@@ -281,9 +282,9 @@ struct RenditionResponder: Sendable {
 }
 
 extension CachedRendition {
-    /// Whether it is a source that is stored unchanged.
+    /// Whether this is a source that is stored unchanged.
     var isOriginal: Bool { fileExtension == Rendition.Format.original.rawValue }
 
-    /// Whether it is a still picture, which is answered in place of an animation that flashes.
+    /// Whether this is a still picture that is sent in place of a flashing animation.
     var isPoster: Bool { Rendition.Format(rawValue: fileExtension)?.isPoster ?? false }
 }

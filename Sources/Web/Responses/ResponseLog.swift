@@ -8,7 +8,7 @@ internal import Tracing
 /// A line is written in the task of its request, so the metadata provider adds the request's id and trace.
 struct ResponseLog: Sendable {
     let logger: Logger
-    /// Gets the processor time of conversions.
+    /// Records the CPU time of conversions.
     let usage: UsageBoard
 
     /// Logs a result of the pipeline and the times of its stages.
@@ -17,7 +17,7 @@ struct ResponseLog: Sendable {
     ///   - rendition: The requested rendition, which may be composed from the result.
     ///   - host: The host of the source; nil for an upload.
     func answered(_ rendition: Rendition, host: String?, _ result: RenditionResult) {
-        // A request that joined a flight has the times of that.
+        // A request that joined a flight has the flight's times.
         if result.times.cpu > .zero, result.provenance != .collapsed {
             usage.converted(result.times.cpu, host: host, for: ServiceContext.current?.origin)
         }
