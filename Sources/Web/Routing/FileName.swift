@@ -4,7 +4,7 @@ internal import SystemIO
 
 /// The name under which clients save a rendition: the last segment of the source's URL, with the extension of the rendition.
 ///
-/// The segment comes from outside, so nothing is kept that could name a directory, hide an extension or end a field.
+/// The segment is untrusted, so nothing is kept that could name a directory, hide an extension or end a field.
 struct FileName: Equatable {
     let text: String
 
@@ -14,8 +14,8 @@ struct FileName: Equatable {
 
     /// - Parameters:
     ///   - sourceURL: In canonical form.
-    ///   - fileExtensions: The extensions of the rendition. The name keeps the segment's extension if it is one of these, and gets the
-    ///     first one otherwise.
+    ///   - fileExtensions: The extensions of the rendition. The name keeps the segment's extension if it is listed, and gets
+    ///     the first one otherwise.
     init(of sourceURL: String, _ fileExtensions: [String]) {
         let path = sourceURL[...].before(UInt8(ascii: "?"), UInt8(ascii: "#"))
         let start = path.firstRange(of: "://")?.upperBound ?? path.startIndex
@@ -30,7 +30,7 @@ struct FileName: Equatable {
         text = "\(stem.isEmpty ? "animation" : stem).\(fileExtension)"
     }
 
-    /// The text without characters that are invisible or that have a meaning in the file systems of clients.
+    /// Removes invisible characters, and replaces characters that have a meaning in clients' file systems.
     private static func cleaned(_ text: String) -> String {
         var cleaned = String.UnicodeScalarView()
         for scalar in text.unicodeScalars {
@@ -44,7 +44,7 @@ struct FileName: Equatable {
         return String(String(cleaned).drop { $0 == "." || $0 == " " })
     }
 
-    /// The value of `Content-Disposition` (RFC 6266). A name with characters outside ASCII is stated in both forms.
+    /// The value of `Content-Disposition` (RFC 6266). A name with non-ASCII characters appears in both forms.
     var disposition: String {
         let plain = String(String.UnicodeScalarView(text.unicodeScalars.map { $0.isASCII && $0 != "%" ? $0 : "_" }))
         let value = "inline; filename=\"\(plain)\""

@@ -2,7 +2,7 @@ package import Fetch
 package import Media
 internal import Renditions
 
-/// An origin that targets address by a name of the configuration.
+/// An origin that targets address by a configured name.
 package struct Mount: Sendable, Equatable {
     /// The treatment of a query's parameters.
     package enum Query: String, Sendable, CaseIterable {
@@ -21,7 +21,7 @@ package struct Mount: Sendable, Equatable {
         /// A problem, at once. The rendition is produced in the background. For requests that name a rendition.
         case queue
 
-        /// The choices of requests for the format; empty if the format has no such option.
+        /// Returns the choices for requests for the format; empty if the format has no such option.
         static func choices(for format: Rendition.Format) -> [OnMiss] {
             if format == .html { return [.wait, .original] }
             return format.isSentAsStored ? [.wait, .queue] : []
@@ -42,7 +42,8 @@ package struct Mount: Sendable, Equatable {
     package var freshFor: Int64?
     /// Seconds of `max-age` in responses; nil for the general setting.
     package var maxAge: Int?
-    /// The formats of sources, whose extensions end a path of the mount. Bytes decide what a source is, whatever its extension.
+    /// The formats of sources, whose extensions may end the mount's paths. A source's bytes determine its format, whatever its
+    /// extension.
     package var sources: [SourceFormat] = [.gif]
     /// Whether a request for a source gets the source itself if its client does not prefer the video in `Accept`.
     package var negotiates = false
@@ -58,11 +59,11 @@ package struct Mount: Sendable, Equatable {
     }
 }
 
-/// A source as a client of a mount addresses it. Responses show it instead of the origin's URL.
+/// The address of a source below a mount. Responses show it instead of the origin's URL.
 struct MountAddress: Sendable, Equatable {
     /// The path to which the name of a format is appended, such as `/media/x/a`; see ``MountPath/stem``.
     var stem: String
-    /// Whether the stem is the path of the source. Otherwise the path has `.gif` after it.
+    /// Whether the stem is the path of the source. Otherwise the path is the stem followed by `.gif`.
     var isSourcePath = false
     /// Parameters that are sent to the origin, as the client wrote them.
     var forwarded: [String] = []
@@ -77,21 +78,21 @@ extension MountAddress {
         }
         let path = "/" + source.canonical[...].droppingBytes(base.utf8.count).before(UInt8(ascii: "?"))
         guard let named = MountPath(path[...], sources: mount.sources), named.isSource else { return nil }
-        // The case of an omitted extension is unknown.
+        // An omitted extension is always read as `.gif` in lower case.
         guard named.stem == named.source || named.stem + ".gif" == named.source else { return nil }
         let forwarded = source.query?[...].parts(at: UInt8(ascii: "&")).map(String.init) ?? []
-        // An option's name would be taken for an option of the rendition.
+        // A forwarded parameter with an option's name would be read as an option of the rendition.
         if forwarded.contains(where: { OptionReader.isOption(String($0[...].before(UInt8(ascii: "=")))) }) { return nil }
         self.init(stem: "/\(name)\(named.stem)", isSourcePath: named.stem == named.source, forwarded: forwarded)
     }
 
-    /// The target of a rendition of the source.
+    /// Returns the target of a rendition of the source.
     ///
     /// - Parameters:
     ///   - fileExtension: The name of a format.
     ///   - options: Including `expires` and `sig`, if the target is signed.
     func target(_ fileExtension: String, _ options: [QueryItem] = []) -> String {
-        // Without the extension of the source, this one would name the source.
+        // Without the source's extension, `.gif` would name the source itself.
         let isAmbiguous = !isSourcePath && fileExtension == Rendition.Format.gif.rawValue
         return (isAmbiguous ? "\(stem).gif" : stem) + ".\(fileExtension)" + query(options)
     }

@@ -10,25 +10,25 @@ struct MountPath: Equatable {
     let format: Rendition.Format
     /// Whether the path addresses the source itself.
     let isSource: Bool
-    /// Whether `Accept` selects the rendition, whatever the settings of the mount.
+    /// Whether `Accept` selects the rendition, regardless of the mount's settings.
     let isAutomatic: Bool
 }
 
 extension MountPath {
     /// Reads a path.
     ///
-    /// If the mount has GIFs only, a rendition has the path of its GIF with another extension: `a.mp4` is made of `a.gif`. Otherwise the
-    /// extension of the format follows that of the source, `a.webp.mp4`, and a name with one extension, `a.mp4`, stands for a GIF.
-    /// `a.gif.gif` is a rendition of `a.gif` in either case.
+    /// If the mount has only GIFs, a rendition has the path of its GIF with another extension: `a.mp4` is made from `a.gif`.
+    /// Otherwise the format's extension follows the source's, `a.webp.mp4`, and a name with one extension, `a.mp4`, refers to a
+    /// GIF. `a.gif.gif` is a rendition of `a.gif` in either case.
     ///
-    /// - Returns: Nil if the path ends in no extension of a source and in no format's name, or names no source.
+    /// - Returns: Nil if the path ends in neither a source's extension nor a format's name, or names no source.
     init?(_ path: Substring, sources: [SourceFormat]) {
         guard let (name, last) = path.splitAtExtension else { return nil }
         let extensions = sources.flatMap(\.fileExtensions)
         let hasOnlyGIFs = sources == [.gif]
         let isAutomatic = last == Route.auto
         let format = isAutomatic ? .mp4 : Rendition.Format.named(last)
-        // First, because gif and webp are extensions of sources and names of formats.
+        // This check comes first, because gif and webp are both extensions of sources and names of formats.
         if !hasOnlyGIFs || format == .gif, let format, let (_, inner) = name.splitAtExtension, extensions.contains(inner) {
             let stem = hasOnlyGIFs ? name.dropLast(inner.utf8.count + 1) : name
             self.init(

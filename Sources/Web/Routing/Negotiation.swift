@@ -8,13 +8,13 @@ struct Negotiation: Sendable, Equatable {
     let avif: Rendition?
     /// The animated WebP, for clients that do not accept AVIF; nil if it is not offered.
     let webp: Rendition?
-    /// The GIF of a source that the client cannot show.
+    /// The GIF, for a source that the client cannot show.
     let gif: Rendition
     /// The source itself.
     let original: Rendition
 
     /// - Parameters:
-    ///   - video: The rendition that the target names. The image sequences have its options.
+    ///   - video: The rendition that the target names. The image sequences share its options.
     ///   - offered: The formats that can be produced.
     init(_ video: Rendition, offered: [Rendition.Format] = Rendition.Format.offered) {
         self.video = video
@@ -24,7 +24,7 @@ struct Negotiation: Sendable, Equatable {
         original = Rendition(format: .original)
     }
 
-    /// The rendition for a client.
+    /// Returns the rendition for a client.
     ///
     /// - Parameter isTransparent: Whether the source is transparent, so that it cannot be a video.
     func rendition(for accept: AcceptField, isTransparent: Bool = false) -> Rendition {

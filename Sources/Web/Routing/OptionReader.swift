@@ -5,7 +5,7 @@ internal import SystemIO
 /// Collects the options of a rendition from path, query and form. A repeated option is an error.
 package struct OptionReader {
     private var rendition: Rendition
-    /// The signature and what it has to cover. The caller sets the source.
+    /// The signature and the data that it must cover. The caller sets the source.
     package var credentials: RequestSignature
     /// `on_miss`; nil if it is not given.
     private(set) var onMiss: Mount.OnMiss?
@@ -13,11 +13,11 @@ package struct OptionReader {
     private(set) var onError: Mount.OnError?
     /// `on_larger`; nil if it is not given.
     private(set) var onLarger: OnLarger?
-    /// `callback` of a request that does not wait; nil if it is not given.
+    /// `callback` of an asynchronous request; nil if it is not given.
     private(set) var callback: String?
     /// `title` of a page; nil if it is not given.
     private(set) var title: String?
-    /// The preset that the settings define; nil if none is given.
+    /// The requested preset, if the settings define it.
     package private(set) var preset: String?
     /// Whether the client's hints decide the width (`width=auto`).
     package private(set) var hasAutomaticWidth = false
@@ -26,8 +26,8 @@ package struct OptionReader {
     private var explicit: [RenditionPresets.Option] = []
 
     /// - Parameters:
-    ///   - name: The name that a signature covers; nil for that of the format.
-    ///   - defaults: The options that the request leaves out.
+    ///   - name: The name that a signature covers; nil for the format's name.
+    ///   - defaults: The values of options that the request omits.
     package init(
         format: Rendition.Format, named name: String? = nil, defaults: RenditionDefaults = RenditionDefaults()
     ) {
@@ -42,13 +42,13 @@ package struct OptionReader {
         /// A problem, so that the client shows the source.
         case problem
 
-        /// The choices of requests for the format; empty if the format has no such option.
+        /// Returns the choices for requests for the format; empty if the format has no such option.
         static func choices(for format: Rendition.Format) -> [OnLarger] {
             format.isSentAsStored && !format.isPoster ? allCases : []
         }
     }
 
-    /// The name of the option for the URL that gets the outcome of a request.
+    /// The name of the option for the URL that receives the outcome of a request.
     static let callback = "callback"
     /// The name of the option for the signature.
     static let signature = "sig"
@@ -64,8 +64,8 @@ package struct OptionReader {
             || RenditionOption(rawValue: name) != nil
     }
 
-    /// Whether a parameter with this name is an option of the format. A title is one of pages only, because origins may have a
-    /// parameter of that name.
+    /// Whether a parameter with this name is an option of the format. `title` is an option of pages only, because origins may
+    /// have a parameter of that name.
     func hasOption(_ name: String) -> Bool { Self.isOption(name) || name == Self.title && rendition.format == .html }
 
     /// Reads `name=value` from a path.
@@ -100,15 +100,16 @@ package struct OptionReader {
         return url
     }
 
-    /// Returns the rendition with the options read so far, after it has checked their combination.
+    /// Checks the combination of the options read so far, and returns the rendition.
     ///
-    /// - Parameter awaitsFields: Whether a form adds options. Then the combination is not checked, and the rendition is not complete.
+    /// - Parameter awaitsFields: Whether a form adds options. Then the combination is not checked, and the rendition is not
+    ///   complete.
     package func finish(awaitsFields: Bool = false) throws(Problem) -> Rendition {
         if awaitsFields { return rendition }
         do throws(RenditionError) {
             let result =
                 preset == nil ? rendition : try defaults.rendition(rendition.format, preset: preset, explicit)
-            // With a width, so that a combination is refused for all clients or for none.
+            // Checks with a width, so that a combination is refused for all clients or for none.
             try (hasAutomaticWidth ? result.ofWidth(2) : result).check()
             return result
         } catch {
@@ -145,7 +146,8 @@ package struct OptionReader {
         credentials.options.append(QueryItem(name: name, value: value))
     }
 
-    /// Reads an option of the rendition. Those of a preset are read last, because others override them.
+    /// Reads an option of the rendition. The options of a preset are applied in ``finish(awaitsFields:)``, because others
+    /// override them.
     private mutating func readOption(_ name: String, _ value: String) throws(RenditionError) {
         if name == RenditionOption.preset.rawValue, let named = try defaults.preset(named: value) {
             preset = named
@@ -160,7 +162,7 @@ package struct OptionReader {
         explicit.append(RenditionPresets.Option(name: name, value: value))
     }
 
-    /// The value of `width` that leaves it to the client.
+    /// The value of `width` that leaves the width to the client's hints.
     static let automatic = "auto"
 
     /// Reads an option whose choices depend on the format.

@@ -7,7 +7,7 @@ struct ParsedTarget: Sendable {
     var route: Route
     /// Nil for routes that need no signature.
     var credentials: RequestSignature?
-    /// The key that has signed the request; nil for none, and before access was checked.
+    /// The key that signed the request; nil without one and before access is checked.
     var key: SigningKey?
     /// The mount of the request; nil if the target contains the URL of its source.
     var mount: Mount?
@@ -18,9 +18,9 @@ struct ParsedTarget: Sendable {
 
     /// The answer to a request whose rendition is not stored.
     var onMiss = Mount.OnMiss.wait
-    /// The URL that gets the outcome of a request that does not wait, as the client wrote it.
+    /// The URL that receives the outcome of an asynchronous request, as the client wrote it.
     var callback: String?
-    /// The options that addresses leave out.
+    /// The default options, which addresses omit.
     var defaults = RenditionDefaults()
     /// The preset that the target names, if the settings define it.
     var preset: String?
@@ -61,7 +61,7 @@ struct ResponseTerms: Sendable, Equatable {
     var varies = false
     /// Whether the response depends on the client's hints about its width.
     var variesByWidth = false
-    /// The longest lifetime of the response in seconds, for every cache; nil for that of the settings.
+    /// The maximum lifetime of the response in any cache, in seconds; nil for the configured lifetime.
     var longest: Int?
 
     /// The terms of most requests: no expiry, and no mount with terms of its own.
@@ -69,7 +69,7 @@ struct ResponseTerms: Sendable, Equatable {
 
     var isPlain: Bool { maxAge == nil && expires == nil && longest == nil && vary == nil }
 
-    /// The same terms with an upper bound, in seconds, for the time that any cache may store the response.
+    /// Returns the terms with an upper bound, in seconds, on how long any cache may store the response.
     func limited(to seconds: Int) -> ResponseTerms {
         var terms = self
         terms.longest = min(longest ?? seconds, seconds)
@@ -84,8 +84,8 @@ struct ResponseTerms: Sendable, Equatable {
 }
 
 extension ParsedTarget {
-    /// The text of the target without its callback, which is no part of the address at which the rendition is found. The
-    /// signature is that of the remaining options.
+    /// Returns the text of the target without its callback, which is not part of the rendition's address. The signature covers
+    /// the remaining options.
     ///
     /// - Parameters:
     ///   - text: The target as the client sent it.
@@ -103,13 +103,13 @@ extension ParsedTarget {
         let options = Self.rewritten(words.dropFirst(), signature)
         let first = ([String(words.first ?? "")] + options).joined(separator: ",")
         let start = "/\(first)\(rest)"
-        // The query after a URL without encoding belongs to the source.
+        // The query after an unencoded URL belongs to the source.
         if mount == nil, RouteParser.verbatimURL(rest.withoutLeadingSlashes) != nil { return start + query }
         let pairs = Self.rewritten(query.droppingBytes(1).parts(at: UInt8(ascii: "&"))[...], signature)
         return pairs.isEmpty ? start : start + "?" + pairs.joined(separator: "&")
     }
 
-    /// Options as the client wrote them, without the callback and with another signature.
+    /// Returns the options as the client wrote them, without the callback and with another signature.
     private static func rewritten(_ options: ArraySlice<Substring>, _ signature: String?) -> [String] {
         options.compactMap { option -> String? in
             // The equals sign may be encoded too.

@@ -2,7 +2,7 @@
 package struct RateLimit: Sendable, Equatable {
     /// Misses, uploads or bytes per minute in the long run.
     package var perMinute: Int
-    /// The most at once after a pause.
+    /// The token bucket's size: the maximum at once after a pause.
     package var burst: Int
 
     package init(perMinute: Int, burst: Int) {

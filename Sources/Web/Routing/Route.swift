@@ -15,7 +15,7 @@ package enum Route: Sendable, Equatable {
     case cache([QueryItem])
     /// Why a source is or is not converted, with the query's parameters.
     case explain([QueryItem])
-    /// What has cost most, with the query's parameters.
+    /// The largest consumers, with the query's parameters.
     case top([QueryItem])
     /// A purge by its id.
     case purge(String)
@@ -28,31 +28,31 @@ package enum Route: Sendable, Equatable {
     case oembed([QueryItem])
     /// The facts of a list of sources, with the query's parameters.
     case facts([QueryItem])
-    /// The same for `gifreel.js`, as a module.
+    /// The facts of a list as a module for `gifreel.js`, with the query's parameters.
     case factsModule([QueryItem])
     /// A prewarm job by its id, or nil for a new job, with the query's parameters.
     case prewarm(String?, [QueryItem])
-    /// The status of a request that did not wait.
+    /// The status of an asynchronous request.
     case status(UInt128)
     /// The metrics.
     case metrics
     case health
     case readiness
 
-    /// The name of the route whose rendition `Accept` selects, and the extension of such an address below a mount.
+    /// The name of the route whose rendition `Accept` selects, and the extension of its addresses below a mount.
     package static let auto = "auto"
     /// The name of the route of lists of facts.
     package static let facts = "facts"
     static let factsModule = "facts.js"
 
-    /// First path segments of routes, which no mount can have as its name.
+    /// The first path segments of routes, which mounts cannot use as names.
     package static let reservedNames = Set(Rendition.Format.allCases.map(\.rawValue)).union([
         auto, facts, factsModule, "object", "cache", "explain", "purges", "top", "prewarm", "metrics", "healthz", "readyz",
         "oembed",
         "openapi.json", "status",
     ]).union(SiteFile.allCases.map(\.rawValue))
 
-    /// The methods of the route, with those of the admin interface.
+    /// The methods of the route, including those of the admin interface.
     var methods: [HTTPMethod] {
         switch self {
         case .rendition, .object: [.get, .head, .options, .purge]

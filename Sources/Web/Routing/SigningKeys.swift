@@ -3,8 +3,7 @@ package import Fetch
 internal import Foundation
 internal import SystemIO
 
-/// The secrets that sign requests. The first key signs and all keys verify, so that keys can be replaced without an
-/// interruption.
+/// The secrets that sign requests. The first key signs and all keys verify, so that keys can be rotated without downtime.
 ///
 /// The description contains no key, so that string interpolation cannot write one to a log.
 package struct SigningKeys: Sendable, CustomStringConvertible {
@@ -28,13 +27,13 @@ package struct SigningKeys: Sendable, CustomStringConvertible {
         return "\(keys.count) signing keys" + (named.isEmpty ? "" : ": \(named.joined(separator: "; "))")
     }
 
-    /// Whether the key that signs may sign requests for a source, or for an upload if that is nil; true without keys.
+    /// Whether the signing key may sign requests for a source, or for an upload if the source is nil; true without keys.
     package func permits(_ source: SourceURL?) -> Bool { keys.first?.permits(source) ?? true }
 
-    /// The key with a name alone; nil if there is none.
+    /// Returns only the key with a name; nil if there is none.
     package func named(_ name: String) -> SigningKeys? { keys.first { $0.name == name }.map(SigningKeys.init) }
 
-    /// The key that has verified the signature of a request, alone.
+    /// Returns only the key that verified the signature of a request.
     func only(_ key: SigningKey?) -> SigningKeys { key.map(SigningKeys.init) ?? SigningKeys() }
 
     /// The signature of a text: base64url(HMAC-SHA256(key, text)); nil without keys.
@@ -52,10 +51,11 @@ extension SigningKeys {
     ///
     /// - Parameters:
     ///   - name: The name of a format, or ``Route/auto``.
-    ///   - options: The options with their values as the target shall contain them; they are sorted by name.
+    ///   - options: The options with the values for the target, in any order; the target contains them sorted by name.
     ///   - source: Nil for an upload.
     ///   - expires: The expiry of the signature in seconds since 1970; nil for none.
-    ///   - fileName: The name with which the path ends, before a query with the source; nil for a path that ends with the source.
+    ///   - fileName: The name with which the path ends, before a query with the source; nil for a path that ends with the
+    ///     source.
     /// - Returns: Nil if an option contains a character that cannot be signed.
     package func target(
         _ name: String, _ options: [QueryItem] = [], of source: SourceURL?, expires: Int64? = nil,
@@ -89,7 +89,7 @@ package struct SigningKey: Sendable, CustomStringConvertible {
     package let name: String?
     /// The sources for which the key may sign requests; empty for all.
     private let sources: [SourcePattern]
-    /// The misses of all requests of the key; nil for the limit of each client.
+    /// The limit on the misses of all requests of the key; nil applies each client's limit.
     let rate: RateLimit?
 
     package init(secret: String, name: String? = nil, sources: [SourcePattern] = [], rate: RateLimit? = nil) {
@@ -103,7 +103,7 @@ package struct SigningKey: Sendable, CustomStringConvertible {
         "\(name ?? "without a name"), sources: \(sources), rate: \(rate.map { "\($0)" } ?? "none")"
     }
 
-    /// Whether the key may sign a request for a source. A key for some sources cannot sign uploads.
+    /// Whether the key may sign a request for a source. A key that is limited to some sources cannot sign uploads.
     ///
     /// - Parameter source: Nil for an upload.
     func permits(_ source: SourceURL?) -> Bool {

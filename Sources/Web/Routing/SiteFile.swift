@@ -6,7 +6,7 @@ package enum SiteFile: String, Sendable, CaseIterable {
     case videoModule = "video.js"
     /// The sample animation on the home page.
     case sample = "sample.gif"
-    /// The icon that browsers ask for when a tab shows a response that is no page.
+    /// The icon that browsers request when a tab shows a response that is not a page.
     case icon = "favicon.ico"
     /// The index of the interface for language models (llmstxt.org).
     case index = "llms.txt"

@@ -1,5 +1,5 @@
-/// Splits request targets by their bytes. Walking over characters would find the same separators, because they are ASCII, but would
-/// take up to a hundred times as long, and clients choose the length of a target.
+/// Splits request targets by their bytes. Walking over characters would find the same separators, because they are ASCII, but
+/// would take up to a hundred times as long, and clients choose the length of a target.
 extension Substring {
     /// The text before the first of the separators; all of the text without one.
     func before(_ separators: UInt8...) -> Substring {
@@ -8,7 +8,7 @@ extension Substring {
 
     /// The text without its first bytes.
     ///
-    /// - Parameter count: Ends between characters.
+    /// - Parameter count: The number of bytes, which must end between characters.
     func droppingBytes(_ count: Int) -> Substring { Substring(utf8.dropFirst(count)) }
 
     /// The text without the slashes at its start.

@@ -1,7 +1,7 @@
 internal import HTTP
 internal import Renditions
 
-/// The fields by which a browser says how wide it shows an image (client hints, RFC 8942), for `width=auto`.
+/// The fields in which a browser states the display width of an image (client hints, RFC 8942), for `width=auto`.
 struct WidthHints: Sendable, Equatable {
     /// The widths of renditions, in pixels. Few, because each is a cache entry of its own.
     static let steps = [160, 320, 480, 640, 960, 1280, 1920, 2560, 3840]
@@ -9,7 +9,7 @@ struct WidthHints: Sendable, Equatable {
     /// The names of the hints, for `Vary` of responses that depend on them and `Accept-CH` of pages.
     static let names = "Sec-CH-Width, Sec-CH-DPR, Sec-CH-Viewport-Width"
 
-    /// The least step that fills the image; nil without a usable hint.
+    /// The smallest step that fills the image; nil without a usable hint.
     let width: Int?
 
     /// - Parameter field: The value of a request's field.
@@ -19,9 +19,9 @@ struct WidthHints: Sendable, Equatable {
     }
 
     /// - Parameters:
-    ///   - width: The width of the image in the pixels of the screen.
-    ///   - ratio: Pixels of the screen per CSS pixel.
-    ///   - viewport: The width of the viewport in CSS pixels; it bounds an image whose width is not known.
+    ///   - width: The width of the image in device pixels.
+    ///   - ratio: Device pixels per CSS pixel.
+    ///   - viewport: The width of the viewport in CSS pixels; it bounds an image of unknown width.
     init(width: String?, ratio: String?, viewport: String?) {
         let known = width.flatMap(Self.thousandths)
         let bound = viewport.flatMap(Self.thousandths).map { viewport in
@@ -30,14 +30,14 @@ struct WidthHints: Sendable, Equatable {
         self.width = (known ?? bound).map { pixels in Self.steps.first { $0 * 1000 >= pixels } ?? 3840 }
     }
 
-    /// A positive number, in thousandths and at most a million; nil for other texts.
+    /// Returns a positive number in thousandths, at most a million; nil for other texts.
     private static func thousandths(_ text: String) -> Int? {
         DecimalText.scaled(text, by: 1000).flatMap { $0 > 0 ? min($0, 1_000_000_000) : nil }
     }
 }
 
 extension ParsedTarget {
-    /// The target with the width of its client, if it asks for one.
+    /// Returns the target with its client's width, if it has `width=auto`.
     func resolved(_ hints: WidthHints) -> ParsedTarget {
         guard hasAutomaticWidth, let width = hints.width else { return self }
         var target = self
