@@ -2,8 +2,8 @@ internal import Fetch
 internal import HTTP
 internal import Renditions
 
-/// The page at `/`, which converts a GIF for the visitor. If requests must be signed, the page says so instead, because a page must
-/// not contain the key.
+/// The page at `/`, which converts a GIF for the visitor. If requests must be signed, the page says so instead, because a page
+/// must not contain the key.
 enum HomePage {
     /// - Parameter startedAt: The page's `Last-Modified`, in seconds since 1970.
     static func resource(
@@ -46,7 +46,7 @@ enum HomePage {
             [:], markup: ["dither_choices": ditherChoices(isRemoved: defaults.undithers)])
     }
 
-    /// The choices of the option `undither`. The default has no value, because addresses do not name it.
+    /// The choices of the option `undither`. The default has no value, because addresses omit it.
     private static func ditherChoices(isRemoved: Bool) -> String {
         let usual = isRemoved ? "auto" : "0"
         return [("take out of films", "auto"), ("take out wherever it is", "1"), ("keep", "0")].map { name, value in
@@ -55,7 +55,7 @@ enum HomePage {
         }.joined()
     }
 
-    /// A template filled once for each format and codec on offer, with the options that visitors may have.
+    /// Fills a template for each offered format and codec, with the options that visitors may use.
     private static func filled(_ template: [UInt8], _ policy: OptionPolicy) -> String {
         let template = PageTemplate(template)
         return Rendition.listed.map { rendition in
@@ -69,7 +69,7 @@ enum HomePage {
         }.joined()
     }
 
-    /// The names of the formats and what they are for, by canonical texts. A format without an entry is shown under its own name.
+    /// The names and purposes of the formats, by canonical text. A format without an entry is shown under its own name.
     private static let descriptions: [String: (name: String, note: String)] = [
         "mp4": ("MP4, H.264", "A video that plays everywhere."),
         "mp4,codec=av1": ("MP4, AV1", "A smaller video for current browsers."),

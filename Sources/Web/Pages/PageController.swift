@@ -14,8 +14,8 @@ struct PageController: Sendable {
     let pages: PageResolver
     let playerPage: PlayerPage
 
-    /// Whether pages have addresses from the settings. Otherwise they repeat the host and the scheme of the request, so that caches must
-    /// compare them before each use: a client could have stored a page that sends others to a host of its own.
+    /// Whether page addresses come from the settings. Otherwise they repeat the request's host and scheme, so caches must
+    /// revalidate pages before each use: a client could have stored a page that sends others to a host of its own.
     private var hasOwnAddress: Bool { policy.publicURL != nil }
 
     /// Responds with the player page of a target. It starts no conversion that the visitor waits for: the browser requests the
@@ -48,8 +48,8 @@ struct PageController: Sendable {
         }
     }
 
-    /// Looks up the stored videos, and decides whether the page shows the GIF: if there is no video, and its client does not wait
-    /// or the video is known to fail. For a client that does not wait, the video is produced in the renditions.background.
+    /// Looks up the stored videos, and decides whether the page shows the GIF: it does if there is no video, and the client
+    /// does not wait or the video is known to fail. For a client that does not wait, the video is produced in the background.
     private func showing(_ page: RequestedPage, _ client: ClientContext) async -> RequestedPage {
         let video = client.request(page.videoRendition, of: page.source)
         var page = page
@@ -67,7 +67,7 @@ struct PageController: Sendable {
         return page
     }
 
-    /// Queues the video in AV1, if the settings say so, the one in H.264 was requested often enough, and it is not stored.
+    /// Queues the AV1 video if the settings enable it, the H.264 video was requested often enough, and it is not stored.
     ///
     /// - Returns: Whether the page is about to change.
     private func queueSmallerVideo(of page: RequestedPage, _ client: ClientContext) -> Bool {
@@ -125,7 +125,7 @@ struct PageController: Sendable {
             return await renditions.errorResponse(error, video, page.onError, page.terms, form: form)
         }
         do throws(Problem) {
-            // The facts of most pages are in memory; their requests are in the access renditions.log.
+            // The facts of most pages are in memory; the access log records their requests.
             if result.provenance != .hit { renditions.log.answered(page.rendition, host: page.source.host, result) }
             return try body(facts, result)
         } catch {

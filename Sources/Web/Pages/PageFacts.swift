@@ -30,13 +30,13 @@ struct PageFacts {
 
     /// The image that a page shows in place of its video; nil for the video.
     ///
-    /// What is still or tiny stays an image (``PageRule``), and a video has no transparency, unless the page states a background.
+    /// Still and tiny pictures stay images (``PageRule``), and so do transparent ones, unless the page states a background.
     func image(of page: Rendition) -> Image? {
         if facts.frames <= 1 { return .still }
         let hasOwnBackground = page.options.background != TranscodeOptions().background
         if facts.transparent { return hasOwnBackground ? nil : .animation }
         let size = size(of: page)
-        // A page may enlarge the pixels of an icon.
+        // An icon that the page resizes is shown as a video.
         let isResized = size.width != facts.width || size.height != facts.height
         return !isResized && PageRule.isTiny(width: facts.width, height: facts.height) ? .animation : nil
     }
@@ -51,7 +51,7 @@ struct PageFacts {
         return poster
     }
 
-    /// The frame that is shown at a time in seconds; the last one beyond the end.
+    /// Returns the frame that is shown at a time in seconds; the last frame if the time is past the end.
     private func frame(at time: Double) -> Int {
         var end = 0.0
         return facts.delays.enumerated().first { index, delay in
@@ -61,9 +61,9 @@ struct PageFacts {
         }?.offset ?? facts.frames - 1
     }
 
-    /// The poster within the bounds of an oEmbed thumbnail.
+    /// Returns the poster within the bounds of an oEmbed thumbnail.
     ///
-    /// - Parameter widths: The widths of smaller posters, in ascending order; nil for all.
+    /// - Parameter widths: The permitted widths of smaller posters, in ascending order; nil for any.
     /// - Returns: Nil if no poster is small enough.
     func bounded(
         _ poster: Rendition, maxWidth: Int?, maxHeight: Int?, widths: [Int]? = nil
@@ -73,16 +73,16 @@ struct PageFacts {
         if (width, height) == (size.width, size.height) { return poster }
         guard let widths else { return try resized(poster, width: width, height: height) }
         for step in widths.reversed() where step <= width {
-            // Beside a rounded height, a picture that keeps its aspect ratio could be narrower than the step.
+            // With a rounded height, a picture that keeps its aspect ratio could be narrower than the step.
             let stepHeight: Int? = poster.options.size.fit == .contain ? nil : OEmbed.fit(size.width, size.height, step, nil).1
             guard let reduced = try resized(poster, width: step, height: stepHeight) else { continue }
-            // The picture's height is rounded to the nearest, that of the bounds down.
+            // The picture's height is rounded to the nearest integer, but the height within the bounds is rounded down.
             if self.size(of: reduced).height <= maxHeight ?? .max { return reduced }
         }
         return nil
     }
 
-    /// The poster with another size; nil for a size that no option expresses.
+    /// Returns the poster in another size; nil if no option can express it.
     private func resized(_ poster: Rendition, width: Int, height: Int?) throws(Problem) -> Rendition? {
         guard width >= 2, height ?? 2 >= 2 else { return nil }
         var resized = poster

@@ -25,14 +25,14 @@ struct PageLinks {
         let type: String
     }
 
-    /// The part of an absolute address before a target: scheme, host and the path of the public URL. Empty if an HTTP/1.0 client
-    /// sent no host.
+    /// The part of an absolute address before a target: scheme, host and the path of the public URL. Empty if an HTTP/1.0
+    /// client sent no host.
     let base: String
     /// The part of an address in the page before a target: the path of the public URL, or nothing.
     let root: String
     /// Targets, each beginning with a slash.
     let page: String
-    /// The same address with a file name at the end of its path, for programs that judge an address by its end.
+    /// The page's target with a file name at the end of its path, for programs that infer the type from the extension.
     let namedPage: String
     let video: String
     let namedVideo: String
@@ -56,7 +56,7 @@ struct PageLinks {
         image: (kind: PageFacts.Image, page: Rendition)? = nil
     ) {
         self.image = image.map { kind, page in
-            // The format of the poster has the background that the page states.
+            // The poster is drawn on the background that the page states.
             let hasOwnBackground = page.options.background != TranscodeOptions().background
             if kind == .still { return (hasOwnBackground ? addresses.target(poster) : addresses.automatic(of: page), nil) }
             return (addresses.automatic(of: page), addresses.target(page.inFormat(.webp)))

@@ -34,7 +34,8 @@ struct PageResolver: Sendable {
             isBounded: access.bounds(parsed), isSigned: parsed.key != nil)
     }
 
-    /// The target of a page with a file name at the end of its path. The first segment, which may have a signature, stays.
+    /// Returns the target of a page with a file name at the end of its path. The first segment, which may contain a signature,
+    /// is unchanged.
     private static func named(_ target: String, _ parsed: ParsedTarget, _ source: SourceURL) -> String {
         guard parsed.mount == nil, let written = parsed.credentials?.source else { return target }
         let (path, query) = target.pathAndQuery
@@ -45,21 +46,21 @@ struct PageResolver: Sendable {
         let named = "/\(first)/\(name)?url=\(PercentEncoding.encode(written))"
         if RouteParser.verbatimURL(rest) != nil { return named }
         let pairs = query.droppingBytes(1)
-        // The path has a name already if the query has the source.
+        // If the query contains the source, the path already has a name.
         if pairs.parts(at: UInt8(ascii: "&")).contains(where: { $0.hasPrefix("url=") }) { return target }
         return pairs.isEmpty ? named : "\(named)&\(pairs)"
     }
 
-    /// The address of the GIF that a page may show: that of the mount, which negotiates, or that of its origin. A mount that does
-    /// not negotiate has no address of the GIF, and its origin is not shown to clients.
+    /// Returns the address of the GIF that a page may show: below the mount if it negotiates, or at the origin without a mount.
+    /// A mount that does not negotiate has no address for the GIF, and its origin is hidden from clients.
     private func original(_ parsed: ParsedTarget, _ source: SourceURL) -> String? {
         guard parsed.onMiss == .original || parsed.onError == .original else { return nil }
         guard let mount = parsed.mount, let address = parsed.address else { return source.text }
         return mount.negotiates && parsed.credentials?.signature == nil ? root + address.source : nil
     }
 
-    /// The page for the URL of an oEmbed request: the URL of a page, of a rendition of the same source, or of a GIF. The key of its
-    /// target decides about the allowance of the client.
+    /// Returns the page for the URL of an oEmbed request: the URL of a page, of a rendition of the same source, or of a GIF.
+    /// The key of its target determines the client's allowance.
     ///
     /// - Throws: The problem that a request for the page would have.
     func page(

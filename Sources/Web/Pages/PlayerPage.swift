@@ -7,7 +7,7 @@ internal import Renditions
 /// The page contains its style and script, and loads only the video and its poster. The video's size is in the markup, so the
 /// layout does not shift when the video loads.
 struct PlayerPage: Sendable {
-    /// What stands for a picture until it has loaded.
+    /// The placeholder for a picture until it has loaded.
     struct Blur {
         /// A `data:` URL.
         var image: String
@@ -26,7 +26,8 @@ struct PlayerPage: Sendable {
         /// The size of the poster in pixels.
         var posterWidth: Int
         var posterHeight: Int
-        /// The blur of the GIF's first frame, shown until the poster has loaded; nil if it is not known or the page shows a part.
+        /// The blur of the GIF's first frame, shown until the poster has loaded; nil if it is unknown or the picture's fit is
+        /// not `contain`.
         var blur: Blur?
         /// The number of times that the video plays; nil for an endless loop.
         var playCount: Int?
@@ -41,9 +42,9 @@ struct PlayerPage: Sendable {
     private let blur = PageTemplate(PackageResources.player_blur_html)
     /// An animation in an image, with its button.
     private let image = PageTemplate(PackageResources.player_image_html)
-    /// A picture without a button: what does not move, and the GIF while there is no video.
+    /// An image without a button: a still picture, or the GIF while there is no video.
     private let picture = PageTemplate(PackageResources.player_picture_html)
-    /// The tags of the video in the head.
+    /// The video's tags in the head.
     private let videoTags = PageTemplate(PackageResources.player_video_tags_html)
     private let videoPolicy = PagePolicy.value(
         style: PackageResources.player_css, script: PackageResources.player_js,
@@ -61,7 +62,7 @@ struct PlayerPage: Sendable {
         self.preview = preview
     }
 
-    /// An element of the head; nothing without a value.
+    /// Returns a `meta` element of the head; empty without a value.
     private static func meta(_ key: String, _ name: String, _ value: String?) -> String {
         value.map { "<meta \(key)=\"\(name)\" content=\"\(HTMLText.escape($0))\">\n" } ?? ""
     }
@@ -70,7 +71,7 @@ struct PlayerPage: Sendable {
     ///
     /// - Parameters:
     ///   - fields: Additional fields, such as `Cache-Control`.
-    ///   - lastModified: The time of the last change of what the page shows, in seconds since 1970; nil if that is not known.
+    ///   - lastModified: The time at which the page's content last changed, in seconds since 1970; nil if unknown.
     func resource(_ contents: Contents, fields: HTTPHeaders, lastModified: Int?) -> HTTPResource {
         let page = html(contents)
         var fields = fields
@@ -89,10 +90,10 @@ struct PlayerPage: Sendable {
             lastModified: lastModified, headers: fields)
     }
 
-    /// What a page shows.
+    /// The medium that a page shows.
     private enum Medium {
         case video
-        /// An image that moves.
+        /// A moving image.
         case animation
         case still
         /// The GIF, while there is no video.
@@ -146,7 +147,7 @@ struct PlayerPage: Sendable {
         let secureVideo =
             videoAddress.hasPrefix("https:")
             ? "<meta property=\"og:video:secure_url\" content=\"\(HTMLText.escape(videoAddress))\">\n" : ""
-        // A link to a still picture is no link to a video.
+        // A page with a still picture has no video tags.
         let tags = medium == .still ? "" : videoTags.filled(texts, markup: ["secure_video": secureVideo])
         return page.filled(
             texts,

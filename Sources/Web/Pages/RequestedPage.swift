@@ -34,7 +34,7 @@ struct RequestedPage: Sendable {
 
     /// The video that every browser can play.
     var videoRendition: Rendition { rendition.inFormat(.mp4) }
-    /// The same in AV1; nil if the program has no encoder for it.
+    /// The video in AV1; nil if the program has no encoder for it.
     var smallerRendition: Rendition? { videoRendition.encoded(by: .av1) }
 
     /// The stored video in AV1, if it is small enough to be offered before the stored one in H.264.
@@ -45,14 +45,14 @@ struct RequestedPage: Sendable {
         return smallerVideo
     }
 
-    /// The time of the last change of what the page shows, in seconds since 1970. A page with the GIF changes when there is a video
-    /// or none can be produced, which has no such time.
+    /// Returns the time at which the page's content last changed, in seconds since 1970; nil for a page with the GIF, which
+    /// changes at an unknown time, when the video is produced or known to fail.
     func lastModified(_ facts: CachedRendition) -> Int? {
         guard original == nil else { return nil }
         return [facts, video, offeredSmallerVideo].compactMap { $0.map { Int($0.created) } }.max()
     }
 
-    /// The poster, in a frame whose address every client may have if the page is bounded.
+    /// Returns the poster. A bounded page uses a frame whose address is available to every client.
     func poster(_ facts: PageFacts) throws(Problem) -> Rendition {
         isBounded ? rendition.inFormat(.jpg) : try facts.poster(of: rendition)
     }

@@ -1,9 +1,9 @@
-/// Makes the scripts of the program smaller, so that pages of other sites load little.
+/// Minifies the program's scripts, so that pages of other sites load little.
 ///
-/// It knows only as much of the language as these scripts need: statements end with semicolons, strings have double quotes and do not
-/// contain the patterns that are replaced, and regular expressions contain no quotes.
+/// It supports only the part of the language that these scripts use: statements end with semicolons, strings have double quotes
+/// and do not contain the patterns that are replaced, and regular expressions contain no quotes.
 enum ScriptMinifier {
-    /// A script without indentation, lines of comments, and most spaces between tokens.
+    /// Returns a script without indentation, comment lines, and most spaces between tokens.
     static func condensed(_ script: [UInt8]) -> String {
         let lines = script.split(separator: UInt8(ascii: "\n")).map { $0.drop { $0 == UInt8(ascii: " ") } }
         let code = lines.filter { line in !["//", "/*", "*"].contains { line.starts(with: $0.utf8) } }
@@ -22,7 +22,8 @@ enum ScriptMinifier {
         return text
     }
 
-    /// A condensed script with short names for its own constants, variables and functions, except those that are also names of properties.
+    /// Returns a condensed script with short names for its own constants, variables and functions, except those that are also
+    /// names of properties.
     static func shortened(_ script: String) -> [UInt8] {
         let text = Array(script.utf8)
         let words = words(of: text)
@@ -65,7 +66,7 @@ enum ScriptMinifier {
         return output + text[position...]
     }
 
-    /// The ranges of the words of the code, without those in strings and in the texts of templates.
+    /// Returns the ranges of the words in the code, excluding strings and the text of templates.
     private static func words(of text: [UInt8]) -> [Range<Int>] {
         var words: [Range<Int>] = []
         var index = 0
