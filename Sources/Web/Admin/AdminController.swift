@@ -18,7 +18,7 @@ struct AdminController: Sendable {
     /// See ``digests(of:)``.
     let tokens: [[UInt8]]
 
-    /// The digests of the tokens of a policy.
+    /// Returns the digests of a policy's tokens.
     static func digests(of policy: WebPolicy) -> [[UInt8]] {
         policy.adminToken.map { [$0, policy.previousAdminToken].compactMap(\.self).map { SHA256.hash($0.utf8) } } ?? []
     }
@@ -64,8 +64,8 @@ struct AdminController: Sendable {
         if hooks.isOn { hooks.call(PurgeNotice(scope, mounts: mounts, publicURL: publicURL)) }
     }
 
-    /// Handles `/cache`: GET returns statistics, with `url` what is stored of a source, or with `blocked` the stored sources that the block list
-    /// refuses; DELETE purges.
+    /// Handles `/cache`. GET returns statistics, the stored renditions of a source (`url`), or the stored sources that the
+    /// block list refuses (`blocked`). DELETE purges.
     ///
     /// - Parameter limit: How long a purge waits for other nodes, unless the query states it; nil for two seconds.
     func answer(
@@ -114,7 +114,8 @@ struct AdminController: Sendable {
     private static let wrongScope = Problem.badRequest(
         "DELETE /cache takes exactly one of url, prefix, host, mount and all=true, and wait.")
 
-    /// Checks that the token of a request is one of the valid ones. Compares digests in constant time, so the time reveals nothing about the token or its length.
+    /// Checks that a request's token is valid. Compares digests in constant time, so the time reveals nothing about the token
+    /// or its length.
     ///
     /// - Throws: `not_found` if the admin interface is off, or `unauthorized`.
     func authorize(_ authorization: String?) throws(Problem) {
@@ -122,13 +123,13 @@ struct AdminController: Sendable {
         let words = (authorization ?? "").utf8.split(separator: UInt8(ascii: " "), maxSplits: 1)
         guard words.count == 2, Substring(words[0]).lowercased() == "bearer" else { throw .unauthorized }
         let digest = SHA256.hash(words[1])
-        // All are compared, so that the time does not show which one matches.
+        // Compares all tokens, so that the time does not reveal which one matches.
         guard tokens.filter({ ConstantTime.areEqual(digest, $0) }).count > 0 else { throw .unauthorized }
     }
 
     private func reply(purging scope: PurgeScope, within limit: Duration?) -> HTTPReply {
         .later { [cache, purges, hooks, mounts, publicURL] in
-            // After the purge, nothing is listed any more.
+            // After the purge, the cache lists nothing.
             var stored: [ListedRendition] = []
             if hooks.isOn, case .url(let url) = scope { stored = (try? await cache.list(of: url)) ?? [] }
             do throws(CacheError) {
@@ -169,7 +170,7 @@ struct AdminController: Sendable {
         }
     }
 
-    /// What this node has stored of a source.
+    /// Returns the renditions of a source that this node stores.
     private func list(_ url: String) -> HTTPReply {
         .later { [cache] in
             do throws(CacheError) {
@@ -182,8 +183,8 @@ struct AdminController: Sendable {
     }
 }
 
-/// How long a purge waits for the nodes of a cluster: `wait` in the query or in the field `Prefer` (RFC 7240 section 4.3), such as
-/// `wait=30s`.
+/// How long a purge waits for the nodes of a cluster: `wait` in the query or in the field `Prefer` (RFC 7240 section 4.3), such
+/// as `wait=30s`.
 enum PurgeWait {
     private static let longest: Duration = .seconds(300)
 
@@ -197,7 +198,7 @@ enum PurgeWait {
         return unit * number
     }
 
-    /// The time that the client prefers, bounded; nil without such a preference.
+    /// Returns the time that the client prefers, bounded; nil without a preference.
     static func preferred(_ request: borrowing HTTPRequest) -> Duration? {
         var seconds: Int?
         request.forEachValue(of: "Prefer") { value in

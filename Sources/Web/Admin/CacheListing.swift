@@ -7,7 +7,7 @@ package struct Purged: Codable, Sendable {
     package let bytes: Int64
     /// Whether every node has applied the purge; nil from a server of an older version.
     package let complete: Bool?
-    /// Live nodes, and those that have applied the purge; left out without a cluster.
+    /// The numbers of live nodes and of those that have applied the purge; left out without a cluster.
     package let nodes: Int?
     package let acknowledged: Int?
     /// Left out without a cluster.
@@ -27,7 +27,7 @@ package struct CacheSummary: Codable, Sendable {
     package let aliasBytes: Int64
     package let diskBytes: Int64
     package let limitBytes: Int64
-    /// Of the file system; left out if it does not answer.
+    /// Free bytes of the file system; left out if it does not answer.
     package let freeBytes: Int64?
     /// Why nothing is stored, as in `Cache-Status`; left out while renditions are stored.
     package let notStoring: String?
@@ -73,13 +73,13 @@ package struct CacheListing: Codable, Sendable {
         package let state: String
         /// Seconds until the origin is asked again; 0 unless it is fresh.
         package let freshFor: Int64
-        /// Responses while the object has been in memory.
+        /// The number of responses since the object entered memory.
         package let hits: Int
         /// The path of the object.
         package let object: String
 
         init(_ listed: ListedRendition) {
-            // A canonical text has commas between its parts only.
+            // In a canonical text, commas occur only between parts.
             let parts = listed.rendition.split(separator: ",")
             format = parts.first.map { String($0) } ?? listed.object.fileExtension
             let pairs = parts.dropFirst().map { $0.split(separator: "=", maxSplits: 1).map { String($0) } }
@@ -100,7 +100,7 @@ package struct CacheListing: Codable, Sendable {
 
     /// The canonical URL of the source.
     package let url: String
-    /// The newest first.
+    /// The stored renditions, newest first.
     package let renditions: [Rendition]
 }
 
@@ -108,14 +108,14 @@ package struct CacheListing: Codable, Sendable {
 package struct BlockedListing: Codable, Sendable {
     package struct Source: Codable, Sendable {
         package let url: String
-        /// That of the entry of the list.
+        /// The label of the block list's entry.
         package let label: String
     }
 
     package let blocked: [Source]
     /// The number of sources that were compared.
     package let compared: Int
-    /// Those that could be compared by the hash of their file at most.
+    /// The number of sources that could be compared at most by the hash of their file.
     package let withoutFingerprints: Int
     /// The value of `after` for the next part; nil for the last.
     package let next: String?

@@ -6,7 +6,7 @@ internal import SystemIO
 
 /// Handles `GET /explain`: why a source is or is not converted.
 struct ExplainController: Sendable {
-    /// The request that is explained, and what the settings say about it.
+    /// The explained request, and the settings that apply to it.
     struct Subject: Sendable {
         let request: RenditionRequest
         let mount: String?
@@ -15,7 +15,7 @@ struct ExplainController: Sendable {
         let lacksSignature: Bool
         let refusal: Problem?
 
-        /// The rendition that a key stands for: the requested one, or one with the default options. Nil for any other.
+        /// Returns the name of a key's rendition: the requested one, or one with the default options; nil for any other.
         func name(of key: AliasKey) -> String? {
             if key == request.key { return request.rendition.canonicalText }
             return Rendition.Format.allCases.map { Rendition(format: $0) }
@@ -28,8 +28,8 @@ struct ExplainController: Sendable {
     let access: AccessControl
     let admin: AdminController
 
-    /// Explains what `url` of the query names: a source, or an address of a rendition here. With `fetch=true`, tries that rendition
-    /// without storing anything.
+    /// Explains the source, or the rendition's address on this server, that the query's `url` names. With `fetch=true`, tries
+    /// that rendition without storing anything.
     func answer(_ query: [QueryItem], authorization: String?) throws(Problem) -> HTTPReply {
         try admin.authorize(authorization)
         let urls = query.filter { $0.name == "url" }
@@ -62,7 +62,7 @@ struct ExplainController: Sendable {
         }
     }
 
-    /// The target that an address of this server has, or that of the MP4 of a source.
+    /// Returns the target of an address on this server, or the target of a source's MP4.
     private func target(_ text: String) throws(Problem) -> ParsedTarget {
         if text.hasPrefix("/") { return try parser.parse(text) }
         if let publicURL = policy.publicURL, text.hasPrefix(publicURL + "/") {

@@ -15,7 +15,7 @@ package struct Explanation: Codable, Sendable {
         package let status: Int
         package let code: String
         package let detail: String
-        /// As in the log.
+        /// The cause as in the log.
         package let cause: String?
 
         init(_ problem: Problem) {
@@ -80,9 +80,9 @@ package struct Explanation: Codable, Sendable {
     package let lacksSignature: Bool
     /// Why a request is refused, even with a signature; left out if it is not.
     package let refusal: Failure?
-    /// What is stored of the source, the newest first.
+    /// The stored renditions of the source, newest first.
     package let renditions: [CacheListing.Rendition]
-    /// The latest first.
+    /// The remembered failures, latest first.
     package let failures: [Remembered]
     /// Why nothing is stored, as in `Cache-Status`; left out while renditions are stored.
     package let notStoring: String?

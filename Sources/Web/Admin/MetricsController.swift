@@ -6,8 +6,8 @@ internal import Telemetry
 /// Handles `/metrics`.
 ///
 /// Clients at the addresses of `metrics.allow` need no token. All others need the admin token, because metrics reveal the load
-/// of the service. The `Host` of a request without a token has to be a name that no web page can give to this server: a page
-/// whose own name resolves to the server's address (DNS rebinding) has the browser's address and the right to read the response.
+/// of the service. The `Host` of a request without a token must be a name that no web page can point at this server: a page
+/// whose own name resolves to the server's address (DNS rebinding) has the browser's address and may read the response.
 struct MetricsController: Sendable {
     let registry: PrometheusRegistry
     let allowed: ClientList
@@ -51,9 +51,9 @@ struct MetricsController: Sendable {
     /// Endings of names that the public DNS does not resolve.
     private static let localEndings = [".localhost", ".local", ".internal", ".home.arpa"]
 
-    /// Whether no web page can have the name as its own.
+    /// Whether no web page can use the name as its own.
     ///
-    /// - Parameter host: The `Host` of a request; nil for none, which browsers do not do.
+    /// - Parameter host: The `Host` of a request; nil for none. Browsers always send one.
     private func isOwnName(_ host: String?) -> Bool {
         guard let host else { return true }
         guard let url = try? SourceURL("http://\(host)/") else { return false }

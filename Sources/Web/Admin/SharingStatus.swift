@@ -16,7 +16,7 @@ package struct SharingStatus: Sendable {
         /// Whether this node shares its work now.
         let shared: Bool
         let node: String
-        /// Live nodes at the last look.
+        /// The number of live nodes at the last check.
         let nodes: Int
         /// Misses that this node runs for the cluster.
         let leases: Int
@@ -28,9 +28,9 @@ package struct SharingStatus: Sendable {
         /// A live node.
         package struct Member: Codable, Sendable {
             let node: String
-            /// The latest purge that it has applied, with all before it.
+            /// The latest purge up to which the node has applied all purges.
             let position: String
-            /// The time between that purge and the latest that any node has applied, in seconds; 0 if that is the same.
+            /// The time between that purge and the latest one that any node has applied, in seconds; 0 if they are the same.
             let lag: Double
         }
     }
