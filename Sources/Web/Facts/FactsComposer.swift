@@ -9,7 +9,7 @@ internal import SystemIO
 /// It starts no conversion. A rendition counts as stored whatever URL it was produced for.
 struct FactsComposer: Sendable {
     let cache: Cache
-    /// The renditions of addresses without options.
+    /// The renditions that addresses without options name.
     let defaults: RenditionDefaults
 
     /// Composes the document.
@@ -73,7 +73,8 @@ struct FactsComposer: Sendable {
         _ url: String, _ format: Rendition.Format, length: Int64, facts: [UInt8]
     ) -> FactsDocument.Rendition {
         var entry = FactsDocument.Rendition(url: url, type: format.contentType, bytes: length)
-        // An older version may have stored the facts in another form. The entry has only its address, type and size then.
+        // An older version may have stored the facts in another form. In that case the entry has only its address, type and
+        // size.
         guard let facts = RenditionFacts(stored: facts) else { return entry }
         entry.type = format.mediaType(codecs: facts.codecs)
         entry.width = facts.width

@@ -5,9 +5,9 @@ internal import Renditions
 internal import Store
 internal import SystemIO
 
-/// Handles `POST /facts`: what is stored of the images of a page, and what the page does with them (docs/api.md).
+/// Handles `POST /facts`: the stored facts of a page's images, and how the page treats them (docs/api.md).
 ///
-/// The answer comes from rows of the cache alone; nothing is fetched or opened for it.
+/// The answer is composed only from rows of the cache; nothing is fetched or opened.
 struct FactsController: Sendable {
     let pipeline: RenditionPipeline
     let cache: Cache
@@ -72,15 +72,15 @@ struct FactsController: Sendable {
 
     // MARK: The module
 
-    /// Responds to `gifreel.js`, which asks what to do with images: as a module, because every Content-Security-Policy that allows the
-    /// script allows a module of the same server. What is not stored is queued.
+    /// Responds to `gifreel.js`, which asks how to treat images. The response is a module, because every
+    /// Content-Security-Policy that allows the script allows a module of the same server. Missing renditions are queued.
     ///
     /// - Throws: ``Problem`` if the query is invalid, or if too many lists are in progress.
     func module(
         _ query: [QueryItem], _ client: ClientContext, _ request: borrowing HTTPRequest
     ) throws(Problem) -> HTTPReply {
         try access.checkLoop(request)
-        // A page asks again at another address: browsers load a module once.
+        // Browsers load a module once per address, so a page asks again with another `try`.
         if let other = query.first(where: { $0.name != "url" && $0.name != "try" }) {
             throw .badOption(other.name, "is unknown; GET /\(Route.factsModule) takes url and try")
         }
@@ -118,13 +118,13 @@ struct FactsController: Sendable {
         return texts
     }
 
-    /// A source of a list, and what is found of it.
+    /// A source of a list, and its state in the cache.
     private struct Item: Sendable {
         let text: String
         /// Nil if the source is refused.
         var target: ParsedTarget?
         var problem: Problem?
-        /// By canonical texts.
+        /// The stored renditions by canonical text.
         var stored: [String: ListedRendition] = [:]
         var isKnownToFail = false
         var isQueued = false
@@ -153,7 +153,7 @@ struct FactsController: Sendable {
         return item
     }
 
-    // MARK: What is stored
+    // MARK: Stored renditions
 
     private func look(
         for item: Item, _ order: FactsOrder, _ client: ClientContext
@@ -174,19 +174,19 @@ struct FactsController: Sendable {
         if order.queues, !found.isKnownToFail, background.waiting < Self.maxWaiting, let wanted = wanted(found) {
             var request = facts.with(wanted)
             request.alternative = Rendition(format: .original)
-            // Pages show it when the animation is paused, at once.
+            // Pages show this picture immediately when the animation is paused.
             request.companion = pipeline.defaults.rendition(.webp)
             found.isQueued = !pipeline.isKnownToFail(request) && background.add(request)
         }
         return found
     }
 
-    /// The rendition that the page would show, if it is not stored.
+    /// Returns the rendition that the page would show; nil if there is none or it is stored.
     private func wanted(_ found: Item) -> Rendition? {
         let sequence = pipeline.defaults.rendition(Rendition.Format.offered.contains(.avif) ? .avif : .awebp)
         let video = pipeline.defaults.rendition(.mp4)
         guard let source = found.facts.map(PageRule.Source.init) else {
-            // The facts of an AVIF that was requested by its own address are not stored with it.
+            // An AVIF that was requested by its own address is stored without the source's facts.
             return found.stored[sequence.canonicalText] == nil ? sequence : Rendition(format: .json)
         }
         let verdict = PageRule.verdict(source) { found.stored[pipeline.defaults.rendition($0).canonicalText]?.object.length }
@@ -247,9 +247,9 @@ extension Freshness {
 
 /// The query of `POST /facts`.
 private struct FactsOrder: Sendable {
-    /// Whether what is not stored is produced in the background.
+    /// Whether missing renditions are produced in the background.
     var queues = false
-    /// The signature covers the list, too, which the sink adds.
+    /// The signature also covers the list, which the controller adds.
     var credentials: RequestSignature
 
     init(_ query: [QueryItem]) throws(Problem) {
@@ -281,7 +281,7 @@ private struct ModuleAnswer: OptionSet {
     static let moves = Self(rawValue: 2)
     /// `auto` has a better file than the source for most browsers.
     static let isStored = Self(rawValue: 4)
-    /// The image is an animation without end that browsers play with less memory as a video.
+    /// The image is an endless animation that browsers play with less memory as a video.
     static let isVideo = Self(rawValue: 8)
 
     init(rawValue: Int) { self.rawValue = rawValue }
@@ -317,7 +317,7 @@ struct FactsList: Encodable {
         var height: Int
         var frames: Int
         var duration: Double
-        /// Null in the document for none, as in `json`.
+        /// Null in the document if there is none, as in `json`.
         @Nullable var loopCount: Int?
         var animated: Bool
         var transparent: Bool?
@@ -332,10 +332,10 @@ struct FactsList: Encodable {
     }
 
     struct Entry: Encodable {
-        /// As the client wrote it.
+        /// The source as the client wrote it.
         let url: String
         var state = State.unknown
-        /// The code of the problem of a source that is refused.
+        /// The problem code of a refused source.
         var code: String?
         /// True if the rendition was queued.
         var queued: Bool?
@@ -344,13 +344,13 @@ struct FactsList: Encodable {
         var page: FactsDocument.Page
     }
 
-    /// In the order of the list.
+    /// The entries in the order of the list.
     let images: [Entry]
 }
 
 /// The threads and limits of requests for the facts of many sources. It lives as long as the process.
 ///
-/// Parsing and composing lists takes milliseconds, which neither an event loop nor the cooperative pool has to spare.
+/// Parsing and composing lists takes milliseconds, which neither an event loop nor the cooperative pool can spare.
 struct FactsLists: Sendable {
     /// Bounds the lists in progress, in total and per client network.
     let admission = UploadAdmission(UploadAdmission.Limits(uploads: 64, bytes: 8 << 20))

@@ -20,7 +20,7 @@ enum PageAdvice {
         let verdict =
             source.map { PageRule.verdict($0) { stored(defaults.rendition($0))?.bytes } } ?? (use: .image, reason: nil)
         var page = FactsDocument.Page(use: verdict.use, reason: verdict.reason)
-        // Only a WebP shows what is transparent, and every browser shows it.
+        // Unlike a JPEG, a WebP can be transparent, and every browser shows it.
         let still: Rendition.Format = source?.isTransparent == false ? .jpg : .webp
         if verdict.reason != .still, verdict.reason != .tiny {
             page.still = addresses.target(defaults.rendition(still))
