@@ -1,7 +1,7 @@
 internal import HTTP
 internal import Media
 
-/// The media ranges of a request's `Accept` fields (RFC 9110 section 12.5.1) that decide about a response.
+/// The media ranges of a request's `Accept` fields (RFC 9110 section 12.5.1) that affect a response.
 ///
 /// Reads the bytes of the fields once and allocates nothing, because the path of a negotiated hit uses it.
 struct AcceptField {
@@ -78,11 +78,13 @@ struct AcceptField {
 
     /// Selects the response of a mount that negotiates.
     ///
-    /// The video and the image sequences have to be named with at least the weight of a GIF; of formats with the same weight, the
-    /// smaller is sent: AVIF before WebP. `*/*` and `image/*` name none: browsers send them for `<img>` whatever they can show.
+    /// The field must name the video or the image sequence with at least the weight of a GIF. Of formats with the same weight,
+    /// the smaller is sent: AVIF before WebP. `*/*` and `image/*` name none: browsers send them for `<img>` whatever they can
+    /// show.
     ///
     /// WebKit sends `image/avif, video/*;q=0.8, image/*;q=0.8`. It decodes the video in hardware, so a video that is named by
-    /// its wildcard is sent rather than the sequence. A client that names `video/mp4` itself has weighed it against the sequence.
+    /// its wildcard is sent rather than the sequence. A client that names `video/mp4` itself has weighed it against the
+    /// sequence.
     ///
     /// - Parameter offersVideo: Whether there is a video to send. A video has no transparency.
     func preference(offersAVIF: Bool, offersWebP: Bool, offersVideo: Bool = true) -> Preference {
@@ -101,9 +103,9 @@ struct AcceptField {
 
     /// Whether the source itself may be the response.
     ///
-    /// Every client that shows images shows GIFs and PNGs, so these have to be refused by a weight of zero; caches reduce `Accept` to
-    /// the one format that they select. `<img>` shows MP4 at most, although browsers send `*/*` and WebKit `video/*` for it: other
-    /// videos have to be named, unless the client names no images.
+    /// Every client that shows images shows GIFs and PNGs, so only a weight of zero refuses these; caches reduce `Accept` to
+    /// the one format that they select. `<img>` shows MP4 at most, although browsers send `*/*` and WebKit `video/*` for it:
+    /// other videos have to be named, unless the client names no images.
     func accepts(_ source: SourceFormat) -> Bool {
         let (exact, family): (Int16?, MediaRange) =
             switch source {
@@ -143,8 +145,8 @@ struct AcceptField {
         return weight < 0 ? nil : weight
     }
 
-    /// A weight (RFC 9110 section 12.4.2) in thousandths. A malformed weight counts as 1, because the client names the range. Decimals
-    /// after the third are ignored.
+    /// A weight (RFC 9110 section 12.4.2) in thousandths. A malformed weight counts as 1, because the client names the range.
+    /// Decimals after the third are ignored.
     private static func weight(_ text: UnsafeRawBufferPointer) -> Int16 {
         guard text.first == UInt8(ascii: "0"), text.count == 1 || text[1] == UInt8(ascii: ".") else { return 1000 }
         var weight: Int16 = 0

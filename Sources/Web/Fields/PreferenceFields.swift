@@ -5,7 +5,7 @@ internal import Sandbox
 
 /// The request field `Priority` (RFC 9218).
 enum PriorityField {
-    /// The urgency of the field's parameter `u`; a visitor's if the field has none, or only malformed ones.
+    /// Returns the urgency in the field's parameter `u`; a visitor's urgency if the field has no valid one.
     ///
     /// Reads the part of a structured dictionary (RFC 9651) that is needed: the last `u` that is a whole number from 0 to 7.
     static func urgency(_ request: borrowing HTTPRequest) -> Urgency {
@@ -14,7 +14,7 @@ enum PriorityField {
         return urgency
     }
 
-    /// The same for one field; nil if it has none.
+    /// Returns the urgency in the value of one field; nil if it has none.
     static func urgency(_ value: UnsafeRawBufferPointer) -> Urgency? {
         var urgency: Urgency?
         for member in FieldList(value) {
@@ -44,14 +44,14 @@ enum RequestCacheControl {
 
 /// The request field `Prefer` (RFC 7240).
 enum PreferField {
-    /// Whether the client prefers an answer at once to one with the result.
+    /// Whether the client prefers an immediate answer to waiting for the result.
     static func namesAsync(_ request: borrowing HTTPRequest) -> Bool {
         var isNamed = false
         request.forEachValue(of: "Prefer") { if !isNamed { isNamed = namesAsync($0) } }
         return isNamed
     }
 
-    /// The same for one field.
+    /// Whether the value of one field prefers an immediate answer.
     static func namesAsync(_ value: UnsafeRawBufferPointer) -> Bool {
         FieldList(value).contains { FieldElement($0).value.equalsIgnoringCase("respond-async") }
     }
@@ -74,7 +74,7 @@ struct LoopToken: Sendable {
         return occurs
     }
 
-    /// The same for one field.
+    /// Whether an element of one field has the name.
     func occurs(in value: UnsafeRawBufferPointer) -> Bool {
         name.withUnsafeBytes { name in FieldList(value).contains { FieldElement($0).value.equalsIgnoringCase(name) } }
     }
