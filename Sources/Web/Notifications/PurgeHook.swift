@@ -15,7 +15,7 @@ package struct PurgeHook: Sendable, Equatable {
     private let body: String
     private let scopes: Set<PurgeNotice.Scope>
 
-    /// The body of a hook without one.
+    /// The default body of a hook.
     package static let plainBody = #"{"scope":{scope},"urls":{urls},"tags":{tags}}"#
 
     /// - Parameters:
@@ -37,8 +37,8 @@ package struct PurgeHook: Sendable, Equatable {
     /// The time limit of a request.
     private static let timeout = Duration.seconds(10)
 
-    /// The requests for a purge: one, or one for each URL or tag if a placeholder stands for a single one. None if the purge has no value
-    /// for the placeholders.
+    /// Returns the requests for a purge: one, or one for each URL or tag if a placeholder stands for a single URL or tag; none
+    /// if the purge has no value for the placeholders.
     func requests(for notice: PurgeNotice) -> [ClientRequest] {
         guard scopes.contains(notice.scope) else { return [] }
         let text = url + body
@@ -49,7 +49,7 @@ package struct PurgeHook: Sendable, Equatable {
         return isNamed || namesNothing ? [request(notice)] : []
     }
 
-    /// A request that shows whether the server of the hook answers, and purges nothing.
+    /// A request that tests whether the hook's server answers, without purging anything.
     package var probe: ClientRequest {
         ClientRequest("HEAD", Self.filled(url, ["url": "", "tag": ""]), fields: fields, timeout: Self.timeout)
     }
@@ -94,7 +94,7 @@ package struct PurgeHook: Sendable, Equatable {
     }
 }
 
-/// The removed content of a purge, as hooks name it.
+/// The content that a purge removed, in the form that hooks send.
 package struct PurgeNotice: Sendable, Equatable {
     package enum Scope: String, Sendable, CaseIterable {
         case url
@@ -105,8 +105,8 @@ package struct PurgeNotice: Sendable, Equatable {
     }
 
     package let scope: Scope
-    /// Addresses of renditions at this service: below mounts, with the URL in the path and in the query, and of objects. A cache may have
-    /// others, with options of renditions that were not stored.
+    /// Addresses of renditions at this service: below mounts, with the URL in the path and in the query, and of objects. A
+    /// cache may hold others, with options of renditions that were not stored.
     package let urls: [String]
     /// The tags that cover all responses of the purged sources; see ``CDNTags``.
     package let tags: [String]
@@ -116,7 +116,7 @@ extension PurgeNotice {
     /// The notice of a purge.
     ///
     /// - Parameters:
-    ///   - stored: What was stored of a source before its purge.
+    ///   - stored: The renditions of a source that were stored before its purge.
     ///   - mounts: The mounts by their names; those that serve a source give it addresses.
     ///   - publicURL: The address at which clients reach the service; without it, a notice has no URLs.
     init(_ scope: PurgeScope, stored: [ListedRendition] = [], mounts: [String: Mount], publicURL: String?) {
@@ -140,7 +140,7 @@ extension PurgeNotice {
         }
     }
 
-    /// The source with a canonical URL. Only a mount knows where an object in S3 or a file is.
+    /// Returns the source with a canonical URL. Only a mount can locate an object in S3 or a file.
     private static func source(_ text: String, _ mounts: [String: Mount]) -> SourceURL? {
         guard [SourceURL.s3Scheme, SourceURL.fileScheme].contains(where: text.hasPrefix) else { return try? SourceURL(text) }
         return mounts.values.lazy.filter { text.hasPrefix($0.rule.base) }.compactMap { try? $0.rule.source(text) }.first
@@ -151,7 +151,7 @@ extension PurgeNotice {
     ) -> [String] {
         let listed = Rendition.listed + [Rendition(format: .json), Rendition(format: .html)]
         let renditions = listed + stored.compactMap { rendition($0.rendition) }.filter { !listed.contains($0) }
-        // Each mount that serves the source, and none.
+        // Adds the addresses below each mount that serves the source, and those without a mount.
         let serving = mounts.filter { $0.value.rule.serves(source) }.sorted { $0.key < $1.key }
         var targets: [String] = []
         for mount in serving.map({ [$0.key: $0.value] }) + (source.isOfMount ? [] : [[:]]) {

@@ -7,8 +7,8 @@ internal import Telemetry
 
 /// Calls the hooks of the operator after purges, one request per hook at a time and in order.
 ///
-/// Requests that do not fit into the queue are dropped and counted, and a restart discards those that wait. Any thread; it lives as
-/// long as the process.
+/// Requests that do not fit into the queue are dropped and counted, and a restart discards those that wait. Any thread; it
+/// lives as long as the process.
 package final class PurgeHooks: Sendable {
     /// The limits of the calls.
     package struct Limits: Sendable {
@@ -16,11 +16,11 @@ package final class PurgeHooks: Sendable {
             items: 1000, attempts: 8, backoff: Backoff(first: .seconds(1), longest: .seconds(60)))
         /// Incomplete purges whose hooks wait for completion.
         package var purges = 1000
-        /// The interval at which they are checked.
+        /// The interval at which incomplete purges are checked.
         package var look = Duration.seconds(1)
         /// The time after which the hooks of an incomplete purge are called anyway, and again when it is complete.
         package var patience = Duration.seconds(30)
-        /// The time after which it is given up.
+        /// The time after which an incomplete purge is no longer checked.
         package var longestWait = Duration.seconds(3600)
 
         package init() {}
@@ -79,7 +79,7 @@ package final class PurgeHooks: Sendable {
     /// Replaces the hooks. Requests of former ones are still sent.
     package func setHooks(_ hooks: [PurgeHook]) {
         state.withLock { $0.hooks = hooks }
-        // Series that begin at 0: an alert on an increase does not see the first value of a series.
+        // Creates the series at 0: an alert on an increase does not see the first value of a series.
         for hook in hooks {
             for result in ["failed", "dropped"] { Self.count(result, hook.name, factory, by: 0) }
         }
@@ -102,8 +102,9 @@ package final class PurgeHooks: Sendable {
         }
     }
 
-    /// Queues the requests of all hooks for a purge that some node has not applied. They are sent once all nodes have applied it, so that a
-    /// CDN that asks again gets no old rendition. If that takes long, they are sent anyway, and again at the end.
+    /// Queues the requests of all hooks for a purge that some node has not applied. They are sent once all nodes have applied
+    /// it, so that a CDN that asks again does not get an old rendition. If that takes long, they are sent anyway, and again at
+    /// the end.
     ///
     /// - Parameter isComplete: Whether every node has applied the purge.
     func call(_ notice: PurgeNotice, when isComplete: @escaping @Sendable () async -> Bool) {
@@ -157,9 +158,9 @@ package final class PurgeHooks: Sendable {
         Counter(label: MetricFamily.purgeHooks.name, dimensions: dimensions, factory: factory).increment(by: number)
     }
 
-    /// Refuses further calls, waits for those that are queued, and gives up those that are left after the limit.
+    /// Refuses further calls, waits for queued requests, and drops those that remain after the limit.
     package func stop(within limit: Duration) async {
-        // Those of incomplete purges are sent now.
+        // Ends the wait for incomplete purges, whose requests are sent now.
         let look = state.withLock { state in
             state.isStopped = true
             return state.look

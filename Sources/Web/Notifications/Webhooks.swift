@@ -9,7 +9,7 @@ internal import Synchronization
 package import SystemIO
 package import Telemetry
 
-/// Sends documents to the URL of a `callback` (docs/api.md, webhooks): the final status of requests that do not wait, and the
+/// Sends documents to the URL of a `callback` (docs/api.md, webhooks): the final status of asynchronous requests, and the
 /// reports on prewarm jobs.
 ///
 /// Deliveries are signed. They are in memory only: a stop drops those that are left. Any thread; lives as long as the process.
@@ -46,7 +46,7 @@ package final class Webhooks: Sendable {
     /// Sends a document with the fields.
     package typealias Send = @Sendable ([UInt8], SourceURL, [String]) async throws(FetchError) -> Void
 
-    /// The settings in effect, by which an attempt is signed.
+    /// The current settings, with which attempts are signed.
     private final class Signer: Sendable {
         private let current: Mutex<Policy>
         private let clock: TimeSource
@@ -61,7 +61,7 @@ package final class Webhooks: Sendable {
             set { current.withLock { $0 = newValue } }
         }
 
-        /// The fields of an attempt. The time is a part of what is signed, so that a receiver can refuse a replayed delivery.
+        /// Returns the fields of an attempt. The signature covers the time, so that a receiver can refuse a replayed delivery.
         ///
         /// - Returns: Nil if the settings have changed and do not permit the receiver any more.
         func fields(_ delivery: Delivery) -> [String]? {
@@ -125,7 +125,7 @@ package final class Webhooks: Sendable {
         }
     }
 
-    /// Replaces the settings, even for repeated attempts.
+    /// Replaces the settings, including those for retries.
     package func apply(_ policy: Policy) {
         signer.policy = policy
     }
@@ -133,7 +133,7 @@ package final class Webhooks: Sendable {
     /// Deliveries that wait or are being sent.
     package var pending: Int { queue.count }
 
-    /// The receiver that a request names.
+    /// Returns the receiver that a request names.
     ///
     /// - Throws: `bad_option` unless the settings permit the receiver.
     func receiver(_ callback: String) throws(Problem) -> SourceURL {
