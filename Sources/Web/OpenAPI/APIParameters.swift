@@ -4,7 +4,7 @@ internal import Renditions
 enum APIParameters {
     /// The options of a format, with those that concern access, webhooks and answers without a rendition.
     ///
-    /// - Parameter hasChoices: Whether the request may say what it gets in place of a rendition.
+    /// - Parameter hasChoices: Whether the request may choose the answer in place of a rendition.
     static func options(
         of format: Rendition.Format, _ presets: RenditionPresets, hasChoices: Bool = true
     ) -> [APIOperation.Parameter] {

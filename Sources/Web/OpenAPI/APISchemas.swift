@@ -45,7 +45,7 @@ enum APISchemas {
         "type": ["const": "about:blank"], "title": text, "status": ["type": "integer"], "detail": text, "code": text,
     ])
 
-    /// A problem with one of the codes. There is one for each status of each operation, so it states what differs.
+    /// A problem with one of the codes. There is one for each status of each operation, so it states only the differences.
     static func problem(_ rows: [ProblemTable.Row]) -> JSONValue {
         [
             "$ref": "#/components/schemas/Problem",
@@ -205,7 +205,7 @@ enum APISchemas {
         "type": "object",
         "properties": [
             "url": url,
-            // A page is composed for each request, so there is nothing to make in advance.
+            // A page is composed for each request, so there is nothing to produce in advance.
             "format": [
                 "type": "string", "enum": .list(Rendition.Format.offered.filter { $0 != .html }.map { .text($0.rawValue) }),
             ],

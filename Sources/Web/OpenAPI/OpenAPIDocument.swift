@@ -18,7 +18,7 @@ enum OpenAPIDocument {
 
     /// The document as a value.
     ///
-    /// - Parameter publicURL: The address at which clients reach the service; nil for that of the document.
+    /// - Parameter publicURL: The address at which clients reach the service; nil for the document's own address.
     static func document(_ presets: RenditionPresets, version: String, publicURL: String?) -> JSONValue {
         var shared = SharedComponents()
         var paths: [String: [String: JSONValue]] = [:]
@@ -65,11 +65,11 @@ enum OpenAPIDocument {
         return .object(value)
     }
 
-    /// The same operation with responses that have no bodies.
+    /// Returns the HEAD operation for a GET operation: its responses have no bodies.
     private static func head(_ get: JSONValue, _ id: String) -> JSONValue {
         guard case .object(var value) = get, case .object(let responses)? = value["responses"] else { return get }
         value["operationId"] = .text("head_" + id.dropFirst("get_".count))
-        // That of GET, which stands beside it.
+        // The summary would repeat that of GET.
         value["summary"] = nil
         value["responses"] = .object(
             responses.mapValues { response in

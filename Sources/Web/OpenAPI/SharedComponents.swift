@@ -1,5 +1,5 @@
-/// The parameters, bodies and responses that several operations of a document share. Each is written once, and operations refer to it: a
-/// document without references is several times as large.
+/// The parameters, bodies and responses that several operations of a document share. Each is written once, and operations refer
+/// to it: a document without references is several times as large.
 struct SharedComponents {
     /// The uses of each value, by the kind of component.
     private var uses: [String: [JSONValue: Int]] = [:]
@@ -23,7 +23,7 @@ struct SharedComponents {
 
     /// Replaces each value that operations may share.
     ///
-    /// - Parameter replacement: Gets the kind of component, a name for it and the value.
+    /// - Parameter replacement: Receives the kind of component, a name for it and the value.
     private static func replacing(_ operation: JSONValue, _ replacement: (String, String, JSONValue) -> JSONValue) -> JSONValue
     {
         guard case .object(var members) = operation else { return operation }
@@ -44,9 +44,9 @@ struct SharedComponents {
         if case .text(let name)? = parameter["name"] { name } else { "parameter" }
     }
 
-    /// A reference to a value that is used more than once; any other value itself.
+    /// Returns a reference to a value that is used more than once, and any other value itself.
     ///
-    /// - Parameter base: The name of the component; different values with the same one get numbers.
+    /// - Parameter base: The name of the component; different values with the same name get numbers.
     private mutating func reference(_ kind: String, _ base: String, _ value: JSONValue) -> JSONValue {
         guard uses[kind]?[value] ?? 0 > 1 else { return value }
         var name = names[kind]?[value] ?? base
