@@ -49,7 +49,8 @@ package struct Problem: Error, Sendable, Equatable {
         404, "not_ready", "The rendition is not stored yet, and the request does not wait for it.",
         cacheStatus: "gifreel; fwd=miss; detail=not-ready", isLogged: false)
 
-    /// The rendition is larger than its source, and the request refuses such renditions. The answer lasts as long as a failure.
+    /// The rendition is larger than its source, and the request refuses such renditions. Caches may keep the response as long
+    /// as a failure.
     static let notSmaller = Problem(
         404, "not_smaller", "The rendition is no smaller than what the page has.", isLogged: false)
 

@@ -9,7 +9,7 @@ enum ProblemDocument {
     ///
     /// - Parameters:
     ///   - secondsLeft: The seconds for which the request is valid; nil for no limit.
-    ///   - isStorable: Whether caches may store responses to the request at all. Those to uploads they may not.
+    ///   - isStorable: Whether caches may store responses to the request at all; false for uploads.
     ///   - contentType: The media type, if the caller replaces the body.
     static func response(
         _ problem: Problem, headers: HTTPHeaders = HTTPHeaders(), secondsLeft: Int64? = nil, isStorable: Bool = true,
@@ -23,7 +23,7 @@ enum ProblemDocument {
         return HTTPResponse(status: problem.status, headers: headers, body: .bytes(json(problem)))
     }
 
-    /// Shared caches may store errors that the source causes, for a minute and no longer than the request is valid, and no others.
+    /// Shared caches may store only errors that the source causes, for a minute and no longer than the request is valid.
     private static func cacheControl(_ problem: Problem, _ secondsLeft: Int64?) -> String {
         let isOfService = [Problem.notFoundCode, Problem.notReady.code].contains(problem.code)
         let isOfSource = [404, 410, 415, 422].contains(problem.status) && !isOfService

@@ -1,7 +1,7 @@
 internal import HTTP
 
-/// The statuses and codes of all problems (docs/api.md, errors). The document at `/openapi.json` derives from it, and a test compares it
-/// with the problems that the code makes.
+/// The statuses and codes of all problems (docs/api.md, errors). The document at `/openapi.json` derives from it, and a test
+/// compares it with the problems that the code creates.
 enum ProblemTable {
     /// A status with one of its codes.
     struct Row: Sendable, Hashable {
@@ -42,7 +42,7 @@ enum ProblemTable {
     ]
     /// Problems of requests with an idempotency key.
     static let repeated = [Row(409, "request_in_progress"), Row(422, "idempotency_key_reused")]
-    /// Problems of clients that exceed a limit of their own.
+    /// Problems of clients that exceed a per-client limit.
     static let rate = [Row(429, "rate_limited")]
     /// Problems of a server without capacity.
     static let load = [Row(503, "overloaded"), Row(503, "draining")]
