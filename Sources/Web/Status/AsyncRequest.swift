@@ -15,7 +15,7 @@ final class AsyncRequest: Sendable {
     }
 
     private struct State {
-        /// Nil after the end, so that nothing of the work stays in memory.
+        /// Nil after the end, which releases the memory of the work.
         var watch: MissWatch? = MissWatch()
         var task: Task<Void, Never>?
         /// The last progress before the end.
@@ -24,7 +24,7 @@ final class AsyncRequest: Sendable {
         var streams = 0
     }
 
-    /// Event streams of one request at the same time.
+    /// The maximum number of concurrent event streams of one request.
     static let mostStreams = 4
 
     let id: UInt128
@@ -59,7 +59,7 @@ final class AsyncRequest: Sendable {
     /// Starts the work in a task.
     ///
     /// - Parameters:
-    ///   - work: Gets what follows its flight.
+    ///   - work: Does the work; receives the watch for its flight.
     ///   - ended: Called once the work has ended by itself.
     func start(
         _ work: @escaping @Sendable (MissWatch) async -> Outcome, ended: @escaping @Sendable () -> Void
@@ -106,7 +106,7 @@ final class AsyncRequest: Sendable {
         await waiters.wait(within: interval) { current.outcome != nil }
     }
 
-    /// Permits one more stream of events, until the returned value is released; nil if there are too many.
+    /// Permits another event stream until the returned value is released; nil if there are too many.
     func openStream() -> StreamPermit? {
         let isPermitted = state.withLock { state in
             guard state.streams < Self.mostStreams else { return false }
@@ -120,7 +120,7 @@ final class AsyncRequest: Sendable {
     var openStreams: Int { state.withLock { $0.streams } }
 }
 
-/// The permission of one stream of events. Releasing the last reference returns it, however the stream ended.
+/// The permission for one event stream. Releasing the last reference returns it, however the stream ended.
 final class StreamPermit: Sendable {
     private let giveBack: @Sendable () -> Void
 

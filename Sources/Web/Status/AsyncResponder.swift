@@ -4,8 +4,7 @@ internal import Renditions
 internal import Store
 internal import SystemIO
 
-/// Answers requests that do not wait for their rendition (`Prefer: respond-async`, RFC 7240 section 4.1): 202 with the address
-/// of a status.
+/// Answers asynchronous requests (`Prefer: respond-async`, RFC 7240 section 4.1) with 202 and the address of a status.
 struct AsyncResponder: Sendable {
     let pipeline: RenditionPipeline
     let registry: StatusRegistry
@@ -29,8 +28,8 @@ struct AsyncResponder: Sendable {
     /// - Parameters:
     ///   - url: The address of the finished rendition.
     ///   - terms: The properties on which the other answers to the request depend.
-    /// - Returns: Nil if the request is answered like any other: it does not ask for this, or nothing has to be waited for,
-    ///   because the rendition is stored or is known to fail.
+    /// - Returns: Nil if the request is answered like any other: it does not prefer 202, or no wait is needed, because the
+    ///   rendition is stored or is known to fail.
     func response(to request: RenditionRequest, _ client: ClientContext, url: String, _ terms: ResponseTerms) async
         -> HTTPResponse?
     {
@@ -49,7 +48,7 @@ struct AsyncResponder: Sendable {
         return Self.varying(response, terms)
     }
 
-    /// The response with the fields of the request on which it depends.
+    /// Returns the response with the names of the request fields on which it depends.
     private static func varying(_ response: HTTPResponse, _ terms: ResponseTerms) -> HTTPResponse {
         var response = response
         if let vary = terms.vary { response.headers.append("Vary", vary) }
@@ -70,7 +69,7 @@ struct AsyncResponder: Sendable {
             upload.allowance = upload.allowance.counted
             let result = try await pipeline.find(upload)
             log.answered(upload.rendition, host: nil, result)
-            // The address in the status would lead nowhere.
+            // The address in the status would not exist.
             guard result.isStored else { throw .storageFailed(cause: "the result of an upload is not stored") }
             return (RenditionResponder.path(result.rendition), result)
         }

@@ -25,7 +25,7 @@ struct StatusController: Sendable {
         if method == .delete {
             registry.remove(status)
             guard let book else { return .now(Self.noContent) }
-            // The other nodes know the status for as long as this one would have kept it.
+            // The other nodes would keep the status as long as this one would have.
             return .later {
                 try? await book.remove(Hex.encode(id))
                 return Self.noContent
@@ -42,7 +42,7 @@ struct StatusController: Sendable {
             })
     }
 
-    /// The same for a status that another node may have.
+    /// Answers a request for a status that another node may hold.
     private func sharedAnswer(
         _ method: HTTPMethod, _ id: UInt128, _ book: any SharedStatusBook, wantsEvents: Bool, isOver: Bool
     ) async -> HTTPResponse {
@@ -85,7 +85,7 @@ struct StatusController: Sendable {
 
 /// The events of one status (HTML standard, section 9.2): its document whenever it has changed, and the final one at the end.
 struct EventStream: Sendable {
-    /// The id of the event after which none follows.
+    /// The id of the last event.
     static let lastID: StaticString = "end"
 
     let request: AsyncRequest

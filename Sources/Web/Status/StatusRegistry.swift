@@ -10,11 +10,11 @@ package final class StatusRegistry: Sendable {
     package struct Timings: Sendable {
         /// The time for which a status is kept after the end.
         package var lifetime: Duration = .seconds(600)
-        /// The time between two looks of an event stream at the progress.
+        /// The interval at which an event stream checks the progress.
         package var interval: Duration = .milliseconds(250)
-        /// The time after which an event stream without news sends a comment, so that proxies keep the connection open.
+        /// The time after which an idle event stream sends a comment, so that proxies keep the connection open.
         package var heartbeat: Duration = .seconds(15)
-        /// The shortest time between two looks at a status of another node, and between two writes of one of this node.
+        /// The minimum time between two reads of another node's status, and between two writes of this node's.
         package var sharing: Duration = .seconds(1)
         /// The time after which other nodes forget a status that is not final, unless it is written again.
         var sharedLifetime: Duration { sharing * 15 }
@@ -31,7 +31,7 @@ package final class StatusRegistry: Sendable {
     private struct State {
         var requests: [UInt128: AsyncRequest] = [:]
         var clients: [ClientNetwork: Int] = [:]
-        /// In the order of their expiry.
+        /// The ended requests in the order of their expiry.
         var ended: Deque<Ended> = []
         var limit: Int
         var isClosed = false
@@ -58,7 +58,7 @@ package final class StatusRegistry: Sendable {
         }
     }
 
-    /// Event streams of other nodes' statuses at the same time. Each reads from the cluster once per second.
+    /// The maximum number of concurrent event streams of other nodes' statuses. Each reads from the cluster once per second.
     private static let mostSharedStreams = 256
 
     let timings: Timings
@@ -96,8 +96,8 @@ package final class StatusRegistry: Sendable {
         state.withLock { Array($0.requests.values) }.reduce(0) { $0 + $1.openStreams }
     }
 
-    /// Permits one more stream of events of another node's status, until the returned value is released; nil if there are too many
-    /// of this status or of all, or after ``close()``.
+    /// Permits another event stream of another node's status until the returned value is released; nil if there are too many
+    /// for this status or in total, or after ``close()``.
     func openSharedStream(of id: UInt128) -> StreamPermit? {
         let isPermitted = state.withLock { state in
             let streams = state.sharedStreams[id, default: 0]
@@ -183,7 +183,7 @@ package final class StatusRegistry: Sendable {
         waiters.notify()
     }
 
-    /// Whether event streams have to end.
+    /// Whether event streams must end.
     var isClosed: Bool { state.withLock { $0.isClosed } }
 
     /// Suspends until ``close()``, the cancellation of the task, or the end of the interval.

@@ -9,14 +9,14 @@ struct StatusSharing: Sendable {
         /// The last document that was written; nil before the first one.
         var document: StatusDocument?
         var writtenAt = ContinuousClock.now
-        /// When the final document was written first, with or without success.
+        /// The time of the first attempt to write the final document.
         var endedAt: ContinuousClock.Instant?
     }
 
     let book: any SharedStatusBook
     let registry: StatusRegistry
 
-    /// Shows a new request to the other nodes, and its progress until the end, at most once per interval.
+    /// Publishes a new request to the other nodes, and its progress until the end, at most once per interval.
     ///
     /// Returns after the first write, so that the client finds the status on every node. A write that fails is repeated until
     /// the status expires.
@@ -29,7 +29,7 @@ struct StatusSharing: Sendable {
                 if shown.endedAt == nil {
                     await request.awaitEnd(within: registry.timings.sharing)
                 } else {
-                    // After the end, only a failed write is left to be repeated.
+                    // After the end, only a failed write remains to be retried.
                     try? await Task.sleep(for: registry.timings.sharing)
                 }
             } while await !update(&shown, of: request)
@@ -70,7 +70,7 @@ struct StatusSharing: Sendable {
     private func isWanted(_ request: AsyncRequest) -> Bool { !request.isCancelled && registry.find(request.id) != nil }
 }
 
-/// The events of a status that another node has. They are read from the cluster once per interval.
+/// The events of a status that another node holds. They are read from the cluster once per interval.
 struct SharedEventStream: Sendable {
     /// The part of a status that shows whether another follows.
     private struct Progress: Decodable {
@@ -83,9 +83,9 @@ struct SharedEventStream: Sendable {
     let registry: StatusRegistry
 
     /// Sends events until the end of the work, or until the status is gone. While the statuses are unavailable, it sends
-    /// comments. At a stop, it ends without the last event, so that a browser reconnects to another node.
+    /// comments. At shutdown, it ends without the last event, so that a browser reconnects to another node.
     ///
-    /// - Parameter first: The status that was read before.
+    /// - Parameter first: The status that was already read.
     func send(_ first: [UInt8], to writer: HTTPBodyWriter) async throws {
         let timings = registry.timings
         var document = first
@@ -127,22 +127,22 @@ struct SharedEventStream: Sendable {
     }
 }
 
-/// The statuses of requests that other nodes of a cluster have, by the ids of the requests in hexadecimal. Every function may throw at any
-/// time, while the statuses cannot be read or written.
+/// The statuses of requests that other nodes of a cluster hold, by the ids of the requests in hexadecimal. Every function may
+/// throw at any time, while the statuses cannot be read or written.
 package protocol SharedStatusBook: Sendable {
-    /// Shows a status to the other nodes.
+    /// Publishes a status to the other nodes.
     ///
     /// - Parameter lifetime: The time after which it is forgotten, unless it is written again.
-    /// - Returns: Whether a client has cancelled the request by way of another node.
+    /// - Returns: Whether a client has cancelled the request through another node.
     /// - Throws: If the status may not have been written.
     func write(_ id: String, _ document: [UInt8], for lifetime: Duration) async throws -> Bool
 
-    /// The status that another node has shown; nil if there is none.
+    /// Returns the status that another node has published; nil if there is none.
     func read(_ id: String) async throws -> [UInt8]?
 
     /// Cancels a request of another node, and returns whether there is one.
     func cancel(_ id: String) async throws -> Bool
 
-    /// Removes a status that this node has shown. If that fails, the status is forgotten after its lifetime.
+    /// Removes a status that this node has published. If that fails, the status is forgotten after its lifetime.
     func remove(_ id: String) async throws
 }
