@@ -22,7 +22,7 @@ struct PageTemplate: Sendable {
         pieces.append(.text(String(rest)))
     }
 
-    /// The page with values for its placeholders.
+    /// Returns the page with values for its placeholders.
     ///
     /// - Parameters:
     ///   - texts: Untrusted texts by placeholder. They are escaped.
@@ -101,8 +101,8 @@ enum PlayCount {
     /// The number of times that the video of a GIF plays.
     ///
     /// - Parameters:
-    ///   - loopCount: The GIF's loop count n: n repetitions after the first play, as in Chromium and WebKit. Nil means one play,
-    ///     0 an endless loop.
+    ///   - loopCount: The GIF's loop count n: n repetitions after the first play, as in Chromium and WebKit. Nil means one
+    ///     play, 0 an endless loop.
     ///   - repetitions: The number of times that the video contains the animation.
     /// - Returns: At least 1; nil for an endless loop.
     static func of(loopCount: Int?, repetitions: Int) -> Int? {
