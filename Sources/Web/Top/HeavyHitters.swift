@@ -1,11 +1,11 @@
 /// The keys with the largest sums, in bounded memory: the space-saving algorithm (Metwally, Agrawal and El Abbadi, 2005).
 ///
-/// A new key takes the place of the one with the smallest sum and inherits that sum as its possible error. Any key whose sum exceeds the
-/// total divided by the limit is among the entries. Not synchronised.
+/// If the table is full, a new key replaces the key with the smallest sum and inherits that sum as its possible error. Any key
+/// whose sum exceeds the total divided by the limit is among the entries. Not synchronised.
 struct HeavyHitters: Sendable {
     struct Sum: Sendable, Equatable {
         var amount: Int64
-        /// The most by which the amount may be too large.
+        /// The maximum by which the amount may be too large.
         var error: Int64 = 0
     }
 

@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// The dimensions of the request metrics. Their values are few, whatever targets clients request.
+/// The dimensions of the request metrics. They have few values, regardless of the targets that clients request.
 struct RequestClass: Hashable {
     /// The use of the cache, from the response's `Cache-Status` (RFC 9211).
     enum CacheUse: String {

@@ -3,12 +3,12 @@ package import HTTP
 internal import Synchronization
 package import SystemIO
 
-/// Who and what has cost most in the last minutes, by client, by source and its host, and by mount (`GET /top`).
+/// The largest consumers of the last minutes, by client, source, host and mount (`GET /top`).
 ///
-/// The HTTP engine passes finished requests on the thread of the access log. Of hits, one in ``hitsPerSample`` is counted, for all of
-/// them. Memory is bounded whatever clients and hosts there are. Any thread.
+/// The HTTP engine passes finished requests on the thread of the access log. Only one hit in ``hitsPerSample`` is counted, with
+/// the weight of all. Memory is bounded regardless of the number of clients and hosts. Any thread.
 package final class UsageBoard: HTTPObserver {
-    /// What is summed up.
+    /// The quantity that is summed.
     package enum Measure: String, Codable, Sendable, CaseIterable {
         /// Processor time of workers, in milliseconds.
         case cpu
@@ -19,14 +19,14 @@ package final class UsageBoard: HTTPObserver {
         case refused
     }
 
-    /// By what it is summed up.
+    /// The subject by which the sums are grouped.
     package enum Subject: String, Codable, Sendable, CaseIterable {
         case host, client, mount
         /// The address without scheme and query.
         case source
     }
 
-    /// Who asked, and for what.
+    /// The client and the target of a request.
     struct Origin: Sendable {
         var client: String?
         var target: String
@@ -34,19 +34,19 @@ package final class UsageBoard: HTTPObserver {
 
     fileprivate struct Minute: Sendable {
         let number: UInt64
-        /// By measure, then by subject.
+        /// The tables by measure, then by subject.
         var tables: [HeavyHitters]
     }
 
     private struct State {
         /// The host of the origin by the name of the mount.
         var mounts: [String: String]
-        /// The latest last.
+        /// The latest minutes, in ascending order.
         var minutes: [Minute] = []
         var hits = 0
     }
 
-    /// Minutes that are added up, beside the current one.
+    /// The number of minutes in the sums, besides the current one.
     static let minutes = 5
     private static let hitsPerSample = 32
     private static let keysPerTable = 100
@@ -98,7 +98,7 @@ package final class UsageBoard: HTTPObserver {
 
     /// Adds the processor time of a conversion.
     ///
-    /// - Parameter host: That of the source; nil for an upload.
+    /// - Parameter host: The host of the source; nil for an upload.
     func converted(_ cpu: Duration, host: String?, for origin: Origin?) {
         let number = minuteNumber
         let milliseconds = Int64(cpu / .milliseconds(1))
@@ -122,7 +122,7 @@ package final class UsageBoard: HTTPObserver {
         body(&state.minutes[state.minutes.count - 1])
     }
 
-    /// The keys of a request, in the order of ``Subject``; nil for those that it does not have.
+    /// The keys of a request, in the order of ``Subject``; nil for subjects that the request does not have.
     private static func keys(of target: String, client: String?, _ mounts: [String: String]) -> [String?] {
         let path = target[...].droppingBytes(1)
         let first = String(path.before(UInt8(ascii: "/")))
@@ -182,7 +182,7 @@ extension UsageBoard.Minute {
         tables[Self.index(measure, subject)]
     }
 
-    /// - Parameter keys: Those of the subjects, in their order.
+    /// - Parameter keys: The keys of the subjects, in their order.
     fileprivate mutating func add(_ measure: UsageBoard.Measure, _ amount: Int64, _ keys: [String?]) {
         guard amount > 0 else { return }
         for (subject, key) in zip(UsageBoard.Subject.allCases, keys) {
@@ -203,14 +203,14 @@ package struct TopListing: Codable, Sendable {
         package let key: String
         /// Milliseconds, bytes or requests.
         package let amount: Int64
-        /// The most by which the amount may be too large.
+        /// The maximum by which the amount may be too large.
         package let error: Int64
     }
 
     package let by: UsageBoard.Measure
     package let of: UsageBoard.Subject
-    /// The minutes that are added up, beside the current one.
+    /// The number of minutes in the sums, besides the current one.
     package let minutes: Int
-    /// The largest first.
+    /// The entries, largest first.
     package let entries: [Entry]
 }
