@@ -6,7 +6,7 @@ internal import Renditions
 ///
 /// Used by one connection's event loop thread only.
 package final class FormSink: HTTPBodySink {
-    /// The size limit, in bytes, of everything in a form but the file: delimiters, heads and the other fields.
+    /// The size limit, in bytes, of everything in a form except the file: delimiters, heads and the other fields.
     package static let overhead = 64 << 10
     /// The limit on the number of fields besides the file.
     private static let maxFields = 32
@@ -21,7 +21,7 @@ package final class FormSink: HTTPBodySink {
     private var hasFile = false
     private var fields: [QueryItem] = []
     private var part: MultipartPart?
-    /// Whether the bytes of the current part are those of the file.
+    /// Whether the current part is the file.
     private var isFile = false
     private var value: [UInt8] = []
 
@@ -97,7 +97,8 @@ package final class FormSink: HTTPBodySink {
     private func take(_ bytes: UnsafeRawBufferPointer) throws(Problem) {
         guard let part else { return }
         if isFile { return try appendToFile(bytes) }
-        // A part without a file name that begins like an animation is still taken for the file (RFC 7578 section 4.2: the name is optional).
+        // A part without a file name that begins like an animation is treated as the file (RFC 7578 section 4.2: the name is
+        // optional).
         let start = value.prefix(ContentSniffer.sufficient) + bytes.prefix(max(0, ContentSniffer.sufficient - value.count))
         if case .source = ContentSniffer.judge(start, isWhole: false) {
             try beginFile()
@@ -119,14 +120,14 @@ package final class FormSink: HTTPBodySink {
         try file.append(bytes)
     }
 
-    /// Takes bytes that matched the beginning of a delimiter and are content.
+    /// Handles bytes that matched the beginning of a delimiter but are content.
     private func takeDelimiterPrefix(_ count: Int) throws(Problem) {
         try parser.delimiter.withUnsafeBytes { bytes in
             Result { () throws(Problem) in try take(UnsafeRawBufferPointer(rebasing: bytes[..<count])) }
         }.get()
     }
 
-    /// Ends a part. A field without a value is ignored: browsers send the fields that were left empty too.
+    /// Ends a part. A field without a value is ignored: browsers also send fields that were left empty.
     private func end() throws(Problem) {
         guard let ended = part else { return }
         part = nil

@@ -3,15 +3,15 @@ internal import SystemIO
 
 /// Admission control of uploads: limits their number and the memory of their bytes.
 ///
-/// An upload reserves memory as its bytes arrive, not by its `Content-Length`, so a slow client holds only the memory of the bytes
-/// that it has sent. One client network gets at most a quarter of the uploads and half of the bytes, so that it cannot exclude
-/// others. The HTTP engine limits the duration of a body (`server.body_timeout`).
+/// An upload reserves memory as its bytes arrive, not by its `Content-Length`, so a slow client holds only the memory of the
+/// bytes that it has sent. One client network gets at most a quarter of the uploads and half of the bytes, so that it cannot
+/// exclude others. The HTTP engine limits the duration of a body (`server.body_timeout`).
 ///
 /// Any thread; the lock is held for a few additions.
 package final class UploadAdmission: Sendable {
     /// The limits, which a reload may change.
     package struct Limits: Sendable, Equatable {
-        /// Concurrent uploads: those that arrive, and those whose response is not ready.
+        /// Concurrent uploads: those that are arriving, and those whose response is not ready.
         package var uploads: Int
         /// The bytes of all concurrent uploads.
         package var bytes: Int
@@ -106,7 +106,7 @@ final class UploadReservation: Sendable {
         self.client = client
     }
 
-    /// Sets what is called once if memory is refused.
+    /// Sets the action that is called once if memory is refused.
     func onRefusal(_ action: @escaping @Sendable () -> Void) {
         refusal.withLock { $0 = action }
     }
