@@ -11,8 +11,8 @@ package import Telemetry
 
 /// The HTTP interface: parses a request's target, checks access, and calls the controller of its route.
 ///
-/// Each reload creates a new handler from the new policy. Runs on event loop threads and never blocks them: work that waits runs in
-/// a task.
+/// Each reload creates a new handler from the new policy. Runs on event loop threads and never blocks them: work that waits
+/// runs in a task.
 package final class WebHandler: HTTPHandler {
     /// The parts of the process that the handler uses. They live as long as the process.
     package struct Dependencies: Sendable {
@@ -34,13 +34,13 @@ package final class WebHandler: HTTPHandler {
         let tracer: OTLPTracer
         let clock: TimeSource
         let threads: WorkThreads
-        /// Collect the metrics, which must not wait for operators' requests: a prewarm list may take long.
+        /// The threads that collect the metrics, which must not wait for operators' requests: a prewarm list may take long.
         let metricsThreads = WorkThreads(count: 1, limit: 64, name: "gifreel-metrics")
         let sharing: @Sendable () async -> SharingStatus
 
         /// - Parameters:
         ///   - sharedStatuses: The statuses of other nodes; nil for a node that works alone.
-        ///   - threads: Run the blocking parts of operators' requests.
+        ///   - threads: The threads that run the blocking parts of operators' requests.
         package init(
             cache: Cache, state: RenditionState, purges: Purges, prewarm: PrewarmQueue,
             background: BackgroundRenditions, registry: PrometheusRegistry,
@@ -172,7 +172,7 @@ package final class WebHandler: HTTPHandler {
             to: ProblemDocument.response(Problem(error.status, error.code, error.sentence, retryAfter: error.retryAfter)))
     }
 
-    /// The response to a client that has received too many bytes. Routes of operators stay open to it, and so do requests whose
+    /// The response to a client that has received too many bytes. Operators' routes stay open to it, and so do requests whose
     /// responses have no body.
     private func byteRefusal(_ request: borrowing HTTPRequest) -> HTTPResponse? {
         do throws(Problem) {
@@ -199,7 +199,7 @@ package final class WebHandler: HTTPHandler {
             }
             let resolved = target.hasAutomaticWidth ? target.resolved(WidthHints { request.header($0) }) : target
             let reply = try dispatch(request, resolved)
-            // Otherwise every page could read the metrics in the browser of a client whose address suffices.
+            // With cross-origin fields, any page could read the metrics in the browser of a client whose address suffices.
             if case .metrics = target.route, metrics.isGrantedByAddress(request) { return reply }
             return crossOrigin.applied(to: reply)
         } catch {
@@ -207,10 +207,11 @@ package final class WebHandler: HTTPHandler {
         }
     }
 
-    /// The response with the problem of a request. If another method gives the target a meaning, the method is the problem.
+    /// Returns the response with the problem of a request. If the target is valid with another method, the method is the
+    /// problem.
     private func problemResponse(_ problem: Problem, _ request: borrowing HTTPRequest) -> HTTPResponse {
         let method = request.method
-        // The problem of an upload is in its target, even if another method has a use for that.
+        // An upload's problem lies in its target, even if the target is valid with another method.
         if ![.get, .head, .post].contains(method) {
             let methods = routeMethods(of: request.target)
             if !methods.isEmpty && !methods.contains(method) {
@@ -220,7 +221,7 @@ package final class WebHandler: HTTPHandler {
         return problems.response(problem, ProblemForm(request, parser))
     }
 
-    /// Parses the target of a request. That of a form may lack options that the form has.
+    /// Parses the target of a request. The target of a form may lack options that the form contains.
     private func parse(_ request: borrowing HTTPRequest) throws(Problem) -> ParsedTarget {
         if request.method == .purge { return try parser.parse(try parser.splitWait(request.target).target) }
         let hasBody = request.method == .post
@@ -284,7 +285,7 @@ package final class WebHandler: HTTPHandler {
         }
     }
 
-    /// How long a purge is to wait for other nodes; nil if the client does not say.
+    /// Returns how long a purge waits for other nodes; nil if the client does not specify it.
     private func purgeWait(_ request: borrowing HTTPRequest) throws(Problem) -> Duration? {
         if let text = try parser.splitWait(request.target).wait { return try PurgeWait.duration(text) }
         return PurgeWait.preferred(request)
@@ -297,8 +298,8 @@ package final class WebHandler: HTTPHandler {
 
     // MARK: Methods
 
-    /// The methods that a preflight of a target allows. It has neither the body nor the signature of the actual request, so an invalid
-    /// target has all methods.
+    /// The methods that a preflight of a target allows. A preflight contains neither the body nor the signature of the actual
+    /// request, so an invalid target has all methods.
     private func methods(of target: String) -> [HTTPMethod] {
         let methods = routeMethods(of: target)
         return methods.isEmpty ? [.get, .head, .post, .delete, .purge, .options] : allowed(methods)
@@ -314,7 +315,8 @@ package final class WebHandler: HTTPHandler {
         return methods
     }
 
-    /// The methods of a route that responses name. `PURGE` is not among them while the admin interface is off: it answers 404 then.
+    /// Returns the methods of a route that responses name, without `PURGE` while the admin interface is off: it then answers
+    /// 404.
     private func allowed(_ methods: [HTTPMethod]) -> [HTTPMethod] {
         methods.filter { $0 != .purge || admin.isOn }
     }
