@@ -15,7 +15,7 @@ struct MetricsController: Sendable {
     /// The host of the public URL.
     let publicHost: String?
     let admin: AdminController
-    /// Reading the metrics takes system calls, which would delay an event loop.
+    /// Reading the metrics requires system calls, which would delay an event loop.
     let threads: WorkThreads
 
     /// Whether a request may read the metrics by the address of its client alone, without the admin token.

@@ -78,9 +78,9 @@ struct AcceptField {
 
     /// Selects the response of a mount that negotiates.
     ///
-    /// The field must name the video or the image sequence with at least the weight of a GIF. Of formats with the same weight,
-    /// the smaller is sent: AVIF before WebP. `*/*` and `image/*` name none: browsers send them for `<img>` whatever they can
-    /// show.
+    /// The video or an image sequence is selected only if the field names it with at least the weight of a GIF. Of formats with
+    /// the same weight, the smaller is sent: AVIF before WebP. `*/*` and `image/*` name none: browsers send them for `<img>`
+    /// whatever they can show.
     ///
     /// WebKit sends `image/avif, video/*;q=0.8, image/*;q=0.8`. It decodes the video in hardware, so a video that is named by
     /// its wildcard is sent rather than the sequence. A client that names `video/mp4` itself has weighed it against the

@@ -7,7 +7,7 @@ internal import Telemetry
 
 /// Calls the hooks of the operator after purges, one request per hook at a time and in order.
 ///
-/// Requests that do not fit into the queue are dropped and counted, and a restart discards those that wait. Any thread; it
+/// Requests that do not fit into the queue are dropped and counted, and a restart discards waiting requests. Any thread; it
 /// lives as long as the process.
 package final class PurgeHooks: Sendable {
     /// The limits of the calls.

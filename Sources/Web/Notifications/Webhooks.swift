@@ -12,7 +12,7 @@ package import Telemetry
 /// Sends documents to the URL of a `callback` (docs/api.md, webhooks): the final status of asynchronous requests, and the
 /// reports on prewarm jobs.
 ///
-/// Deliveries are signed. They are in memory only: a stop drops those that are left. Any thread; lives as long as the process.
+/// Deliveries are signed. They are in memory only: a stop drops the remaining ones. Any thread; lives as long as the process.
 package final class Webhooks: Sendable {
     /// The settings of webhooks.
     package struct Policy: Sendable {
@@ -159,7 +159,7 @@ package final class Webhooks: Sendable {
         if !queue.add(delivery, to: url.authority) { meter.increment("dropped") }
     }
 
-    /// Refuses further deliveries, and drops those that are left.
+    /// Refuses further deliveries, and drops the remaining ones.
     package func stop() {
         queue.cancel()
     }

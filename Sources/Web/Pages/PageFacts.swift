@@ -30,7 +30,8 @@ struct PageFacts {
 
     /// The image that a page shows in place of its video; nil for the video.
     ///
-    /// Still and tiny pictures stay images (``PageRule``), and so do transparent ones, unless the page states a background.
+    /// Still and tiny pictures stay images (``PageRule``). Transparent ones do too, because a video has no transparency, unless
+    /// the page states a background.
     func image(of page: Rendition) -> Image? {
         if facts.frames <= 1 { return .still }
         let hasOwnBackground = page.options.background != TranscodeOptions().background

@@ -18,7 +18,7 @@ package struct Mount: Sendable, Equatable {
         case wait
         /// The GIF, as it arrives from the origin. For negotiated responses and pages.
         case original
-        /// A problem, at once. The rendition is produced in the background. For requests that name a rendition.
+        /// An immediate problem. The rendition is produced in the background. For requests that name a rendition.
         case queue
 
         /// Returns the choices for requests for the format; empty if the format has no such option.

@@ -55,7 +55,8 @@ struct AsyncResponder: Sendable {
         return response
     }
 
-    /// Starts the work for a complete upload whose client prefers not to wait, as above.
+    /// Starts the work for a complete upload whose client prefers not to wait, and returns the response; nil if it is answered
+    /// like any other.
     ///
     /// - Parameter reservation: A reference that accounts for the upload's bytes until the end of the work.
     func response(
