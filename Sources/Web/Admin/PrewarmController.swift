@@ -36,7 +36,7 @@ struct PrewarmController: Sendable {
         .later { [queue] in await Self.answer { () throws(PrewarmRefusal) in ["jobs": try await queue.lists()] } }
     }
 
-    /// The answer with a document, or with the problem.
+    /// Returns the response with a document, or with the problem.
     private static func answer<Document: Encodable>(
         _ document: () async throws(PrewarmRefusal) -> Document?
     ) async -> HTTPResponse {
@@ -48,8 +48,8 @@ struct PrewarmController: Sendable {
         }
     }
 
-    /// The digest of an idempotency key (draft-ietf-httpapi-idempotency-key-header), which is a string in quotes or, from many clients,
-    /// without them.
+    /// The digest of an idempotency key (draft-ietf-httpapi-idempotency-key-header), which is a string in quotes or, from many
+    /// clients, without them.
     private static func digest(ofKey key: String) throws(Problem) -> String {
         var text = key.utf8[...]
         if text.count >= 2, text.first == UInt8(ascii: "\""), text.last == UInt8(ascii: "\"") {

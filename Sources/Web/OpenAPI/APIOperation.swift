@@ -82,7 +82,7 @@ struct APIOperation: Sendable {
     private static let url = Parameter.query("url", APISchemas.url, "The URL of the source.", isRequired: true)
     private static let source = Parameter.path(
         "source", APISchemas.url, "The URL of the source, percent-encoded as one segment.")
-    /// Of requests for renditions: the client prefers a status to waiting.
+    /// The parameter with which a request for a rendition prefers a status to waiting.
     private static let prefer = Parameter(
         name: "Prefer", place: "header", schema: ["type": "string", "enum": ["respond-async"]],
         summary: "Does not wait for the rendition (RFC 7240).")

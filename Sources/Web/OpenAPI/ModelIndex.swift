@@ -1,7 +1,7 @@
 internal import Renditions
 
-/// The file at `/llms.txt` (llmstxt.org): what the service does, and where `/openapi.json` describes each of its addresses. It derives
-/// from the same table of operations.
+/// The file at `/llms.txt` (llmstxt.org): what the service does, and where `/openapi.json` describes each of its addresses. It
+/// derives from the same table of operations.
 enum ModelIndex {
     private static let document = "openapi.json"
 
@@ -44,7 +44,7 @@ enum ModelIndex {
     }
 
     private static func lines(_ operations: [APIOperation]) -> String {
-        // The source of a rendition may stand in the path too, which the document says.
+        // The source of a rendition may also be in the path, as the document says.
         operations.filter { !$0.path.hasSuffix("/{source}") }.map { operation in
             // A pointer into the document (RFC 6901), percent-encoded for a fragment.
             let pointer =

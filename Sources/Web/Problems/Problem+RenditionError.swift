@@ -173,7 +173,7 @@ extension PrewarmOutcome {
 }
 
 extension WorkThreads {
-    /// Runs blocking work; ``Problem/busy`` if too much of it waits.
+    /// Runs blocking work. Throws ``Problem/busy`` if too much work is waiting.
     func perform<Value: Sendable>(_ work: @escaping @Sendable () throws(Problem) -> Value) async throws(Problem) -> Value {
         guard let result = await run({ Result { () throws(Problem) in try work() } }) else { throw .busy }
         return try result.get()

@@ -7,7 +7,7 @@ internal import SystemIO
 /// Parses request targets. A pure function of the target and the mounts.
 struct RouteParser: Sendable {
     let mounts: [String: Mount]
-    /// The options that requests leave out.
+    /// The values of options that requests omit.
     var defaults = RenditionDefaults()
     /// The formats that can be produced.
     var offered = Rendition.Format.offered
@@ -17,7 +17,7 @@ struct RouteParser: Sendable {
     /// - Parameters:
     ///   - target: Path and query as the client sent them.
     ///   - hasBody: Whether the body may be the source (POST). Ignored if the target names a source.
-    ///   - fields: Options in the body, if that is a form; nil before the form is read. Combinations of options are not checked then.
+    ///   - fields: Options in the body, if that is a form; nil before the form is read, when combinations are not checked yet.
     /// - Throws: ``Problem``: `not_found`, `bad_source_url` or `bad_option`.
     func parse(_ target: String, hasBody: Bool = false, fields: [QueryItem]? = []) throws(Problem) -> ParsedTarget {
         // A combining mark would merge with a preceding separator into another character.
@@ -64,10 +64,10 @@ struct RouteParser: Sendable {
         throw Self.unknownPath(words, rest)
     }
 
-    /// The parameter of purges that says how long they wait for other nodes.
+    /// The parameter of purges that sets how long to wait for other nodes.
     static let waitName = "wait"
 
-    /// Splits the parameter `wait` off the target of a purge. The query after a source that is not encoded belongs to the source.
+    /// Splits the parameter `wait` off the target of a purge. The query after an unencoded source belongs to the source.
     func splitWait(_ target: String) throws(Problem) -> (target: String, wait: String?) {
         let (path, query) = target.pathAndQuery
         let first = path.droppingBytes(1).before(UInt8(ascii: "/"))
@@ -98,7 +98,8 @@ struct RouteParser: Sendable {
         return decoded[...].parts(at: separator, maxSplits: maxOptions, keepingEmpty: true)
     }
 
-    /// The maximum number of options in a path, which exceeds the number of existing options. The last one takes the rest of the text.
+    /// The maximum number of options in a path, which exceeds the number of existing options. The last option contains the rest
+    /// of the text.
     private static let maxOptions = 64
 
     /// Whether the target has the form of a player page's address, valid or not.
@@ -118,7 +119,7 @@ struct RouteParser: Sendable {
         return MountPath(path, sources: mount.sources).map { $0.isAutomatic || mount.negotiates && $0.isSource } ?? false
     }
 
-    /// The problem of an unknown path, which names the valid forms.
+    /// Returns the problem for an unknown path, which names the valid forms.
     private static func unknownPath(_ words: [Substring], _ rest: Substring) -> Problem {
         let name = words.first?.prefix(64) ?? ""
         // The response repeats only text that could be a name: never markup.
@@ -199,8 +200,8 @@ struct RouteParser: Sendable {
         return try parsed(&reader, text)
     }
 
-    /// Reads the source and the options of the query: `/{URL}`, `?url={URL}` or `/{file name}?url={URL}`. The name is for programs that
-    /// judge an address by its end, and has no other meaning.
+    /// Reads the source and the options of the query: `/{URL}`, `?url={URL}` or `/{file name}?url={URL}`. The name is for
+    /// programs that infer the type from the extension, and has no other meaning.
     ///
     /// - Parameter fileExtensions: The permitted extensions of a file name; nil for all.
     /// - Returns: The text of the URL; nil if there is none.
@@ -208,7 +209,7 @@ struct RouteParser: Sendable {
         _ rest: Substring, _ query: Substring, into reader: inout OptionReader, fileExtensions: [String]? = nil
     ) throws(Problem) -> String? {
         let path = rest.withoutLeadingSlashes
-        // The query belongs to a source that is not encoded.
+        // The query after an unencoded source belongs to the source.
         if let verbatim = Self.verbatimURL(path) { return verbatim + query }
         guard let decoded = PercentEncoding.decode(path) else {
             throw .badSourceURL("The source URL is not percent-encoded correctly.")
@@ -237,7 +238,7 @@ struct RouteParser: Sendable {
         return target
     }
 
-    /// Notes in a target what its options say beyond the rendition, except what a mount may decide.
+    /// Copies the options that do not concern the rendition to a target, except those with a default in the mount.
     private func adopt(_ reader: OptionReader, in target: inout ParsedTarget) {
         target.callback = reader.callback
         target.title = reader.title
@@ -247,7 +248,7 @@ struct RouteParser: Sendable {
         target.hasAutomaticWidth = reader.hasAutomaticWidth
     }
 
-    /// The URL in a path that contains it without encoding. A single slash after the scheme means two that a proxy merged.
+    /// The URL in a path that contains it without encoding. A single slash after the scheme is read as two that a proxy merged.
     static func verbatimURL(_ text: Substring) -> String? {
         let start = text.prefix(8).lowercased()
         guard let scheme = ["http:/", "https:/"].first(where: start.hasPrefix) else { return nil }
@@ -258,7 +259,7 @@ struct RouteParser: Sendable {
 
     // MARK: Mounts
 
-    /// The source is below the mount's origin; see ``MountPath``.
+    /// Parses a target below a mount; see ``MountPath``.
     private func mounted(
         _ mount: Mount, called name: String, path: Substring, query: Substring
     ) throws(Problem) -> ParsedTarget {
@@ -347,12 +348,12 @@ struct RouteParser: Sendable {
         return items
     }
 
-    /// The maximum number of parameters in a query, which bounds the time that reading them takes.
+    /// The maximum number of parameters in a query, which bounds the time for parsing them.
     private static let maxParameters = 256
 
     /// The parameters of a query.
     ///
-    /// - Parameter query: With its question mark.
+    /// - Parameter query: The query with its question mark.
     private static func pairs(_ query: Substring) throws(Problem) -> [Substring] {
         let pairs = query.droppingBytes(1).parts(at: UInt8(ascii: "&"), maxSplits: maxParameters)
         guard pairs.count <= maxParameters else {
