@@ -1,5 +1,4 @@
 internal import Fetch
-package import Store
 package import HTTP
 package import Logging
 package import Prewarm

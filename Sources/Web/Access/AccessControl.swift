@@ -47,7 +47,7 @@ struct AccessControl: Sendable {
     func authorize(_ target: inout ParsedTarget) throws(Problem) {
         guard let credentials = target.credentials else { return }
         target.key = try signatures.verify(credentials, of: target.source, rule: signatureRule(of: target))
-        try checkRights(of: target, credentials)
+        try checkRights(of: target, credentials, isSigned: target.key != nil)
     }
 
     /// Authorizes a target of a list whose signature was verified as a whole.
@@ -57,7 +57,7 @@ struct AccessControl: Sendable {
         guard let credentials = target.credentials else { return }
         if key == nil { try signatures.verify(credentials, of: target.source, rule: signatureRule(of: target)) }
         target.key = key
-        try checkRights(of: target, credentials)
+        try checkRights(of: target, credentials, isSigned: target.key != nil)
     }
 
     /// Checks a target on behalf of an operator.
@@ -73,7 +73,7 @@ struct AccessControl: Sendable {
                 error.code == Problem.badSignature("").code
             else { return (false, error) }
             do throws(Problem) {
-                try checkRights(of: target, credentials)
+                try checkRights(of: target, credentials, isSigned: true)
                 return (true, nil)
             } catch {
                 return (true, error)
@@ -86,10 +86,12 @@ struct AccessControl: Sendable {
         target.mount?.rule.requiresSignature ?? (target.source.map(sources.rights)?.needsSignature == true ? true : nil)
     }
 
-    private func checkRights(of target: ParsedTarget, _ credentials: RequestSignature) throws(Problem) {
+    private func checkRights(
+        of target: ParsedTarget, _ credentials: RequestSignature, isSigned: Bool
+    ) throws(Problem) {
         let rights = target.source.map(sources.rights)
         try options.check(
-            credentials.options.map { ($0.name, $0.value) }, isSigned: target.key != nil, presets: presets)
+            credentials.options.map { ($0.name, $0.value) }, isSigned: isSigned, presets: presets)
         if let key = target.key, let name = key.name {
             guard key.permits(target.source) else {
                 limits.keys.refused(name)

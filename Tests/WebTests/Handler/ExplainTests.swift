@@ -104,6 +104,7 @@ import Testing
                 settings.policy.publicURL = "https://gifs.example"
                 settings.policy.signingKeys = SigningKeys(["an-example-key-of-at-least-32-bytes"])
                 settings.policy.requiresSignature = true
+                settings.policy.options = .presets
                 settings.policy.mounts["media"] = Mount(origin: try SourceURL("https://origin.example/up/"))
                 settings.policy.mounts["open"] = Mount(origin: try SourceURL("https://origin.example/up/"))
                 settings.allow = [try #require(SourcePattern("*.good.example"))]
@@ -116,6 +117,9 @@ import Testing
             #expect(allowed["rule"] as? String == "sources.allow: *.good.example")
             #expect(allowed["lacks_signature"] as? Bool == true && allowed["answer"] as? String == "produced")
             #expect((allowed["summary"] as? String)?.hasPrefix("With a signature, a request ") == true)
+            // A signature would permit the option too.
+            let sized = try await explain(web, "/mp4,width=8/https://a.good.example/a.gif")
+            #expect(sized["lacks_signature"] as? Bool == true && sized["refusal"] == nil, "\(sized)")
             let mounted = try await explain(web, "https://gifs.example/media/x/a.mp4")
             #expect(mounted["url"] as? String == "https://origin.example/up/x/a.gif")
             #expect(mounted["mount"] is String && mounted["mounts"] as? [String] == ["media", "open"])
