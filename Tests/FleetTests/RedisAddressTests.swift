@@ -30,8 +30,8 @@ import Testing
     @Test(arguments: [
         "", "redis", "http://h", "redis://", "redis://:6379", "redis://h:0", "redis://h:65536", "redis://h:x", "redis://h/-1",
         "redis://h/x", "redis://h/65536", "redis://h?ca=/a", "rediss://h?ca=", "rediss://h?cb=/a", "rediss://h?ca=a&ca=b",
-        "unix:relative", "unix:", "redis://%zz@h", "redis://%ff@h", "unix:/\(String(repeating: "a", count: 108))",
-        "redis://a b",
+        "unix:relative", "unix:", "redis://%zz@h", "redis://%ff@h", "redis://%+f@h",
+        "unix:/\(String(repeating: "a", count: 108))", "redis://a b",
     ])
     func whatIsNoAddressIsRefused(_ text: String) {
         #expect(throws: RedisAddress.Invalid.self) { try RedisAddress(text) }

@@ -1,3 +1,5 @@
+internal import SystemIO
+
 /// The address of a Redis or Valkey server: `redis://[user:password@]host[:port][/database]`, the same with `rediss` for TLS,
 /// or `unix:/path`.
 ///
@@ -118,21 +120,8 @@ package struct RedisAddress: Sendable, Equatable, CustomStringConvertible {
     }
 
     private static func decoded(_ text: Substring) throws(Invalid) -> String {
-        var bytes: [UInt8] = []
-        var rest = Array(text.utf8)[...]
-        while let byte = rest.popFirst() {
-            guard byte == UInt8(ascii: "%") else {
-                bytes.append(byte)
-                continue
-            }
-            guard rest.count >= 2, let value = UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16) else {
-                throw Invalid(description: "the address has a malformed percent-encoding")
-            }
-            bytes.append(value)
-            rest = rest.dropFirst(2)
-        }
-        guard let decoded = String(validating: bytes, as: UTF8.self) else {
-            throw Invalid(description: "the address has a percent-encoding that is not UTF-8")
+        guard let decoded = PercentEncoding.decode(text) else {
+            throw Invalid(description: "the address has a percent-encoding that is malformed or not UTF-8")
         }
         return decoded
     }
