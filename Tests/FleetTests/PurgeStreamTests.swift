@@ -117,7 +117,7 @@ import Testing
         try await two.joined()
         let (before, during, after) = ("https://origin.test/before", "https://origin.test/during", "https://origin.test/after")
         try await two.put(before)
-        let epoch = two.cache.epoch(for: during)
+        let epoch = two.cache.epoch
         try server.kill()
         try await waitUntil("the loss is noticed") { !one.cluster.isSharing }
         #expect(await one.cluster.purger.broadcast(.all).acknowledged == 0)

@@ -80,7 +80,7 @@ extension Cache {
 
     /// Publishes a rendition of a source, whose request began at an epoch.
     func put(_ url: String, epoch: Epoch? = nil) async throws {
-        let epoch = epoch ?? self.epoch(for: url)
+        let epoch = epoch ?? self.epoch
         let staged = try await stage(expecting: 0)
         _ = Array(url.utf8).withUnsafeBytes { write(staged.number, $0.baseAddress, $0.count) }
         let alias = AliasRecord(

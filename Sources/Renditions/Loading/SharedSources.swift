@@ -36,7 +36,7 @@ final class SharedSources: Sendable {
     func follow(_ url: SourceURL) -> ArrivingSource {
         entries.withLock { entries in
             if let source = current(entries[url], of: url) { return source }
-            return Self.insert(of: url, cache.epoch(for: url.canonical), into: &entries)
+            return Self.insert(of: url, cache.epoch, into: &entries)
         }
     }
 

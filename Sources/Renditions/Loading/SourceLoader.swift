@@ -112,7 +112,7 @@ package struct SourceLoader: Sendable {
 
     private func fetchNow(_ key: Key, _ slot: AdmissionSlot) async throws(RenditionError) -> Outcome {
         // Noted before the origin is asked: a later purge covers the origin's answer.
-        let epoch = cache.epoch(for: key.url.canonical)
+        let epoch = cache.epoch
         let arriving = state.shared.open(key.url, epoch: epoch)
         if withholds { arriving.withhold() }
         arriving.setGate { slot.beginFetch() }
@@ -155,7 +155,7 @@ package struct SourceLoader: Sendable {
     ///
     /// - Parameter slot: Reserves the memory.
     func loadApart(_ url: SourceURL, _ slot: AdmissionSlot) async throws(RenditionError) -> LoadedSource {
-        let epoch = cache.epoch(for: url.canonical)
+        let epoch = cache.epoch
         let arriving = ArrivingSource()
         arriving.setGate { slot.beginFetch() }
         defer { arriving.setGate(nil) }

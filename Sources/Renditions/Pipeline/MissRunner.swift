@@ -78,7 +78,7 @@ struct MissRunner: Sendable {
             nil, bytes: request.source.count, cost: request.rendition.cost, urgency: flight.turn.urgency, client: request.client
         )
         defer { withExtendedLifetime(slot) {} }
-        let job = RenditionJob(request.rendition, of: request.source, epoch: cache.epoch(for: nil))
+        let job = RenditionJob(request.rendition, of: request.source, epoch: cache.epoch)
         try await check(job, flight)
         let result = try await producer.produce(job, flight)
         sharing?.save(result)

@@ -115,7 +115,7 @@ package final class RenditionState: Sendable {
     /// - Parameter isCurrent: Whether no purge overtook it.
     package func remember(_ record: SharedRecord, ofSourceAt sourceURL: String, if isCurrent: () -> Bool) {
         // Noted before the question: a later purge covers the failure.
-        let epoch = cache.epoch(for: sourceURL)
+        let epoch = cache.epoch
         guard let failure = SharedFailure(record, scope: failureScope.withLock { $0 }), failure.isOfSource, isCurrent() else {
             return
         }

@@ -32,7 +32,7 @@ struct SharedRenditions: Sendable {
             return result
         }
         // Noted before the record is received: a later purge covers it.
-        let epoch = cache.epoch(for: request.source.canonical)
+        let epoch = cache.epoch
         var rejected: SharedRecord?
         for _ in 0..<Self.maxRecords {
             let role = await inSpan("join") { [rejected] _ in
@@ -110,7 +110,7 @@ struct SharedRenditions: Sendable {
     ///
     /// - Throws: ``RenditionError/storageFailed(cause:)`` if the tier cannot tell, or the cache takes no file at the moment.
     func load(_ id: ObjectID, fileExtension: String) async throws(RenditionError) -> CachedRendition? {
-        switch await receive(id, fileExtension, cache.epoch(for: nil), isOnlySource: true, alias: { _ in nil }) {
+        switch await receive(id, fileExtension, cache.epoch, isOnlySource: true, alias: { _ in nil }) {
         case .published(let outcome): return outcome.rendition
         case .absent: return nil
         case .unavailable(let cause): throw .storageFailed(cause: cause)

@@ -4,7 +4,7 @@ package import SystemIO
 /// The local store of finished renditions: content-addressed files, their rows in a database, a table of renditions in use,
 /// eviction and purges.
 ///
-/// **Threads.** ``hotAlias(_:)``, ``hotObject(_:)``, ``epoch(for:)``, ``freshness(of:)`` and ``statistics()`` never wait for
+/// **Threads.** ``hotAlias(_:)``, ``hotObject(_:)``, ``epoch``, ``freshness(of:)`` and ``statistics()`` never wait for
 /// a disk and may be called on an I/O thread. The `async` methods work on threads of the cache and block neither the caller's
 /// thread nor Swift's cooperative pool. ``init(configuration:owners:clock:report:)`` and ``close()`` block.
 ///
@@ -292,11 +292,9 @@ package final class Cache: Sendable {
 
     // MARK: Publishing
 
-    /// The epoch to note before work on a source begins, and to pass to
-    /// ``publish(_:as:fileExtension:facts:alias:created:epoch:storing:)``. `sourceURL` is nil for an upload.
-    package func epoch(for sourceURL: String?) -> Epoch {
-        context.purges.epoch
-    }
+    /// The current epoch. Read it before work on a source begins, and pass it to
+    /// ``publish(_:as:fileExtension:facts:alias:created:epoch:storing:)``.
+    package var epoch: Epoch { context.purges.epoch }
 
     /// A file to write a rendition into: on the cache's file system, or in memory if the disk has no space.
     ///

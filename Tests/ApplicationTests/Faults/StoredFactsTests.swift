@@ -89,7 +89,7 @@ import Testing
         let id = ObjectID(
             source: digest, rendition: rendition.canonicalText, encoderVersion: rendition.encoderVersion(of: .gif))
         let outcome = try await cache.publish(
-            staged, as: id, fileExtension: "json", facts: [], alias: alias, epoch: cache.epoch(for: url), storing: true)
+            staged, as: id, fileExtension: "json", facts: [], alias: alias, epoch: cache.epoch, storing: true)
         guard case .stored = outcome else { throw SystemError("publish", code: EIO) }
     }
 

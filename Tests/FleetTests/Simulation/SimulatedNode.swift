@@ -84,7 +84,7 @@ final class SimulatedNode: @unchecked Sendable {
             disk.failures = [:]
         }
         handlers.onFailure = { url, record, isCurrent in
-            let epoch = cache.epoch(for: url)
+            let epoch = cache.epoch
             guard case .failure(let code, _) = record.outcome, let version = Int(code), isCurrent(),
                 !cache.isPurged(url, since: epoch) || missing == .cacheIgnoresPurges
             else { return }
@@ -122,7 +122,7 @@ final class SimulatedNode: @unchecked Sendable {
     func store(_ url: String, _ version: Int, _ noted: Epoch) async -> Bool {
         var epoch = noted
         switch missing {
-        case .cacheIgnoresPurges: epoch = cache.epoch(for: url)
+        case .cacheIgnoresPurges: epoch = cache.epoch
         case .fetchesAreTimedByTheirEnd: epoch = Epoch(number: noted.number, began: cache.sharedClock.earliest)
         default: break
         }

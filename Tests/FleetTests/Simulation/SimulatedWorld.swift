@@ -174,7 +174,7 @@ final class SimulatedWorld: @unchecked Sendable {
             if isChecked { check(node, version, floor, "missing") }
             return
         }
-        let (epoch, began, losses) = (node.cache.epoch(for: url), scheduler.now, outcome.losses)
+        let (epoch, began, losses) = (node.cache.epoch, scheduler.now, outcome.losses)
         let wasTimed = node.knowsTime
         switch await node.core.flights.findOrLead(url == urls[0] ? "aa" : "bb", sourceURL: url, outdated: nil) {
         case .found(let record, let isFollowed):

@@ -256,7 +256,7 @@ import Testing
             let first = try await world.find("/a.gif")
             var alias = try #require(first.rendition.alias)
             alias.freshFor = 10
-            let epoch = world.cache.epoch(for: alias.sourceURL)
+            let epoch = world.cache.epoch
             _ = try #require(await world.cache.link(alias, to: first.rendition.objectID, epoch: epoch))
             world.advance(20)
             #expect(try await world.find("/a.gif").provenance == .stale(10))

@@ -73,7 +73,7 @@ import Testing
 
     @Test func nothingIsRecordedForAnObjectThatWasPurged() async throws {
         try await run { world, id, purges, _ async throws in
-            let epoch = world.cache.epoch(for: nil)
+            let epoch = world.cache.epoch
             let isCommitted = Mutex(false)
             func record() async -> Bool {
                 await world.cache.record(of: id, since: epoch) { _ in isCommitted.withLock { $0 = true } }

@@ -12,7 +12,7 @@ import Testing
             let file = try MemoryFile(name: "test")
             weak var failed: ArrivingSource?
             do {
-                let source = sources.open(url, epoch: fixture.cache.epoch(for: url.canonical))
+                let source = sources.open(url, epoch: fixture.cache.epoch)
                 source.begin(ArrivingSource.Start(file: file.reader, length: 10), count: 3)
                 sources.fail(source, of: url)
                 #expect(!source.isUsable)
@@ -21,7 +21,7 @@ import Testing
             #expect(failed == nil)
             let arrived = sources.arrived(url)
             #expect(arrived?.count == 3 && arrived?.length == 10)
-            let next = sources.open(url, epoch: fixture.cache.epoch(for: url.canonical))
+            let next = sources.open(url, epoch: fixture.cache.epoch)
             let before = sources.arrived(url)
             #expect(before?.count == nil)
             withExtendedLifetime(next) {}

@@ -28,17 +28,17 @@ import Testing
         try await withCache { cache, sources async throws in
             let early = sources.follow(url)
             #expect(sources.follow(url) === early)
-            let opened = sources.open(url, epoch: cache.epoch(for: url.canonical))
+            let opened = sources.open(url, epoch: cache.epoch)
             #expect(opened === early && sources.follow(url) === early)
             // Another fetch at the same time has another value, which later followers get.
-            let second = sources.open(url, epoch: cache.epoch(for: url.canonical))
+            let second = sources.open(url, epoch: cache.epoch)
             #expect(second !== early && sources.follow(url) === second)
         }
     }
 
     @Test func aReleasedOrFailedSourceIsNotFollowed() async throws {
         try await withCache { cache, sources async throws in
-            var held: ArrivingSource? = sources.open(url, epoch: cache.epoch(for: url.canonical))
+            var held: ArrivingSource? = sources.open(url, epoch: cache.epoch)
             weak let first = held
             #expect(sources.follow(url) === held)
             held = nil
@@ -52,13 +52,13 @@ import Testing
 
     @Test func aPurgeSeparatesFollowersFromEarlierFetches() async throws {
         try await withCache { cache, sources async throws in
-            let before = sources.open(url, epoch: cache.epoch(for: url.canonical))
+            let before = sources.open(url, epoch: cache.epoch)
             let reserved = sources.follow(try SourceURL("https://b.test/b.gif"))
             _ = try await cache.purge(.all)
             let after = sources.follow(url)
             #expect(after !== before)
             let other = try SourceURL("https://b.test/b.gif")
-            #expect(sources.open(other, epoch: cache.epoch(for: other.canonical)) !== reserved)
+            #expect(sources.open(other, epoch: cache.epoch) !== reserved)
             // A fetch that began before the purge opens a value of its own and leaves the new one to the next fetch.
             #expect(after.claim())
         }

@@ -152,7 +152,7 @@ import Testing
         try await cache.put([1], url: "https://a/", object: .test("same"))
         for number in 0..<1_000 {
             let url = "https://a/\(name)?\(number)"
-            _ = await cache.link(.test(url), to: .test("same"), epoch: cache.epoch(for: url))
+            _ = await cache.link(.test(url), to: .test("same"), epoch: cache.epoch)
         }
         #expect(cache.statistics().aliases == 1_001)
         #expect(cache.statistics().aliasBytes > 600_000)
@@ -208,7 +208,7 @@ import Testing
         // As a worker's write ends at a quota.
         _ = try await cache.publish(
             try cache.stageInMemory(because: .diskFull, containing: [1]), as: .test("b"), fileExtension: "mp4",
-            alias: .test("https://b/"), epoch: cache.epoch(for: "https://b/"))
+            alias: .test("https://b/"), epoch: cache.epoch)
         cache.housekeeper.runRound()
         let evictions = cache.statistics().evictions
         #expect((1...50).contains(evictions))

@@ -170,7 +170,7 @@ private final class CrashingLoad: Sendable {
             let url = Self.url(source)
             let version = versions.withLock { $0[source] }
             if Int.random(in: 0..<4, using: &generator) > 0 || version > 250 {
-                let epoch = cache.epoch(for: url)
+                let epoch = cache.epoch
                 guard let staged = try? cache.staged(Self.bytes(source, version)) else { continue }
                 let outcome = try? await cache.publish(
                     staged, as: .test("\(url) \(version)"), fileExtension: "mp4", alias: .test(url), epoch: epoch)

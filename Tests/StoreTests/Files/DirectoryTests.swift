@@ -141,7 +141,7 @@ import Testing
         var cache = try Cache.openWithoutHousekeeping(.test(directory), clock: time.cacheClock)
         try await cache.put([1], url: url)
         try await cache.put([2], url: "https://b/")
-        let epoch = cache.epoch(for: url)
+        let epoch = cache.epoch
         let database = try refuseChanges()
         let error = await #expect(throws: CacheError.self) { try await cache.purge(.url(url)) }
         #expect(error?.description.contains("could not be written to disk") == true)
@@ -227,7 +227,7 @@ import Testing
         let staged = try cache.staged([1, 2, 3])
         #expect(staged.isInMemory)
         let outcome = try await cache.publish(
-            staged, as: .test(url), fileExtension: "mp4", facts: [9], alias: .test(url), epoch: cache.epoch(for: url))
+            staged, as: .test(url), fileExtension: "mp4", facts: [9], alias: .test(url), epoch: cache.epoch)
         #expect(outcome.unstoredReason == .lowSpace)
         #expect(outcome.unstoredReason?.description.contains("cache.min_free_bytes") == true)
         #expect(events.withLock(\.count) == 1)
@@ -271,7 +271,7 @@ import Testing
         let url = "https://a/\(number)"
         return try await cache.publish(
             try cache.stageInMemory(because: .diskFull, containing: bytes), as: .test(url), fileExtension: "mp4",
-            alias: .test(url), epoch: cache.epoch(for: url))
+            alias: .test(url), epoch: cache.epoch)
     }
 
     @Test(.enabled(if: SmallDisk.isPossible, "needs the right to mount"))

@@ -50,7 +50,7 @@ import Testing
         @Sendable func publish(_ bytes: [UInt8]) throws -> PublishOutcome {
             let job = PublishJob(
                 staged: try cache.staged(bytes), id: .test(url), fileExtension: "mp4", facts: [],
-                alias: .test(url, fetchedAt: 0), epoch: cache.epoch(for: url))
+                alias: .test(url, fetchedAt: 0), epoch: cache.epoch)
             return try cache.publisher.process(job)
         }
         other.withLock { $0 = { _ = try? publish([1, 2, 3]) } }
@@ -121,7 +121,7 @@ import Testing
         let cache = try Cache.open(directory)
         defer { cache.close() }
         try await cache.put([4, 4], url: url)
-        let epoch = cache.epoch(for: "https://b/")
+        let epoch = cache.epoch
         let linked = await cache.link(.test("https://b/"), to: .test(url), epoch: epoch)
         #expect(linked?.isExisting == true)
         #expect(try await cache.bytes(url: "https://b/") == [4, 4])
@@ -133,7 +133,7 @@ import Testing
         defer { cache.close() }
         await #expect(throws: CacheError.self) { try await cache.put([], url: url) }
         let staged = try cache.staged([1])
-        let epoch = cache.epoch(for: url)
+        let epoch = cache.epoch
         _ = try await cache.publish(staged, as: .test(url), fileExtension: "mp4", alias: nil, epoch: epoch)
         await #expect(throws: CacheError.self) {
             try await cache.publish(staged, as: .test(url), fileExtension: "mp4", alias: nil, epoch: epoch)
@@ -148,7 +148,7 @@ import Testing
         defer { cache.close() }
         let outcome = try await cache.publish(
             try cache.staged([1, 2]), as: .test(url), fileExtension: "mp4", facts: [], alias: .test(url),
-            epoch: cache.epoch(for: url),
+            epoch: cache.epoch,
             storing: false)
         #expect(outcome.unstoredReason == .unwanted)
         #expect(try outcome.rendition.descriptor.readAll() == [1, 2])

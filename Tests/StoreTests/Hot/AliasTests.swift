@@ -57,7 +57,7 @@ import Testing
         let cache = try open()
         var alias = AliasRecord.test(url, fetchedAt: clock.now)
         alias.mustRevalidate = true
-        let epoch = cache.epoch(for: url)
+        let epoch = cache.epoch
         let rendition = try await cache.publish(
             try cache.staged([1]), as: .test(url), fileExtension: "mp4", alias: alias, epoch: epoch
         ).rendition
@@ -73,7 +73,7 @@ import Testing
         let renewed = try #require(
             await after.renew(
                 .test(url), validators: Validators(), fetchedAt: clock.now, freshFor: nil, mustRevalidate: false,
-                epoch: after.epoch(for: url)))
+                epoch: after.epoch))
         clock.advance(100)
         #expect(after.freshness(of: renewed) == .stale(age: 0))
     }
@@ -81,7 +81,7 @@ import Testing
     @Test func aLifetimeFromTheOriginReplacesTheDefault() async throws {
         let cache = try open()
         defer { cache.close() }
-        let epoch = cache.epoch(for: url)
+        let epoch = cache.epoch
         let rendition = try await cache.publish(
             try cache.staged([1]), as: .test(url), fileExtension: "mp4",
             alias: .test(url, fetchedAt: clock.now, freshFor: 10), epoch: epoch
@@ -94,7 +94,7 @@ import Testing
         let cache = try open()
         defer { cache.close() }
         let rendition = try await cache.put([1], url: url, fetchedAt: clock.now).rendition
-        let epoch = cache.epoch(for: "https://example.com/b.gif")
+        let epoch = cache.epoch
         await cache.revalidateAll()
         #expect(cache.freshness(of: rendition) == .expired)
         let late = try await cache.put([2], url: "https://example.com/b.gif", epoch: epoch, fetchedAt: clock.now)
@@ -175,7 +175,7 @@ import Testing
         let renewed = try #require(
             await cache.renew(
                 .test(url), validators: Validators(etag: nil, lastModified: "Tue"), fetchedAt: clock.now, freshFor: nil,
-                epoch: cache.epoch(for: url)))
+                epoch: cache.epoch))
         #expect(cache.freshness(of: renewed) == .fresh(remaining: 100))
         #expect(renewed.alias?.validators == Validators(etag: "\"\(url)\"", lastModified: "Tue"))
         #expect(cache.hotAlias(.test(url)) === renewed)
@@ -191,7 +191,7 @@ import Testing
     @Test func aPurgedOrUnknownAliasIsNotRenewed() async throws {
         let cache = try open()
         defer { cache.close() }
-        let epoch = cache.epoch(for: url)
+        let epoch = cache.epoch
         #expect(await cache.renew(.test(url), validators: Validators(), fetchedAt: 1, freshFor: nil, epoch: epoch) == nil)
         try await cache.put([1], url: url)
         _ = try await cache.purge(.url(url))

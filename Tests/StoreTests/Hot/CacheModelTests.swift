@@ -96,7 +96,7 @@ private struct CacheModel {
                 #expect(outcome.isExisting == (model.objects[id] != nil), note)
                 model.publish(bytes, id, url: publishedURL)
             case 6, 7:
-                let outcome = await cache.link(.test(url), to: id, epoch: cache.epoch(for: url))
+                let outcome = await cache.link(.test(url), to: id, epoch: cache.epoch)
                 #expect((outcome != nil) == (model.objects[id] != nil), note)
                 if model.objects[id] != nil { model.link(url, to: id) }
             case 8:
@@ -104,7 +104,7 @@ private struct CacheModel {
                 model.upload(id)
             case 9:
                 let renewed = await cache.renew(
-                    .test(url), validators: Validators(), fetchedAt: Int64(step), freshFor: nil, epoch: cache.epoch(for: url))
+                    .test(url), validators: Validators(), fetchedAt: Int64(step), freshFor: nil, epoch: cache.epoch)
                 #expect(renewed?.objectID == model.aliases[url], note)
             case 10..<13:
                 let scopes: [PurgeScope] = [

@@ -37,7 +37,7 @@ import Testing
     @Test func unstoredRenditionsAreCounted() async throws {
         let cache = try Cache.open(directory)
         defer { cache.close() }
-        let epoch = cache.epoch(for: "https://a/")
+        let epoch = cache.epoch
         _ = try await cache.purge(.all)
         #expect(try await cache.put([1], url: "https://a/", epoch: epoch).unstoredReason == .purged)
         try await cache.put([1], url: "https://b/")

@@ -88,7 +88,7 @@ private final class World: Sendable {
     /// Fetches, encodes, publishes.
     @Sendable private func job(_ source: Int) {
         let url = url(source)
-        let epoch = cache.epoch(for: url)
+        let epoch = cache.epoch
         turns.pause()
         let version = state.withLock { $0.versions[source] }
         turns.pause()
@@ -175,7 +175,7 @@ private final class World: Sendable {
     /// Revalidates the stored version with the origin.
     @Sendable private func renew(_ source: Int) {
         let key = AliasKey.test(url(source))
-        let epoch = cache.epoch(for: url(source))
+        let epoch = cache.epoch
         guard let found = try? cache.finder.rendition(under: key), let bytes = try? found.descriptor.readAll(), bytes.count > 2
         else { return }
         turns.pause()

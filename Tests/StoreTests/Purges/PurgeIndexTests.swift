@@ -141,7 +141,7 @@ import Testing
         var works: [(url: String?, object: ObjectID, epoch: Epoch, count: Int)] = []
         for _ in 0..<60 {
             let url = random.chance(85) ? random.element(of: Self.urls) : nil
-            works.append((url, .test("\(random.number(0...3))"), cache.epoch(for: url), purges.count))
+            works.append((url, .test("\(random.number(0...3))"), cache.epoch, purges.count))
             if random.chance(40) {
                 let scope = scope(&random)
                 purges.append(scope)

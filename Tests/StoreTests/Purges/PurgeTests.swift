@@ -172,7 +172,7 @@ import Testing
     @Test func workBegunBeforeThePurgeOfItsObjectIsNotStored() async throws {
         let cache = try Cache.open(directory)
         defer { cache.close() }
-        let epoch = cache.epoch(for: "https://a/")
+        let epoch = cache.epoch
         _ = try await cache.purge(.object(.test("same")))
         let outcome = try await cache.put([1], url: "https://a/", object: .test("same"), epoch: epoch)
         #expect(outcome.unstoredReason == .purged)
@@ -206,7 +206,7 @@ import Testing
         let cache = try Cache.open(directory, clock: time.cacheClock)
         defer { cache.close() }
         cache.synchronize(time)
-        let epoch = cache.epoch(for: "https://a/")
+        let epoch = cache.epoch
         time.advance(10)
         let moment = time.now * 1000
         time.advance(10)
@@ -271,7 +271,7 @@ import Testing
     @Test func workBegunBeforeAPurgeIsServedButNotStored() async throws {
         let cache = try Cache.open(directory)
         defer { cache.close() }
-        let epoch = cache.epoch(for: "https://a/1")
+        let epoch = cache.epoch
         _ = try await cache.purge(.prefix("https://a/"))
         let outcome = try await cache.put([1, 2], url: "https://a/1", epoch: epoch)
         #expect(outcome.unstoredReason == .purged)

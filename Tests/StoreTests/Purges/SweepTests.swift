@@ -29,7 +29,7 @@ import Testing
         #expect(await cache.object(.test("1")) != nil)
         // What is stored meanwhile stays: a new object, and an alias to one that is kept.
         try await cache.put([7], url: "https://a/new", object: .test("new"))
-        _ = await cache.link(.test("https://a/again"), to: .test("1"), epoch: cache.epoch(for: nil))
+        _ = await cache.link(.test("https://a/again"), to: .test("1"), epoch: cache.epoch)
         while cache.index.changes.withLock({ $0.sweep() }) {}
         #expect(cache.statistics().objects == 2 && cache.statistics().aliases == 3)
         for url in ["https://a/new", "https://a/again", "https://b/"] { #expect(await cache.alias(.test(url)) != nil) }

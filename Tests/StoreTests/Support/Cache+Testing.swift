@@ -44,7 +44,7 @@ extension Cache {
         _ bytes: [UInt8], url: String?, object: ObjectID? = nil, epoch: Epoch? = nil, facts: [UInt8] = [],
         fetchedAt: Int64 = 1_700_000_000
     ) async throws -> PublishOutcome {
-        let noted = epoch ?? self.epoch(for: url)
+        let noted = epoch ?? self.epoch
         return try await publish(
             try staged(bytes), as: object ?? .test(url ?? "upload"), fileExtension: "mp4", facts: facts,
             alias: url.map { .test($0, fetchedAt: fetchedAt) }, epoch: noted)
