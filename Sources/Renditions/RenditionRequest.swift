@@ -6,8 +6,8 @@ package import SystemIO
 
 /// A request for one rendition of one source, as the pipeline processes it.
 ///
-/// The value carries everything that the steps need, so that nothing else has to be passed along. The trace and the request id travel
-/// in the task (`ServiceContext.current`), because logging and tracing read them there.
+/// The value carries everything that the steps need, so that nothing else has to be passed along. The trace and the request id
+/// travel in the task (`ServiceContext.current`), because logging and tracing read them there.
 package struct RenditionRequest: Sendable {
     package let rendition: Rendition
     package let source: SourceURL
@@ -19,8 +19,8 @@ package struct RenditionRequest: Sendable {
     package var client: ClientNetwork?
     /// Used before a miss begins.
     package var allowance: MissAllowance
-    /// The rendition that answers instead if this one saves too little (``PageRule``): the source itself. It is stored in the same
-    /// flight then, so that it needs no second fetch, and so are the facts of the source.
+    /// The rendition that is sent instead if this one saves too little (``PageRule``): the source itself. The same flight
+    /// stores it then, and the facts of the source, so that neither needs a second fetch.
     package var alternative: Rendition?
     /// A rendition that pages show beside this one, such as a still picture. It is produced first, from the same fetch.
     package var companion: Rendition?

@@ -1,18 +1,18 @@
 /// The environment variables that begin with `GIFREEL_`, by their meaning.
 struct EnvironmentVariables {
-    /// The values that they give settings, by full name.
+    /// The values of settings, by full name.
     private(set) var entries: [String: SettingEntry] = [:]
     /// Variables that Kubernetes injects for services named `gifreel` or `gifreel-…`, sorted.
     private(set) var injected: [String] = []
 
-    /// - Throws: ``SettingsError`` for a variable that is neither, for two that set one setting, and for an empty secret.
+    /// - Throws: ``SettingsError`` for a variable of neither kind, for two that set one setting, and for an empty secret.
     init(_ environment: [String: String]) throws(SettingsError) {
         for (variable, value) in environment.sorted(by: { $0.key < $1.key }) where variable.hasPrefix("GIFREEL_") {
-            // For a service named `gifreel-server`, one of them has the name of a setting.
+            // For a service named `gifreel-server`, one injected variable has the name of a setting.
             if Self.isInjectedAddress(variable, value) {
                 injected.append(variable)
             } else if let name = Self.settingName(variable) {
-                // A deployment forgot to fill it. The server would start unprotected.
+                // A deployment that forgot to fill the variable would start an unprotected server.
                 if Setting.named(name)?.isSecret == true, value.allSatisfy({ $0.isWhitespace || $0 == "," }) {
                     throw SettingsError("\(name) (\(variable)) is empty; give the variable a value or unset it.")
                 }
@@ -55,7 +55,7 @@ struct EnvironmentVariables {
                 if setting.environmentName == variable { return setting.name }
                 continue
             }
-            // The chosen name stands between the parts around `*`.
+            // The chosen name is between the parts around `*`.
             let parts = setting.environmentName.split(separator: "NAME", maxSplits: 1, omittingEmptySubsequences: false)
             guard parts.count == 2, variable.hasPrefix(parts[0]), variable.hasSuffix(parts[1]),
                 variable.count > parts[0].count + parts[1].count
@@ -74,11 +74,11 @@ struct EnvironmentVariables {
         variable.hasSuffix("_PORT") && protocols.contains { value.hasPrefix($0.lowercased() + "://") }
     }
 
-    /// Whether Kubernetes injects the variable into the containers of a namespace with a service named `gifreel` or `gifreel-…`: the
-    /// variables of Docker links, and `…_SERVICE_HOST` and `…_SERVICE_PORT[_NAME]`.
+    /// Whether Kubernetes injects the variable into the containers of a namespace with a service named `gifreel` or
+    /// `gifreel-…`: the variables of Docker links, and `…_SERVICE_HOST` and `…_SERVICE_PORT[_NAME]`.
     private static func isInjected(_ variable: String, _ value: String) -> Bool {
         let words = variable.split(separator: "_", omittingEmptySubsequences: false).dropFirst().map(String.init)
-        // The service's own name may contain the words that stand after it.
+        // The service's own name may contain the words that follow it.
         return words.indices.contains { start in
             let rest = Array(words[start...])
             return switch rest.first {

@@ -75,7 +75,7 @@ private enum YAMLDocument {
             """.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
         for group in Setting.groups {
             lines.append("")
-            // The names above the rows that were written last.
+            // The parents of the row that was written last.
             var parents: [String] = []
             for row in group.rows {
                 let path = row.examplePath
@@ -267,7 +267,7 @@ private enum ManualDocument {
         return lines.joined(separator: "\n") + "\n"
     }
 
-    /// Escapes what roff would interpret. A line that begins with a dot or an apostrophe would be a request.
+    /// Escapes text that roff would interpret. A line that begins with a dot or an apostrophe would be a request.
     private static func escaped(_ text: String) -> String {
         let escaped = text.replacing("\\", with: "\\e").replacing("-", with: "\\-")
         return escaped.hasPrefix(".") || escaped.hasPrefix("'") ? "\\&" + escaped : escaped

@@ -184,7 +184,7 @@ extension Setting {
             "Cache misses that requests of this key may cause at once after a pause."),
     ]
 
-    /// What requests may ask for, and how often.
+    /// Limits on the content and rate of requests.
     private static let requests = [
         Setting(
             "block.list", \.block.list, .live, example: "/etc/gifreel/block.list",
@@ -453,7 +453,7 @@ extension Setting {
             "Purges after which the request is sent: of one source, a prefix, a host, a stored object, or of everything."),
     ]
 
-    /// What is done without a client that waits.
+    /// Work for which no client waits.
     private static let work = [
         Setting(
             "prewarm.concurrency", \.prewarm.concurrency, in: 1...256, .restart, whenUnset: "half the workers", example: "1",

@@ -7,11 +7,11 @@ internal import SystemIO
 /// Admission control for misses. It is asked before a fetch, so that work that cannot be done is refused at once and costs
 /// nothing.
 ///
-/// It bounds jobs (being fetched, waiting for a worker, or running) and bytes in memory: of sources, of renditions that the disk does
-/// not take, and of buffers for clients that follow a source. A source counts from the moment at which its fetch begins, with the
-/// largest allowed size until its own is known. A job that waits for its fetch holds a slot and no bytes. The slots that a job takes
-/// are its expected cost in multiples of a conversion to H.264. A job that costs more than a limit allows is admitted alone, and one without a
-/// conversion takes no slot: the visitor of a page with many new images gets those whose conversion is refused as they are.
+/// Bounds jobs (fetching, waiting for a worker, or running) and bytes in memory: sources, renditions that the disk cannot hold,
+/// and buffers for clients that follow a source. A source counts from the start of its fetch, at the largest allowed size until
+/// its own is known. A job that waits for its fetch holds a slot but no bytes. A job takes as many slots as its expected cost
+/// in multiples of a conversion to H.264. A job that costs more than a limit allows is admitted alone. A job without a
+/// conversion takes no slot: a visitor of a page with many new images gets the originals of those whose conversion is refused.
 ///
 /// | limited | slots | bytes | fetches at once |
 /// | --- | --- | --- | --- |
@@ -21,13 +21,13 @@ internal import SystemIO
 ///
 /// So a host that does not answer leaves room for others, and there is always room for another client.
 ///
-/// Clients may read a source, or a rendition in memory, for long after its job has ended. What only clients hold may take a quarter of
-/// the bytes. What goes beyond that is released, the oldest first, when a job needs the memory, so that slow clients do not keep jobs
+/// Clients may read a source, or a rendition in memory, long after its job has ended. Data that only clients hold may occupy a
+/// quarter of the bytes. When a job needs memory, the excess is released, oldest first, so that slow clients do not keep jobs
 /// out.
 ///
 /// Any thread; the lock is held for a few additions.
 package final class Admission: Sendable {
-    /// The purpose of a reservation of memory.
+    /// The client, origin and kind of work to which a reservation is charged.
     struct Owner: Sendable {
         /// The client whose request started the job; nil if it is unknown, or if no client waits.
         var client: ClientNetwork?
@@ -40,7 +40,7 @@ package final class Admission: Sendable {
     private struct Usage {
         var total = 0
         var background = 0
-        /// Of fetches that have not ended.
+        /// By origin, for fetches that have not ended.
         var origins: [Origin: Int] = [:]
         var clients: [ClientNetwork: Int] = [:]
 
@@ -58,12 +58,12 @@ package final class Admission: Sendable {
             counts[key] = sum > 0 ? sum : nil
         }
 
-        /// Whether more fits into the shares of its owner. Something alone always fits, so that no limit excludes it permanently.
+        /// Whether `count` fits into the shares of its owner. Alone, it always fits, so that no limit excludes it permanently.
         ///
         /// - Parameters:
-        ///   - limit: The total that the resource has.
-        ///   - perOrigin: The part that one origin may have.
-        ///   - sharedFrom: The total below which clients have no shares: reserving a part for others would leave it unused.
+        ///   - limit: The capacity of the resource.
+        ///   - perOrigin: The share of one origin.
+        ///   - sharedFrom: The capacity up to which clients have no shares: reserving a part for others would leave it unused.
         func hasShare(_ count: Int, _ owner: Owner, of limit: Int, perOrigin: Int, sharedFrom: Int = 0) -> Bool {
             if owner.isBackground, !fits(count, beside: background, in: max(1, limit / 2)) { return false }
             if let origin = owner.origin, !fits(count, beside: origins[origin] ?? 0, in: perOrigin) { return false }
@@ -80,7 +80,7 @@ package final class Admission: Sendable {
         var fetches = Usage()
         /// Bytes that fetches in progress have reserved and mostly do not need.
         var fetchBytes = 0
-        /// The sources that only readers hold, in the order of the ends of their jobs.
+        /// The sources that only readers hold, numbered in the order in which their jobs ended.
         var read: [Int: ReadSource] = [:]
         var lastNumber = 0
         var limits: Limits
@@ -93,9 +93,9 @@ package final class Admission: Sendable {
             return held - released + count <= limits.bytes || held == bytesOfReaders
         }
 
-        /// Makes room for a source. One source is always admitted, whatever its size, besides those that only readers hold.
+        /// Makes room for a source. A source of any size is admitted if readers alone hold all others.
         ///
-        /// - Returns: Sources to release, which do not count any more; nil, without effect, if there is no room.
+        /// - Returns: The sources to release, which no longer count; nil, without effect, if there is no room.
         mutating func makeRoom(for count: Int, _ owner: Owner) -> [ReadSource]? {
             guard bytes.hasShare(count, owner, of: limits.bytes, perOrigin: limits.bytes / 2) else { return nil }
             var room = limits.bytes - bytes.total
@@ -157,7 +157,7 @@ package final class Admission: Sendable {
         state.withLock { $0.limits = Limits(jobs: jobs, bytes: bytes, fetches: fetches) }
     }
 
-    /// Takes a slot, which its holder has until it releases the last reference.
+    /// Takes a slot, which is returned when its last reference is released.
     ///
     /// - Parameters:
     ///   - origin: The origin of the fetch; nil for an upload.
@@ -214,7 +214,7 @@ package final class Admission: Sendable {
 
     /// Reserves memory until the last reference to the result is released.
     ///
-    /// - Parameter client: The client that needs it; nil if it is unknown, or if several may.
+    /// - Parameter client: The client that needs the memory; nil if it is unknown, or if several clients may need it.
     /// - Throws: ``RenditionError/overloaded(cause:)`` if the limit is reached.
     func reserve(bytes: Int, for client: ClientNetwork? = nil) throws(RenditionError) -> AdmittedMemory {
         let owner = Owner(client: client)
@@ -225,10 +225,10 @@ package final class Admission: Sendable {
         return AdmittedMemory(self, bytes: bytes, owner)
     }
 
-    /// Accounts for a rendition in memory until its last reader has ended. No effect on one with a file on disk.
+    /// Accounts for a rendition in memory until its last reader has ended. Has no effect if the file is on disk.
     ///
     /// - Parameters:
-    ///   - file: The file that was published as the rendition. It is emptied, which ends the readers, if a job needs the memory.
+    ///   - file: The published file. If a job needs the memory, the file is truncated, which ends its readers.
     /// - Throws: ``RenditionError/overloaded(cause:)`` if there is no room; the caller then releases the rendition.
     func account(for rendition: CachedRendition, in file: StagedFile) throws(RenditionError) {
         guard file.isInMemory else { return }
@@ -245,7 +245,7 @@ package final class Admission: Sendable {
     /// Slots taken and bytes accounted for.
     var load: (jobs: Int, bytes: Int) { state.withLock { ($0.jobs.total, $0.bytes.total) } }
 
-    /// Records that the source of a job does not burden its origin any more.
+    /// Records that a job no longer counts towards the share of its origin.
     func jobLeavesOrigin(_ origin: Origin, cost: Int) {
         state.withLock { $0.jobs.endFetch(cost, of: origin) }
     }
@@ -255,7 +255,7 @@ package final class Admission: Sendable {
         state.withLock { $0.jobs.add(-cost, owner) }
     }
 
-    /// Accounts for more bytes, or for fewer. The bytes are there, so no limit applies.
+    /// Adds to the accounted bytes, or subtracts. The bytes already exist, so no limit applies.
     func change(bytes: Int, _ owner: Owner) {
         if bytes != 0 { state.withLock { $0.bytes.add(bytes, owner) } }
     }
@@ -263,7 +263,7 @@ package final class Admission: Sendable {
     /// Records that only readers hold a source, and returns its number.
     ///
     /// - Parameters:
-    ///   - owner: The bytes do not count for its shares any more.
+    ///   - owner: The bytes no longer count towards its shares.
     ///   - release: Ends the readers. Called at most once, and not after ``readersGotJob(_:_:)`` or ``readersEnded(_:)``.
     func leaveToReaders(bytes: Int, _ owner: Owner, release: @escaping @Sendable () -> Void) -> Int {
         state.withLock { state in
@@ -297,7 +297,7 @@ package final class Admission: Sendable {
     }
 }
 
-/// Whether something has room among others. Alone it always has room, so that no limit excludes it permanently.
+/// Whether a cost fits beside what is taken. Alone, it always fits, so that no limit excludes it permanently.
 private func fits(_ cost: Int, beside taken: Int, in limit: Int) -> Bool {
     taken + cost <= limit || (taken == 0 && limit > 0)
 }

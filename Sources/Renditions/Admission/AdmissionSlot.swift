@@ -4,7 +4,7 @@ internal import SystemIO
 
 /// A slot of ``Admission``. Releasing the last reference returns it, however the work ended.
 package final class AdmissionSlot: Sendable {
-    /// The part for the source's bytes. Readers of a source that outlive its job hold it, so that the bytes stay accounted for.
+    /// The memory of the source's bytes. Readers that outlive the job hold it, so that the bytes stay accounted for.
     let memory: AdmittedMemory
     private let admission: Admission
     private let owner: Admission.Owner

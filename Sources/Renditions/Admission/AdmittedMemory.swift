@@ -9,16 +9,16 @@ final class AdmittedMemory: Sendable {
         var jobs = 1
         /// Ends the readers of the source.
         var release: [@Sendable () -> Void] = []
-        /// The number under which ``Admission`` has the bytes while only readers hold them.
+        /// The number under which ``Admission`` lists the bytes while only readers hold them.
         var number: Int?
     }
 
     private let admission: Admission
-    /// Whose shares the bytes count for while jobs use them.
+    /// The owner whose shares the bytes count towards while jobs use them.
     private let owner: Admission.Owner
     private let state: Mutex<State>
 
-    /// - Parameter bytes: What ``Admission`` has reserved.
+    /// - Parameter bytes: The bytes that ``Admission`` has reserved.
     init(_ admission: Admission, bytes: Int, _ owner: Admission.Owner) {
         self.admission = admission
         // The share of an origin ends with its fetch, which the slot records.
@@ -40,7 +40,7 @@ final class AdmittedMemory: Sendable {
         admission.change(bytes: change, owner)
     }
 
-    /// Returns all bytes, because the memory of another job accounts for the source; no effect if readers hold this one.
+    /// Returns all bytes, because the memory of another job accounts for the source; no effect if this one has readers.
     func leaveToOtherJob() {
         let unused = state.withLock { state in
             guard state.release.isEmpty else { return 0 }

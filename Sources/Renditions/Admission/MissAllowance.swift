@@ -2,10 +2,10 @@ internal import Synchronization
 
 /// The permission of a client to cause misses. Any thread.
 package struct MissAllowance: Sendable {
-    /// Counts a miss; returns nil if it may go on, else the seconds to wait, at least 1. The parameter says whether the request is
-    /// refused then; without the miss, it would still be answered.
+    /// Counts a miss. Returns nil if the miss may go on, else the seconds to wait, at least 1. If `isRequired` is true, the
+    /// request is then refused; if false, it is answered without the miss.
     package let take: @Sendable (_ isRequired: Bool) -> Int?
-    /// Returns a miss that was counted and that the server then had no capacity for.
+    /// Refunds a counted miss for which the server had no capacity.
     package let giveBack: @Sendable () -> Void
 
     package init(
@@ -15,7 +15,7 @@ package struct MissAllowance: Sendable {
         self.giveBack = giveBack
     }
 
-    /// For work that no client requested.
+    /// The permission for work that no client requested.
     package static let unlimited = MissAllowance { _ in nil }
 
     /// The permission of one request, for which all misses together count as one.
@@ -47,8 +47,8 @@ package struct MissAllowance: Sendable {
         if let seconds = take(true) { throw .rateLimited(retryAfter: seconds) }
     }
 
-    /// Counts a miss and runs it. A miss that the server refuses does not count, so that the client may repeat it when the server
-    /// has capacity.
+    /// Counts a miss and runs it. A miss that the server refuses does not count, so that the client may repeat it when the
+    /// server has capacity.
     ///
     /// - Throws: ``RenditionError/rateLimited(retryAfter:)`` if the client has used up its allowance, and the errors of `miss`.
     func spend<Result>(

@@ -5,7 +5,7 @@ package import Store
 ///
 /// Immutable, so that a reload replaces the list as a whole.
 package struct BlockList: Sendable {
-    /// The reason why a file is no list.
+    /// Why a file is not a valid list.
     package enum Invalid: Error, Sendable, Equatable, CustomStringConvertible {
         /// A line, counted from 1. `reason` completes the sentence “Line … ”.
         case line(Int, reason: String)
@@ -19,20 +19,20 @@ package struct BlockList: Sendable {
         }
     }
 
-    /// A comparison with that many takes a few milliseconds.
+    /// The maximum number of entries. A comparison with all of them takes a few milliseconds.
     package static let maxEntries = 250_000
-    /// The longest file in bytes: that many entries with long labels.
+    /// The maximum size of a file in bytes: ``maxEntries`` with long labels.
     package static let maxBytes = 64 << 20
     private static let longestLabel = 200
 
-    /// The hashes of pictures, and beside them the indices of their labels.
+    /// The hashes of pictures. ``labelsOfHashes`` contains the indices of their labels, in the same order.
     private var hashes: [PDQHash] = []
     private var labelsOfHashes: [UInt32] = []
     private var files: [SourceDigest: UInt32] = [:]
     private var labels: [String] = []
 
-    /// Parses a list: a line per entry, `pdq:HASH LABEL` or `sha256:HASH LABEL`. Empty lines and those that begin with `#` have no
-    /// meaning.
+    /// Parses a list: a line per entry, `pdq:HASH LABEL` or `sha256:HASH LABEL`. Empty lines and lines that begin with `#` are
+    /// ignored.
     package init(_ text: UnsafeRawBufferPointer) throws(Invalid) {
         var indices: [String: UInt32] = [:]
         var (start, number) = (0, 0)
@@ -87,16 +87,16 @@ package struct BlockList: Sendable {
             && !text.hasPrefix(" ") && !text.hasSuffix(" ")
     }
 
-    /// The number of entries; equal ones of files count once.
+    /// The number of entries; duplicate entries for a file count once.
     package var count: Int { hashes.count + files.count }
 
     /// Whether pictures have to be compared.
     var hasHashes: Bool { !hashes.isEmpty }
 
-    /// The label of the entry for the bytes of a file; nil without one.
+    /// The label of the entry for a file; nil if there is none.
     package func label(of file: SourceDigest) -> String? { files[file].map { labels[Int($0)] } }
 
-    /// The label of the entry that is nearest to one of the pictures, if it is as near as ``PDQHash/nearDistance``.
+    /// The label of the entry nearest to any of the pictures, if it is within ``PDQHash/nearDistance``.
     ///
     /// Compares each picture with each entry: 100,000 entries take less than a millisecond for each picture.
     package func label(of pictures: [PDQHash]) -> String? {

@@ -1,14 +1,14 @@
-/// What becomes of an animation that flashes more often than ``Flashes/allowed`` (WCAG 2.2, success criterion 2.3.1).
+/// The treatment of an animation that flashes more often than ``Flashes/allowed`` (WCAG 2.2, success criterion 2.3.1).
 package enum FlashLimit: String, Sendable, CaseIterable {
-    /// Animations are not looked at.
+    /// Animations are not examined.
     case off
-    /// It is converted, logged and counted.
+    /// The animation is converted, logged and counted.
     case warn
-    /// It is refused: ``RenditionError/flashing(general:red:)``. Its stills are not.
+    /// The animation is refused: ``RenditionError/flashing(general:red:)``. Its stills are not.
     case refuse
-    /// A still picture is answered in its place.
+    /// A still picture is sent in its place.
     case still
 
-    /// Whether nothing moving may be answered before the animation was looked at.
+    /// Whether nothing that moves may be sent before the animation has been examined.
     var withholds: Bool { self == .refuse || self == .still }
 }

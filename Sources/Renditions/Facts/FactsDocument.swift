@@ -30,7 +30,7 @@ package struct FactsDocument: Codable, Equatable, Sendable {
         }
     }
 
-    /// The facts of a rendition. One that is not stored has only its URL.
+    /// The facts of a rendition. If it is not stored, only its URL is known.
     package struct Rendition: Codable, Equatable, Sendable {
         package var url: String
         /// The media type, with the parameter `codecs` if the format has one.
@@ -40,7 +40,7 @@ package struct FactsDocument: Codable, Equatable, Sendable {
         package var height: Int?
         /// In seconds; nil for a poster.
         package var duration: Double?
-        /// True if dither was taken out of the pictures; else nil.
+        /// True if dither was removed from the pictures; else nil.
         package var undithered: Bool?
 
         package init(url: String, type: String? = nil, bytes: Int64? = nil) {
@@ -67,7 +67,7 @@ package struct FactsDocument: Codable, Equatable, Sendable {
         package var use: PageRule.Use
         /// Why an image stays.
         package var reason: PageRule.Reason?
-        /// The address that negotiates, unless the image stays.
+        /// The address that negotiates the format; nil if the image stays.
         package var src: String?
         /// The address of a still picture, if the source moves.
         package var still: String?
@@ -92,9 +92,9 @@ package struct FactsDocument: Codable, Equatable, Sendable {
     package var placeholder: FactsPlaceholder?
     /// The first frame as a BlurHash. Nil in facts that an older version stored.
     package var blurhash: String?
-    /// Those of some pictures; nil unless the request wants them.
+    /// The fingerprints of some pictures; nil unless requested.
     package var fingerprints: [FactsFingerprint]?
-    /// Nil unless the request wants them.
+    /// Nil unless requested.
     package var flashes: FactsFlashes?
     /// The renditions of ``Renditions/Rendition/listed``, by their canonical texts: `mp4`, `mp4,codec=av1`, …
     package var renditions: [String: Rendition]
@@ -173,7 +173,7 @@ package struct FactsFlashes: Codable, Equatable, Sendable {
     package var general: Int
     /// See ``Flashes/red``.
     package var red: Int
-    /// Where the second with the most flashes begins, in seconds; nil without one.
+    /// The start of the second with the most flashes, in seconds; nil if nothing flashes.
     package var worstSecond: Double?
 
     init(_ flashes: Flashes, timescale: Int) {
@@ -193,7 +193,7 @@ package struct FactsFingerprint: Codable, Equatable, Sendable {
     /// 0…100; see ``Fingerprint/quality``.
     package var quality: Int
 
-    /// Reads those in a worker's file; nil if the bytes are not as many, or not such, as there should be.
+    /// Reads the fingerprints from a worker's file; nil if the file has the wrong length or invalid content.
     static func list(_ file: ArraySlice<UInt8>, delays: ArraySlice<UInt8>) -> [FactsFingerprint]? {
         guard let fingerprints = Fingerprint.list(file), let delays = FactsOutput.delays(delays) else { return nil }
         let frames = Fingerprint.frames(of: delays)

@@ -9,8 +9,9 @@ package enum FactsFile {
     ///
     /// - Parameters:
     ///   - bytes: The size of the GIF in bytes.
-    ///   - requested: What the document has beside the usual facts.
-    /// - Throws: ``RenditionError/factsUnusable(cause:)`` if the file differs from the worker's description, or cannot be written.
+    ///   - requested: The facts that the document contains in addition to the usual ones.
+    /// - Throws: ``RenditionError/factsUnusable(cause:)`` if the file differs from the worker's description, or cannot be
+    ///   written.
     package static func write(
         _ result: TranscodeResult, of digest: SourceDigest, bytes: Int, with requested: TranscodeOptions.Facts?,
         to file: SharedDescriptor
@@ -44,15 +45,15 @@ package enum FactsFile {
         }
     }
 
-    /// Whether ``read(_:)`` needs no file any more.
+    /// Whether ``read(_:)`` returns without reading the file.
     static func isKnown(_ rendition: CachedRendition) -> Bool { rendition.attachment is Parsed }
 
-    /// The facts of a stored document that was read before; nil if it was not.
+    /// The facts of a stored document that has already been read; nil if it has not.
     package static func known(_ rendition: CachedRendition) -> SourceFacts? {
         (rendition.attachment as? Parsed)?.document.source.facts
     }
 
-    /// Returns the stored document; nil if it cannot be read. Blocks unless it is known.
+    /// Returns the stored document; nil if it cannot be read. Blocks unless ``isKnown(_:)``.
     package static func read(_ rendition: CachedRendition) -> FactsDocument? {
         if let known = rendition.attachment as? Parsed { return known.document }
         guard let document = try? document(in: rendition.descriptor) else { return nil }

@@ -43,16 +43,16 @@ package enum PageRule {
         return saving >= leastSaving && saving >= sourceBytes / 10
     }
 
-    /// Whether a picture is that of a tracker, a spacer or an icon.
+    /// Whether a picture has the size of a tracker, a spacer or an icon.
     package static func isTiny(width: Int, height: Int) -> Bool {
         min(width, height) <= tinySide || width * height <= tinyArea
     }
 
-    /// Why a source stays as it is, whatever its renditions; nil if renditions decide.
+    /// Why a source stays as it is regardless of its renditions; nil if they decide.
     package static func reason(width: Int, height: Int, frames: Int, bytes: Int) -> Reason? {
         if isTiny(width: width, height: height) { return .tiny }
         if frames <= 1 { return .still }
-        // Nothing can save enough.
+        // No rendition can save enough.
         return Int64(bytes) < leastSaving ? .saving : nil
     }
 
@@ -80,7 +80,7 @@ extension PageRule {
             (duration, bytes, isTransparent) = (facts.duration, facts.bytes, facts.transparent)
         }
 
-        /// - Parameter facts: Those of the rendition `json`.
+        /// - Parameter facts: The facts of the rendition `json`.
         package init(_ facts: RenditionFacts) {
             (width, height, frames) = (facts.sourceWidth, facts.sourceHeight, facts.frames)
             duration = Double(facts.duration) / Double(facts.timescale)
@@ -88,11 +88,11 @@ extension PageRule {
         }
     }
 
-    /// What an image becomes.
+    /// Returns what an image becomes.
     ///
     /// - Parameters:
-    ///   - stored: Returns the bytes of a stored rendition; nil for one that is not stored.
-    /// - Returns: For an image that stays, also the reason.
+    ///   - stored: Returns the bytes of a stored rendition; nil if it is not stored.
+    /// - Returns: The verdict, with a reason if the image stays.
     package static func verdict(
         _ source: Source, stored: (Rendition.Format) -> Int64?
     ) -> (use: Use, reason: Reason?) {
@@ -105,7 +105,7 @@ extension PageRule {
             stored(format).map { self.isWorthwhile($0, insteadOf: Int64(source.bytes)) }
         }
         if source.isTransparent == false, suitsVideo(source), isWorthwhile(.mp4) == true { return (.video, nil) }
-        // Nearly all browsers get this one.
+        // Nearly all browsers negotiate this format.
         let sequence = Rendition.Format.offered.contains(.avif) ? Rendition.Format.avif : .awebp
         return isWorthwhile(sequence) == false ? (.stay, .saving) : (.image, nil)
     }

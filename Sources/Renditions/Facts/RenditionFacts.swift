@@ -16,17 +16,17 @@ package struct RenditionFacts: Codable, Equatable {
     /// Units per second.
     package var timescale: Int
     package var loopCount: Int?
-    /// The parameter `codecs` of the file's media type (RFC 6381). Nil for a format without it, and in facts that an older version
-    /// stored.
+    /// The parameter `codecs` of the file's media type (RFC 6381). Nil for a format without it, and in facts that an older
+    /// version stored.
     package var codecs: String?
-    /// Whether a shown frame of the source has transparent pixels. Nil for formats whose conversion does not find out, and in facts that
-    /// an older version stored.
+    /// Whether a shown frame of the source has transparent pixels. Nil for formats whose conversion does not determine it, and
+    /// in facts that an older version stored.
     package var transparent: Bool?
     /// The format of the source: a name of ``SourceFormat``. Nil in facts that an older version stored.
     package var sourceType: String?
     /// True if the source breaks off before or within a frame; nil if it does not.
     private var breaksOff: Bool?
-    /// True if dither was taken out of the pictures; else nil.
+    /// True if dither was removed from the pictures; else nil.
     package private(set) var undithered: Bool?
 
     init(_ result: TranscodeResult, of format: Rendition.Format, codecs: String?, sourceBytes: Int) {
@@ -49,7 +49,7 @@ package struct RenditionFacts: Codable, Equatable {
     /// Whether the source breaks off before or within a frame, so that later frames may be missing.
     package var isOfIncompleteSource: Bool { breaksOff ?? false }
 
-    /// Whether negotiation sends the source in place of the rendition. A picture of another size is not what the source shows.
+    /// Whether negotiation sends the source instead. A still or tiny source does not replace a resized rendition.
     ///
     /// - Parameter length: Bytes of the rendition.
     package func staysSource(length: Int64) -> Bool {
@@ -85,6 +85,6 @@ package struct RenditionFacts: Codable, Equatable {
 }
 
 extension CachedRendition {
-    /// Whether the rendition's source breaks off. It decodes the stored facts.
+    /// Whether the rendition's source breaks off. Decodes the stored facts.
     package var isOfIncompleteSource: Bool { RenditionFacts(stored: facts)?.isOfIncompleteSource ?? false }
 }

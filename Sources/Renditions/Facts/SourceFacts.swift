@@ -28,8 +28,8 @@ package struct SourceFacts: Codable, Equatable, Sendable {
     /// False if the file breaks off before or within a frame. Nil in facts that an older version stored.
     package var complete: Bool?
 
-    /// - Parameter delays: Those of the frames, from the file that a worker wrote for ``OutputFormat/facts``.
-    /// - Returns: Nil if there are not as many as the result claims.
+    /// - Parameter delays: The delays of the frames, from the file that a worker wrote for ``OutputFormat/facts``.
+    /// - Returns: Nil if the number of delays differs from the number of frames in the result.
     init?(_ result: TranscodeResult, delays file: ArraySlice<UInt8>, of digest: SourceDigest, bytes: Int) {
         guard result.frames > 0, file.count == FactsOutput.delayLength * result.frames,
             FactRange.timescale.contains(result.timescale), let units = FactsOutput.delays(file)
@@ -64,7 +64,7 @@ package struct SourceFacts: Codable, Equatable, Sendable {
             && delays.allSatisfy(Self.delayRange.contains) && Self.durationRange.contains(duration)
     }
 
-    /// In seconds: APNG has 16 bits for whole seconds.
+    /// In seconds. APNG stores whole seconds in 16 bits.
     private static let delayRange = 0.01...65_535.0
     private static let durationRange = 0.01...65_535.0 * Double(FactRange.frames.upperBound)
 }

@@ -3,7 +3,7 @@ package import Store
 internal import Synchronization
 internal import SystemIO
 
-/// A failure that is not tried again for a while.
+/// A failure after which no new attempt is made for a while.
 package struct RememberedFailure: Sendable {
     /// The rendition; nil for a failure of the whole source.
     package let key: AliasKey?
@@ -22,7 +22,7 @@ struct FailureMemory: Sendable {
     private let failures: NegativeCache<RenditionError>
     private let clock: TimeSource
 
-    /// - Parameter cache: Gives the epochs of purges.
+    /// - Parameter cache: Provides the epochs of purges.
     init(_ cache: Cache, clock: TimeSource) {
         self.clock = clock
         failures = NegativeCache(clock: clock) { cache.isPurged($0, since: $1) }
@@ -97,15 +97,15 @@ struct FailureMemory: Sendable {
     private static func key(_ sourceURL: String) -> AliasKey { AliasKey(sourceURL: sourceURL, rendition: "") }
 }
 
-/// The sources that origins answered with 404 although renditions of them are stored, and since when.
+/// The sources for which origins answered 404 although renditions are stored, with the time of the first 404.
 ///
-/// A 404 may be a mistake that is corrected soon, such as a deployment under way. Stale renditions are served for a while, so that it
-/// does not destroy them. Any thread; lives as long as the process.
+/// A 404 may be a mistake that is corrected soon, such as a deployment under way. Stale renditions are served for a while, so
+/// that a brief 404 does not destroy them. Any thread; lives as long as the process.
 final class MissingSources: Sendable {
-    /// The number of sources beyond which those that are missing for the longest time are forgotten. Their time then begins anew.
+    /// The number of sources at which the half that has been missing longest is forgotten. Their grace then begins anew.
     private static let limit = 10_000
 
-    /// By the canonical URL; in nanoseconds by the monotonic clock.
+    /// The monotonic time of the first 404 in nanoseconds, by canonical URL.
     private let since = Mutex<[String: UInt64]>([:])
     private let clock: TimeSource
 

@@ -6,7 +6,8 @@ internal import SystemIO
 
 /// Why there is no rendition.
 ///
-/// The cases keep the error of the layer that failed, with its limits and causes. `Web` maps them to a status, code and sentence.
+/// The cases keep the error of the layer that failed, with its limits and causes. `Web` maps them to a status, code and
+/// sentence.
 package indirect enum RenditionError: Error, Sendable, Equatable {
     // MARK: The request
 
@@ -28,7 +29,7 @@ package indirect enum RenditionError: Error, Sendable, Equatable {
     case conversionFailed(SandboxError, allowance: WorkerAllowance)
     /// The source is on the block list, with that label.
     case blocked(label: String)
-    /// The animation flashes that often within one second, more than ``Flashes/allowed``.
+    /// The animation flashes more often within one second than ``Flashes/allowed``.
     case flashing(general: Int, red: Int)
     /// The facts of the GIF could not be written or read.
     case factsUnusable(cause: String)
@@ -55,7 +56,7 @@ extension RenditionError {
     package var lifetime: NegativeLifetime? {
         switch self {
         case .fetchFailed(let error): Self.lifetime(error)
-        // Each attempt takes a worker for that long, so the next one comes as much later.
+        // Each attempt occupies a worker for that long, so the next attempt waits as long.
         case .conversionFailed(.wallClockTimeout, let allowance): .retryAfter(seconds: Int64(allowance.wall))
         case .conversionFailed(let error, _): Self.lifetime(error)
         case .blocked, .flashing: .unusable
@@ -94,13 +95,13 @@ extension RenditionError {
         }
     }
 
-    /// The remedy that a caller has for an error if it can wait.
+    /// What a caller that can wait may do about an error.
     package enum Retry: Sendable, Equatable {
         /// The server has no capacity; `after` is in seconds.
         case whenServerHasCapacity(after: Int)
         /// The origin failed; `after` is in seconds, nil if the origin named no time.
         case whenOriginRecovers(after: Int?)
-        /// Another attempt gives the same error.
+        /// Another attempt produces the same error.
         case never
     }
 
@@ -148,7 +149,7 @@ extension RenditionError {
         }
     }
 
-    /// Whether the source flashes, now or as remembered.
+    /// Whether the error is ``flashing(general:red:)``, new or remembered.
     var isOfFlashes: Bool {
         switch self {
         case .flashing: true
@@ -157,7 +158,8 @@ extension RenditionError {
         }
     }
 
-    /// Whether the source may be usable although no rendition can be produced: the converter failed, and not the client or the origin.
+    /// Whether the source may be usable although no rendition can be produced: the converter failed, and not the client or the
+    /// origin.
     var concernsRendition: Bool {
         switch self {
         case .conversionFailed(.rejected(.startPastEnd), _), .conversionFailed(.rejected(.overBudget), _): false

@@ -5,8 +5,8 @@ internal import Store
 
 /// A failure that one node has found and that other nodes answer with, instead of trying the source themselves.
 ///
-/// Only what the origin has answered, or what the bytes of the source decide, is shared. An origin that one node cannot reach may be
-/// reachable for another, and a crash of a converter says little about the source.
+/// Only failures that the origin's answer or the bytes of the source determine are shared. An origin that one node cannot reach
+/// may be reachable for another, and a crash of a converter says little about the source.
 package struct SharedFailure: Sendable, Equatable {
     package let error: RenditionError
     /// When it was found, in seconds since 1970.
@@ -25,7 +25,7 @@ package struct SharedFailure: Sendable, Equatable {
         self.lifetime = Int64(lifetime.nanoseconds() / Self.nanosecondsPerSecond)
     }
 
-    /// Nil for what ``code`` and ``details(scope:)`` have not written under the same scope.
+    /// Nil unless ``code`` and ``details(scope:)`` wrote the texts under the same scope.
     package init?(code: String, details: some Collection<UInt8>, scope: String, foundAt: Int64, lifetime: Int64) {
         guard let text = String(validating: details, as: UTF8.self), text.hasPrefix(scope + "\n"),
             (1...Self.maxLifetime).contains(lifetime), let code = Code(rawValue: code)
@@ -47,12 +47,13 @@ package struct SharedFailure: Sendable, Equatable {
 
     /// Details of the failure, for other nodes.
     ///
-    /// - Parameter scope: Identifies the limits that decide whether a source fails. A node with other limits ignores the failure.
+    /// - Parameter scope: Identifies the limits that decide whether a source fails. A node with other limits ignores the
+    ///   failure.
     package func details(scope: String) -> [UInt8] {
         Array("\(scope)\n\(Form(error)?.words.joined(separator: ",") ?? "")".utf8)
     }
 
-    /// Seconds that are left. The clocks of two nodes may differ, so the result is within the lifetime.
+    /// Returns the seconds that are left, clamped to the lifetime because the clocks of two nodes may differ.
     func remaining(at now: Int64) -> Int64 {
         min(max(foundAt + lifetime - now, 1), lifetime)
     }
@@ -60,7 +61,7 @@ package struct SharedFailure: Sendable, Equatable {
     private enum Code: String {
         case notFound = "not_found"
         case gone
-        /// Nodes of older versions know it by the name that the problem had then.
+        /// The problem's former name, by which nodes of older versions know it.
         case notAnAnimation = "not_a_gif"
         case tooLarge = "source_too_large"
         case tooManyRedirects = "too_many_redirects"

@@ -6,11 +6,11 @@ internal import Synchronization
 package struct MissProgress: Sendable, Equatable {
     /// The step that takes time now.
     package enum Stage: String, Sendable {
-        /// The source is being fetched, or another node makes the rendition.
+        /// The source is being fetched, or another node is producing the rendition.
         case fetching
         /// The source is in memory, and no worker is free.
         case waiting
-        /// A worker has the source.
+        /// A worker is converting the source.
         case encoding
     }
 
@@ -29,14 +29,14 @@ package struct MissProgress: Sendable, Equatable {
     package init() {}
 }
 
-/// Collects what the steps of a flight know about its progress. Any thread.
+/// Collects the progress that the steps of a flight report. Any thread.
 final class FlightProgress: Sendable {
     /// The bytes of a source that have arrived, and its size if the origin declared it.
     typealias Arrived = (count: Int, length: Int?)
 
     private struct State {
         var arrived: (@Sendable () -> Arrived?)?
-        /// What ``arrived`` returned last: it returns nil once the fetch has failed.
+        /// The last result of ``arrived``, which returns nil once the fetch has failed.
         var lastArrived: Arrived?
         /// Bytes of the source, once they are in memory.
         var loaded: Int?
@@ -47,7 +47,7 @@ final class FlightProgress: Sendable {
 
     /// Records that the source is being fetched.
     ///
-    /// - Parameter arrived: Returns what has arrived by now; nil before the first bytes.
+    /// - Parameter arrived: Returns the bytes received so far; nil before the first bytes.
     func fetches(_ arrived: @escaping @Sendable () -> Arrived?) {
         state.withLock { $0.arrived = arrived }
     }
@@ -86,7 +86,7 @@ final class FlightProgress: Sendable {
         return progress
     }
 
-    /// What has arrived of the source, or had arrived before its fetch failed.
+    /// The bytes received so far, or until the fetch failed.
     private func latest(_ known: State) -> Arrived? {
         guard let arrived = known.arrived?() else { return known.lastArrived }
         state.withLock { $0.lastArrived = arrived }
@@ -100,7 +100,7 @@ package final class MissWatch: Sendable {
 
     package init() {}
 
-    /// The current progress; before the request has joined a flight, that of a fetch without bytes.
+    /// The current progress; that of a fetch without bytes until the request has joined a flight.
     package var progress: MissProgress { flight.withLock { $0 }?.currentProgress ?? MissProgress() }
 
     func follow(_ new: Flight) {

@@ -31,7 +31,7 @@ final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         let flight: Flight
         /// Whether the work may go on without callers.
         var isDetached: Bool
-        /// Whether its value is of no use after the flight, which outweighs ``isDetached``.
+        /// Whether the value is useless after the flight. Overrides ``isDetached``.
         var dependsOnCallers = false
         /// Whether the work waits for a worker, so that the timeouts of callers run.
         var isQueued = false
@@ -109,7 +109,7 @@ final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     /// - Parameters:
     ///   - outlivesCallers: Whether the work goes on when its last caller has left, unless it depends on its callers
     ///     (``Flight/dependOnCallers()``).
-    ///   - limit: The longest wait in all, if it is shorter than that of all callers.
+    ///   - limit: The longest wait in total, if shorter than the limit for all callers.
     ///   - watch: Follows the flight. A caller with one waits without limit.
     /// - Returns: The value, and whether the flight was in progress before the call.
     /// - Throws: The error of the work; ``RenditionError/overloaded(cause:)`` after the timeout of the queue;
@@ -255,7 +255,7 @@ final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         if let abandoned { _ = remove(abandoned) }
     }
 
-    /// Makes a flight depend on its callers, present and later ones, and ends it if there are none.
+    /// Makes a flight depend on its present and later callers, and ends it if it has none at present.
     private func attach(_ number: Int) {
         let isAbandoned = state.withLock { state in
             state.entries[number]?.dependsOnCallers = true
@@ -295,7 +295,6 @@ package final class Flight: Sendable {
         self.turn = turn
     }
 
-    /// How far the flight has come.
     var currentProgress: MissProgress { progress.current(turn) }
 
     /// Marks the flight as ready to run: only a worker is missing. The queue timeouts of its callers start.

@@ -3,7 +3,7 @@ internal import Tracing
 /// Runs a step within a span of the request's trace. If the request is not traced, only the step runs.
 ///
 /// - Parameters:
-///   - step: Gets the span, to which it may add attributes.
+///   - step: Receives the span, and may add attributes to it.
 /// - Throws: The error of the step, which the span records.
 func inSpan<Value: Sendable, Failure: Error>(
     _ name: String, ofKind kind: SpanKind = .internal, _ step: (any Tracing.Span) async throws(Failure) -> Value
@@ -46,7 +46,7 @@ extension Tracing.Span {
 }
 
 extension DefaultTracerClock.Timestamp {
-    /// The time after a duration, which is not negative.
+    /// Returns the time after a duration. A negative duration counts as zero.
     static func + (start: Self, duration: Duration) -> Self {
         let nanoseconds = UInt64(max(0, duration / .nanoseconds(1)))
         return Self(nanosecondsSinceEpoch: start.nanosecondsSinceEpoch + nanoseconds)

@@ -2,19 +2,20 @@ internal import Fetch
 internal import Store
 internal import Synchronization
 
-/// The sources that are being fetched or in memory: for requests that follow their bytes, and for renditions that need them whole.
+/// The sources that are being fetched or in memory: for requests that follow their bytes, and for renditions that need them
+/// whole.
 ///
-/// Does not keep a source in memory; the requests and flights that use it do. A follower may come before the fetch: it reserves a
-/// place that the next fetch of the source takes. Any thread; lives as long as the process.
+/// Does not keep a source in memory; the requests and flights that use it do. A follower may arrive before the fetch. It then
+/// reserves an entry that the next fetch of the source fills. Any thread; lives as long as the process.
 final class SharedSources: Sendable {
     private struct Entry {
         weak var arriving: ArrivingSource?
-        /// The whole source while a flight holds it, of this fetch or of an earlier one. A follower that holds `arriving` does not
-        /// keep it.
+        /// The whole source, from this or an earlier fetch, while a flight holds it. A follower holds only `arriving`, which
+        /// does not keep the whole source alive.
         weak var loaded: LoadedSource?
         /// Noted before the origin is asked.
         let epoch: Epoch
-        /// What had arrived when the fetch failed. The source is released soon after that.
+        /// The bytes received when the fetch failed. The source is released soon after that.
         var lastArrived: FlightProgress.Arrived?
     }
 
@@ -31,8 +32,8 @@ final class SharedSources: Sendable {
 
     /// Returns the source that is arriving or in memory, or one that the next fetch fills.
     ///
-    /// The caller holds the returned value as long as it follows. A source that is stale, or was purged since its fetch began, is
-    /// not returned.
+    /// The caller holds the returned value as long as it follows. A source that is stale, or was purged since its fetch began,
+    /// is not returned.
     func follow(_ url: SourceURL) -> ArrivingSource {
         entries.withLock { entries in
             if let source = current(entries[url], of: url) { return source }
@@ -48,8 +49,8 @@ final class SharedSources: Sendable {
         return source
     }
 
-    /// The bytes of a source that have arrived, or had arrived before its fetch failed, and its size if the origin declared it; nil
-    /// before the first bytes.
+    /// The bytes of a source received so far, or until its fetch failed, and its size if the origin declared it; nil before the
+    /// first bytes.
     func arrived(_ url: SourceURL) -> FlightProgress.Arrived? {
         let (source, last) = entries.withLock { ($0[url]?.arriving, $0[url]?.lastArrived) }
         return source.flatMap(Self.arrived(of:)) ?? last

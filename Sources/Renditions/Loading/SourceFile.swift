@@ -13,7 +13,7 @@ package struct SourceFile: Sendable {
     /// Nil for an upload.
     let origin: Origin?
 
-    /// A source from a fetch: its URL and what the next conditional request needs.
+    /// The origin of a fetched source: its URL, and the values for the next conditional request.
     package struct Origin: Sendable {
         let url: SourceURL
         let validators: Validators
@@ -21,7 +21,7 @@ package struct SourceFile: Sendable {
         let fetchedAt: Int64
     }
 
-    /// The format, by the first bytes; GIF if they have none.
+    /// The format according to the first bytes; GIF if they match none.
     package var format: SourceFormat { OriginalFile.format(bytes) }
 
     package init(bytes: SharedDescriptor, count: Int, digest: SourceDigest, origin: Origin? = nil) {
@@ -89,7 +89,7 @@ package enum OriginalFile {
     /// The bytes that distinguish all formats, unless a long box precedes the brands of a clip.
     private static let headLength = 512
 
-    /// The format, by the first bytes; GIF if they have none.
+    /// The format according to the first bytes; GIF if they match none.
     package static func format(_ file: SharedDescriptor) -> SourceFormat {
         let format = withUnsafeTemporaryAllocation(byteCount: headLength, alignment: 8) { head in
             let count = (try? file.read(into: head, at: 0)) ?? 0

@@ -8,7 +8,7 @@ internal import Tracing
 ///
 /// Failures are remembered (``FailureMemory``). Any thread.
 package struct SourceLoader: Sendable {
-    /// Fetches a source, and shows its bytes while they arrive.
+    /// Fetches a source, and makes its bytes available as they arrive.
     package typealias Fetch =
         @Sendable (SourceURL, SourceValidators, ArrivingSource) async throws(FetchError) -> FetchOutcome
 
@@ -58,7 +58,7 @@ package struct SourceLoader: Sendable {
     /// Loads the source: from memory, from a fetch in progress, or by a new fetch.
     ///
     /// - Parameters:
-    ///   - validators: Those of the stored rendition; the origin may answer that nothing has changed.
+    ///   - validators: The validators of the stored rendition; the origin may answer that nothing has changed.
     ///   - slot: Reserves the memory if a new fetch begins, and is held until that fetch ends.
     func load(
         _ url: SourceURL, validators: SourceValidators, _ slot: AdmissionSlot
@@ -78,8 +78,8 @@ package struct SourceLoader: Sendable {
         }
     }
 
-    /// The bytes of the source for a caller that follows them: those in memory, those of a fetch in progress, or those of the next
-    /// fetch. The caller makes sure that there is one.
+    /// Returns the source for a caller that follows its bytes: from memory, from a fetch in progress, or from the next fetch,
+    /// which the caller ensures.
     func follow(_ url: SourceURL) -> ArrivingSource {
         state.shared.follow(url)
     }
@@ -91,8 +91,8 @@ package struct SourceLoader: Sendable {
 
     /// Starts to fetch a source for its followers, unless it is in memory or being fetched.
     ///
-    /// - Parameter slot: Held until the end of the fetch, and told the size of a source that the caller can use. It keeps the source
-    ///   in memory, so that the caller's own ``load(_:validators:)`` finds it there.
+    /// - Parameter slot: Held until the end of the fetch. If the source may be stored, the slot accounts for its size and keeps
+    ///   it in memory, so that the caller's own ``load(_:validators:)`` finds it there.
     func start(_ url: SourceURL, _ slot: AdmissionSlot) {
         if let source = state.shared.whole(url) { return slot.keep(source) }
         let key = Key(url: url, validators: SourceValidators())
@@ -128,7 +128,7 @@ package struct SourceLoader: Sendable {
         } catch {
             let failure = RenditionError.fetchFailed(error)
             failures.remember(failure, of: key.url, since: epoch)
-            // After that: a follower that tries again at once gets the failure.
+            // Only after the failure is remembered, so that a follower that retries at once gets it.
             state.shared.fail(arriving, of: key.url)
             throw failure
         }

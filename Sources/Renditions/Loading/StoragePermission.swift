@@ -7,17 +7,17 @@ struct StoragePermission: Sendable, Equatable {
     var isAllowed = true
     /// Seconds; nil if the origin gives no lifetime.
     var freshFor: Int64?
-    /// Whether the origin forbids to use the source once it is stale.
+    /// Whether the origin forbids using a stale source.
     var mustRevalidate = false
-    /// Seconds, if the source breaks off.
+    /// The lifetime in seconds if the source breaks off.
     var freshForIncomplete = OriginRules.longestForIncomplete
 
     static let denied = StoragePermission(isAllowed: false)
 }
 
 extension OriginRules {
-    /// The longest time in seconds for which a source that breaks off is fresh: its upload may still be in progress. Equals the lifetime of
-    /// the failure of a source that cannot be converted.
+    /// The longest time in seconds for which a source that breaks off is fresh: its upload may still be in progress. Equals the
+    /// lifetime of the failure of a source that cannot be converted.
     static let longestForIncomplete: Int64 = 600
 
     /// Whether and for how long the source at `url` may be stored.
@@ -39,8 +39,9 @@ extension OriginRules {
 
     /// Whether the source at `url` may stay stored after the origin has confirmed it (304), and for how long.
     ///
-    /// Directives that the response does not repeat keep their value (RFC 9111 section 4.3.4), a lifetime within the bounds. A mount's
-    /// lifetime replaces the stored one, which does not show whether it came from the origin or from an earlier setting of the mount.
+    /// Directives that the response does not repeat keep their value (RFC 9111 section 4.3.4), a lifetime clamped to the
+    /// bounds. A mount's lifetime replaces the stored one, which may stem from the origin or from an earlier setting of the
+    /// mount.
     func permission(for url: SourceURL, _ directives: CacheDirectives, renewing known: AliasRecord) -> StoragePermission {
         var found = permission(for: url, directives)
         guard obeyOrigin, found.isAllowed else { return found }

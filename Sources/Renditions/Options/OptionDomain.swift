@@ -13,14 +13,14 @@ package enum OptionDomain: Sendable, Equatable {
     case wordsOrPoint([String])
 }
 
-/// How the values of an option are written.
+/// The text form of the values of an option.
 struct OptionForm<Value: Sendable>: Sendable {
     let domain: OptionDomain
     /// The valid texts, as the end of a sentence.
     let expectation: String
     /// Nil for a text that is not a valid value.
     let value: @Sendable (String) -> Value?
-    /// The canonical text; nil for a value that no text means.
+    /// The canonical text; nil for a value without a text.
     let text: @Sendable (Value) -> String?
 
     /// The form of an option that may be missing.
@@ -42,8 +42,8 @@ extension OptionForm where Value == Int {
 
     /// - Parameters:
     ///   - range: In the unit of the property.
-    ///   - scale: The units of one; a power of ten.
-    ///   - expectation: Nil for the sentence of all numbers.
+    ///   - scale: The number of units per 1; a power of ten.
+    ///   - expectation: Nil for the usual sentence about numbers.
     static func decimal(_ range: ClosedRange<Int>, by scale: Int, expectation: String? = nil) -> OptionForm {
         let (least, most) = (range.lowerBound, range.upperBound)
         return OptionForm(

@@ -5,7 +5,7 @@ extension RenditionOption {
         return "is not known (did you mean “\(option.rawValue)”?)"
     }
 
-    /// The only option that the name is a prefix of, or else the nearest option within two changes of a byte; nil if there is none.
+    /// The only option with the name as a prefix, or else the nearest option within two byte edits; nil if there is none.
     private static func nearest(to name: String) -> RenditionOption? {
         let longest = 16
         guard !name.isEmpty, name.utf8.count <= longest else { return nil }

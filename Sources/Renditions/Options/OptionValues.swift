@@ -21,7 +21,7 @@ package enum DecimalText {
         var unit = scale
         for digit in parts[1].lazy.map({ Int($0 - UInt8(ascii: "0")) }) {
             if unit == 1 {
-                // The first digit after the last one that counts decides.
+                // Rounds by the first dropped digit.
                 return digit >= 5 ? value + 1 : value
             }
             unit /= 10

@@ -11,15 +11,15 @@ package struct Rendition: Sendable, Hashable {
         options = TranscodeOptions()
     }
 
-    /// The facts with that beside the usual ones.
+    /// Returns the rendition `json` with the requested facts in addition to the usual ones.
     package static func facts(_ requested: TranscodeOptions.Facts) -> Rendition {
         var rendition = Rendition(format: .json)
         rendition.options.facts = requested
         return rendition
     }
 
-    /// The format and the options that differ from their defaults, sorted by name. Renditions are equal if and only if their texts
-    /// are.
+    /// The format and the options that differ from their defaults, sorted by name. Renditions are equal if and only if their
+    /// texts are.
     package var canonicalText: String {
         ([format.rawValue] + canonicalOptions.map { "\($0.name)=\($0.value)" }).joined(separator: ",")
     }
@@ -31,11 +31,11 @@ package struct Rendition: Sendable, Hashable {
         }
     }
 
-    /// The version of the encoder, and of the decoder of a source of that format, which the bytes depend on in addition to the source and the
-    /// canonical text.
+    /// The versions of the encoder and of the decoder for the source format. The output depends on them in addition to the
+    /// source and the canonical text.
     package func encoderVersion(of source: SourceFormat) -> String { format.output?.version(options, of: source) ?? "" }
 
-    /// The expected processor time of a conversion, in multiples of that to H.264. The source itself is not converted.
+    /// The expected processor time of a conversion, in multiples of a conversion to H.264; 0 for the source itself.
     package var cost: Int { format == .original ? 0 : format.output?.cost(options) ?? 1 }
 
     /// The memory that its conversion may use, in multiples of `limits.memory`.
@@ -43,8 +43,8 @@ package struct Rendition: Sendable, Hashable {
 
     /// Sets an option from its text. The caller calls ``check()`` after the last option.
     ///
-    /// - Throws: ``RenditionError/invalidOption(name:reason:)`` if the option is unknown, has no effect on the format, or is out
-    ///   of range.
+    /// - Throws: ``RenditionError/invalidOption(name:reason:)`` if the option is unknown, has no effect on the format, or is
+    ///   out of range.
     package mutating func set(_ name: String, to value: String) throws(RenditionError) {
         guard let option = RenditionOption(rawValue: name) else {
             throw .invalidOption(name: name, reason: RenditionOption.isUnknown(name))
@@ -57,7 +57,8 @@ package struct Rendition: Sendable, Hashable {
 
     /// Validates combinations of options.
     ///
-    /// - Throws: ``RenditionError/invalidOption(name:reason:)`` if an option has no effect together with the others, or contradicts them.
+    /// - Throws: ``RenditionError/invalidOption(name:reason:)`` if an option has no effect together with the others, or
+    ///   contradicts them.
     package func check() throws(RenditionError) {
         if options.size.fit != .contain && (options.size.width == nil || options.size.height == nil) {
             throw .invalidOption(name: RenditionOption.fit.rawValue, reason: "has an effect only with both width and height")
@@ -80,7 +81,7 @@ package struct Rendition: Sendable, Hashable {
         }
     }
 
-    /// Keeps the dither of films. What has no loss keeps it by default.
+    /// Keeps the dither of films. Lossless formats keep it by default.
     mutating func keepDither() {
         guard RenditionOption.undither.applies(to: format), !format.isLosslessByDefault else { return }
         options.undither = .never
@@ -105,18 +106,18 @@ package struct Rendition: Sendable, Hashable {
     /// The rendition in H.264 with the same options, against which AV1 is measured. Nil for other renditions.
     package var comparedWith: Rendition? { options.codec == .av1 ? encoded(by: .h264) : nil }
 
-    /// Whether an AV1 is offered beside the H.264 with the same options, which every client can play: only if it is at least a twentieth
-    /// smaller.
+    /// Whether to offer an AV1 rendition beside its H.264 counterpart, which every client can play: only if AV1 is at least a
+    /// twentieth smaller.
     package static func isWorthOffering(av1: Int64, besideH264 h264: Int64) -> Bool { av1 <= h264 - h264 / 20 }
 
-    /// The rendition with another width, for an address that leaves it to the client.
+    /// Returns the rendition with another width, for an address that leaves the width to the client.
     package func ofWidth(_ width: Int) -> Rendition {
         var rendition = self
         rendition.options.size.width = width
         return rendition
     }
 
-    /// The still picture that is answered in place of what moves. Its format has transparency, and all browsers show it.
+    /// The still picture that is sent in place of an animation. Its format has transparency, and all browsers show it.
     var still: Rendition { inFormat(.webp) }
 
     /// Returns the poster with another frame.
@@ -133,8 +134,8 @@ package struct Rendition: Sendable, Hashable {
         return ofFrame(999_999_999)
     }
 
-    /// Returns the rendition in another format, with the options that apply to that format. Used for the video and the poster of a
-    /// page.
+    /// Returns the rendition in another format, with the options that apply to that format. Used for the video and the poster
+    /// of a page.
     package func inFormat(_ other: Format) -> Rendition {
         var rendition = Rendition(format: other)
         let defaults = rendition.options

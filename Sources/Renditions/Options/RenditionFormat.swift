@@ -9,8 +9,8 @@ extension Rendition {
         case output(OutputFormat)
         /// A page that plays the video.
         case html
-        /// The source itself: the response of a mount that negotiates to clients that name no other format. It cannot be requested
-        /// by name and has no options. Its media type follows from its bytes; see ``OriginalFile``.
+        /// The source itself, which a negotiating mount sends to clients that name no other format. It cannot be requested by
+        /// name and has no options. Its media type follows from its bytes; see ``OriginalFile``.
         case original
 
         package static var mp4: Format { .output(.mp4) }
@@ -96,13 +96,13 @@ extension Rendition {
             }
         }
 
-        /// Whether the format has no loss unless a quality is given.
+        /// Whether the format is lossless unless a quality is given.
         package var isLosslessByDefault: Bool { output?.traits.options.contains(.lossless) ?? false }
 
         /// Omits values that are the default of the format, so that equal renditions have equal options.
         func omitDefaults(_ options: inout TranscodeOptions) {
             if isLosslessByDefault {
-                // Only a request that names it takes the dither out of pictures without loss.
+                // Dither is removed from lossless pictures only on explicit request.
                 if options.undither == .never { options.undither = .automatic }
             } else if options.chosenQuality == TranscodeOptions.defaultQuality {
                 options.chosenQuality = nil
@@ -112,7 +112,7 @@ extension Rendition {
         /// Whether the format is an animation that browsers show as a picture.
         package var isSequence: Bool { output?.traits.kind == .sequence }
 
-        /// Whether what is sent moves.
+        /// Whether the format is an animation: the source, a sequence, or a video.
         var isMoving: Bool { self == .original || isSequence || output?.traits.kind == .video }
 
         /// Whether the format is a still picture of one frame.

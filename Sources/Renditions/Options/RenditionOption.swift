@@ -23,8 +23,8 @@ package enum RenditionOption: String, Sendable, CaseIterable {
     case width
     case zoom
 
-    /// What is known of each option: a format has all options of a group or none; the property has the value, and the form its texts.
-    /// Everything else derives from this.
+    /// The definition of each option: its group, of which a format has all options or none; the property that holds the value;
+    /// the form of its texts. Everything else derives from this.
     private var row: OptionRow {
         switch self {
         case .bg: OptionRow(.background, \.background, .colour)
@@ -54,8 +54,8 @@ package enum RenditionOption: String, Sendable, CaseIterable {
 
     private var known: OptionRow { Self.rows[self] ?? row }
 
-    /// Whether the option has an effect on renditions of the format. A page has the options of its video and its poster, but for the
-    /// codec: it names every encoding that is stored.
+    /// Whether the option has an effect on renditions of the format. A page has the options of its video and its poster, except
+    /// the codec: it lists every stored encoding.
     package func applies(to format: Rendition.Format) -> Bool {
         switch format {
         case .output(let output): output.traits.options.contains(known.group)
@@ -64,10 +64,10 @@ package enum RenditionOption: String, Sendable, CaseIterable {
         }
     }
 
-    /// The value of the quality of formats that are lossless without another.
+    /// The default quality of formats that are lossless by default.
     package static let lossless = "lossless"
 
-    /// The values that requests for a format may give the option. A preset of the settings is one more.
+    /// The values of the option in requests for a format. The presets of the settings are valid in addition.
     package func domain(of format: Rendition.Format) -> OptionDomain {
         if self == .quality, format.isLosslessByDefault, case .whole(let range) = known.domain {
             return .wholeOr(range, word: Self.lossless)
@@ -75,7 +75,7 @@ package enum RenditionOption: String, Sendable, CaseIterable {
         return known.domain
     }
 
-    /// The value of requests that leave the option out; nil if no value means that.
+    /// The value that is equivalent to omitting the option; nil if there is none.
     package func defaultText(of format: Rendition.Format) -> String? {
         if self != .quality { return known.defaultText }
         return format.isLosslessByDefault ? Self.lossless : String(TranscodeOptions.defaultQuality)
@@ -84,7 +84,7 @@ package enum RenditionOption: String, Sendable, CaseIterable {
     /// Parses the option's value. Numbers are rounded: `speed` and `fps` to thousandths, `start` and `end` to hundredths of a
     /// second.
     ///
-    /// - Parameter format: That of the rendition; nil accepts the values of all formats.
+    /// - Parameter format: The format of the rendition; nil accepts the values of all formats.
     /// - Throws: ``RenditionError/invalidOption(name:reason:)`` if the text is not a valid value.
     func read(_ text: String, of format: Rendition.Format?, into options: inout TranscodeOptions) throws(RenditionError) {
         if self == .quality, text == Self.lossless, format?.isLosslessByDefault ?? true {

@@ -1,11 +1,11 @@
 internal import Media
 internal import SystemIO
 
-/// Options by the names under which requests ask for them together: `preset=card` (docs/api.md).
+/// Named sets of options for requests: `preset=card` (docs/api.md).
 ///
-/// A preset applies to every format: options that have no effect on the format of a request are left out. The options of the request
-/// override it. Keys name the options and not the preset, so a change of the settings leaves no wrong rendition in the cache.
-/// The settings define presets, and override those of ``platforms``.
+/// A preset applies to every format: options that have no effect on the format of a request are left out. The options of the
+/// request override it. Keys name the options and not the preset, so a change of the settings leaves no wrong rendition in the
+/// cache. The settings define presets, and override those of ``platforms``.
 package struct RenditionPresets: Sendable, Equatable {
     /// An option with its value.
     package struct Option: Sendable, Equatable {
@@ -48,7 +48,7 @@ package struct RenditionPresets: Sendable, Equatable {
         ]
     }
 
-    /// The names of all presets, with those that the interface defines.
+    /// The names of all presets, including those that the interface defines.
     package var names: [String] { (options.keys + Self.builtIn).sorted() }
 
     /// Whether a preset stands for other options.
@@ -85,7 +85,8 @@ package struct RenditionPresets: Sendable, Equatable {
     /// The rendition that a request with a preset means.
     ///
     /// - Parameter plain: The rendition that a request without options means.
-    /// - Throws: ``RenditionError/invalidOption(name:reason:)`` for an option that is unknown, has no effect or is out of range.
+    /// - Throws: ``RenditionError/invalidOption(name:reason:)`` for an option that is unknown, has no effect or is out of
+    ///   range.
     func rendition(
         _ plain: Rendition, preset name: String, _ explicit: [Option] = []
     ) throws(RenditionError) -> Rendition {
@@ -101,7 +102,7 @@ package struct RenditionPresets: Sendable, Equatable {
     }
 
     private static func hasOptions(_ format: Rendition.Format) -> Bool {
-        // `json` has one, but no preset.
+        // `json` has the option `facts`, but no preset.
         RenditionOption.allCases.contains { $0 != .facts && $0.applies(to: format) }
     }
 
@@ -153,7 +154,7 @@ extension RenditionDefaults {
         return nil
     }
 
-    /// The options of an address that means the rendition, with a preset where that is possible.
+    /// The options of an address that identifies the rendition, with a preset where possible.
     ///
     /// - Parameter preset: The preset that the request for the address named.
     package func options(of rendition: Rendition, preset: String?) -> [(name: String, value: String)] {
@@ -163,7 +164,7 @@ extension RenditionDefaults {
         var wanted = Dictionary(uniqueKeysWithValues: rendition.canonicalOptions)
         let codec = RenditionOption.codec.rawValue
         if known[codec] != nil, wanted[codec] == nil { wanted[codec] = rendition.options.codec.traits.name }
-        // Apart from the codec, an address cannot take back an option of the preset.
+        // Apart from the codec, an address cannot reset an option of the preset to its default.
         guard known.keys.allSatisfy({ wanted[$0] != nil }) else { return plain }
         let others = wanted.filter { known[$0.key] != $0.value }.map { (name: $0.key, value: $0.value) }
         guard !others.contains(where: { $0.name == RenditionOption.preset.rawValue }) else { return plain }
@@ -171,12 +172,12 @@ extension RenditionDefaults {
     }
 }
 
-/// The options of requests that leave them out, where the settings of a service differ from those of the interface.
+/// The values of omitted options where the settings of a service differ from the defaults of the interface.
 ///
 /// Keys name every option that differs from the interface, so a change of the settings changes no stored rendition. Addresses
 /// have to name the options that differ from these defaults.
 package struct RenditionDefaults: Sendable, Equatable {
-    /// Whether dither is taken out where it is certain to lie on a film.
+    /// Whether dither is removed where it certainly lies on a film.
     package var undithers: Bool
     /// Options that requests name together.
     package var presets: RenditionPresets
@@ -199,7 +200,7 @@ package struct RenditionDefaults: Sendable, Equatable {
         return rendition
     }
 
-    /// The options of an address that means the rendition, sorted by name.
+    /// The options of an address that identifies the rendition, sorted by name.
     package func options(of rendition: Rendition) -> [(name: String, value: String)] {
         let usual = self.rendition(rendition.format).options.undither
         guard usual != TranscodeOptions().undither else { return rendition.canonicalOptions }

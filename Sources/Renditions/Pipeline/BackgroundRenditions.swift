@@ -3,11 +3,11 @@ internal import Sandbox
 internal import Synchronization
 internal import SystemIO
 
-/// Produces renditions that no client waits for, at the priority of prewarming. An entry may name a rendition that is produced first,
-/// because clients wait for it.
+/// Produces renditions that no client waits for, at the priority of prewarming. An entry may name a rendition that is produced
+/// first, because clients wait for it.
 ///
-/// The numbers of waiting and of concurrent entries are bounded. An entry beyond the bound is dropped, and a rendition that waits
-/// already is not added again. Any thread.
+/// The numbers of waiting and of concurrent entries are bounded. An entry beyond the bound is dropped, and a rendition that
+/// waits already is not added again. Any thread.
 package final class BackgroundRenditions: Sendable {
     /// The result of an entry, as the metrics name it.
     package enum Outcome: String, Sendable, CaseIterable {
@@ -40,7 +40,7 @@ package final class BackgroundRenditions: Sendable {
 
     private struct State {
         var waiting: Deque<Entry> = []
-        /// Those that wait and those in progress.
+        /// The renditions that wait or are in progress.
         var known: Set<FlightKey> = []
         /// Nil until ``BackgroundRenditions/start(_:)``, and after ``BackgroundRenditions/stop()``.
         var pipeline: (@Sendable () -> RenditionPipeline)?
@@ -66,7 +66,7 @@ package final class BackgroundRenditions: Sendable {
         wake()
     }
 
-    /// Forgets what waits, cancels what is in progress, and ignores later entries.
+    /// Discards waiting entries, cancels those in progress, and ignores later entries.
     package func stop() {
         state.withLock { state in
             state.waiting = []

@@ -8,18 +8,18 @@ package struct BlockedSources: Sendable {
     package var found: [(url: String, label: String)] = []
     /// The number of sources that were compared.
     package var compared = 0
-    /// The number of sources without stored fingerprints, which were compared by the hash of their file at most.
+    /// The number of sources without stored fingerprints, which were compared at most by the hash of their file.
     package var withoutFingerprints = 0
     /// Where the next part begins; nil if this is the last one.
     package var next: String?
 }
 
 extension RenditionPipeline {
-    /// Compares stored sources with the block list, by the facts that are stored of them. Fetches nothing.
+    /// Compares stored sources with the block list by their stored facts. Fetches nothing.
     ///
     /// - Parameters:
-    ///   - url: ``BlockedSources/next`` of the part before; empty for the first.
-    ///   - limit: How long to go on; one source is compared in any case.
+    ///   - url: ``BlockedSources/next`` of the previous part; empty for the first.
+    ///   - limit: The time limit; at least one source is compared.
     package func blockedSources(
         after url: String, within limit: Duration = .seconds(2)
     ) async throws(CacheError) -> BlockedSources {
@@ -58,7 +58,7 @@ extension RenditionPipeline {
 }
 
 extension BlockList {
-    /// The label of the entry for a source with these facts; nil without one.
+    /// The label of the entry for a source with these facts; nil if there is none.
     func label(of facts: FactsDocument) -> String? {
         SourceDigest(hex: facts.source.facts.sha256).flatMap { label(of: $0) } ?? label(of: facts.hashes)
     }

@@ -28,7 +28,7 @@ package struct Converter: Sendable {
         self.meter = meter
     }
 
-    /// Runs a worker. If the disk takes no more meanwhile, runs it once more with a file in memory.
+    /// Runs a worker. If writing to the disk fails, runs it once more with a file in memory.
     package func convert(
         _ source: SourceFile, to rendition: Rendition, _ flight: Flight
     ) async throws(RenditionError) -> Conversion {
@@ -70,7 +70,7 @@ package struct Converter: Sendable {
 
     private enum Outcome {
         case finished(WorkerReport)
-        /// The disk took no more bytes.
+        /// Writing to the disk failed.
         case diskFailed(SystemError)
     }
 

@@ -34,8 +34,8 @@ package struct FollowedSource: Sendable {
     /// Passes the bytes on in order, as they arrive.
     ///
     /// - Parameter write: Called with one piece after the other; the next one is read when it returns.
-    /// - Throws: ``SourceCutShort`` if the fetch fails, after what has arrived was passed on, or if the bytes were released for other
-    ///   work; `CancellationError`; any error of `write`.
+    /// - Throws: ``SourceCutShort`` if the fetch fails, after the received bytes were passed on, or if the bytes were released
+    ///   for other work; `CancellationError`; any error of `write`.
     package func forEachPiece(_ write: ([UInt8]) async throws -> Void) async throws {
         var done = 0
         while true {
@@ -54,13 +54,13 @@ package struct FollowedSource: Sendable {
         }
     }
 
-    /// Reads the next piece. The file is held for no longer, so that a slow client keeps no bytes in memory that were released.
+    /// Reads the next piece. The file is held only for the read, so that a slow client does not keep released bytes in memory.
     private func piece(after done: Int, count: Int) throws -> [UInt8] {
         guard let file = arriving.file else { throw SourceCutShort() }
         return try file.read(min(count, Self.pieceLimit), at: done)
     }
 
-    /// Bytes that a client that follows a source holds in memory.
+    /// The bytes that a client that follows a source holds in memory.
     static let pieceLimit = 64 << 10
 }
 

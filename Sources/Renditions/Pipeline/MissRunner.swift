@@ -5,7 +5,7 @@ internal import SystemIO
 
 /// The result of a request's look-up before its miss.
 struct EarlierLookup: Sendable {
-    /// A rendition whose origin has to be asked.
+    /// A stored rendition that the origin has to confirm.
     let stored: CachedRendition?
     /// Noted before the look-up.
     let version: CacheVersion
@@ -13,8 +13,8 @@ struct EarlierLookup: Sendable {
 
 /// The steps of a miss, from a request without an answer to the stored rendition.
 ///
-/// The work of one flight: look up again, check failures, admit, join the other nodes, fetch, reuse (from the local cache or the
-/// shared tier), convert, publish, share.
+/// The work of one flight: look up again, check failures, admit, join the other nodes, fetch, reuse (from the local cache or
+/// the shared tier), convert, publish, share.
 struct MissRunner: Sendable {
     let originRules: OriginRules
     /// The largest source, in bytes.
@@ -119,7 +119,7 @@ struct MissRunner: Sendable {
             if let alternative = request.alternative,
                 RenditionFacts(stored: result.rendition.facts)?.staysSource(length: result.rendition.length) ?? false
             {
-                // If it cannot be stored now, the request for it tries again.
+                // If the alternative cannot be stored now, the request for it tries again.
                 let job = RenditionJob(
                     alternative, of: loaded, isIncomplete: result.rendition.isOfIncompleteSource)
                 _ = try? await producer.produce(job, flight)
@@ -128,18 +128,19 @@ struct MissRunner: Sendable {
         }
     }
 
-    /// Shows a source without objection to its followers. Forgets what is stored of one that is on the block list, and remembers the failure.
+    /// Checks a source, and shows it to its followers if it passes. If it fails, remembers the failure; a blocked source is
+    /// forgotten.
     private func refuse(
         _ loaded: LoadedSource, _ request: RenditionRequest, _ stored: CachedRendition?, _ flight: Flight
     ) async throws(RenditionError) {
         do throws(RenditionError) {
             try await check(RenditionJob(request.rendition, of: loaded), flight)
-            // The check of a still does not tell whether the source may be shown.
+            // The check of a still does not determine whether the source may be shown.
             if request.rendition.format.isMoving || !producer.flashes.withholds { loaded.arriving.show() }
         } catch {
             if case .blocked = error {
                 loaded.arriving.cutOff()
-                // First: what is forgotten counts as purged, and a failure from before a purge is not remembered.
+                // Remember first: forgetting counts as a purge, and a failure from before a purge is not remembered.
                 state.failures.remember(error, of: request.source, since: loaded.epoch)
                 if stored != nil { await forget(request.source) }
             } else {
@@ -155,7 +156,7 @@ struct MissRunner: Sendable {
 
     /// Compares a source with the block list, and counts its flashes.
     ///
-    /// - Parameter isTrial: Whether nothing is stored, logged and counted.
+    /// - Parameter isTrial: Whether to store, log and count nothing.
     func check(_ job: RenditionJob, _ flight: Flight, isTrial: Bool = false) async throws(RenditionError) {
         do throws(RenditionError) {
             try await producer.check(job, flight, storing: !isTrial)
@@ -169,14 +170,14 @@ struct MissRunner: Sendable {
         }
     }
 
-    /// Produces the facts of a source whose rendition may be replaced by an alternative: they decide about that. While the caller holds
-    /// the source, this needs no fetch.
+    /// Produces the facts of a source whose rendition may be replaced by an alternative: the facts decide whether it is. While
+    /// the caller holds the source, this needs no fetch.
     private func noteFacts(_ request: RenditionRequest, of loaded: LoadedSource) async {
         guard request.alternative != nil else { return }
         await produce(Rendition(format: .json), beside: request, of: loaded)
     }
 
-    /// Produces another rendition of a source that is loaded. A failure is that of a later request for it.
+    /// Produces another rendition of a loaded source. Ignores a failure: a later request for the rendition reports it.
     ///
     /// Does nothing for the rendition of the request: its flight would wait for itself.
     private func produce(_ other: Rendition, beside request: RenditionRequest, of loaded: LoadedSource) async {
@@ -201,8 +202,7 @@ struct MissRunner: Sendable {
         }
     }
 
-    /// Removes the stored renditions of a source if its origin has removed it: it says so (410), or answers 404 for longer than
-    /// the grace.
+    /// Removes the stored renditions of a source if its origin answers 410, or has answered 404 for longer than the grace.
     ///
     /// - Returns: Whether they were removed and must not be sent any more, as after a purge.
     func removeIfGone(_ source: SourceURL, after error: RenditionError) async -> Bool {

@@ -11,20 +11,20 @@ package struct Purges: Sendable {
     /// The other nodes; nil for a node that works alone.
     package var coordinator: (any NodeCoordinator)?
 
-    /// Has work in progress and failures in memory follow every purge of the cache.
+    /// Applies every purge of the cache to work in progress and to remembered failures.
     package init(cache: Cache, state: RenditionState, tier: (any SharedTier)?) {
         self.cache = cache
         self.state = state
         self.tier = tier
-        // Work in progress goes on for its present callers; no call that starts after the purge gets anything of it.
+        // Work in progress goes on for its present callers; no call that starts after the purge receives its result.
         cache.observePurges { state.invalidate($0) }
     }
 
-    /// Forgets what `scope` covers, for an operator: on all nodes, and an object in the shared tier.
+    /// Forgets what `scope` covers, for an operator: on all nodes and, if it is an object, in the shared tier.
     ///
     /// Only the purge of an object removes it from the shared tier: an alias leads there through the source's bytes, which are
-    /// fetched anew after a purge. Every node sends that removal: one that cannot reach the tier does not leave the object to the
-    /// others. The tier is waited for as long as it allows.
+    /// fetched anew after a purge. Every node sends the removal, in case some nodes cannot reach the tier. The call waits for
+    /// the tier as long as the tier allows.
     ///
     /// - Parameter limit: The longest wait for other nodes; nil for two seconds.
     /// - Throws: ``CacheError`` if the purge is not durable on this node and there are no others.
@@ -47,8 +47,8 @@ package struct Purges: Sendable {
         try await coordinator?.progress(ofPurge: id)
     }
 
-    /// Has every origin asked before one of its renditions is used again, and drops the renditions that a former process has not
-    /// sent to the shared tier: purges may have been missed. Work in progress goes on for its present callers.
+    /// Requires every origin to confirm its renditions before their next use, and drops the renditions that a former process
+    /// has not sent to the shared tier: purges may have been missed. Work in progress goes on for its present callers.
     package func revalidateAll(_ doubt: MissedPurges = .certain) async {
         await cache.revalidateAll(doubt)
         state.invalidate(.all)

@@ -14,7 +14,7 @@ struct RenditionJob: Sendable {
     private let alias: AliasRecord?
     let epoch: Epoch
     let storage: StoragePermission
-    /// Whether the source is known to break off before it is converted.
+    /// Whether it is known before the conversion that the source breaks off.
     private var isOfIncompleteSource = false
     private var times: StageTimes
 
@@ -47,7 +47,7 @@ struct RenditionJob: Sendable {
         self.times = times
     }
 
-    /// The facts of the same source with that beside the usual ones.
+    /// Returns the job for the facts of the same source, with the requested facts added.
     func facts(_ requested: TranscodeOptions.Facts) -> RenditionJob {
         let rendition = Rendition.facts(requested)
         return RenditionJob(rendition, named: rendition, of: source, epoch: epoch, storage, times)
@@ -55,8 +55,8 @@ struct RenditionJob: Sendable {
 
     /// The alias to publish with an object, or to link to one; nil for an upload, or if the origin forbids storing.
     ///
-    /// - Parameter facts: Those of the object; empty before they are known. An alias of a source that breaks off is fresh for a short
-    ///   time.
+    /// - Parameter facts: The facts of the object; empty before they are known. An alias of a source that breaks off is fresh
+    ///   for a short time.
     func alias(with facts: [UInt8]) -> AliasRecord? {
         guard var alias else { return nil }
         if isOfIncompleteSource || RenditionFacts(stored: facts)?.isOfIncompleteSource ?? false {
@@ -65,7 +65,7 @@ struct RenditionJob: Sendable {
         return alias
     }
 
-    /// The same with the times of its conversion.
+    /// Returns the job with the times of its conversion.
     func converted(_ report: WorkerReport) -> RenditionJob {
         var job = self
         job.times.queue = report.queued
@@ -74,8 +74,8 @@ struct RenditionJob: Sendable {
         return job
     }
 
-    /// The same for a poster whose frame is past the end. All such numbers share one alias and one object: that of the last
-    /// frame.
+    /// Returns the job for a poster whose frame is past the end. All such frames share one alias and one object: that of the
+    /// last frame.
     func pastEnd(as shared: Rendition, lastFrame: Int) -> RenditionJob {
         RenditionJob(rendition.ofFrame(lastFrame), named: shared, of: source, epoch: epoch, storage, times)
     }

@@ -7,8 +7,8 @@ package import SystemIO
 
 /// The core: from a request for a rendition to its finished file.
 ///
-/// A hit is answered from the cache. A miss is the work of one flight, which all concurrent requests for the rendition share; see
-/// ``MissRunner``.
+/// A hit is answered from the cache. A miss is the work of one flight, which all concurrent requests for the rendition share;
+/// see ``MissRunner``.
 ///
 /// ```
 /// let result = try await pipeline.find(request)  // a hit, or the end of the flight
@@ -33,7 +33,7 @@ package struct RenditionPipeline: Sendable {
         package var objectCatchUpLimit: Duration
         /// The sources that are refused; nil for none.
         package var blocks: BlockList?
-        /// What becomes of animations that flash.
+        /// The treatment of animations that flash.
         package var flashes = FlashLimit.off
 
         package init(
@@ -97,8 +97,8 @@ package struct RenditionPipeline: Sendable {
 
     // MARK: Requests
 
-    /// Returns the rendition of a source at a URL: a stored one, or one that is produced now. If the source flashes and the policy has a still
-    /// picture answered in its place, that is the result.
+    /// Returns the rendition of a source at a URL: a stored one, or one that is produced now. If the source flashes and the
+    /// policy is ``FlashLimit/still``, returns a still picture in its place.
     ///
     /// - Throws: ``RenditionError``; `cancelled` if the calling task is cancelled.
     package func find(_ request: RenditionRequest) async throws(RenditionError) -> RenditionResult {
@@ -109,9 +109,9 @@ package struct RenditionPipeline: Sendable {
         }
     }
 
-    /// The still picture that is answered in place of a rendition.
+    /// Returns the still picture that is sent in place of a rendition.
     ///
-    /// - Parameter error: Of the attempt to find the rendition; thrown again unless the source flashes and the policy wants a still.
+    /// - Parameter error: The error of the first attempt; rethrown unless the source flashes and the policy is `still`.
     private func still(of rendition: Rendition, after error: RenditionError) throws(RenditionError) -> Rendition {
         guard policy.flashes == .still, error.isOfFlashes else { throw error }
         return rendition.still
@@ -137,8 +137,8 @@ package struct RenditionPipeline: Sendable {
     /// The answer to a request whose stored rendition the origin should have confirmed.
     ///
     /// - Parameters:
-    ///   - epoch: As noted before the look-up.
-    ///   - error: Thrown again if the origin has answered, or if the rendition was purged meanwhile.
+    ///   - epoch: Noted before the look-up.
+    ///   - error: Rethrown if the origin has answered, or if the rendition was purged meanwhile.
     private func answer(
         _ stored: CachedRendition, since epoch: Epoch, to request: RenditionRequest, after error: RenditionError
     ) throws(RenditionError) -> RenditionResult {
@@ -169,7 +169,8 @@ package struct RenditionPipeline: Sendable {
         return RenditionResult(result, joined: joined)
     }
 
-    /// Whether the object of a flight was purged after its work began: a caller that has joined it may have come after the purge.
+    /// Whether the object of a flight was purged after its work began: a caller that has joined it may have come after the
+    /// purge.
     private func wasPurged(_ result: RenditionResult) -> Bool {
         cache.isPurged(result.rendition.objectID, since: result.rendition.epoch)
     }
@@ -177,8 +178,8 @@ package struct RenditionPipeline: Sendable {
     /// Returns the rendition of a source if it is stored, else the source itself while it arrives from the origin.
     ///
     /// The rendition is produced in the background, from the same fetch. All callers of all renditions of the source share that
-    /// fetch. If the rendition is known to fail, or the server has no capacity for it, its ``RenditionRequest/alternative`` is requested in
-    /// its place.
+    /// fetch. If the rendition is known to fail, or the server has no capacity for it, its ``RenditionRequest/alternative`` is
+    /// requested in its place.
     ///
     /// - Throws: ``RenditionError``, as ``find(_:)-(RenditionRequest)`` does, if there is nothing to follow.
     package func findOrFollow(_ request: RenditionRequest) async throws(RenditionError) -> FollowedResult {
@@ -238,12 +239,12 @@ package struct RenditionPipeline: Sendable {
         return .rendition(result)
     }
 
-    /// Returns the source itself in place of a rendition that cannot be produced. No cache may store that answer, because another
-    /// attempt may succeed.
+    /// Returns the source itself in place of a rendition that cannot be produced. No cache may store that answer, because
+    /// another attempt may succeed.
     ///
     /// - Returns: Nil if the error concerns the request or the source, or the source cannot be answered either.
-    /// - Throws: ``RenditionError`` for a cause in the client or this server, such as a used-up allowance. Another request may be answered
-    ///   with the source.
+    /// - Throws: ``RenditionError`` for a cause in the client or this server, such as a used-up allowance. Another request may
+    ///   be answered with the source.
     package func original(
         insteadOf error: RenditionError, for request: RenditionRequest
     ) async throws(RenditionError) -> RenditionResult? {
@@ -298,8 +299,8 @@ package struct RenditionPipeline: Sendable {
         case arrived(FollowedSource?)
     }
 
-    /// Runs the flight of a miss, and returns what comes first: its result, or the first bytes of the source. If the flight fails first,
-    /// what has arrived of the source is returned, and its error only if nothing has.
+    /// Runs the flight of a miss, and returns its result or the first bytes of the source, whichever comes first. If the flight
+    /// fails first, returns the source if any bytes have arrived, else the error.
     ///
     /// - Parameter buffer: The memory of a client that follows the source.
     private func race(
@@ -345,7 +346,7 @@ package struct RenditionPipeline: Sendable {
         return RenditionResult(result, joined: joined)
     }
 
-    /// Runs a miss whose callers may have left with the source, so that an error has to be logged here.
+    /// Runs a miss, and logs its error here because its callers may have left with the source.
     private func runMissBehindResponse(
         _ request: RenditionRequest, _ flight: Flight, after lookup: EarlierLookup? = nil
     ) async throws(RenditionError) -> RenditionResult {
@@ -384,10 +385,10 @@ package struct RenditionPipeline: Sendable {
     ///
     /// - Parameters:
     ///   - allowance: Used before the shared tier is asked, because ids without an object cost a request each.
-    ///   - isOnlyFromStore: Whether the shared tier is not asked.
+    ///   - isOnlyFromStore: Whether to skip the shared tier.
     /// - Throws: ``RenditionError/rateLimited(retryAfter:)`` if the client has used up its allowance,
-    ///   ``RenditionError/storageFailed(cause:)`` if the shared tier cannot tell, ``RenditionError/overloaded(cause:)`` if too
-    ///   many look-ups wait.
+    ///   ``RenditionError/storageFailed(cause:)`` if the shared tier is unavailable, ``RenditionError/overloaded(cause:)`` if
+    ///   too many look-ups wait.
     package func object(
         _ id: ObjectID, fileExtension: String, allowance: MissAllowance, isOnlyFromStore: Bool = false
     ) async throws(RenditionError) -> CachedRendition? {
@@ -458,8 +459,8 @@ package struct RenditionPipeline: Sendable {
         }
     }
 
-    /// Starts the renewal of a stale rendition, which counts as a miss of the client. Without an allowance, it is left to a later
-    /// request.
+    /// Starts the renewal of a stale rendition, which counts as a miss of the client. Without an allowance, it is left to a
+    /// later request.
     private func renewBehindResponse(_ request: RenditionRequest) {
         let key = FlightKey(request)
         guard !request.isOnlyFromStore, !state.flights.isJoinable(key), request.allowance.useIfAvailable() else { return }
@@ -485,8 +486,8 @@ package struct RenditionPipeline: Sendable {
         return isExpired(stored) ? nil : redirected
     }
 
-    /// Whether a rendition must not be answered before the origin has been asked. One of a source that breaks off is never
-    /// answered stale: its source may be complete now.
+    /// Whether a rendition must not be sent before the origin has been asked. A rendition of a source that breaks off is never
+    /// sent stale: the source may be complete now.
     private func isExpired(_ stored: CachedRendition) -> Bool {
         switch cache.freshness(of: stored) {
         case .fresh: false

@@ -12,7 +12,7 @@ struct RenditionProducer: Sendable {
     let admission: Admission
     let sharing: SharedRenditions?
     let convert: RenditionPipeline.Convert
-    /// What ``check(_:_:storing:)`` refuses; nil without a list.
+    /// The sources that ``check(_:_:storing:)`` refuses; nil without a list.
     let blocks: BlockList?
     /// Whether ``check(_:_:storing:)`` counts flashes.
     let flashes: FlashLimit
@@ -29,7 +29,7 @@ struct RenditionProducer: Sendable {
             conversion.report.result.frames <= frame
         {
             finished = finished.pastEnd(as: last, lastFrame: conversion.report.result.frames - 1)
-            // The conversion is done, so a cache that has too much work to look it up is no reason to fail.
+            // The conversion is done, so an overloaded cache is no reason to fail.
             if let result = try? await reuse(finished) { return result }
         }
         let outcome = try await publish(
@@ -59,9 +59,9 @@ struct RenditionProducer: Sendable {
         }
     }
 
-    /// Returns the object if it is stored, produced earlier from the same bytes for another URL, and links the alias to it.
+    /// Returns the object if an earlier conversion of the same bytes for another URL stored it, and links the alias to it.
     ///
-    /// - Throws: ``RenditionError/overloaded(cause:)`` if the cache has too much work to look it up.
+    /// - Throws: ``RenditionError/overloaded(cause:)`` if the cache is too busy to look up the object.
     func reuse(_ job: RenditionJob) async throws(RenditionError) -> RenditionResult? {
         if let alias = job.alias(with: []) { return await link(alias, job).map(job.result) }
         do throws(CacheError) {

@@ -1,13 +1,13 @@
 package import Store
 
-/// A rendition and how the pipeline came by it.
+/// A rendition and how the pipeline obtained it.
 package struct RenditionResult: Sendable {
     package var rendition: CachedRendition
     package var provenance: Provenance
     /// Whether HTTP caches may store a response with it. False if the origin forbids it, or if the source was purged while the
     /// rendition was produced.
     package var isStorable: Bool
-    /// Whether the cache has it after the request, even if another request had caused the work.
+    /// Whether the cache contains the rendition after the request, even if another request caused the work.
     package let isStored: Bool
     package var times: StageTimes
 

@@ -42,7 +42,7 @@ package final class RenditionState: Sendable {
     let flights: SingleFlight<FlightKey, RenditionResult>
     /// Misses of uploads.
     let uploadFlights: SingleFlight<ObjectID, RenditionResult>
-    /// Objects that are loaded from the shared tier, by their paths; nil for one that it does not have.
+    /// Objects that are loaded from the shared tier, by their paths; nil if the tier does not have the object.
     let objectFlights: SingleFlight<String, CachedRendition?>
     let sources: SourceLoader.State
     let failures: FailureMemory
@@ -95,10 +95,10 @@ package final class RenditionState: Sendable {
             uploadFlights.close { _ in true }
             objectFlights.close { _ in true }
         case .object(let id):
-            // A flight of a source may lead to the object, too: its callers compare, because the object is known at its end only.
+            // A flight of a source may produce the object, too: its callers compare, because only its end shows that.
             uploadFlights.close { $0.description == id }
             objectFlights.close { $0.hasPrefix(id) }
-        // The shared tier keeps what a purge of sources covers.
+        // A purge of sources leaves the shared tier unchanged.
         case .url, .prefix, .host: break
         }
         failures.forget(scope)
@@ -114,7 +114,7 @@ package final class RenditionState: Sendable {
     ///
     /// - Parameter isCurrent: Whether no purge overtook it.
     package func remember(_ record: SharedRecord, ofSourceAt sourceURL: String, if isCurrent: () -> Bool) {
-        // Noted before the question: a later purge covers the failure.
+        // Noted before `isCurrent` is called: a later purge covers the failure.
         let epoch = cache.epoch
         guard let failure = SharedFailure(record, scope: failureScope.withLock { $0 }), failure.isOfSource, isCurrent() else {
             return

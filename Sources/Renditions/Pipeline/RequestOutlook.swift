@@ -4,7 +4,7 @@ internal import Sandbox
 internal import Store
 internal import SystemIO
 
-/// What a request for a rendition would meet now, for operators.
+/// The expected outcome of a request for a rendition, for operators.
 package struct RequestOutlook: Sendable {
     package enum Answer: Sendable, Equatable {
         /// It is stored and fresh.
@@ -24,7 +24,7 @@ package struct RequestOutlook: Sendable {
     }
 
     package let answer: Answer
-    /// Those of the source and of all its renditions, the latest first.
+    /// The failures of the source and of all its renditions, the latest first.
     package let failures: [RememberedFailure]
 }
 
@@ -39,7 +39,7 @@ package struct RenditionTrial: Sendable {
 }
 
 extension RenditionPipeline {
-    /// What a request would meet now. Fetches and produces nothing.
+    /// Returns the outcome that a request would have now. Fetches and produces nothing.
     ///
     /// - Throws: ``RenditionError/overloaded(cause:)`` if too many look-ups wait.
     package func outlook(of request: RenditionRequest) async throws(RenditionError) -> RequestOutlook {
@@ -65,8 +65,8 @@ extension RenditionPipeline {
         return RequestOutlook(answer: answer, failures: failures)
     }
 
-    /// Fetches and converts the source of a request now, whatever is stored or has failed before. Stores neither the rendition nor a
-    /// failure.
+    /// Fetches and converts the source of a request now, whatever is stored or has failed before. Stores neither the rendition
+    /// nor a failure.
     package func tryOut(_ request: RenditionRequest) async throws(RenditionError) -> RenditionTrial {
         let slot = try state.admission.admit(
             request.source.host, bytes: misses.maxSourceBytes, cost: request.rendition.cost, urgency: request.urgency)

@@ -74,7 +74,7 @@ struct SharedRenditions: Sendable {
         }
     }
 
-    /// Publishes the rendition that another node has found in the local cache; nil if it cannot be used.
+    /// Publishes in the local cache the rendition that another node has found; nil if it cannot be used.
     private func adopt(
         _ record: SharedRecord, _ request: RenditionRequest, _ epoch: Epoch, isFollowed: Bool
     ) async -> RenditionResult? {
@@ -95,7 +95,7 @@ struct SharedRenditions: Sendable {
 
     // MARK: The shared tier
 
-    /// Publishes a rendition from the shared tier in the local cache; nil if the tier does not have it.
+    /// Publishes in the local cache a rendition from the shared tier; nil if the tier does not have it.
     func load(_ job: RenditionJob) async -> RenditionResult? {
         guard job.storage.isAllowed else { return nil }
         guard
@@ -106,9 +106,9 @@ struct SharedRenditions: Sendable {
         return job.result(outcome, as: .shared)
     }
 
-    /// Publishes an object from the shared tier in the local cache; nil if the tier does not have it.
+    /// Publishes in the local cache an object from the shared tier; nil if the tier does not have it.
     ///
-    /// - Throws: ``RenditionError/storageFailed(cause:)`` if the tier cannot tell, or the cache takes no file at the moment.
+    /// - Throws: ``RenditionError/storageFailed(cause:)`` if the tier is unavailable, or the cache accepts no file.
     func load(_ id: ObjectID, fileExtension: String) async throws(RenditionError) -> CachedRendition? {
         switch await receive(id, fileExtension, cache.epoch, isOnlySource: true, alias: { _ in nil }) {
         case .published(let outcome): return outcome.rendition
@@ -149,7 +149,7 @@ struct SharedRenditions: Sendable {
             case .unavailable: return .unavailable(cause: "The shared store does not answer.")
             }
         } catch {
-            // The cache takes no file at the moment. The rendition is produced in memory then.
+            // The cache accepts no file at the moment, so the rendition is produced in memory.
             return .unavailable(cause: error.description)
         }
     }

@@ -4,13 +4,13 @@ internal import Store
 internal import SystemIO
 
 extension RenditionProducer {
-    /// Compares a source with the block list, and counts the flashes of one that is to move, before anything is made of it. The facts that this
-    /// takes are stored, so that they are computed once, unless the source is on the list.
+    /// Compares a source with the block list, and counts its flashes if the rendition moves, before any conversion. Stores the
+    /// facts that this requires, so that they are computed once, unless the source is on the list.
     ///
     /// A source that cannot be decoded has no pictures: only its bytes are compared.
     ///
-    /// - Throws: ``RenditionError/blocked(label:)``; ``RenditionError/flashing(general:red:)``, unless the limit is off; another error if the
-    ///   facts cannot be computed now.
+    /// - Throws: ``RenditionError/blocked(label:)``; ``RenditionError/flashing(general:red:)``, unless the limit is off;
+    ///   another error if the facts cannot be computed now.
     func check(_ job: RenditionJob, _ flight: Flight, storing: Bool = true) async throws(RenditionError) {
         if let blocks {
             if let label = blocks.label(of: job.source.digest) { throw .blocked(label: label) }
@@ -28,9 +28,9 @@ extension RenditionProducer {
         }
     }
 
-    /// Throws the objection to a source that its facts give, which are stored or computed now.
+    /// Throws the objection that the facts of a source lead to. Reads stored facts, or computes them.
     ///
-    /// - Parameter storing: Whether facts with that objection are stored.
+    /// - Parameter storing: Whether facts with the given objection are stored.
     private func judge(
         _ facts: RenditionJob, _ flight: Flight, storing: (RenditionError?) -> Bool,
         by objection: @escaping @Sendable (FactsDocument) -> RenditionError?
@@ -50,7 +50,7 @@ extension RenditionProducer {
         if storing(found) {
             let description = RenditionFacts(
                 conversion.report.result, of: .json, codecs: nil, sourceBytes: facts.source.count)
-            // Without a place to store them, the next check computes them again.
+            // If the facts cannot be stored, the next check computes them again.
             _ = try? await publish(conversion.file, facts, facts: description)
         }
         if let found { throw found }

@@ -59,7 +59,7 @@ package struct FlightLease: Sendable {
     func complete(_ rendition: CachedRendition) async {
         guard let alias = rendition.alias else { return await release() }
         let seconds = (alias.freshFor ?? freshFor) - (clock.steadySeconds - alias.fetchedAt)
-        // The record has the wall clock's time, because the nodes have that in common.
+        // The record contains wall-clock time, because the nodes have that in common.
         let record = SharedRecord(
             outcome: .object(id: rendition.objectID.description, fileExtension: rendition.fileExtension),
             etag: alias.validators.etag, lastModified: alias.validators.lastModified,
@@ -91,7 +91,7 @@ extension SharedFailure {
 }
 
 extension SharedRecord {
-    /// Seconds by which the clock of another node may be ahead. What is further in the future is stale.
+    /// Seconds by which the clock of another node may be ahead. A record from further in the future is stale.
     private static let tolerance: Int64 = 60
 
     /// The id and the extension of the rendition; nil for a record that names none.
@@ -115,7 +115,7 @@ extension SharedRecord {
 ///
 /// A node works alone whenever the others cannot be reached; a call then returns at once or within a short deadline.
 package protocol NodeCoordinator: Sendable {
-    /// Finds what another node knows about a rendition, waits for the node that runs its miss, or takes the lead.
+    /// Finds another node's record of a rendition, waits for the node that runs its miss, or takes the lead.
     ///
     /// - Parameters:
     ///   - rejected: A record that this function returned before and that the caller could not use.
@@ -124,7 +124,7 @@ package protocol NodeCoordinator: Sendable {
         _ key: AliasKey, of source: SourceURL, rejecting rejected: SharedRecord?, failureScope: String
     ) async -> FlightRole
 
-    /// Purges all nodes, this one included: this one first.
+    /// Purges all nodes, starting with this one.
     ///
     /// - Parameter limit: The longest wait for other nodes; nil for two seconds.
     func purgeAllNodes(_ scope: PurgeScope, within limit: Duration?) async -> PurgeReport

@@ -15,9 +15,9 @@ package struct S3Tier: SharedTier {
     /// The largest rendition to receive, unless the local cache refuses even smaller ones.
     private static let largestObject: Int64 = 1 << 40
 
-    /// Has each purge of an object delete it in the store too.
+    /// Makes each purge of an object delete it from the store, too.
     ///
-    /// - Parameter cache: The cache whose ledger has the store's outbox.
+    /// - Parameter cache: The cache whose ledger contains the store's outbox.
     package init(_ store: SharedStore, cache: Cache) {
         self.store = store
         self.cache = cache
@@ -73,13 +73,13 @@ package protocol SharedTier: Sendable {
         _ id: ObjectID, fileExtension: String, into file: StagedFile, isOnlySource: Bool
     ) async -> SharedLookUp
 
-    /// Stores a rendition, unless its object was purged since it was published. Returns within a deadline of the tier: other nodes wait for
-    /// the lease that ends afterwards.
+    /// Stores a rendition, unless its object was purged since it was published. Returns within a deadline of the tier: other
+    /// nodes wait for the lease that ends afterwards.
     ///
     /// - Returns: Whether other nodes can read it now. If not, the tier stores it as soon as it can.
     func save(_ rendition: CachedRendition) async -> Bool
 
-    /// Suspends until the removal of an object that was purged was sent, an attempt has failed, or a deadline of the tier has passed.
+    /// Suspends until the removal of a purged object was sent, an attempt has failed, or a deadline of the tier has passed.
     func awaitRemoval(of id: ObjectID) async
 }
 
@@ -87,6 +87,6 @@ package protocol SharedTier: Sendable {
 package enum SharedLookUp: Sendable {
     case found(StoredRecord)
     case absent
-    /// The tier cannot be reached, or cannot tell in time.
+    /// The tier cannot be reached, or does not answer in time.
     case unavailable
 }

@@ -7,7 +7,7 @@ internal import SystemIO
 
 /// The arguments of the commands that drive a running server, and requests with them.
 struct AdminServer: ParsableArguments {
-    /// The server of commands that name none.
+    /// The default of `--server`.
     static let address = "http://127.0.0.1:8080"
 
     @Option(help: "The URL of the server, or unix: and the path of its socket.")
@@ -37,7 +37,7 @@ struct AdminServer: ParsableArguments {
         }
     }
 
-    /// Checks the address of a server that pages name too, which must be a URL.
+    /// Checks the address of a server that pages also refer to, which must be a URL.
     static func validatePublic(_ server: String) throws {
         guard isURL(server) else {
             throw ValidationError("--server is “\(server)”; it must be an http or https URL, such as https://gifs.example.com.")
@@ -58,7 +58,7 @@ struct AdminServer: ParsableArguments {
 
     private static func isURL(_ server: String) -> Bool { server.hasPrefix("http://") || server.hasPrefix("https://") }
 
-    /// The token of the argument, or else of the environment, which may name a file with it.
+    /// Returns the token from the argument, or from the environment, which may name a file that contains it.
     ///
     /// - Throws: ``SettingsError`` if both are missing or empty.
     static func token(_ argument: String?) throws(SettingsError) -> String {
@@ -91,7 +91,7 @@ struct AdminServer: ParsableArguments {
         return Data(answer.body)
     }
 
-    /// - Throws: ``SettingsError`` if the document is another one.
+    /// - Throws: ``SettingsError`` if the document has another form.
     static func decoded<Document: Decodable>(_ type: Document.Type, _ body: Data) throws(SettingsError) -> Document {
         let decoder = JSONDecoder()
         decoder.keyDecodingStrategy = .convertFromSnakeCase

@@ -38,9 +38,9 @@ struct ConvertCommand: ParsableCommand {
         help: "IN and OUT, - for standard input and output; with --to any number of GIFs and directories.", completion: .file())
     var files: [String] = []
 
-    /// For up to this many files, warming up the zygote takes longer than it saves.
+    /// The number of files up to which warming up the zygote takes longer than it saves.
     private static let fewFiles = 8
-    /// Files that a message names at most.
+    /// The maximum number of files that a message names.
     private static let mostNamed = 3
 
     func validate() throws {
@@ -63,7 +63,7 @@ struct ConvertCommand: ParsableCommand {
         }
         defer { zygote.stop() }
         signal(SIGPIPE, SIG_IGN)
-        // A mistake is in the arguments, which no program looks up by a code.
+        // An error here is a mistake in the arguments, for which no program needs a code.
         let (rendition, output) = try translating(try request(plan), to: SettingsError.init)
         do throws(FileError) {
             for directory in plan.directories { try Files.createDirectory(directory) }
@@ -98,8 +98,8 @@ struct ConvertCommand: ParsableCommand {
         }
     }
 
-    /// The rendition to make of each file. Without --format, the extension of the first output names the format; that of
-    /// standard output is `mp4`.
+    /// The rendition to produce from each file. Without --format, the extension of the first output names the format; for
+    /// standard output it is `mp4`.
     private func request(_ plan: ConvertPlan) throws(Problem) -> (Rendition, OutputFormat) {
         let path = plan.files.first?.output ?? "-"
         let names = Rendition.Format.offered.filter { $0.output != nil }.map(\.rawValue).joined(separator: ", ")
@@ -142,14 +142,15 @@ struct ConvertCommand: ParsableCommand {
         }
     }
 
-    /// Prints what failed on standard error, and returns the exit code for it.
+    /// Prints the failure on standard error, and returns the exit code for it.
     private static func failure(_ name: String, _ code: String, _ sentence: String) -> ExitCode {
         ConvertFailure(path: name, code: code, sentence: sentence).report()
         return .failure
     }
 }
 
-/// Hands out the files and counts those that are done. On a terminal, draws a progress bar, and at the end a summary in its place.
+/// Hands out the files and counts those that are done. On a terminal, draws a progress bar, and at the end a summary in its
+/// place.
 private final class Progress: Sendable {
     private struct State {
         var next = 0

@@ -46,7 +46,7 @@ struct HealthCommand: ParsableCommand {
     }
 }
 
-/// Where the server of a configuration is reached from the same machine.
+/// The address at which the server of a configuration is reached from the same machine.
 private struct HealthAddress: CustomStringConvertible {
     let url: String
     var unixPath: String?

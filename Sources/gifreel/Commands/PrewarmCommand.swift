@@ -11,7 +11,7 @@ internal import Store
 internal import SystemIO
 internal import Web
 
-/// `gifreel prewarm`: makes the renditions of lists of sources, in a cache directory or by a running server.
+/// `gifreel prewarm`: produces the renditions of lists of sources, in a cache directory or by a running server.
 struct PrewarmCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "prewarm",
@@ -175,7 +175,7 @@ struct PrewarmCommand: ParsableCommand {
 
     /// Prints the renditions that a run would make.
     private func printRenditions(_ entries: [PrewarmEntry]) throws {
-        // Those of a server are not known.
+        // The defaults of a server are not known.
         let defaults = server == nil ? try serviceConfiguration().defaults : RenditionDefaults()
         var wrong = 0
         for entry in entries {
@@ -223,12 +223,12 @@ struct PrewarmCommand: ParsableCommand {
         try conclude(prewarmRun, journal, seconds, failure, wasInterrupted: wasInterrupted)
     }
 
-    /// Makes the unfinished renditions, until all are done, the backend fails, or a signal arrives.
+    /// Produces the unfinished renditions, until all are done, the backend fails, or a signal arrives.
     private func carryOut(
         _ prewarmRun: PrewarmRun, _ backend: any PrewarmBackend, _ signals: BlockedSignals
     ) -> (failure: PrewarmRunError?, wasInterrupted: Bool) {
         let open = prewarmRun.pending
-        // After a second signal, the journal is complete too.
+        // The journal is complete even after a second signal.
         let (failure, wasInterrupted) = InterruptibleWork.wait(signals: signals, exitCode: Self.interrupted.rawValue) {
             () async -> PrewarmRunError? in
             do throws(PrewarmRunError) {
@@ -280,7 +280,8 @@ struct PrewarmCommand: ParsableCommand {
     }
 
     /// A path per list and target, below `$XDG_STATE_HOME` (XDG Base Directory Specification). The target is the server, or the
-    /// cache directory with all settings, wherever they are set: other settings may produce other renditions, or other failures.
+    /// cache directory with all settings, wherever they are set: other settings may produce other renditions, or other
+    /// failures.
     private func defaultJournal(_ entries: [PrewarmEntry]) throws -> String {
         let environment = ProcessInfo.processInfo.environment
         let state =

@@ -80,7 +80,7 @@ struct RenditionOptions: ParsableArguments {
         completion: .list(["fingerprints", "flashes"]))
     var facts: String?
 
-    /// Those that are given, by name.
+    /// The options that are given, by name.
     var pairs: [(name: String, value: String)] {
         let all: [(name: String, value: String?)] = [
             ("width", width), ("height", height), ("fit", fit), ("gravity", gravity), ("bg", bg), ("quality", quality),

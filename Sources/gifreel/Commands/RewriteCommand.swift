@@ -9,7 +9,7 @@ internal import Settings
 internal import SystemIO
 internal import Web
 
-/// `gifreel rewrite`: gives the animations of HTML pages the addresses that negotiate.
+/// `gifreel rewrite`: replaces the addresses of animations in HTML pages with addresses that negotiate.
 struct RewriteCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "rewrite",
@@ -83,8 +83,8 @@ struct RewriteCommand: ParsableCommand {
         }
     }
 
-    /// Rewrites one page after the other. Exits with 1 if a page cannot be read or written, or if the server gave no answer about an
-    /// image. Such an image stays, and the other images and pages are still rewritten.
+    /// Rewrites one page after the other. Exits with 1 if a page cannot be read or written, or if the server gave no answer
+    /// about an image. Such an image stays, and the other images and pages are still rewritten.
     func run() throws {
         let values = try settings.read().settings
         let configuration = try ServiceConfiguration(values)
@@ -128,7 +128,7 @@ struct RewriteCommand: ParsableCommand {
             return .stay("")
         }
         images.ask(about: urls)
-        // The mount of the script's tag is known after a first pass.
+        // Only a first pass determines the mount for the script's tag.
         for url in urls { _ = images.decision(url) }
         let page = PageRewriter.rewrite(
             document, base: base, extensions: extensions, script: script ? tag() : nil, decide: images.decision)

@@ -67,15 +67,15 @@ struct ServeCommand: ParsableCommand {
         running.log.close(within: Self.logFlushLimit)
     }
 
-    /// The time that a log has at the end to write its last lines.
+    /// The time limit for a log to write its last lines.
     private static let logFlushLimit = Duration.seconds(1)
 
-    /// The service and what a reload needs.
+    /// The service, and the values that a reload needs.
     private struct Running {
         var service: GifreelService
         /// The current settings.
         var settings: Settings
-        /// Those that the log has named.
+        /// The overrides that the log has named.
         var overrides: [SettingsReader.Override]
         /// Only a restart changes its format.
         var log: LogOutput
@@ -112,7 +112,7 @@ struct ServeCommand: ParsableCommand {
         )
     }
 
-    /// Names the variables that override the settings file: a change of the file has no effect there.
+    /// Logs the variables that override the settings file: changing these settings in the file has no effect.
     private static func log(_ overrides: [SettingsReader.Override], to logger: Logger) {
         for each in overrides {
             logger.notice(

@@ -35,7 +35,7 @@ struct ConfiguredMounts {
         }
         var mount = Mount(origin: origin, allow: settings.allow)
         mount.freshFor = settings.freshFor?.components.seconds
-        // Looking at a file costs next to nothing.
+        // Examining a file costs next to nothing.
         if case .file = origin { mount.freshFor = mount.freshFor ?? Self.freshForOfFiles }
         mount.maxAge = settings.maxAge.map { Int($0.components.seconds) }
         mount.sources = SourceFormat.allCases.filter(settings.sources.contains)
@@ -87,7 +87,7 @@ struct ConfiguredMounts {
         guard settings.query == .options else {
             throw SettingsError("\(name).query is forward, but files have no query.")
         }
-        // The path is written as it is, and not encoded.
+        // The path in the settings is not percent-encoded.
         let path = String(origin.dropFirst(SourceURL.fileScheme.count))
         let parts = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
         let isDirectory =
@@ -120,7 +120,7 @@ struct ConfiguredMounts {
         let bucket = try translating(try S3Bucket(settings.s3, store, name: location.bucket), to: wrong)
         let root = bucket.url
         let access = BucketAccess(root: root, signer: bucket.signer)
-        // The prefix is written as it is, and not encoded.
+        // The prefix in the settings is not percent-encoded.
         let url = "\(SourceURL.s3Scheme)\(bucket.name)/\(PercentEncoding.encode(location.key, keepsSlashes: true))"
         let folder = try translating(try SourceURL(bucketFolder: url, of: bucket.name, at: root)) { (_: SourceURLError) in
             SettingsError(

@@ -10,7 +10,7 @@ struct DescriptorBudget: Equatable {
     let openRenditions: Int
     /// The limit of the process.
     let limit: Int
-    /// What the settings need.
+    /// The number of descriptors that the settings need.
     let needed: Int
 
     /// Descriptors of logs, libraries, listeners, event loops and databases.

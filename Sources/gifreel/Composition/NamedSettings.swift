@@ -99,7 +99,7 @@ extension S3Bucket {
         try self.init(endpoint: endpoint, name: name, keys: try S3Keys(settings))
     }
 
-    /// The bucket of a mount. Keys are sent to no service but that for which they are configured.
+    /// The bucket of a mount. Keys are sent only to the service for which they are configured.
     init(
         _ settings: Settings.Mount.S3, _ store: Settings.Store.S3, name: String
     ) throws(StoreConfigurationError) {
@@ -126,7 +126,7 @@ extension S3Keys {
         if let access = settings.accessKey, let secret = settings.secretKey {
             self = .fixed(try S3Credentials(accessKey: access, secretKey: secret))
         } else if settings.accessKey != nil || settings.secretKey != nil {
-            // Requests would not be signed otherwise, or be signed with other keys.
+            // Otherwise, requests would be unsigned, or signed with other keys.
             throw StoreConfigurationError(
                 settings.accessKey == nil ? "secret_key" : "access_key",
                 "must be set together with the other key, or not at all")
