@@ -46,7 +46,7 @@ extension Duration {
     }
 
     package var settingText: String {
-        // In whole numbers: a division of durations is a Double, which can lose a millisecond.
+        // Uses integer arithmetic: dividing durations yields a Double, which can lose a millisecond.
         let (seconds, attoseconds) = components
         return Unit.text(Int(seconds * 1000 + attoseconds / 1_000_000_000_000_000), Self.units)
     }
@@ -73,7 +73,7 @@ extension PortRange {
     }
 }
 
-// Numbers of a configuration as the quantities that they are written as. Each has the range that its row in the table gives.
+// Numbers of a configuration, presented as quantities. The row of each setting in the table defines its range.
 
 extension FixedWidthInteger {
     var byteCount: ByteCount {
@@ -90,7 +90,7 @@ extension FixedWidthInteger {
     var centiseconds: Duration {
         get { .milliseconds(10) * Int(self) }
         set {
-            // In whole numbers: a division of durations is a Double, which can lose one.
+            // Uses integer arithmetic: dividing durations yields a Double, which can be off by one.
             let (seconds, attoseconds) = newValue.components
             self = Self(seconds * 100 + attoseconds / 10_000_000_000_000_000)
         }
@@ -136,7 +136,7 @@ extension PermissionBits {
     package var settingText: String { "0" + String(bits, radix: 8) }
 }
 
-/// A unit of a quantity and how many of the smallest unit it has.
+/// A unit of a quantity and its size in the smallest unit.
 private struct Unit {
     let name: String
     let factor: Int

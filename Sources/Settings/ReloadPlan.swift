@@ -5,7 +5,7 @@ package struct ReloadPlan: Equatable, Sendable {
     package private(set) var changed: [String] = []
     /// Full names of settings whose new value needs a restart, sorted.
     package private(set) var waiting: [String] = []
-    /// The settings to apply: the new values, except that each setting in ``waiting`` has its value from before.
+    /// The settings to apply: the new values, except that each setting in ``waiting`` keeps its previous value.
     package private(set) var settings: Settings
 
     package init(from current: Settings, to new: Settings) {

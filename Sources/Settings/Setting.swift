@@ -23,7 +23,7 @@ package struct Setting: Sendable {
         case seconds
     }
 
-    /// How many values a setting takes.
+    /// The number of values that a setting accepts.
     package enum Shape: Sendable {
         /// Exactly one.
         case single
@@ -50,7 +50,7 @@ package struct Setting: Sendable {
     package let isSecret: Bool
     /// The unit of a number; nil if the value carries its unit or has none.
     package let unit: String?
-    /// The effect of a missing value; nil if it needs no words.
+    /// The words for a missing value; nil if none are needed.
     package let whenUnset: String?
     /// A value for the documentation of a setting without a default.
     package let example: String?
@@ -176,8 +176,8 @@ package struct Setting: Sendable {
     ///
     /// - Parameters:
     ///   - texts: One text, several for a list, or none.
-    ///   - chosenName: What stands for `*` in the name.
-    /// - Returns: The text that is not accepted; `settings` is unchanged then.
+    ///   - chosenName: The text for `*` in the name.
+    /// - Returns: The rejected text; `settings` is then unchanged.
     package func set(_ texts: [String], chosenName: String = "", in settings: inout Settings) -> Rejection? {
         if shape == .single && texts.allSatisfy(\.isEmpty) { return Rejection(text: "") }
         return write(&settings, chosenName, shape == .single ? texts : texts.filter { !$0.isEmpty })
@@ -271,7 +271,7 @@ struct SettingFamily<Member: Sendable>: Sendable {
     /// A member whose settings have their defaults.
     let new: Member
 
-    /// The full name of a setting, with `*` for that of the member.
+    /// The full name of a setting, with `*` for the member's name.
     ///
     /// - Parameter setting: Empty if the member itself is the value.
     func name(of setting: String) -> String { setting.isEmpty ? "\(name).*" : "\(name).*.\(setting)" }

@@ -2,7 +2,7 @@ internal import Foundation
 internal import Glibc
 package import SystemIO
 
-/// The value that one source gives a setting: its texts, or the files that hold them.
+/// The value of a setting from one source: its texts, or the files that contain them.
 struct SettingEntry {
     enum Part {
         case text(String)
@@ -34,7 +34,7 @@ struct SettingEntry {
         for part in parts {
             switch part {
             case .text(let text):
-                // A list may stand as one text, in a file too.
+                // A list may be written as one text, even in a file.
                 texts += (setting.shape == .list ? text.split(separator: ",").map(String.init) : [text])
                     .map { $0.trimmingCharacters(in: .whitespaces) }
             case .file(let path):
@@ -52,12 +52,12 @@ struct SettingEntry {
 
 /// Text files of a limited length.
 package enum TextFile {
-    /// A file over this is no configuration file, such as one named by mistake.
+    /// A longer file is not a configuration file; it was probably named by mistake.
     private static let maximumBytes = 1 << 20
 
     /// The text of the file. Blocks.
     ///
-    /// - Parameter name: The file in an error's sentence.
+    /// - Parameter name: The description of the file in error messages.
     /// - Throws: ``SettingsError`` if the file cannot be read or is too long.
     static func read(_ path: String, as name: String) throws(SettingsError) -> String {
         let bytes = try translating(try bytes(of: path, atMost: maximumBytes)) { (error: FileError) in
@@ -69,7 +69,7 @@ package enum TextFile {
     /// The bytes of a file that a setting names. Blocks.
     package static func bytes(of path: String, atMost limit: Int) throws(FileError) -> [UInt8] {
         var bytes: [UInt8] = []
-        // A hyphen is not standard input: a reload could not read it again.
+        // A hyphen does not mean standard input, which a reload could not read again.
         try Files.forEachPiece(of: path == "-" ? "./-" : path) { piece throws(SystemError) in
             bytes += piece
             if bytes.count > limit { throw SystemError("read", code: EFBIG) }

@@ -13,8 +13,7 @@ extension Setting {
         }
     }
 
-    /// The environment variable that sets the setting, such as `GIFREEL_SOURCES_ALLOW_PRIVATE`; a chosen name stands there
-    /// as `NAME`.
+    /// The environment variable that sets the setting, such as `GIFREEL_SOURCES_ALLOW_PRIVATE`, with `NAME` for a chosen name.
     package var environmentName: String {
         "GIFREEL_" + name.replacing("*", with: "NAME").uppercased().replacing(".", with: "_")
     }
@@ -39,7 +38,7 @@ extension Setting {
     static func nearestName(to name: String) -> String? {
         let parts = name.split(separator: ".")
         let candidates = all.map { setting in
-            // A chosen name is right whatever it is.
+            // Any chosen name is valid.
             let own = setting.name.split(separator: ".")
             guard let index = own.firstIndex(of: "*"), parts.count == own.count, own.last != "*" else { return setting.name }
             return setting.name.replacing("*", with: parts[index])
@@ -54,15 +53,15 @@ extension Setting {
 
     private static func nearest(to name: String, among candidates: [String], separator: Character) -> String? {
         if let best = Spelling.nearest(to: name, among: candidates) { return best }
-        // A group that was forgotten: `port` for `server.port`.
+        // The group may be missing: `port` for `server.port`.
         let last = separator == "_" ? name.dropFirst("GIFREEL_".count) : name.split(separator: separator).last ?? ""
         return candidates.first { !last.isEmpty && $0.hasSuffix("\(separator)\(last)") }
     }
 }
 
-/// Finds names that were probably meant by misspelt ones.
+/// Suggests corrections for misspelt names.
 package enum Spelling {
-    /// The candidate with the fewest changes from a name; nil if they are more than two and more than a sixth of the name.
+    /// The candidate with the smallest edit distance; nil if that exceeds both two and a sixth of the name's length.
     package static func nearest(to name: String, among candidates: [String]) -> String? {
         let distances = candidates.map { (name: $0, distance: editDistance(name, $0)) }
         guard let best = distances.min(by: { $0.distance < $1.distance }), best.distance <= max(2, name.count / 6) else {

@@ -6,21 +6,21 @@ package import Renditions
 /// A single value as it is written in files, environment variables and flags.
 package protocol SettingScalar: SettingValue where Scalar == Self {
     static var kind: Setting.Kind { get }
-    /// Nil if the text is not such a value.
+    /// Nil if the text is not a valid value.
     init?(settingText text: String)
-    /// The text from which ``init(settingText:)`` makes an equal value.
+    /// The text from which ``init(settingText:)`` creates an equal value.
     var settingText: String { get }
 }
 
 /// A scalar with an order. Its row in the table must give a range.
 package protocol RangedScalar: SettingScalar, Comparable {
-    /// What a value in `range` is, for error messages.
+    /// The description of a value in `range`, for error messages.
     static func expectation(_ range: ClosedRange<Self>) -> String
 }
 
 /// A scalar without an order.
 package protocol UnrangedScalar: SettingScalar {
-    /// What a value is, for error messages.
+    /// The description of a value, for error messages.
     static var expectation: String { get }
 }
 
@@ -124,7 +124,7 @@ package struct OptionPair: UnrangedScalar {
     package var settingText: String { "\(name)=\(value)" }
 }
 
-/// A value that its type parses.
+/// A value that its type's own initializer parses.
 package protocol SettingPattern: UnrangedScalar, CustomStringConvertible {
     init?(_ text: String)
 }

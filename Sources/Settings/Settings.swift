@@ -8,9 +8,9 @@ package import Store
 
 /// The value of every setting. `Settings()` holds the defaults.
 ///
-/// A setting that is a property of a target's configuration is that property, so that its default is written in one place: in that
-/// configuration. The others, and those that become something else when the server is composed, such as a mount, are properties of the
-/// groups below. ``Setting/all`` has one row per setting, with its meaning, its range and the property that holds it.
+/// A setting that a target's configuration defines is a property of that configuration, so that its default is written in one
+/// place. Other settings, and those that the composition of the server transforms, such as mounts, are properties of the groups
+/// below. ``Setting/all`` has one row per setting, with its meaning, its range and the property that holds it.
 package struct Settings: Sendable {
     package var http = HTTPServerConfiguration()
     package var cache = CacheConfiguration()
@@ -127,7 +127,7 @@ package struct Settings: Sendable {
         package enum AV1: String, SettingChoice {
             /// A client requests it.
             case onRequest = "on_request"
-            /// What a client gets instead was requested ``Renditions/av1After`` times.
+            /// The rendition that clients get instead was requested ``Renditions/av1After`` times.
             case background
         }
 
@@ -165,19 +165,19 @@ package struct Settings: Sendable {
             package init() {}
         }
 
-        /// What a mount that negotiates answers while a rendition is being produced.
+        /// The answer of a negotiating mount while a rendition is being produced.
         package enum OnMiss: String, SettingChoice {
             case wait
             case original
         }
 
-        /// What a mount answers if a rendition cannot be produced.
+        /// The answer of a mount if a rendition cannot be produced.
         package enum OnError: String, SettingChoice {
             case problem
             case original
         }
 
-        /// What parameters that are not options mean.
+        /// The meaning of parameters that are not options.
         package enum Query: String, SettingChoice {
             /// An error.
             case options
@@ -225,7 +225,7 @@ package struct Settings: Sendable {
     }
 
     package struct Purge: Sendable {
-        /// Requests that tell CDNs about purges, by their names.
+        /// Requests that notify CDNs of purges, by name.
         package var hooks: [String: Hook] = [:]
 
         package struct Hook: Sendable {
@@ -354,7 +354,7 @@ extension Settings {
         }
     }
 
-    /// A server that is meant to require signatures must not start without them because a secret is missing.
+    /// Prevents a server that must require signatures from starting without them because a secret is missing.
     private func requireKeys(_ name: String, _ isRequired: Bool?) throws(SettingsError) {
         guard isRequired == true && signing.keys.isEmpty && signing.named.isEmpty else { return }
         throw SettingsError("\(name) is true but signing.keys holds no key; set a key or remove \(name).")

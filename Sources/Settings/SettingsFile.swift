@@ -51,7 +51,7 @@ struct SettingsFile {
         }
     }
 
-    /// Collects members of a family that stand in a list, with their names among their settings.
+    /// Collects members of a family from a list. Each item contains the name of the member beside its settings.
     private mutating func collect(_ members: [Node.Mapping], prefix: String, _ path: String) throws(SettingsError) {
         var names: Set<String> = []
         for member in members {
@@ -67,7 +67,7 @@ struct SettingsFile {
         }
     }
 
-    /// Adds a setting. The YAML parser refuses only equal names of one mapping.
+    /// Adds a setting. Rejects duplicates, because the YAML parser rejects only those within one mapping.
     private mutating func add(_ node: Node, of setting: Setting, _ name: String, _ origin: String) throws(SettingsError) {
         if let other = entries[name] {
             throw SettingsError("\(origin): \(name) is set twice; the other place is \(other.origin).")
@@ -78,7 +78,7 @@ struct SettingsFile {
     /// Whether an item of a list holds the settings of a member of a family.
     private static func isMember(_ item: Node) -> Bool { item.mapping != nil && namedFile(item) == nil }
 
-    /// The path in `{file: path}`, which stands for a secret; nil for other nodes.
+    /// The path in `{file: path}`, which replaces a secret; nil for other nodes.
     private static func namedFile(_ node: Node) -> String? {
         guard let mapping = node.mapping, mapping.count == 1, let path = mapping["file"]?.scalar?.string, !path.isEmpty else {
             return nil
@@ -129,7 +129,7 @@ struct SettingsFile {
         return ["", "~", "null", "Null", "NULL"].contains(scalar.string)
     }
 
-    /// What is wrong, on one line.
+    /// The description of the error, on one line.
     private static func sentence(_ error: YamlError) -> String {
         switch error {
         case .scanner(_, let problem, let mark, _), .parser(_, let problem, let mark, _),

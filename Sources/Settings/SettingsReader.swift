@@ -3,7 +3,8 @@ package enum SettingsReader {
     /// The result of a reading.
     package struct Result: Sendable {
         package let settings: Settings
-        /// The source of each value that is not a default, by the setting's full name: `--set`, a variable, or a line of the file.
+        /// The source of each value that is not a default, by the setting's full name: `--set`, a variable, or a line of the
+        /// file.
         package let origins: [String: String]
         /// Variables that override the file, in the order of the settings' names.
         package let overrides: [Override]
@@ -15,7 +16,7 @@ package enum SettingsReader {
             settings.lines { _, name, value in "\(name): \(value)  # \(origins[name] ?? "default")" }
         }
 
-        /// The same for the settings whose value is not the default, which follows.
+        /// The lines of the settings whose value differs from the default, each with the default.
         package var changedLines: [String] {
             settings.lines { setting, name, value in
                 let standard = setting.isSecret ? "" : setting.defaultTexts.joined(separator: ",")
@@ -95,10 +96,10 @@ extension Settings {
     /// `name: value` of each setting, secrets masked, `–` if there is no value.
     package var lines: [String] { lines { "\($1): \($2)" } }
 
-    /// Stands for a missing value.
+    /// The text for a missing value.
     fileprivate static let noValue = "–"
 
-    /// At most one line per setting, made of its full name and its value as it may be shown.
+    /// Returns at most one line per setting, from its full name and its value with secrets masked.
     fileprivate func lines(_ line: (_ setting: Setting, _ name: String, _ value: String) -> String?) -> [String] {
         Setting.all.flatMap { setting in
             setting.names(in: self).compactMap { name, chosenName in
