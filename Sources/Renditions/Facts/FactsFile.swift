@@ -53,7 +53,7 @@ package enum FactsFile {
         (rendition.attachment as? Parsed)?.document.source.facts
     }
 
-    /// Returns the stored document; nil if it cannot be read. Blocks unless ``isKnown(_:)``.
+    /// Returns the stored document; nil if it cannot be read. Blocks unless the document has been read before.
     package static func read(_ rendition: CachedRendition) -> FactsDocument? {
         if let known = rendition.attachment as? Parsed { return known.document }
         guard let document = try? document(in: rendition.descriptor) else { return nil }

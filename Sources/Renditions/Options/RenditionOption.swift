@@ -67,7 +67,7 @@ package enum RenditionOption: String, Sendable, CaseIterable {
     /// The default quality of formats that are lossless by default.
     package static let lossless = "lossless"
 
-    /// The values of the option in requests for a format. The presets of the settings are valid in addition.
+    /// The values of the option in requests for a format. For `preset`, those of the settings are valid, too.
     package func domain(of format: Rendition.Format) -> OptionDomain {
         if self == .quality, format.isLosslessByDefault, case .whole(let range) = known.domain {
             return .wholeOr(range, word: Self.lossless)
