@@ -9,8 +9,8 @@ internal import Settings
 internal import SystemIO
 internal import Web
 
-/// `gifreel block`: prints the lines for `block.list` that refuse a source and its variants, or purges what a server has stored of
-/// sources on its list.
+/// `gifreel block`: prints the lines for `block.list` that refuse a source and its variants, or purges the stored renditions of
+/// sources on a server's list.
 struct BlockCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "block",
@@ -67,7 +67,7 @@ struct BlockCommand: ParsableCommand {
         if hasFailed { throw ExitCode.failure }
     }
 
-    /// Has the server list the stored sources on its list, and purges each.
+    /// Requests the stored sources that are on the server's list, and purges each.
     private func applyList() throws {
         let client = try AdminServer.client(admin.server, token: admin.token)
         var (compared, unknown, isComplete, after) = (0, 0, true, "")

@@ -61,8 +61,8 @@ struct BlockedSignals: Sendable {
         pthread_sigmask(SIG_BLOCK, &set, nil)
     }
 
-    /// Unblocks signals in the calling thread. A program inherits the mask of the thread that starts it, and threads of a pool may have all
-    /// signals blocked.
+    /// Unblocks signals in the calling thread. A program inherits the mask of the thread that starts it, and threads of a pool
+    /// may have all signals blocked.
     static func unblock(_ numbers: [Int32]) {
         var set = Self.set(numbers)
         pthread_sigmask(SIG_UNBLOCK, &set, nil)

@@ -4,7 +4,7 @@ internal import Prewarm
 internal import SystemIO
 internal import Web
 
-/// `gifreel cache`: describes the cache of a running server, or what it has stored of sources.
+/// `gifreel cache`: describes the cache of a running server, or its stored renditions of sources.
 struct CacheCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "cache",

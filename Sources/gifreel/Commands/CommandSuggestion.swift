@@ -1,8 +1,8 @@
 internal import ArgumentParser
 internal import Settings
 
-/// Guesses the intended name of an unknown command or option. The parser reports the first consequence of such a mistake, for instance that
-/// an argument is missing.
+/// Guesses the intended name of an unknown command or option. The parser reports the first consequence of such a mistake, for
+/// instance that an argument is missing.
 enum CommandSuggestion {
     /// A sentence about the first unknown name of a command line; nil if all names are known.
     static func sentence(for arguments: [String]) -> String? {
@@ -10,7 +10,7 @@ enum CommandSuggestion {
         let commands = GifreelCommand.configuration.subcommands.filter { $0.configuration.shouldDisplay }
         let names = commands.compactMap { $0.configuration.commandName }
         guard let command = commands.first(where: { $0.configuration.commandName == first }) else {
-            // `help` is a command of the parser, and an option in its place is one of the root.
+            // `help` is a command of the parser, and an option in first place belongs to the root command.
             guard !first.hasPrefix("-"), first != "help" else { return nil }
             return "There is no command \(first).\(hint(first, names))"
         }

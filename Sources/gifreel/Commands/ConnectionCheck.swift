@@ -8,10 +8,10 @@ internal import Web
 
 /// Tries the other servers that the settings name, as the server would use them.
 enum ConnectionCheck {
-    /// A server, by its setting, and its state.
+    /// The setting that names a server, and the server's state.
     typealias Part = (name: String, result: Result<String, SettingsError>)
 
-    /// Blocks, for some seconds per part at most.
+    /// Blocks for at most a few seconds per part.
     static func parts(of configuration: ServiceConfiguration) -> [Part] {
         var parts: [Part] = []
         if let cluster = configuration.cluster {

@@ -14,7 +14,7 @@ struct ConvertFailure: Error {
     let code: String
     let sentence: String
 
-    /// Prints what failed on standard error.
+    /// Prints the failure on standard error.
     func report() { StandardError.write("\(path): \(code): \(sentence)\n") }
 }
 

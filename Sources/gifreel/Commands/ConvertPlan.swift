@@ -34,8 +34,8 @@ struct ConvertPlan {
         try refuseOverwriting()
     }
 
-    /// Plans the conversion of many files into a directory. An input that is a directory stands for all GIFs, APNGs and animated WebPs
-    /// below it, by their names and first bytes; their results keep their path below it.
+    /// Plans the conversion of many files into a directory. An input that is a directory stands for all GIFs, APNGs and
+    /// animated WebPs below it, by their names and first bytes; their results keep their path below it.
     init(inputs: [String], directory: String, fileExtension: String) throws(Mistake) {
         var files: [(input: String, output: String)] = []
         for input in inputs {
@@ -64,7 +64,7 @@ struct ConvertPlan {
         try refuseOverwriting()
     }
 
-    /// Refuses an output that is an input of any conversion or another output, under whatever path.
+    /// Refuses an output that is an input of any conversion or another output, under any path.
     private func refuseOverwriting() throws(Mistake) {
         var inputs: [FileIdentity: String] = [:]
         for file in files where file.input != "-" {
@@ -95,10 +95,11 @@ struct ConvertPlan {
         }.sorted()
     }
 
-    /// Formats that are searched for below a directory. Videos are not among them, because they may be results of earlier conversions.
+    /// Formats that are searched for below a directory. Videos are not among them, because they may be results of earlier
+    /// conversions.
     private static let found: Set<SourceFormat> = [.gif, .apng, .webp]
 
-    /// The format that the extension of a name stands for.
+    /// The format for the extension of a name.
     private static func format(named name: String) -> SourceFormat? {
         let name = name.lowercased()
         return SourceFormat.allCases.first { $0.fileExtensions.contains { name.hasSuffix(".\($0)") } }
@@ -112,10 +113,10 @@ struct ConvertPlan {
         return start.withUnsafeBytes { SourceFormat(of: $0)?.isAnimation($0) ?? false }
     }
 
-    /// Bytes in which the animation of a PNG is announced, unless an unusually long profile precedes that.
+    /// The number of bytes that contain a PNG's `acTL` chunk, unless an unusually long profile precedes it.
     private static let headLength = 1 << 20
 
-    /// The path with another extension in place of that of a source.
+    /// Returns the path of a source with the extension of the result.
     private static func renamed(_ path: String, _ fileExtension: String) -> String {
         guard let format = format(named: path), let dot = path.lastIndex(of: ".") else { return path + "." + fileExtension }
         // GIFs come first: others keep their extension, so that a.gif and a.webp do not become one file.

@@ -31,19 +31,19 @@ final class FrameBar: Sendable {
         if let text = erasure() { StandardError.write(text) }
     }
 
-    /// What draws the bar; nil before it appears.
+    /// The text that draws the bar; nil before the bar appears.
     func drawing(_ progress: FrameProgress, at now: ContinuousClock.Instant) -> String? {
         state.withLock { state in
             let first = state.first ?? (now, progress.done)
             state.first = first
             guard began.duration(to: now) >= Self.patience else { return nil }
             state.isShown = true
-            // The line replaces the previous one; EL (ECMA-48) erases the rest of that.
+            // The line replaces the previous one; EL (ECMA-48) erases the rest of the previous line.
             return "\r\(Self.line(progress, since: first.done, elapsed: first.time.duration(to: now)))\u{1B}[K"
         }
     }
 
-    /// What erases the bar; nil if it is not shown.
+    /// The text that erases the bar; nil if the bar is not shown.
     func erasure() -> String? {
         state.withLock { state in
             defer { state.isShown = false }

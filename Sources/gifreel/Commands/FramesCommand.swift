@@ -5,9 +5,9 @@ internal import SystemIO
 
 /// `gifreel frames`: writes an animation's composed frames as raw RGBA files, and its facts as `meta.json`.
 ///
-/// The files are `frame_000.rgba`, … (straight alpha, rows from top to bottom, no padding) and `meta.json` with the format, the size of
-/// the canvas, the coded delays in milliseconds, for a GIF also in hundredths of a second, and the coded loop count, or with the
-/// error.
+/// The files are `frame_000.rgba`, … (straight alpha, rows from top to bottom, no padding) and `meta.json` with the format, the
+/// size of the canvas, the coded delays in milliseconds, for a GIF also in hundredths of a second, and the coded loop count, or
+/// with the error.
 struct FramesCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "frames", abstract: "Writes the composed frames of an animation as raw RGBA, with meta.json.")
@@ -36,7 +36,7 @@ struct FramesCommand: ParsableCommand {
         try Files.write(String(decoding: json, as: UTF8.self), to: directory + "/meta.json")
     }
 
-    /// A dump is for inspection: a still picture is one frame, and only what does not fit into memory is refused.
+    /// A dump is for inspection: a still picture is one frame, and only sources that do not fit into memory are refused.
     private static func dump(_ source: [UInt8], to directory: String) throws -> [String: Any] {
         try source.withUnsafeBytes { bytes in
             switch SourceFormat(of: bytes) {

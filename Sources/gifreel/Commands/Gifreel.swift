@@ -21,7 +21,7 @@ struct GifreelCommand: ParsableCommand {
             ZygoteCommand.self,
         ])
 
-    /// Runs a command and exits with its code, and not with 0 if standard output could not be written.
+    /// Runs a command and exits with its code, or with a failure if standard output could not be written.
     static func main() {
         StandardDescriptors.fillClosed()
         var code = ExitCode.success
@@ -79,7 +79,7 @@ struct SettingsCommand: ParsableCommand {
 struct ZygoteCommand: ParsableCommand {
     static let configuration = CommandConfiguration(commandName: Zygote.command, shouldDisplay: false)
 
-    /// Serves the parent process over descriptor 3 until that ends.
+    /// Serves the parent process over descriptor 3 until the parent ends.
     func run() {
         Zygote.serve()
     }

@@ -40,17 +40,17 @@ struct LocalPipeline {
         pipeline = core.pipeline(configuration, logger: logger)
     }
 
-    /// The time for which the end waits for queued writes to the shared store.
+    /// The time for which ``close()`` waits for queued writes to the shared store.
     private static let storeDrainTimeout = Duration.seconds(60)
 
-    /// The time that the log has at the end to write its last lines.
+    /// The time limit for the log to write its last lines.
     private static let logFlushLimit = Duration.seconds(1)
 
     /// Cancels conversions, sends queued writes to the shared store, and closes the cache. Blocks the calling thread.
     ///
     /// - Returns: The number of writes that stay queued in the cache directory.
     func close() -> Int {
-        // Nothing is left to convert, or a conversion in progress would hold up the end for minutes.
+        // Either nothing is left to convert, or a conversion in progress would delay the end for minutes.
         core.pool.cancelAll()
         let queuedWrites = Blocking.wait { [core] in await core.sendQueuedWrites(within: Self.storeDrainTimeout) }
         core.close()

@@ -11,7 +11,7 @@ internal import Web
 
 /// The new addresses of the animations of pages. Single-threaded.
 final class PageImages {
-    /// The number of animations that stay because the server gave no answer about them, such as one that is not running.
+    /// The number of animations that stay because the server did not answer, for instance because it is not running.
     private(set) var unanswered = 0
     /// The mount that serves images of the pages; nil if none does. Of several, the first.
     private(set) var mount: (name: String, origin: String)?
@@ -33,8 +33,8 @@ final class PageImages {
 
     /// - Parameters:
     ///   - server: The address at which browsers reach the server, with or without a trailing slash.
-    ///   - asksForFacts: Whether the server is asked what each GIF becomes. It is always asked about other sources, because most of
-    ///     them are still.
+    ///   - asksForFacts: Whether the server is asked what each GIF becomes. It is always asked about other sources, because
+    ///     most of them are still.
     ///   - options: Options of the renditions, as `name=value`.
     init(
         server: String, asksForFacts: Bool, rules: SourceRules, options: [String], mounts: [String: Mount],
@@ -57,8 +57,8 @@ final class PageImages {
 
     /// Decides about the animation at a URL. Blocks if the server is asked.
     ///
-    /// It stays if the settings refuse the source, if the server reports that the source stays, and if the URL is one of the server's
-    /// own.
+    /// It stays if the settings refuse the source, if the server reports that the source stays, or if the URL is one of the
+    /// server's own.
     func decision(_ url: String) -> PageRewriter.Decision {
         guard let source = try? SourceURL(url) else { return .stay("its address is no URL of a source") }
         if isServed(source) { return .stay("it is a file of the server") }
@@ -77,14 +77,15 @@ final class PageImages {
             still: keys.isEmpty ? nil : server + addresses.target(rendition.inFormat(.webp)))
     }
 
-    /// Whether the settings allow requests for renditions of the source. The address of its host and the port are left to the server.
+    /// Whether the settings allow requests for renditions of the source. The address of its host and the port are left to the
+    /// server.
     private func isAllowed(_ source: SourceURL, isMounted: Bool) -> Bool {
         let rights = rules.rights(to: source)
         return rights.refusal != .pattern && keys.permits(source) && (isMounted || !rights.needsMount)
     }
 
-    /// Whether the URL is one of the server's own: a rendition, a stored file, or a path of a mount. The site of the pages may have
-    /// the same host, so that other URLs below the server's are sources.
+    /// Whether the URL is one of the server's own: a rendition, a stored file, or a path of a mount. The site of the pages may
+    /// have the same host, so that other URLs below the server's are sources.
     private func isServed(_ source: SourceURL) -> Bool {
         guard let root, source.canonical.hasPrefix(root) else { return false }
         let parts = source.canonical.dropFirst(root.count).split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
@@ -96,7 +97,7 @@ final class PageImages {
 
     // MARK: What the server says
 
-    /// What the server says about a source.
+    /// The server's answer about a source.
     private enum Answer {
         case changes
         case stays(String)
@@ -118,8 +119,8 @@ final class PageImages {
         }
     }
 
-    /// Asks the server about the sources of a page at once. ``decision(_:)`` asks about those that the server does not know yet one by
-    /// one, and the server fetches them.
+    /// Asks the server about the sources of a page at once. ``decision(_:)`` asks about those that the server does not know yet
+    /// one by one, and the server fetches them.
     func ask(about urls: [String]) {
         struct Images: Decodable {
             struct Image: Decodable {
@@ -129,7 +130,7 @@ final class PageImages {
             }
             let images: [Image]
         }
-        // A signature for each source is as good as one for the list.
+        // With signing keys, each source is requested by itself: signing each is as good as signing the list.
         guard asksForFacts, keys.isEmpty else { return }
         let wanted = urls.filter { answers[$0] == nil }
         for start in stride(from: 0, to: wanted.count, by: 500) {
@@ -169,7 +170,7 @@ final class PageImages {
         }
     }
 
-    /// Whether an error answers the question: it is one of Gifreel about the source, and not about the load or the request.
+    /// Whether an error is Gifreel's answer about the source, and not about the load or the request.
     private static func isAboutSource(_ answer: ClientResponse) -> Bool {
         struct Document: Decodable {
             let code: String

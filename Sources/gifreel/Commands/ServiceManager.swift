@@ -5,7 +5,7 @@ internal import Glibc
 /// Reports the state of the service to systemd (sd_notify(3)). Does nothing without `NOTIFY_SOCKET`.
 struct ServiceManager: Sendable {
     private let address: String?
-    /// The time after which systemd ends a service that does not report; nil for no such limit.
+    /// The time after which systemd ends a service that does not report; nil without a limit.
     private let watchdogLimit: Duration?
 
     init() {
@@ -28,7 +28,7 @@ struct ServiceManager: Sendable {
 
     func stopping() { send("STOPPING=1") }
 
-    /// Reports twice within the limit of the watchdog that the service is alive, as sd_watchdog_enabled(3) recommends, if it is.
+    /// Reports twice per watchdog limit that the service is alive, if it is, as sd_watchdog_enabled(3) recommends.
     ///
     /// - Parameter ping: Calls its argument, on any thread, if the service is alive.
     /// - Returns: The timer, which runs until it is released; nil without a limit.

@@ -20,7 +20,7 @@ struct SettingsArguments: ParsableArguments {
 }
 
 extension SettingsError {
-    /// The problem of a request that the arguments state.
+    /// The problem of the request that the arguments describe.
     init(_ problem: Problem) { self.init(problem.detail) }
     /// The error of a worker process that cannot be started.
     static func noWorker(_ error: SystemError) -> SettingsError {

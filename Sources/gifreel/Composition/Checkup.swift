@@ -6,7 +6,7 @@ internal import Store
 internal import SystemIO
 internal import Web
 
-/// The production checklist: what of the settings and of this machine is not fit for visitors.
+/// The production checklist: finds settings and properties of this machine that are unfit for production.
 struct Checkup {
     struct Finding: Encodable {
         enum State: String, Encodable {
@@ -16,7 +16,7 @@ struct Checkup {
         let check: String
         let state: State
         let text: String
-        /// What to type or to set; nil if nothing has to be done.
+        /// The command to type or the setting to change; nil if nothing has to be done.
         let advice: String?
     }
 
@@ -38,7 +38,7 @@ struct Checkup {
 
     // MARK: Settings
 
-    /// Checks who may cause work, secrets, and the proxies in front.
+    /// Checks access, secrets, and the proxies in front.
     mutating func checkAccess(_ configuration: ServiceConfiguration) {
         let settings = configuration.settings
         let isOpen = settings.fetch.allow.contains(.any)
@@ -149,9 +149,9 @@ struct Checkup {
         }
     }
 
-    /// Checks that a service keeps the clock right: signatures expire by it.
+    /// Checks that a time service runs: signatures expire by the clock.
     ///
-    /// - Parameter marks: Files that such services create; the first is that of systemd-timesyncd once it is synchronised.
+    /// - Parameter marks: Files that time services create. systemd-timesyncd creates the first once it is synchronised.
     mutating func checkClock(
         marks: [String] = [
             "/run/systemd/timesync/synchronized", "/run/chrony/chronyd.pid", "/run/ntpd.pid", "/run/openntpd.pid",
@@ -171,7 +171,7 @@ struct Checkup {
 
     // MARK: Files of other programs
 
-    /// A line that the shipped file has, and what happens without it.
+    /// A line of the shipped file, and the consequence of its absence.
     struct RequiredLine {
         /// The beginning of the line, with single spaces.
         let text: String
@@ -203,7 +203,7 @@ struct Checkup {
         RequiredLine(text: "proxy_read_timeout", consequence: "long conversions end with 504 after 60 s"),
     ]
 
-    /// Checks a file against the lines that the shipped one has.
+    /// Checks a file for the required lines of the shipped file.
     ///
     /// - Parameters:
     ///   - path: Nil if there is none.

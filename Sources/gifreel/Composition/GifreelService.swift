@@ -20,7 +20,7 @@ package final class GifreelService: Sendable {
     private let core: RenditionCore
     private let web: WebHandler.Dependencies
     private let webhookSender: Fetcher
-    /// For the servers that the settings name: hooks and the collector of traces.
+    /// The client for the servers that the settings name: hooks and the collector of traces.
     private let operatorClient: HTTPClient
     private let traces: TraceExport
     private let current: CurrentRevision
@@ -167,7 +167,7 @@ package final class GifreelService: Sendable {
 
     /// Applies other settings to all requests from now on. Requests in progress keep the old ones.
     ///
-    /// - Parameter configuration: Made from ``ReloadPlan/settings``, so settings that need a restart have their old value.
+    /// - Parameter configuration: Created from ``ReloadPlan/settings``, so settings that need a restart keep their old value.
     package func reload(_ configuration: ServiceConfiguration, logger: Logger) throws {
         try core.apply(configuration)
         web.uploads.setLimits(UploadAdmission.Limits(configuration))
@@ -179,8 +179,7 @@ package final class GifreelService: Sendable {
         accessLog?.set(isOpen: configuration.logLevel <= .info)
         requestMeter.setMounts(configuration.web.mounts.keys)
         web.usage.setMounts(configuration.web.mounts)
-        // A cached source may have been fetched from an address that is not allowed any more, which only its origin's next fetch
-        // shows.
+        // A cached source may have been fetched from an address that is no longer allowed, which only the next fetch shows.
         let isNarrower = !Set(current.value.configuration.fetch.allowPrivate).isSubset(of: configuration.fetch.allowPrivate)
         if isNarrower { core.cache.expireAliases() }
         let next = ServiceRevision(configuration, core, web, logger: logger)
@@ -225,7 +224,7 @@ package final class GifreelService: Sendable {
         web.webhooks.stop()
         await web.hooks.stop(within: Self.hookDrainTimeout)
         await traces.stop()
-        // Before this node leaves: it applies purges until then, which may withdraw what is queued.
+        // Before this node leaves the cluster: until then, it applies purges, which may withdraw queued writes.
         let queuedWrites = await core.sendQueuedWrites(within: revision.configuration.settings.store.s3.drainTimeout)
         await core.cluster?.leave()
         if let pending = core.cluster?.metrics.purgesPending, pending > 0 {

@@ -27,7 +27,8 @@ package struct LinkedPackages: Sendable {
         versions = Dictionary(pairs.filter { $0.count == 2 }.map { ($0[0], $0[1]) }) { first, _ in first }
     }
 
-    /// The packages that are installed in a newer version, sorted by name. Blocks for some milliseconds. Empty on a machine without dpkg.
+    /// The packages that are installed in a newer version, sorted by name. Blocks for some milliseconds. Empty on a machine
+    /// without dpkg.
     package func outdated(status path: String = "/var/lib/dpkg/status") -> [OutdatedPackage] {
         guard !versions.isEmpty, let status = try? Files.read(path) else { return [] }
         var newest = versions
@@ -44,7 +45,7 @@ package struct LinkedPackages: Sendable {
         }
     }
 
-    /// The source of an installed package and its version; nil for one that is not installed.
+    /// The source package of an installed package and its version; nil if the package is not installed.
     private static func source(_ paragraph: ArraySlice<ArraySlice<UInt8>>) -> (name: String, version: String)? {
         var (package, source, version, isInstalled) = ("", "", "", false)
         for line in paragraph {
@@ -93,7 +94,7 @@ package struct DebianVersion: Comparable, Sendable {
         return upstream != 0 ? upstream : order(left.revision[...], right.revision[...])
     }
 
-    /// Compares parts without digits and numbers in turn.
+    /// Compares non-digit parts and numbers alternately.
     private static func order(_ left: ArraySlice<UInt8>, _ right: ArraySlice<UInt8>) -> Int {
         var (left, right) = (left, right)
         while !left.isEmpty || !right.isEmpty {

@@ -12,7 +12,7 @@ internal import Web
 
 /// The core and the engines under it, created and connected. The server and `gifreel prewarm` both use it.
 ///
-/// It lives as long as the process; ``pipeline(_:logger:)`` gives the pipeline of one revision of the settings.
+/// It lives as long as the process; ``pipeline(_:logger:)`` returns the pipeline of one revision of the settings.
 final class RenditionCore: Sendable {
     let cache: Cache
     let clock: TimeSource
@@ -68,8 +68,8 @@ final class RenditionCore: Sendable {
         state = RenditionState(
             configuration.renditionLimits(pool: configuration.pool), failureScope: configuration.failureScope, cache: cache,
             clock: clock, catchUp: CatchUpGate(isOpen: configuration.cluster == nil))
-        // Other nodes may have made purges since this one ended. After a short absence, none can be complete without it: what is stored is
-        // the answer where neither the cluster nor the origin answers.
+        // Other nodes may have purged since this one ended. After a short absence, no purge can be complete without this node,
+        // so stored renditions may answer where neither the cluster nor the origin does.
         if let settings = configuration.cluster {
             cache.holdAliases(Cluster.tookPartRecently(cache, settings) ? .possible : .certain)
         }
@@ -124,8 +124,8 @@ final class RenditionCore: Sendable {
         state.apply(configuration.renditionLimits(pool: pool.configuration), failureScope: configuration.failureScope)
     }
 
-    /// Waits until the writes to the shared store are sent, so that the node and its disk can be removed. Does not wait while the circuit
-    /// breaker is open. Writes that are left stay in the queue on disk, and no more are sent.
+    /// Waits until the writes to the shared store are sent, so that the node and its disk can be removed. Does not wait while
+    /// the circuit breaker is open. Writes that are left stay in the queue on disk, and no more are sent.
     ///
     /// - Returns: The number of writes that are left.
     func sendQueuedWrites(within limit: Duration) async -> Int {

@@ -15,7 +15,7 @@ enum SecretStrength {
         }
     }
 
-    /// - Parameter length: Bytes of a text that has enough entropy if it is random.
+    /// - Parameter length: The number of bytes at which a random text has enough entropy.
     private static func weakness(of secret: String, _ length: Int) -> String? {
         if secret.utf8.count < length { return "has fewer than \(length) bytes" }
         return Set(secret.utf8).count < leastVariety ? "repeats a few characters" : nil

@@ -20,8 +20,8 @@ extension ServiceConfiguration {
 
         self.settings = settings
         http = settings.http
-        // The limit of the engine lives as long as the server. It allows the largest value of sources.max_bytes, so that a reload can raise
-        // that setting, which each upload checks.
+        // The limit of the engine lives as long as the server. It allows the largest value of sources.max_bytes, so that a
+        // reload can raise that setting, which each upload checks.
         http.maxBodyBytes = 2 << 30 + FormSink.overhead
 
         cache = settings.cache
@@ -35,7 +35,7 @@ extension ServiceConfiguration {
         limits = settings.limits
         let formats = settings.limits.formats
         fetch.formats = SourceFormat.allCases.filter { formats.contains($0) }.map { format in
-            // Origins know animated PNGs by either name.
+            // Origins use either media type for animated PNGs.
             AcceptedFormat(
                 mediaTypes: (format == .apng ? ["image/apng"] : []) + [format.mediaType], fileExtensions: format.fileExtensions)
         }

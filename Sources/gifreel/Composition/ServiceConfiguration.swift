@@ -12,7 +12,7 @@ package import Web
 
 /// The configuration of each target, composed from the settings.
 package struct ServiceConfiguration: Sendable {
-    /// The settings themselves, for what no other target configures.
+    /// The settings themselves, for values that no other target configures.
     package let settings: Settings
     package var http: HTTPServerConfiguration
     package var web: WebPolicy
@@ -30,7 +30,7 @@ package struct ServiceConfiguration: Sendable {
     package var webhooks: Webhooks.Policy
     /// Sentences about secrets that may be guessed.
     package var secretWarnings: [String]
-    /// Requests that tell CDNs about purges.
+    /// Requests that notify CDNs of purges.
     package var purgeHooks: [PurgeHook]
     /// The limits of prewarm jobs.
     package var prewarm: PrewarmQueue.Limits

@@ -4,7 +4,7 @@ internal import Renditions
 internal import Synchronization
 internal import Web
 
-/// One revision of the settings and the values of policy made from it. A reload replaces it as a whole, so no request is
+/// One revision of the settings and the policy values created from it. A reload replaces it as a whole, so no request is
 /// answered by a mixture of old and new settings.
 final class ServiceRevision: Sendable {
     let configuration: ServiceConfiguration

@@ -5,7 +5,7 @@ internal import Settings
 internal import SystemIO
 internal import Telemetry
 
-/// How requests are traced, made from the settings.
+/// The configuration of request tracing, created from the settings.
 package struct TracingConfiguration: Sendable {
     fileprivate let endpoint: String
     /// As `Name: value`.
@@ -40,7 +40,7 @@ struct TraceExport: Sendable {
 
     /// The time limit of one request to the collector.
     private static let requestTimeout = Duration.seconds(5)
-    /// The time for which a stop waits for the spans that are left.
+    /// The time for which a stop waits for the remaining spans.
     private static let drainTimeout = Duration.seconds(3)
 
     /// - Parameters:
@@ -67,7 +67,7 @@ struct TraceExport: Sendable {
         tracer = OTLPTracer(exporter, share: configuration.share)
     }
 
-    /// Sends the spans that are left, within a limit.
+    /// Sends the remaining spans, within a limit.
     func stop() async {
         await exporter?.stop(within: Self.drainTimeout)
     }

@@ -1,6 +1,6 @@
 internal import CLinux
 
-/// The program. It has a file of its own because the commands depend on the composition root, which depends on this.
+/// The program. It has a file of its own because the commands depend on the composition root, which depends on this type.
 package enum Gifreel {
     package static let version = "0.2.0"
 
