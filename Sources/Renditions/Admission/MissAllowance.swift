@@ -2,7 +2,7 @@ internal import Synchronization
 
 /// The permission of a client to cause misses. Any thread.
 package struct MissAllowance: Sendable {
-    /// Counts a miss. Returns nil if the miss may go on, else the seconds to wait, at least 1. If `isRequired` is true, the
+    /// Counts a miss. Returns nil if the miss may go on, else the seconds to wait, at least 1. `isRequired` is whether the
     /// request is then refused; if false, it is answered without the miss.
     package let take: @Sendable (_ isRequired: Bool) -> Int?
     /// Refunds a counted miss for which the server had no capacity.

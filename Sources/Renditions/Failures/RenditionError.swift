@@ -29,7 +29,7 @@ package indirect enum RenditionError: Error, Sendable, Equatable {
     case conversionFailed(SandboxError, allowance: WorkerAllowance)
     /// The source is on the block list, with that label.
     case blocked(label: String)
-    /// The animation flashes more often within one second than ``Flashes/allowed``.
+    /// The animation flashes this often within one second, more than ``Flashes/allowed``.
     case flashing(general: Int, red: Int)
     /// The facts of the GIF could not be written or read.
     case factsUnusable(cause: String)

@@ -82,7 +82,7 @@ package struct RenditionPresets: Sendable, Equatable {
         }
     }
 
-    /// The rendition that a request with a preset means.
+    /// Returns the rendition that a request with a preset means.
     ///
     /// - Parameter plain: The rendition that a request without options means.
     /// - Throws: ``RenditionError/invalidOption(name:reason:)`` for an option that is unknown, has no effect or is out of

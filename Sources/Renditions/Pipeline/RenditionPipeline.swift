@@ -150,7 +150,7 @@ package struct RenditionPipeline: Sendable {
 
     /// Finds a rendition that is not stored, or that cannot be used before its origin was asked.
     ///
-    /// - Parameter limit: The longest wait; nil for that of the settings.
+    /// - Parameter limit: The longest wait; nil for the limit of the settings.
     private func findAfresh(
         _ request: RenditionRequest, after lookup: EarlierLookup, within limit: Duration? = nil
     ) async throws(RenditionError) -> RenditionResult {
@@ -209,7 +209,7 @@ package struct RenditionPipeline: Sendable {
         _ request: RenditionRequest, after lookup: EarlierLookup
     ) async throws(RenditionError) -> FollowedResult {
         if let failure = state.failures.failure(of: request.key, of: request.source) {
-            // The source flashes as its renditions do.
+            // The source flashes just as its renditions do.
             if failure.isOfFlashes { throw failure }
             return try await followAlternative(to: request, after: failure)
         }

@@ -59,7 +59,7 @@ struct RenditionProducer: Sendable {
         }
     }
 
-    /// Returns the object if an earlier conversion of the same bytes for another URL stored it, and links the alias to it.
+    /// Returns the object if it is stored, for instance for the same bytes at another URL, and links the alias to it.
     ///
     /// - Throws: ``RenditionError/overloaded(cause:)`` if the cache is too busy to look up the object.
     func reuse(_ job: RenditionJob) async throws(RenditionError) -> RenditionResult? {

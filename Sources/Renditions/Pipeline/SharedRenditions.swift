@@ -135,7 +135,7 @@ struct SharedRenditions: Sendable {
             switch answer {
             case .found(let record):
                 let alias = alias(record.facts)
-                // Without an alias, the object is as old as its upload. With one, its origin was asked now.
+                // Without an alias, the object is as old as its upload. With an alias, its origin was asked now.
                 let outcome = try await cache.publish(
                     file, as: id, fileExtension: fileExtension, facts: record.facts, alias: alias,
                     created: record.created, epoch: alias == nil ? epoch.began(at: record.began) : epoch, storing: true)
