@@ -1,10 +1,10 @@
 internal import SystemIO
 
-/// Counters of the cluster since the start, as a snapshot for metrics.
+/// A snapshot of the cluster's counters since startup, for metrics.
 package struct ClusterMetrics: Sendable, Equatable {
-    /// Commands sent, those of subscriptions and of the purge stream excluded.
+    /// Commands sent, excluding those on the subscription and purge stream connections.
     package var commands: Int64 = 0
-    /// Pipelines sent, and the sum of the times until their replies.
+    /// Pipelines sent, and their total round-trip time.
     package var roundTrips: Int64 = 0
     package var roundTripTime: Duration = .zero
     /// Errors by ``RedisError/kind``.
@@ -14,7 +14,7 @@ package struct ClusterMetrics: Sendable, Equatable {
     package var leasesTaken: Int64 = 0
     /// Leases that expired or were taken over while work went on.
     package var leasesLost: Int64 = 0
-    /// Callers that another node's record answered at once.
+    /// Callers that found another node's record at once.
     package var recordsFound: Int64 = 0
     /// Callers that waited for another node's flight.
     package var flightsFollowed: Int64 = 0
@@ -22,15 +22,15 @@ package struct ClusterMetrics: Sendable, Equatable {
     package var flightsAlone: Int64 = 0
     /// Messages received on the subscription.
     package var messages: Int64 = 0
-    /// Entries of the purge stream applied here.
+    /// Purge stream entries that this node has applied.
     package var purgesApplied: Int64 = 0
     /// Purges that this node added to the stream.
     package var purgesAdded: Int64 = 0
-    /// Times that everything had to be revalidated because the stream did not reach back.
+    /// Full revalidations, each because the stream did not reach back to this node's position.
     package var revalidations: Int64 = 0
-    /// Purges made here that wait to be added to the stream.
+    /// Purges made on this node and not yet added to the stream.
     package var purgesPending: Int64 = 0
-    /// Age of the latest purge when it was applied here, by the clocks of the server and of this host.
+    /// Age of the latest purge when this node applied it, by the clocks of the server and of this host.
     package var purgeLag: Duration = .zero
 }
 

@@ -19,7 +19,7 @@ package struct RedisAddress: Sendable, Equatable, CustomStringConvertible {
     package let password: String?
     package let database: Int
 
-    /// A text that cannot be used as an address. The description never contains the password.
+    /// The error for an invalid address. The description never contains the password.
     package struct Invalid: Error, Sendable, Equatable, CustomStringConvertible {
         package let description: String
     }

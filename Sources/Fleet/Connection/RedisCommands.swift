@@ -1,7 +1,6 @@
 internal import SystemIO
 
-/// Sends commands to a server. The protocols above a connection know nothing else of it, so that a model of a server can take
-/// its place in tests.
+/// Sends commands to a server. Higher-level protocols depend only on this interface, so tests can use a model of a server.
 protocol RedisCommands: Sendable {
     /// Sends the commands in order, without waiting for replies in between, and returns the reply to each.
     ///
@@ -10,16 +9,16 @@ protocol RedisCommands: Sendable {
     ///   been executed. Error replies are values.
     func replies(to commands: [RedisCommand], within limit: Duration) async throws(RedisError) -> [RedisValue]
 
-    /// Closes the current connection, which is then opened again: the server refuses what it may accept on a new connection.
+    /// Closes the current connection and reconnects, because the server may accept on a new connection what it refuses now.
     func drop(_ reason: RedisError)
 }
 
 extension RedisCommands {
     func drop(_ reason: RedisError) {}
 
-    /// Runs the commands as ``replies(to:within:)`` does, and sends scripts that the server does not know.
+    /// Runs the commands like ``replies(to:within:)``, and sends the text of scripts that the server does not know.
     ///
-    /// - Returns: As many replies as commands.
+    /// - Returns: One reply per command.
     func run(
         _ commands: [RedisCommand], within limit: Duration, _ time: TimeSource
     ) async throws(RedisError) -> [RedisValue] {

@@ -1,6 +1,6 @@
 /// Why a command has no result. The description is safe for logs: it contains no password and no value of a key.
 package enum RedisError: Error, Sendable, Equatable, CustomStringConvertible {
-    /// No connection, or it was lost before the reply; the reason.
+    /// No connection, or a connection lost before the reply, with the reason.
     case unavailable(String)
     /// No reply within the deadline. The server may have executed the command.
     case timedOut
@@ -10,7 +10,7 @@ package enum RedisError: Error, Sendable, Equatable, CustomStringConvertible {
     case cancelled
     /// The server replied with an error.
     case refused(RedisRefusal)
-    /// The server's bytes are no reply, or not one that the command can have.
+    /// The server's bytes are not a reply, or not a valid reply to the command.
     case nonsense(String)
 
     package var description: String {
@@ -41,17 +41,17 @@ package enum RedisError: Error, Sendable, Equatable, CustomStringConvertible {
 package struct RedisRefusal: Error, Sendable, Equatable, CustomStringConvertible {
     /// The server state named by the first word of an error reply.
     package enum Kind: String, Sendable, CaseIterable {
-        /// `maxmemory` is reached, and the policy evicts nothing that can be evicted.
+        /// `maxmemory` is reached, and the eviction policy finds nothing to evict.
         case outOfMemory = "oom"
         /// A replica, or a server that cannot write its data to disk.
         case readOnly = "readonly"
-        /// The server reads its data from disk after a start.
+        /// The server is loading its data from disk after a start.
         case loading
-        /// No password was given, or a wrong one, or the user may not do this.
+        /// The password is missing or wrong, or the user lacks a permission.
         case authentication = "noauth"
         /// A node of a Redis cluster, which holds only a part of the keys.
         case moved
-        /// The script is not known: it has to be sent.
+        /// The server does not know the script, which must be sent.
         case noScript = "noscript"
         /// The consumer group does not exist: it has to be created.
         case noGroup = "nogroup"
@@ -61,7 +61,7 @@ package struct RedisRefusal: Error, Sendable, Equatable, CustomStringConvertible
     package let kind: Kind
     /// The reply's first word, such as `WRONGTYPE`.
     let word: String
-    /// The server's own words, as far as they are safe for logs.
+    /// The server's message, reduced to what is safe for logs.
     let text: String
 
     /// - Parameter text: The error reply without its `-`.
@@ -85,7 +85,7 @@ package struct RedisRefusal: Error, Sendable, Equatable, CustomStringConvertible
     /// The longest text in a log line.
     private static let maxTextBytes = 200
 
-    /// The printable text of a reply without the arguments of a command that the server does not know: a password may be among them.
+    /// Returns the printable text of a reply, without the arguments of an unknown command, which may include a password.
     private static func safe(_ text: some Sequence<UInt8>) -> String {
         let bytes = text.prefix(maxTextBytes).map { (0x20...0x7e).contains($0) ? $0 : UInt8(ascii: " ") }
         let whole = String(decoding: bytes, as: UTF8.self)
@@ -109,7 +109,7 @@ package struct RedisRefusal: Error, Sendable, Equatable, CustomStringConvertible
         [.outOfMemory, .readOnly, .loading, .authentication, .moved].contains(kind)
     }
 
-    /// Whether a new connection may help: it may lead to the new primary, or log in again.
+    /// Whether a new connection may help, by reaching the new primary or logging in again.
     var isWorthReconnecting: Bool {
         [.readOnly, .authentication, .moved].contains(kind)
     }

@@ -3,12 +3,12 @@ internal import Glibc
 internal import Synchronization
 internal import SystemIO
 
-/// One connection, driven by a thread of its own that connects, writes, reads and reconnects.
+/// A connection, driven by its own thread, which connects, writes, reads and reconnects.
 ///
 /// Requests are pipelined. While no connection is up, a request fails at once. A request that misses its deadline fails; the
 /// connection is closed if the server then stays silent for ``stallLimit``.
 ///
-/// Any thread. Completions and events run on the link's thread, which they must not block.
+/// Thread-safe. Completions and events run on the link's thread, which they must not block.
 final class RedisLink: Sendable {
     /// A change of the connection.
     enum Event: Sendable, Equatable {
@@ -37,20 +37,20 @@ final class RedisLink: Sendable {
         var lastDrop: Duration?
         /// Requests that the thread has not taken yet, with their bytes.
         var queue: [(PendingRequest, [UInt8])] = []
-        /// Requests taken and queued.
+        /// The number of requests that are queued or wait for replies.
         var openCount = 0
     }
 
     /// The most requests that may wait for replies.
     private static let maxRequests = 4096
-    /// How long the server may owe a reply after its deadline.
+    /// How long a reply may be overdue before the connection is closed.
     private static let stallLimit: Duration = .seconds(2)
     private static let connectLimit: Duration = .seconds(1)
-    /// A subscription without a message is checked after this time.
+    /// The idle time after which a subscription is checked.
     private static let pingInterval: Duration = .seconds(3)
-    /// The shortest time between two drops, so that a server that refuses every connection gets few.
+    /// The shortest time between two drops, which limits reconnections to a server that refuses every connection.
     private static let dropInterval: Duration = .seconds(2)
-    /// Between attempts to connect.
+    /// The pauses between connection attempts.
     private static let backoff = Backoff(first: .milliseconds(50), longest: .seconds(1))
 
     private let address: RedisAddress
@@ -67,7 +67,7 @@ final class RedisLink: Sendable {
     /// - Parameters:
     ///   - name: The thread's name, at most 15 bytes.
     ///   - channel: The channel to subscribe to; nil for a connection for commands.
-    ///   - rights: Tried on every new connection, which is given up where one is missing.
+    ///   - rights: The rights to test on every new connection, which is closed if one of them is missing.
     ///   - onEvent: Called for every change.
     ///   - onMessage: Called with the payload of every message.
     init(
@@ -102,7 +102,7 @@ final class RedisLink: Sendable {
         thread.detach()
     }
 
-    /// Ends the thread, and waits up to two seconds for it: a resolver that does not answer cannot be interrupted. Blocks.
+    /// Ends the thread and waits for it, for up to two seconds: an unresponsive resolver cannot be interrupted. Blocks.
     func close() {
         let isRunning = state.withLock { state in
             state.isClosing = true
@@ -118,7 +118,7 @@ final class RedisLink: Sendable {
     /// Whether requests can be sent.
     var isConnected: Bool { state.withLock { $0.isConnected } }
 
-    /// Closes the current connection, which is then opened again. Without effect for two seconds after the last time.
+    /// Closes the current connection and reconnects. Has no effect within two seconds of the previous drop.
     func drop(_ reason: RedisError) {
         let now = time.now
         let isDue = state.withLock { state in
@@ -225,7 +225,7 @@ final class RedisLink: Sendable {
             pollfd(fd: session.descriptor, events: Int16(POLLIN) | (session.wantsWrite ? Int16(POLLOUT) : 0), revents: 0),
             pollfd(fd: wake, events: Int16(POLLIN), revents: 0),
         ]
-        // One millisecond more, so that a deadline has passed when poll returns.
+        // Adds a millisecond, so that the deadline has passed when poll returns.
         _ = poll(&interests, 2, Int32(clamping: (next - now).milliseconds + 1))
         if interests[1].revents != 0 { drain(wake) }
         if interests[0].revents != 0 { try receive(session) }
@@ -260,7 +260,7 @@ extension RedisLink: RedisCommands {
             await withCheckedContinuation { continuation in
                 let action = submit(commands, within: limit) { continuation.resume(returning: $0) }
                 cancel.withLock { $0 = action }
-                // A cancellation before the action was stored has cancelled nothing.
+                // A cancellation before the action was stored had no effect.
                 if Task.isCancelled { action() }
             }
         } onCancel: {

@@ -1,11 +1,11 @@
 internal import CSystem
 internal import SystemIO
 
-/// A Lua script, which the server runs as one step.
+/// A Lua script, which the server runs atomically.
 struct RedisScript: Sendable, Equatable {
     let text: String
     let shape: ReplyShape
-    /// The SHA-1 of the text in hexadecimal, by which the server knows a script that it has run before.
+    /// The text's SHA-1 in hexadecimal, by which the server identifies scripts that it has run before.
     let digest: String
 
     init(_ shape: ReplyShape, _ text: String) {
@@ -13,7 +13,7 @@ struct RedisScript: Sendable, Equatable {
         self.shape = shape
         var digest = [UInt8](repeating: 0, count: 20)
         let bytes = Array(text.utf8)
-        // Without SHA-1 the digest is unknown to the server, which then asks for the text.
+        // If SHA-1 is unavailable, the server does not know the digest and asks for the text.
         _ = copenssl_sha1(bytes, bytes.count, &digest)
         self.digest = Hex.encode(digest)
     }

@@ -6,7 +6,7 @@ internal import SystemIO
 final class RedisTransport {
     private let socket: OwnedSocket
     private let tls: TLSSession?
-    /// Whether a write waits until the socket takes more.
+    /// Whether a write waits until the socket accepts more data.
     private(set) var wantsWrite = false
 
     /// Closes the socket after ``TLSSession`` has let go of it.
@@ -16,7 +16,7 @@ final class RedisTransport {
         init(_ descriptor: consuming OwnedDescriptor) { self.descriptor = descriptor }
     }
 
-    /// Connects, and blocks for at most `limit` apart from the resolver.
+    /// Connects. Blocks for at most `limit`, not counting name resolution.
     init(_ address: RedisAddress, within limit: Duration) throws(RedisError) {
         let end = ContinuousClock.now + limit
         switch address.endpoint {
@@ -44,7 +44,7 @@ final class RedisTransport {
 
     var descriptor: Int32 { socket.descriptor.number }
 
-    /// Reads what has arrived: the number of bytes, 0 if none has. Throws at the end of the stream.
+    /// Reads the bytes that have arrived, and returns their number, which may be 0. Throws at the end of the stream.
     func read(into buffer: UnsafeMutableRawBufferPointer) throws(RedisError) -> Int {
         if let tls {
             switch tls.read(into: buffer) {
@@ -65,7 +65,7 @@ final class RedisTransport {
         }
     }
 
-    /// Writes as much as the connection takes, and removes it from `bytes`.
+    /// Writes as much as the connection accepts, and removes it from `bytes`.
     func write(_ bytes: inout [UInt8]) throws(RedisError) {
         var written = 0
         wantsWrite = false
@@ -137,8 +137,8 @@ final class RedisTransport {
     /// The shortest time allowed for a connection attempt: a round trip around the world.
     private static let leastAttempt: Duration = .milliseconds(300)
 
-    /// The end of the attempt to connect to the first of some addresses: its share of the time that is left, and no less than a round
-    /// trip. One that drops packets would take all the time otherwise.
+    /// Returns the deadline for connecting to the next address: its share of the remaining time, but at least ``leastAttempt``.
+    /// Otherwise an address that drops packets would use up all the time.
     static func attemptEnd(
         at now: ContinuousClock.Instant, until end: ContinuousClock.Instant, addresses: Int
     ) -> ContinuousClock.Instant {
@@ -170,7 +170,7 @@ final class RedisTransport {
         .unavailable("no connection: \(String(cString: strerror(code)))")
     }
 
-    /// Waits for readiness; false when the time is over.
+    /// Waits until the socket is ready. Returns false on a timeout or an error.
     private static func wait(_ descriptor: Int32, _ events: Int16, until end: ContinuousClock.Instant) -> Bool {
         while true {
             let left = (end - ContinuousClock.now).milliseconds

@@ -34,7 +34,7 @@ enum RedisValue: Sendable, Equatable {
         }
     }
 
-    /// Names and values in turn, such as those of a hash; none for nil. Throws for anything else.
+    /// The fields of an array that alternates names and values, such as a hash; empty for nil. Throws for anything else.
     func fields() throws(RedisError) -> [String: RedisValue] {
         let elements = try elements()
         guard elements.count.isMultiple(of: 2) else { throw .nonsense("a field without a value") }
@@ -70,7 +70,7 @@ enum ReplyShape: Sendable, Equatable {
     /// `SET … NX GET`, `XADD … NOMKSTREAM`: a status, bytes or nil.
     case statusOrBytes
     case array
-    /// `XREAD` and the like: nil if nothing came.
+    /// `XREAD` and similar commands: nil if no entries arrived.
     case arrayOrNone
 
     func matches(_ value: RedisValue) -> Bool {
@@ -103,7 +103,7 @@ struct RedisCommand: Sendable, Equatable {
         self.script = script
     }
 
-    /// A call of a script by its digest.
+    /// Creates a call of a script by its digest.
     static func script(_ script: RedisScript, keys: [String], _ arguments: [any RedisArgument]) -> RedisCommand {
         let names: [any RedisArgument] = ["EVALSHA", script.digest, keys.count]
         return RedisCommand(script, (names + keys + arguments).map(\.argument))
@@ -142,7 +142,7 @@ extension Duration: RedisArgument {
 }
 
 extension Duration {
-    /// Whole milliseconds; the range of `Duration` is clamped to a century.
+    /// The duration in whole milliseconds, clamped to a range from 0 to a century.
     package var milliseconds: Int64 {
         let (seconds, attoseconds) = max(.zero, min(self, .seconds(100 * 366 * 86_400))).components
         return seconds * 1000 + attoseconds / 1_000_000_000_000_000

@@ -3,9 +3,9 @@ internal import Glibc
 
 /// Parses replies with hiredis, and copies them into values. Not thread-safe.
 ///
-/// Nothing that the server sends is trusted: arrays, strings and nesting are bounded, and a reply of an unknown type is an error.
+/// Nothing that the server sends is trusted: arrays, strings and nesting are bounded, and unknown reply types are errors.
 final class ReplyReader {
-    /// The most bytes of one reply. The largest legitimate ones are pages of stream entries.
+    /// The size limit of a reply in bytes. The largest legitimate replies are pages of stream entries.
     private static let maxCount = 64 << 20
 
     private let functions = UnsafeMutablePointer<chiredis_functions>.allocate(capacity: 1)
@@ -71,9 +71,9 @@ final class ReplyReader {
 
 /// The wire form of commands.
 enum CommandFormat {
-    /// Formats a command with hiredis; nil without memory.
+    /// Formats a command with hiredis; nil if memory runs out.
     static func bytes(_ command: RedisCommand) -> [UInt8]? {
-        // One block for all arguments: the formatter takes pointers.
+        // All arguments share one block, because the formatter takes pointers.
         var block: [CChar] = []
         var offsets: [Int] = []
         for argument in command.arguments {

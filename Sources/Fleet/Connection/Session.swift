@@ -3,15 +3,15 @@ internal import Glibc
 internal import Synchronization
 internal import SystemIO
 
-/// An established connection: output that waits, requests that wait for replies, and the parser. Not thread-safe.
+/// An established connection: pending output, requests that await replies, and the parser. Not thread-safe.
 final class Session {
-    /// Requests in the order of their replies, finished ones included until their replies have come.
+    /// Requests in the order of their replies. A finished request stays until its replies have arrived.
     private(set) var requests: Deque<PendingRequest> = []
     private let transport: RedisTransport
     private let reader = ReplyReader()
     private let isSubscription: Bool
     private var output: [UInt8] = []
-    /// The replies that the first request has so far.
+    /// The replies received so far for the first request.
     private var replies: [RedisValue] = []
     private var lastInput: Duration
     private var hasPinged = false
@@ -20,7 +20,7 @@ final class Session {
     /// The name and version of the server, such as `redis 7.0.15`.
     private(set) var server = ""
 
-    /// Connects, logs in, checks the version of the server and rights, selects the database and subscribes. Blocks.
+    /// Connects, logs in, checks the server's version, selects the database, subscribes and checks rights. Blocks.
     init(
         _ address: RedisAddress, channel: String?, rights: ServerRights? = nil, within limit: Duration,
         _ time: TimeSource
@@ -58,8 +58,8 @@ final class Session {
 
     /// Fails the requests whose deadline has passed.
     ///
-    /// - Returns: The next moment at which this has to be called again; nil without requests.
-    /// - Throws: Where the server owes the oldest reply for longer than `stallLimit`.
+    /// - Returns: The time at which to call this again; nil if there are no requests.
+    /// - Throws: If the oldest reply is overdue by `stallLimit`.
     func expire(_ now: Duration, stallLimit: Duration) throws(RedisError) -> Duration? {
         var next: Duration?
         for (index, request) in requests.enumerated() {
@@ -75,9 +75,9 @@ final class Session {
         return next
     }
 
-    /// Checks a subscription on which nothing has come for a while.
+    /// Pings an idle subscription, and throws if it then stays silent.
     ///
-    /// - Returns: The next moment at which this has to be called again.
+    /// - Returns: The time at which to call this again.
     func pingIfIdle(_ now: Duration, every interval: Duration) throws(RedisError) -> Duration {
         if now < lastInput + interval { return lastInput + interval }
         if hasPinged {
@@ -91,9 +91,9 @@ final class Session {
 
     /// Reads what has arrived, and completes requests or delivers messages.
     ///
-    /// Call it once at the start, too: messages may have come with the confirmation of the subscription.
+    /// Call this once at the start as well: messages may have arrived with the confirmation of the subscription.
     ///
-    /// - Returns: The number of requests that have got all their replies.
+    /// - Returns: The number of requests that have received all their replies.
     func read(now: Duration, _ onMessage: (([UInt8]) -> Void)) throws(RedisError) -> Int {
         var finished = 0
         while true {
@@ -109,14 +109,14 @@ final class Session {
         }
     }
 
-    /// Reads what has arrived. Returns whether there was anything.
+    /// Reads the bytes that have arrived. Returns whether there were any.
     private func receive() throws(RedisError) -> Bool {
         let count = try transport.read(into: buffer)
         if count > 0 { try reader.append(UnsafeRawBufferPointer(rebasing: buffer[..<count])) }
         return count > 0
     }
 
-    /// Assigns a reply to the first request, and returns whether that has all its replies now.
+    /// Assigns a reply to the first request, and returns whether the request now has all its replies.
     private func take(_ value: RedisValue) throws(RedisError) -> Bool {
         guard let request = requests.first else { throw .nonsense("a reply that no command has asked for") }
         guard request.shapes[replies.count].matches(value) else { throw .nonsense("a reply of the wrong type") }
@@ -149,7 +149,7 @@ final class Session {
         if let password = address.password {
             commands.append(RedisCommand(.status, ["AUTH"] + [address.user, password].compactMap(\.self)))
         }
-        // Needs no rights.
+        // `HELLO` needs no rights.
         let hello = commands.count
         commands.append(RedisCommand(.array, ["HELLO", "2"]))
         if address.database != 0 { commands.append(RedisCommand(.status, ["SELECT", address.database])) }
@@ -168,7 +168,7 @@ final class Session {
     /// The oldest major version with all commands that nodes use.
     private static let leastMajor = 7
 
-    /// The name, `redis` or `valkey`, and the version of the server that has replied to `HELLO`; throws for one that is too old.
+    /// Returns the server's name, `redis` or `valkey`, and its version from the reply to `HELLO`. Throws if it is too old.
     private static func server(_ reply: RedisValue) throws(RedisError) -> String {
         let parts = try reply.elements()
         var values: [String: String] = [:]
@@ -189,7 +189,7 @@ final class Session {
         .unavailable("the server is \(server); version 7.0 or newer is required")
     }
 
-    /// Sends commands and waits for a reply to each. Ends at an error that the server sends before it closes the connection.
+    /// Sends commands and waits for a reply to each. Throws an error that the server sends before it closes the connection.
     private func exchange(
         _ commands: [RedisCommand], until end: Duration, _ time: TimeSource
     ) throws(RedisError) -> [RedisValue] {
@@ -204,7 +204,7 @@ final class Session {
                 _ = poll(&interest, 1, Int32(clamping: (end - time.now).milliseconds + 1))
                 _ = try receive()
             } catch {
-                // A server with too many clients says so before it reads anything.
+                // A server with too many clients sends an error before it reads anything.
                 _ = try? receive()
                 while let value = try reader.next() { values.append(value) }
                 if case .error(let refusal)? = values.last { throw .refused(refusal) }
@@ -236,16 +236,16 @@ final class PendingRequest: Sendable {
     }
 }
 
-/// Rights in the server, and how they are tried.
+/// Rights on the server, and the commands that test them.
 struct ServerRights: Sendable {
-    /// The names of the rights, as `ACL SETUSER` takes them, each with a command that needs it.
+    /// The names of the rights in the syntax of `ACL SETUSER`, each with a command that requires the right.
     let trials: [(name: String, words: [any RedisArgument])]
     /// The pattern of keys and channels.
     let pattern: String
 
     var commands: [RedisCommand] { trials.map { RedisCommand(.array, $0.words) } }
 
-    /// The rights that are missing, as `ACL SETUSER` takes them. Other errors are of no interest here.
+    /// Returns the missing rights in the syntax of `ACL SETUSER`. Ignores other errors.
     func missing(in replies: [RedisValue]) -> [String] {
         var missing: [String] = []
         for (trial, reply) in zip(trials, replies) {

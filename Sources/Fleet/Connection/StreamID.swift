@@ -3,7 +3,7 @@ package struct StreamID: Sendable, Hashable, Comparable, CustomStringConvertible
     package let milliseconds: UInt64
     package let sequence: UInt64
 
-    /// Before the first entry of any stream.
+    /// A position before the first entry of any stream.
     package static let zero = StreamID(0, 0)
 
     package init(_ milliseconds: UInt64, _ sequence: UInt64) {
@@ -30,7 +30,7 @@ struct StreamEntry {
     let id: StreamID
     let fields: [String: [UInt8]]
 
-    /// The entries in a reply to `XRANGE`, or under a stream in a reply to `XREAD`. Entries that were deleted are left out.
+    /// The entries in a reply to `XRANGE`, or under a stream in a reply to `XREAD`. Omits deleted entries.
     static func entries(_ value: RedisValue) throws(RedisError) -> [StreamEntry] {
         var entries: [StreamEntry] = []
         for element in try value.elements() where element != .none {

@@ -1,8 +1,8 @@
 internal import CSystem
 
-/// The client's side of TLS on a connected, non-blocking socket. Not thread-safe.
+/// The client side of TLS on a connected, non-blocking socket. Not thread-safe.
 final class TLSSession {
-    /// What has to happen before an operation can go on.
+    /// The result of an operation, or what it waits for.
     enum Step: Equatable {
         case done(Int)
         case wantsRead
@@ -14,7 +14,7 @@ final class TLSSession {
     private let connection: OpaquePointer
 
     /// - Parameters:
-    ///   - host: The name or address that the server's certificate must be for.
+    ///   - host: The name or address that the server's certificate must match.
     ///   - caFile: The certificates to trust; nil for the system's.
     init(socket: Int32, host: String, caFile: String?) throws(RedisError) {
         guard let context = copenssl_create_context() else { throw .unavailable("TLS is not available") }

@@ -1,9 +1,9 @@
 /// The steps of a flight that have to be atomic on the server.
 ///
 /// A flight's key holds its lease, `L:token:`, to which `w` is appended once a caller on another node waits; later its record,
-/// `R…`. One key for both lets one command look for a record and take the lease.
+/// `R…`. A single key for both lets one command look up the record and take the lease.
 enum FlightScripts {
-    /// Notes on a lease that a caller waits for its end, and returns the value from before: nil, a lease or a record.
+    /// Marks a lease as awaited by a caller, and returns the previous value: nil, a lease or a record.
     static let await = RedisScript(
         .bytesOrNone,
         """
@@ -14,7 +14,7 @@ enum FlightScripts {
         return value
         """)
 
-    /// Replaces a record that is no longer valid with a lease. Arguments: the record, the lease, its time in ms. Returns 1 or 0.
+    /// Replaces an invalid record with a lease. Arguments: the record, the lease, its time in ms. Returns 1 or 0.
     static let replace = RedisScript(
         .integer,
         """
@@ -52,7 +52,7 @@ enum FlightScripts {
 /// The value of a flight's key.
 enum FlightValue: Equatable {
     case record(SharedRecord)
-    /// A lease of any node; whether its end will be announced.
+    /// A lease of any node, and whether its end will be announced.
     case lease(isAwaited: Bool)
 
     init?(_ bytes: [UInt8]) {

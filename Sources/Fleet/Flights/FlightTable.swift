@@ -2,11 +2,11 @@ internal import Store
 internal import Synchronization
 internal import SystemIO
 
-/// How a caller's part in a flight begins.
+/// How a caller joins a flight.
 package enum FlightStart: Sendable {
     /// The caller does the work, and then ends the lease.
     case lead(Lease)
-    /// A node has done it. `isFollowed` if the caller waited for its flight.
+    /// A node has done the work. `isFollowed` if the caller waited for its flight.
     case found(SharedRecord, isFollowed: Bool)
     /// The caller does the work for this node only: the cluster cannot be used, or the caller's task was cancelled.
     case alone(RedisError)
@@ -14,22 +14,22 @@ package enum FlightStart: Sendable {
 
 /// Flights that the nodes of a cluster share: one node leads, and the others wait for its record.
 ///
-/// Any thread. Callers suspend and can be cancelled.
+/// Thread-safe. Callers suspend and can be cancelled.
 package final class FlightTable: Sendable {
-    /// A caller that waits for the end of a flight, and the value with which it has ended.
+    /// A caller that waits for a flight to end, and the value that the flight ended with.
     private final class Waiter: Sendable {
         let wakeup = AsyncSignal()
         let value = Mutex<[UInt8]?>(nil)
     }
 
-    /// How often a caller looks again at once after the value has changed between two commands.
+    /// How often a caller retries immediately after the value changed between two commands.
     private static let maxRaces = 4
 
     private let context: ClusterContext
     private let purges: PurgeIndex
     private let leases: LeaseTable
     private let isTakingPart: @Sendable () -> Bool
-    /// By the keys of the flights.
+    /// The waiters by flight key.
     private let waiters = Mutex<[String: [Waiter]]>([:])
 
     init(
@@ -45,16 +45,16 @@ package final class FlightTable: Sendable {
 
     /// Finds the record of a source's rendition, waits for another node's flight, or takes the lease for one.
     ///
-    /// Suspends while another node leads; a cancelled caller leaves at once. While the server is slow or gone the caller waits
-    /// 250 ms at most.
+    /// Suspends while another node leads; a cancelled caller leaves at once. If the server is slow or unreachable, the caller
+    /// waits for at most 250 ms.
     ///
     /// - Parameters:
     ///   - alias: The rendition's name before anything is fetched, as hexadecimal digits.
     ///   - sourceURL: The source's canonical URL, as purges compare it.
-    ///   - outdated: A record that this function returned before and that the caller does not want again, such as a stale one.
+    ///   - outdated: A record that this function returned before and that it must not return again, such as a stale record.
     package func findOrLead(_ alias: String, sourceURL: String, outdated: SharedRecord? = nil) async -> FlightStart {
         guard isTakingPart() else { return alone(.unavailable("this node does not take part in the cluster")) }
-        // Before the lease: purges that are accepted from now on overtake the work.
+        // Read before taking the lease: purges accepted from now on overtake the work.
         let began = purges.epoch.began
         let key = context.keys.flight(alias, cover: purges.cover(of: sourceURL))
         let value = Array("L:\(context.nodeName)/\(Hex.encode(UInt128.random(in: .min ... .max))):".utf8)
@@ -101,19 +101,19 @@ package final class FlightTable: Sendable {
     private enum Step {
         case lead(Lease)
         case found(SharedRecord)
-        /// Another node's flight goes on.
+        /// Another node's flight is in progress.
         case wait
         /// The value has changed between two commands.
         case again
     }
 
-    /// Looks for a record, takes the lease, or asks to be told of the flight's end; all within one command limit.
+    /// Looks up a record, takes the lease, or requests a message at the flight's end, all within one command limit.
     private func look(
         _ key: String, _ value: [UInt8], _ sourceURL: String, _ began: Int64, _ outdated: SharedRecord?
     ) async throws(RedisError) -> Step {
         let (time, leaseTime) = (context.time, context.timings.leaseTime)
         let end = time.now + context.timings.commandLimit
-        // A lease counts from before the command, so that it never outlasts the server's key.
+        // The lease starts before the command is sent, so that it never outlasts the server's key.
         var start = time.now
         var known = try await context.run(
             RedisCommand(.statusOrBytes, ["SET", key, value, "NX", "GET", "PX", leaseTime]), within: end - time.now

@@ -6,9 +6,9 @@ package final class Lease: Sendable {
     package enum Completion: Sendable, Equatable {
         /// The record is valid, and callers on other nodes get it.
         case published
-        /// The lease was lost before: another node does the work, or a purge overtook it. The result may be used here.
+        /// The lease was lost earlier: another node does the work, or a purge overtook it. This node may use the result.
         case lost
-        /// The server did not confirm it in time. Other nodes may or may not see the record.
+        /// The server did not confirm the completion in time. Other nodes may or may not see the record.
         case unknown(RedisError)
     }
 
@@ -32,16 +32,17 @@ package final class Lease: Sendable {
         if end() { table.abandon(key: key, value: value) }
     }
 
-    /// Whether no other node can have the lease yet, as far as this node knows.
+    /// Whether this node still holds the lease, as far as it knows: no other node can have taken it yet.
     package var isHeld: Bool { table.holds(value: value) }
 
     /// Ends the flight with a result for the callers on all nodes.
     ///
-    /// The object must be readable by other nodes before.
+    /// Other nodes must be able to read the object before this call.
     ///
     /// - Parameters:
-    ///   - lifetime: How long the record is kept; zero gives it to the callers that wait and keeps nothing.
-    ///   - isOfSource: Whether the record is a failure of the source, for all its renditions. It is then announced to all nodes.
+    ///   - lifetime: How long the record is kept; zero only delivers it to waiting callers.
+    ///   - isOfSource: Whether the record is a failure of the source, which applies to all its renditions and is announced to
+    ///     all nodes.
     package func complete(_ record: SharedRecord, lifetime: Duration, isOfSource: Bool = false) async -> Completion {
         guard end() else { return .lost }
         var record = record

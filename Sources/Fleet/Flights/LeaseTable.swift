@@ -4,7 +4,7 @@ internal import SystemIO
 
 /// The leases that this node holds. It renews them, and ends their flights on the server.
 ///
-/// Any thread.
+/// Thread-safe.
 final class LeaseTable: Sendable {
     private struct Held {
         let key: String
@@ -16,7 +16,7 @@ final class LeaseTable: Sendable {
     private let context: ClusterContext
     private let purges: PurgeIndex
     private let executor: (any TaskExecutor)?
-    /// By the values of the leases.
+    /// The held leases by value.
     private let held = Mutex<[[UInt8]: Held]>([:])
 
     init(_ context: ClusterContext, _ purges: PurgeIndex, executor: (any TaskExecutor)?) {
@@ -25,7 +25,7 @@ final class LeaseTable: Sendable {
         self.executor = executor
     }
 
-    /// Lists a lease that the server has just given to this node.
+    /// Registers a lease that the server has just granted to this node.
     ///
     /// - Parameter start: A time before the command, so that the lease never outlasts the server's key.
     func take(_ key: String, _ value: [UInt8], _ began: Int64, _ sourceURL: String, since start: Duration) -> Lease {
@@ -34,7 +34,7 @@ final class LeaseTable: Sendable {
         return Lease(began: began, key: key, value: value, sourceURL: sourceURL, table: self)
     }
 
-    /// Whether no other node can have the lease yet, as far as this node knows.
+    /// Whether this node still holds the lease, as far as it knows: no other node can have taken it yet.
     func holds(value: [UInt8]) -> Bool {
         held.withLock { $0[value].map { context.time.now < $0.renewed + context.timings.leaseTime } ?? false }
     }
@@ -42,9 +42,9 @@ final class LeaseTable: Sendable {
     /// The number of leases.
     var count: Int { held.withLock(\.count) }
 
-    /// Extends this node's leases that are due, in one pipeline. Counts those that are lost.
+    /// Renews this node's due leases in one pipeline, and counts lost leases.
     ///
-    /// Called once per renew interval. A lease younger than that is not due: most flights end before their first renewal.
+    /// Called once per renew interval. A younger lease is not due: most flights end before their first renewal.
     func renew() async {
         let (start, timings) = (context.time.now, context.timings)
         let due = held.withLock { $0.filter { start >= $0.value.renewed + timings.renewInterval } }
@@ -73,11 +73,11 @@ final class LeaseTable: Sendable {
         if lost > 0 { context.meter.update { $0.leasesLost += Int64(lost) } }
     }
 
-    /// Ends a flight with its record, or without one.
+    /// Ends a flight, with or without a record.
     func finish(_ lease: Lease, _ record: SharedRecord?, lifetime: Duration) async -> Lease.Completion {
         let isKnown = held.withLock { $0.removeValue(forKey: lease.value) != nil }
         var record = record
-        // Nodes that have applied the purge look under another key; the others must not see the record for long.
+        // Nodes that have applied the purge use another key. The other nodes must not see the record for long.
         let isOvertaken = record.map { !$0.isCurrent(lease.sourceURL, purges) } ?? false
         if isOvertaken { record = nil }
         do throws(RedisError) {

@@ -1,9 +1,9 @@
-/// What one node knows about a rendition of a source, for all nodes.
+/// A node's result for a rendition of a source, shared with all nodes.
 package struct SharedRecord: Sendable, Equatable {
     package enum Outcome: Sendable, Equatable {
         /// The rendition's id as text, and its file's extension.
         case object(id: String, fileExtension: String)
-        /// Why there is none: a code and details that only the caller reads.
+        /// Why there is no rendition: a code, and details that only the caller interprets.
         case failure(code: String, details: [UInt8])
     }
 
@@ -15,12 +15,12 @@ package struct SharedRecord: Sendable, Equatable {
     package var fetchedAt: Int64
     /// The freshness lifetime in seconds, if the origin gave one.
     package var freshFor: Int64?
-    /// Whether the origin forbids to use the response once it is stale.
+    /// Whether the origin forbids using the response once it is stale.
     package var mustRevalidate: Bool
     /// The earliest time at which the work may have begun, in milliseconds of the cluster's clock. Set by the cluster.
     package internal(set) var began: Int64 = 0
 
-    /// Times beyond this, in seconds, are not real. Sums of them cannot overflow.
+    /// The largest plausible time in seconds. Sums of such times cannot overflow.
     private static let maxTime: Int64 = 1 << 53
 
     package init(
@@ -42,7 +42,7 @@ package struct SharedRecord: Sendable, Equatable {
 
     static let kind = UInt8(ascii: "R")
 
-    /// The record as nodes send it.
+    /// The encoded record, as nodes exchange it.
     package var bytes: [UInt8] {
         let form: [any RedisArgument] =
             switch outcome {
@@ -56,7 +56,7 @@ package struct SharedRecord: Sendable, Equatable {
         return FieldCoding.encode(Self.kind, form + times)
     }
 
-    /// Nil for bytes that are no record, or one with values out of range.
+    /// Returns nil if the bytes are not a record or contain values out of range.
     package init?(_ bytes: [UInt8]) {
         guard var reader = FieldReader(bytes, kind: Self.kind), let form = reader.text(), let first = reader.text(),
             let second = reader.field()

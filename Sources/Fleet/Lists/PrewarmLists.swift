@@ -1,9 +1,9 @@
 package import SystemIO
 
-/// Lists of entries to bring into the cache: those of one server, or those on which all nodes of a cluster work.
+/// Lists of entries to bring into the cache: one server's own lists, or lists shared by all nodes of a cluster.
 ///
-/// An entry belongs to the runner that claimed it until that finishes the entry or stops renewing the claim. It counts once, even if two
-/// runners have worked on it. Any thread; the functions suspend while they wait for the disk or the server.
+/// A claimed entry belongs to its runner until the runner finishes the entry or stops renewing the claim. An entry counts once,
+/// even if two runners have worked on it. Thread-safe; the functions suspend while they wait for the disk or the server.
 package protocol PrewarmLists: Sendable {
     /// Why the disk or the server has failed.
     associatedtype Fault: Error
@@ -11,9 +11,9 @@ package protocol PrewarmLists: Sendable {
     /// Signalled when entries were added, for the one runner on this node.
     var arrivals: AsyncSignal { get }
 
-    /// Claims entries, and reports on lists that have ended.
+    /// Claims entries, and the reports on lists that have ended.
     ///
-    /// - Parameter count: The most entries. A runner should claim only what it works on now, so that all nodes share a list.
+    /// - Parameter count: The most entries. A runner should claim only what it can process now, so that all nodes share a list.
     func claim(_ count: Int) async throws(Fault) -> [PrewarmTicket]
 
     /// Renews claims. To be called at least every third of ``ClusterTimings/claimTime``.
@@ -24,10 +24,10 @@ package protocol PrewarmLists: Sendable {
     /// - Parameters:
     ///   - result: Nil for a report.
     ///   - url: The URL of the entry's source, for the report on a failure.
-    /// - Returns: False if it was finished before.
+    /// - Returns: False if the entry or report was finished before.
     func finish(_ ticket: PrewarmTicket, _ result: PrewarmReport.Result?, url: String) async throws(Fault) -> Bool
 
-    /// The report on a list; nil if it is unknown.
+    /// Returns the report on a list; nil if the list is unknown.
     ///
     /// - Parameter first: The index of the first requested outcome; nil for none.
     func report(_ id: String, from first: Int?) async throws(Fault) -> PrewarmReport?
@@ -41,7 +41,7 @@ package struct PrewarmTicket: Sendable, Hashable {
     package let list: String
     /// The entry as it was added.
     package let payload: [UInt8]
-    /// Where the end of the list is to be reported; nil for an entry. A report has no payload.
+    /// The URL to which the end of the list is reported; nil for an entry. A report has no payload.
     package let callback: String?
 
     package init(id: String, list: String, payload: [UInt8], callback: String? = nil) {
@@ -54,13 +54,13 @@ package struct PrewarmTicket: Sendable, Hashable {
 
 /// A list to add.
 package struct PrewarmOrder: Sendable {
-    /// The list's id, which no other list has.
+    /// The list's unique id.
     package let id: String
-    /// Its entries, which the lists do not interpret.
+    /// The entries, which the lists do not interpret.
     package let payloads: [[UInt8]]
     /// The number of entries that a node works on at the same time.
     package let concurrency: Int
-    /// The URL that gets the report when all entries are finished; nil for none.
+    /// The URL that receives the report when all entries are finished; nil for none.
     package let callback: String?
     /// The request that adds the list, if it may be repeated.
     package let request: PrewarmRequest?
@@ -76,7 +76,7 @@ package struct PrewarmOrder: Sendable {
     }
 }
 
-/// A request that its client may repeat, by digests of its idempotency key and of what it says.
+/// A repeatable request, identified by digests of its idempotency key and its content.
 package struct PrewarmRequest: Sendable, Equatable {
     package let key: String
     package let content: String
@@ -100,7 +100,7 @@ package enum PrewarmRefusal: Error, Sendable, Equatable {
     case known(id: String)
     /// The same request is being carried out.
     case inProgress
-    /// The request has the idempotency key of another one.
+    /// A different request has used the same idempotency key.
     case conflict
 }
 
@@ -146,7 +146,7 @@ package struct PrewarmReport: Codable, Sendable, Equatable {
     package var new: Int
     /// Bytes of the renditions that are in the cache.
     package var bytes: Int
-    /// The bytes by which they are smaller than their sources.
+    /// The bytes by which the renditions are smaller than their sources.
     package var saved: Int
     /// The first failures; nil in lists of jobs.
     package var errors: [Failure]?
@@ -157,9 +157,9 @@ package struct PrewarmReport: Codable, Sendable, Equatable {
     package static let errorLimit = 100
     /// The most outcomes in ``results``.
     package static let resultLimit = 1000
-    /// The most reports in a list of them.
+    /// The most reports in a list of reports.
     package static let listLimit = 200
-    /// How long single outcomes are kept, for a client that polls: after the end of a list, or in a cluster after the last outcome.
+    /// How long individual outcomes are kept for polling clients: after the list ends or, in a cluster, after the last outcome.
     package static let resultTime: Duration = .seconds(3600)
 
     package init(

@@ -34,7 +34,7 @@ package struct PrewarmOutcome: Sendable, Hashable, Codable {
 
     /// Reads an outcome from the database or a server's report.
     ///
-    /// - Throws: An error for byte counts out of range, which sums over outcomes could not hold.
+    /// - Throws: An error if a byte count is out of range and sums over outcomes could overflow.
     package init(from decoder: any Decoder) throws {
         let fields = try decoder.container(keyedBy: CodingKeys.self)
         kind = try fields.decode(Kind.self, forKey: .kind)
@@ -46,7 +46,7 @@ package struct PrewarmOutcome: Sendable, Hashable, Codable {
 
     private static func byteCount(_ fields: KeyedDecodingContainer<CodingKeys>, _ key: CodingKeys) throws -> Int {
         let count = try fields.decode(Int.self, forKey: key)
-        // Far above any file, and 2²³ of them do not overflow an Int.
+        // Far above the size of any file. The sum of 2²³ such counts does not overflow an Int.
         guard (0...1 << 40).contains(count) else {
             throw DecodingError.dataCorruptedError(forKey: key, in: fields, debugDescription: "\(count) bytes")
         }

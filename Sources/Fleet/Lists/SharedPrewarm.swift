@@ -1,9 +1,9 @@
 internal import Foundation
 package import SystemIO
 
-/// Prewarm lists on which all nodes work: a stream with one consumer group, and counters per list.
+/// Prewarm lists that all nodes process: a stream with one consumer group, and counters per list.
 package final class SharedPrewarm: PrewarmLists {
-    /// Larger numbers are not real. Sums of them cannot overflow.
+    /// The largest plausible number. Sums of such numbers cannot overflow.
     private static let maxNumber: Int64 = 1 << 53
     private static let batchSize = 200
     private static let listTime: Duration = .seconds(7 * 86_400)
@@ -12,9 +12,9 @@ package final class SharedPrewarm: PrewarmLists {
     private let context: ClusterContext
     private var keys: ClusterKeys { context.keys }
 
-    /// Counts an entry once, when its first node finishes it. The last entry of a list with a callback adds an entry that has the list reported.
-    /// Keys: stream, list, errors, results. Arguments: group, entry, error, largest number of errors, lifetime in ms, result, its lifetime
-    /// in ms, list, then each counter with the number to add; none for a report.
+    /// Counts an entry once, when its first node finishes it. The last entry of a list with a callback adds an entry for the
+    /// report. Keys: stream, list, errors, results. Arguments: group, entry, error, largest number of errors, lifetime in ms,
+    /// result, its lifetime in ms, list, then each counter with its increment; none for a report.
     private static let finish = RedisScript(
         .integer,
         """
@@ -40,8 +40,8 @@ package final class SharedPrewarm: PrewarmLists {
         return 1
         """)
 
-    /// Removes consumers without claims: this node, and those that have not been seen for a time. Keys: stream. Arguments: group, this
-    /// node, the time in ms.
+    /// Removes consumers without claims: this node's, and those idle for longer than a limit. Keys: stream. Arguments: group,
+    /// this node, the limit in ms.
     private static let removeConsumers = RedisScript(
         .integer,
         """
@@ -57,7 +57,7 @@ package final class SharedPrewarm: PrewarmLists {
         return count
         """)
 
-    /// Runs of a node that end without a farewell leave a consumer behind.
+    /// The idle time after which a consumer is removed: a node that crashes leaves its consumer behind.
     private static let consumerTime: Duration = .seconds(86_400)
     /// How long a request with an idempotency key may take before another node takes over.
     private static let requestTime: Duration = .seconds(30)
@@ -86,12 +86,12 @@ package final class SharedPrewarm: PrewarmLists {
             throw error
         }
         if let request {
-            // A repetition within the time of the request finds the list by its id.
+            // A repeated request then finds the list by its id.
             let value = "\(request.content) \(order.id) added"
             _ = try? await context.run(
                 RedisCommand(.status, ["SET", keys.prewarmRequest(request.key), value, "PX", Self.listTime]))
         }
-        // Nodes look by themselves too.
+        // Nodes also poll.
         _ = try? await context.run(RedisCommand(.integer, ["PUBLISH", keys.channel, ClusterMessage.prewarm.bytes]))
         await removeOldLists()
         return nil
@@ -117,7 +117,7 @@ package final class SharedPrewarm: PrewarmLists {
         let (id, payloads) = (order.id, order.payloads)
         let (list, limit) = (keys.prewarmList(id), context.timings.longLimit)
         do throws(RedisError) {
-            // Without an expiry until it ends, so that no policy evicts it.
+            // The list has no expiry until it ends, so that no policy evicts it.
             let fields = ["total", "\(payloads.count)"] + ["done", "failed", "bytes", "hits", "saved"].flatMap { [$0, "0"] }
             let replies = try await context.run(
                 [
@@ -138,7 +138,7 @@ package final class SharedPrewarm: PrewarmLists {
         }
     }
 
-    /// Removes lists that were added long ago and have not ended, and forgets those that have. Nodes drop entries without a list.
+    /// Removes lists added long ago that have not ended, and forgets those that have. Nodes drop entries without a list.
     private func removeOldLists() async {
         let oldest = StreamID(UInt64(max(0, context.time.unixMilliseconds - Self.listTime.milliseconds)), 0)
         let command = RedisCommand(.array, ["XRANGE", keys.prewarmLists, "-", oldest.description, "COUNT", "100"])
@@ -151,7 +151,7 @@ package final class SharedPrewarm: PrewarmLists {
         ])
     }
 
-    /// The names of all that is stored of a list, apart from its entries.
+    /// The keys of everything that is stored for a list, apart from its entries.
     private func names(_ id: String) -> [String] { [keys.prewarmList(id), keys.prewarmErrors(id), keys.prewarmResults(id)] }
 
     /// The latest lists, newest first, without their errors.
@@ -172,7 +172,7 @@ package final class SharedPrewarm: PrewarmLists {
         return reports
     }
 
-    /// Ends the part of this node: takes it off the list of consumers unless it has claims, and those that have not been seen for long.
+    /// Leaves the consumer group: removes this node's consumer and long idle ones, unless they have claims.
     func leave() async {
         let arguments: [any RedisArgument] = [keys.prewarmGroup, context.nodeName, Self.consumerTime]
         // Without the group there is nothing to leave.
@@ -210,7 +210,7 @@ package final class SharedPrewarm: PrewarmLists {
         return try await tickets(entries)
     }
 
-    /// The tickets of entries whose lists exist; removes the other entries.
+    /// Returns the tickets of entries whose lists exist, and removes the other entries.
     private func tickets(_ entries: [StreamEntry]) async throws(RedisError) -> [PrewarmTicket] {
         if entries.isEmpty { return [] }
         let lists = Array(Set(entries.map { $0.text("l") ?? "" }))
@@ -242,7 +242,7 @@ package final class SharedPrewarm: PrewarmLists {
     package func finish(
         _ ticket: PrewarmTicket, _ result: PrewarmReport.Result?, url: String
     ) async throws(RedisError) -> Bool {
-        // What to add to the counters of the list, whose `done` are those without an error.
+        // The increments of the list's counters. `done` counts only entries without an error.
         var counts: [(name: String, number: Int)] = []
         var (error, stored): ([UInt8], [UInt8]) = ([], [])
         if let result {
@@ -267,7 +267,7 @@ package final class SharedPrewarm: PrewarmLists {
         ).integer(in: 0...1) == 1
     }
 
-    /// Cancels a list: no entry of it is claimed any more. Entries in progress are finished.
+    /// Cancels a list: its pending entries are no longer claimed. Entries in progress are finished.
     package func cancel(_ id: String) async throws(RedisError) {
         try await context.run(RedisCommand(.integer, ["DEL"] + names(id))).succeeded()
     }
@@ -277,7 +277,7 @@ package final class SharedPrewarm: PrewarmLists {
             RedisCommand(.array, ["HGETALL", keys.prewarmList(id)]),
             RedisCommand(.array, ["LRANGE", keys.prewarmErrors(id), "0", PrewarmReport.errorLimit - 1]),
         ]
-        // After the counters, so that a list that is reported as done lacks no outcome.
+        // Read after the counters, so that a list reported as done lacks no outcome.
         if let first {
             let last = first.addingReportingOverflow(PrewarmReport.resultLimit - 1)
             commands.append(
@@ -301,7 +301,7 @@ package final class SharedPrewarm: PrewarmLists {
         return report
     }
 
-    /// The counters of a list, without its errors; nil if it does not exist.
+    /// Returns the counters of a list, without its errors; nil if the list does not exist.
     private static func report(_ id: String, _ reply: RedisValue) throws(RedisError) -> PrewarmReport? {
         let fields = try reply.fields()
         if fields.isEmpty { return nil }
@@ -326,7 +326,7 @@ extension PrewarmReport.Failure {
     /// The largest length of a source's URL.
     private static let maxURLBytes = 8192
 
-    /// The failure as it is stored for all nodes.
+    /// The encoded failure, as stored for all nodes.
     var encoded: [UInt8] {
         FieldCoding.encode(
             Self.kind,
@@ -334,7 +334,7 @@ extension PrewarmReport.Failure {
                 .map { String(decoding: $0, as: UTF8.self) })
     }
 
-    /// Nil for bytes that are no failure.
+    /// Returns nil if the bytes are not a failure.
     init?(encoded bytes: [UInt8]) {
         guard var reader = FieldReader(bytes, kind: Self.kind), let url = reader.text(), let code = reader.text(),
             let detail = reader.text()

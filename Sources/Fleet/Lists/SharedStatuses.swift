@@ -1,9 +1,9 @@
 internal import SystemIO
 
-/// Statuses of requests that are in progress on one node, for clients whose next request reaches another.
+/// Statuses of requests that are in progress on one node, for clients whose next request reaches another node.
 ///
-/// The node that has a request writes its status under a key with a lifetime. A client that leaves by way of another node sets a mark,
-/// which the node of the request finds with its next write.
+/// The node that processes a request writes its status under a key with a lifetime. A client that cancels through another node
+/// sets a mark, which the processing node finds at its next write.
 package struct SharedStatuses: Sendable {
     /// The lifetime of a mark: longer than the time between two writes.
     private static let markTime: Duration = .seconds(60)
@@ -14,10 +14,10 @@ package struct SharedStatuses: Sendable {
     /// Writes a status, in one round trip.
     ///
     /// - Parameters:
-    ///   - id: The id of the request, which no other has.
-    ///   - document: The status, which only callers read.
+    ///   - id: The request's unique id.
+    ///   - document: The status, which only callers interpret.
     ///   - lifetime: The time after which the status is forgotten, unless it is written again.
-    /// - Returns: Whether a client has cancelled the request by way of another node.
+    /// - Returns: Whether a client has cancelled the request through another node.
     package func write(_ id: String, _ document: [UInt8], for lifetime: Duration) async throws(RedisError) -> Bool {
         let replies = try await context.run([
             RedisCommand(.status, ["SET", keys.status(id), document, "PX", lifetime]),
@@ -32,7 +32,7 @@ package struct SharedStatuses: Sendable {
         try await context.run(RedisCommand(.bytesOrNone, ["GET", keys.status(id)])).optionalBytes()
     }
 
-    /// Removes a status, and marks the request for its node as cancelled.
+    /// Removes a status, and marks the request as cancelled for the node that processes it.
     ///
     /// - Returns: Whether there was a status.
     package func cancel(_ id: String) async throws(RedisError) -> Bool {

@@ -1,10 +1,10 @@
 internal import SystemIO
 
-/// What the parts of a node have in common: its connection for commands, its names and its times.
+/// The context that the parts of a node share: its command connection, names and timings.
 struct ClusterContext: Sendable {
     var commands: any RedisCommands
     let keys: ClusterKeys
-    /// The node's name, which no other node and no other run has.
+    /// The node's name, unique across nodes and runs.
     let nodeName: String
     let timings: ClusterTimings
     let time: TimeSource
@@ -15,7 +15,7 @@ struct ClusterContext: Sendable {
         try await self.commands.run(commands, within: limit ?? timings.commandLimit, time)
     }
 
-    /// Runs one command as above.
+    /// Runs one command within a limit, ``ClusterTimings/commandLimit`` by default.
     func run(_ command: RedisCommand, within limit: Duration? = nil) async throws(RedisError) -> RedisValue {
         try await run([command], within: limit)[0]
     }

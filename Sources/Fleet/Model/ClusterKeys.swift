@@ -1,14 +1,14 @@
 /// The names of everything that a cluster stores in the server, and of its channel.
 ///
 /// The names begin with the cluster's name and the version of the format, so that clusters, and nodes of two versions during an
-/// upgrade, can share a server. The cluster's name is a hash tag: a server with Redis Cluster keeps all names in one slot, so that
-/// commands may name several.
+/// upgrade, can share a server. The cluster's name is a hash tag: a server with Redis Cluster keeps all names in one slot, so
+/// that commands may name several.
 struct ClusterKeys: Sendable {
     /// Changes whenever nodes of two versions could misread one another.
     static let formatVersion = 1
 
     private let prefix: String
-    /// The pattern of all names and of the channel, as rights name it.
+    /// The pattern of all names and the channel, as used in ACL rules.
     private let pattern: String
 
     init(name: String) {
@@ -18,14 +18,13 @@ struct ClusterKeys: Sendable {
 
     /// A flight's lease, later its record.
     ///
-    /// - Parameter cover: The latest purge that covers the source. Work from before a purge and work from after it have distinct
-    ///   keys.
+    /// - Parameter cover: The latest purge that covers the source. Work from before and after a purge has distinct keys.
     func flight(_ alias: String, cover: Int64) -> String { "\(prefix)flight:\(alias):\(cover)" }
     /// Completed flights, acknowledged purges, and new prewarm lists.
     var channel: String { prefix + "events" }
     var purges: String { prefix + "purges" }
     func acknowledgements(_ id: StreamID) -> String { "\(prefix)acks:\(id)" }
-    /// What is added to the server's clock; see ``ClusterTime``.
+    /// The correction of the server's clock; see ``ClusterTime``.
     var clock: String { prefix + "clock" }
     /// The set of the names of all nodes.
     var nodes: String { prefix + "nodes" }
@@ -36,19 +35,19 @@ struct ClusterKeys: Sendable {
     var prewarmGroup: String { "nodes" }
     /// The stream of the lists' ids, in the order of their arrival.
     var prewarmLists: String { prefix + "prewarm:lists" }
-    /// What became of the request with an idempotency key.
+    /// The state of the request with an idempotency key.
     func prewarmRequest(_ key: String) -> String { "\(prefix)prewarm:request:\(key)" }
     func prewarmList(_ id: String) -> String { "\(prefix)prewarm:\(id)" }
     /// The status of a request that is in progress on one node.
     func status(_ id: String) -> String { "\(prefix)status:\(id)" }
-    /// Exists if a client has left that request.
+    /// Exists if a client has cancelled the request.
     func statusMark(_ id: String) -> String { "\(prefix)status:\(id):left" }
     func prewarmErrors(_ id: String) -> String { "\(prefix)prewarm:\(id):errors" }
     func prewarmResults(_ id: String) -> String { "\(prefix)prewarm:\(id):results" }
 }
 
 extension ClusterKeys {
-    /// The rights that a node needs. They are tried on a key that nodes do not use.
+    /// The rights that a node needs. They are tested on a key that nodes do not use.
     var rights: ServerRights {
         let key = prefix + "probe"
         let trials: [(name: String, words: [any RedisArgument])] = [
@@ -73,7 +72,7 @@ extension ClusterKeys {
             ("eval", ["EVAL", "return 0", "1", key]),
             // A script that does not exist.
             ("evalsha", ["EVALSHA", "0000000000000000000000000000000000000000", "1", key]),
-            // Nobody waits for this entry.
+            // No node waits for this entry.
             ("publish", ["PUBLISH", channel, ClusterMessage.acknowledged(.zero).bytes]),
         ]
         return ServerRights(trials: trials, pattern: pattern)

@@ -20,7 +20,7 @@ enum ClusterMessage: Equatable {
         }
     }
 
-    /// Nil for anything that is no such message.
+    /// Returns nil if the bytes are not a message.
     init?(_ bytes: [UInt8]) {
         guard var reader = FieldReader(bytes, kind: Self.kind) else { return nil }
         switch reader.text() {

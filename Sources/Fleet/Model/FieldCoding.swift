@@ -1,4 +1,4 @@
-/// A list of byte strings, each with its length in front of it, as values of keys and as payloads of messages have them.
+/// A list of length-prefixed byte strings, the format of key values and message payloads.
 enum FieldCoding {
     /// - Parameter kind: The first byte, which distinguishes kinds of values.
     static func encode(_ kind: UInt8, _ fields: [any RedisArgument]) -> [UInt8] {

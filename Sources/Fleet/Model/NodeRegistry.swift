@@ -4,12 +4,12 @@ internal import SystemIO
 /// A live node, as its latest heartbeat describes it.
 package struct LiveNode: Sendable, Equatable {
     package let name: String
-    /// The position in the purge stream up to which it had applied all purges when it began to take part; zero before that.
+    /// The purge stream position up to which the node had applied all purges when it joined; zero before that.
     let joined: StreamID
-    /// The position up to which it has applied all purges.
+    /// The position up to which the node has applied all purges.
     package internal(set) var position: StreamID
 
-    /// - Parameter value: What the node has written.
+    /// - Parameter value: The value that the node has written.
     init(_ name: String, _ value: [UInt8]) {
         self.name = name
         let parts = String(decoding: value.prefix(128), as: UTF8.self).split(separator: " ").map { StreamID(String($0)) }
@@ -18,28 +18,28 @@ package struct LiveNode: Sendable, Equatable {
     }
 }
 
-/// The registry of live nodes: a set of names, and a key per node that expires without heartbeats. Any thread.
+/// The registry of live nodes: a set of names, and a key per node that expires without heartbeats. Thread-safe.
 final class NodeRegistry: Sendable {
     private struct State {
-        /// The moment before the latest successful heartbeat was sent. The server counts from a later moment.
+        /// The time just before the latest successful heartbeat was sent. The server's count starts later.
         var lastBeat: Duration?
         var knownNodes: [String] = []
-        /// Of the latest look.
+        /// The live nodes at the latest look-up.
         var live: [LiveNode] = []
         /// See ``LiveNode/joined``.
         var joined = StreamID.zero
         /// See ``LiveNode/position``.
         var position = StreamID.zero
-        /// The nodes that were live before the connection was lost, and until when they count as live: the server may have forgotten them, and
-        /// they do not know that yet.
+        /// The nodes that were live before the connection was lost, and the time until which they count as live: the server may
+        /// have lost them without their knowledge.
         var expected: (names: Set<String>, end: Duration) = ([], .zero)
     }
 
     /// The largest number of names that are read from the list of nodes.
     private static let maxNodes = 10_000
 
-    /// Takes dead nodes off the list, except for those that have come back since. Keys: the list, and the key of each node.
-    /// Arguments: their names. Returns the number of nodes taken off.
+    /// Removes dead nodes from the list, except for those that have come back since. Keys: the list, and the key of each node.
+    /// Arguments: the nodes' names. Returns the number of removed nodes.
     static let forget = RedisScript(
         .integer,
         """
@@ -67,16 +67,16 @@ final class NodeRegistry: Sendable {
         state.withLock { state in state.lastBeat.map { time.now < $0 + timings.nodeLifetime } ?? false }
     }
 
-    /// Whether the node was listed, and no heartbeat has failed to find it so since.
+    /// Whether the node was listed, and no heartbeat since has found it missing.
     var isRegistered: Bool { state.withLock { $0.lastBeat != nil } }
 
-    /// The live nodes at the latest look; at least this one.
+    /// The live nodes at the latest look-up; at least this node.
     var knownNodes: [String] { state.withLock { $0.knownNodes.isEmpty ? [name] : $0.knownNodes } }
 
-    /// The live nodes at the latest look.
+    /// The live nodes at the latest look-up.
     var liveNodes: [LiveNode] { state.withLock(\.live) }
 
-    /// Has the nodes that were live count as that until they would have noticed that they are not: the server may be another one.
+    /// Counts the previously live nodes as live until they would have noticed otherwise: the server may be another one.
     func reconnected() {
         state.withLock { state in
             state.expected = (Set(state.live.map(\.name)).union(state.expected.names), time.now + timings.nodeLifetime)
@@ -87,16 +87,16 @@ final class NodeRegistry: Sendable {
     func register(_ commands: some RedisCommands) async throws(RedisError) {
         let start = time.now
         state.withLock { $0.joined = .zero }
-        // The key first: other nodes take a name without a key off the list.
+        // The key is set first, because other nodes remove names without a key from the list.
         let replies = try await commands.run(
             [beatCommand, RedisCommand(.integer, ["SADD", keys.nodes, name])], within: timings.commandLimit, time)
         for reply in replies { try reply.succeeded() }
         state.withLock { $0.lastBeat = start }
-        // Purges that this node makes without the server count the others.
+        // Looks up the other nodes, so that purges made without the server count them.
         _ = try? await liveNodes(commands, within: timings.commandLimit)
     }
 
-    /// Tells the other nodes that this one begins to take part, with all purges up to a position applied.
+    /// Announces that this node joins the cluster, with all purges up to a position applied.
     ///
     /// - Returns: See ``beat(_:at:)``.
     func join(_ commands: some RedisCommands, at position: StreamID) async throws(RedisError) -> Bool {
@@ -107,7 +107,7 @@ final class NodeRegistry: Sendable {
     /// Sends a heartbeat.
     ///
     /// - Parameter position: See ``LiveNode/position``.
-    /// - Returns: Whether the node was still listed. Where it was not, purges may have passed it by: it must catch up.
+    /// - Returns: Whether the node was still listed. If not, the node may have missed purges and must catch up.
     func beat(_ commands: some RedisCommands, at position: StreamID) async throws(RedisError) -> Bool {
         let start = time.now
         state.withLock { $0.position = position }
@@ -126,14 +126,14 @@ final class NodeRegistry: Sendable {
         return RedisCommand(.statusOrBytes, ["SET", keys.node(name), value, "PX", timings.nodeLifetime, "GET"])
     }
 
-    /// The names of the nodes that are live now. Forgets dead ones.
+    /// Returns the names of the live nodes, and removes dead nodes from the list.
     func liveNodes(_ commands: some RedisCommands, within limit: Duration) async throws(RedisError) -> [String] {
         let end = time.now + limit
         let list = try await commands.run(RedisCommand(.array, ["SMEMBERS", keys.nodes]), within: limit, time)
         var names: [String] = []
         for element in try list.elements().prefix(Self.maxNodes) { names.append(try element.text()) }
         names.sort()
-        // Should the next look fail: any of them may be live.
+        // If the next command fails, any of these nodes may be live.
         state.withLock { $0.knownNodes = Set($0.knownNodes).union(names).sorted() }
         let values =
             names.isEmpty
@@ -163,7 +163,7 @@ final class NodeRegistry: Sendable {
         return live
     }
 
-    /// Takes a node off the list, so that purges no longer wait for it. A name that stays listed because the server cannot be reached
+    /// Removes a node from the list, so that purges no longer wait for it. If the server cannot be reached, the node's key
     /// expires.
     func remove(_ name: String, _ commands: some RedisCommands) async {
         if name == self.name { state.withLock { $0.lastBeat = nil } }

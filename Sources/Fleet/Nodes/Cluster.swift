@@ -4,10 +4,10 @@ package import SystemIO
 
 /// This node's part in a cluster of nodes that share a Redis or Valkey server (7.0 or later).
 ///
-/// Every operation works without the server too: the caller then learns within 250 ms that it has to work alone. Three connections,
-/// each with a thread of its own, carry commands, messages, and the purge stream.
+/// Every operation works without the server too: the caller then learns within 250 ms that it has to work alone. Three
+/// connections, each with its own thread, carry commands, messages, and the purge stream.
 ///
-/// Any thread, except that ``close()`` blocks.
+/// Thread-safe. ``close()`` blocks.
 package final class Cluster: Sendable {
     /// Flights that the nodes share.
     package var flights: FlightTable { node.flights }
@@ -59,7 +59,7 @@ package final class Cluster: Sendable {
         messageLink = RedisLink(
             configuration.address, name: "cluster-sub", channel: keys.channel, time: time,
             onEvent: counting { event in
-                // Callers poll, so that a lost subscription costs time only.
+                // Callers poll, so a lost subscription only delays them.
                 if case .lost = event { return }
                 reporter.setSubscription(event.error)
             }, onMessage: { nodeReference.node?.received($0) })
@@ -79,8 +79,8 @@ package final class Cluster: Sendable {
         self.meter = meter
     }
 
-    /// Whether a former process on this cache took part in the cluster so recently that no purge can have been completed without it: the
-    /// others still counted it. Blocks.
+    /// Whether a former process with this cache took part in the cluster so recently that the other nodes still counted it, and
+    /// no purge can have completed without it. Blocks.
     package static func tookPartRecently(_ cache: Cache, _ configuration: ClusterConfiguration) -> Bool {
         let clock = try? cache.ledger.read { try PurgeTables($0).clock(ofBoot: ClusterTime.boot) }
         guard let clock = clock ?? nil else { return false }
@@ -88,17 +88,18 @@ package final class Cluster: Sendable {
         return (0..<configuration.timings.nodeLifetime.milliseconds).contains(away)
     }
 
-    /// Connects in the background, and begins to take part as soon as the purges that were missed are applied.
+    /// Connects in the background, and joins the cluster as soon as the missed purges are applied.
     ///
-    /// - Parameter onLatePurge: Called for each purge that this node applies later than the others, because it was away, or another node
-    ///   had made the purge alone: caches in front of the nodes may have got old bytes meanwhile. On any thread, which it must not block.
+    /// - Parameter onLatePurge: Called for each purge that this node applies late, because this node was away or another node
+    ///   made the purge alone: caches in front of the nodes may have received old bytes meanwhile. Runs on any thread, which it
+    ///   must not block.
     package func start(onLatePurge: @escaping @Sendable (PurgeScope) -> Void) {
         for link in [commandLink, messageLink, streamLink] { link.start() }
         node.start(onLatePurge: onLatePurge)
     }
 
-    /// Finishes the purge that is being applied, and leaves the cluster, so that later purges do not wait for this node. To be called
-    /// after the last flight has ended: leases are no longer renewed.
+    /// Finishes the purge that is being applied, and leaves the cluster, so that later purges do not wait for this node. Call
+    /// this after the last flight has ended: leases are no longer renewed.
     package func leave() async {
         await node.leave()
     }
@@ -110,14 +111,14 @@ package final class Cluster: Sendable {
         disk.close()
     }
 
-    /// The live nodes now, this one included; those at the latest look if the server cannot be reached. And the latest position in the
-    /// purge stream that any of them knows.
+    /// Returns the live nodes, including this one, and the latest purge stream position of any of them. If the server cannot be
+    /// reached, returns the nodes of the latest look-up.
     package func liveNodes() async -> (nodes: [LiveNode], latest: StreamID) {
         let nodes = await node.look()
         return (nodes, nodes.map(\.position).max() ?? .zero)
     }
 
-    /// Connects to the server as nodes do, and checks its version and the rights of the user. Blocks, for a few seconds at most.
+    /// Connects to the server as nodes do, and checks its version and the user's rights. Blocks for a few seconds at most.
     ///
     /// - Returns: The name and version of the server.
     package static func check(_ configuration: ClusterConfiguration) throws(RedisError) -> String {
@@ -129,16 +130,16 @@ package final class Cluster: Sendable {
     /// Whether the node shares its work now.
     package var isSharing: Bool { node.follower.isTakingPart && breaker.phase == .closed }
 
-    /// The node's name: the configured one and the run's identity.
+    /// The node's name: the configured name and the identity of this run.
     package var name: String { node.registry.name }
 
-    /// The number of live nodes at the latest look, which is a few heartbeats old, this one included.
+    /// The number of live nodes, including this one, at the latest look-up, which may be a few heartbeats old.
     package var nodeCount: Int { node.registry.knownNodes.count }
 
     /// The number of flights that this node leads.
     package var leaseCount: Int { node.leases.count }
 
-    /// Counters since the start.
+    /// The counters since startup.
     package var metrics: ClusterMetrics { meter.snapshot }
 }
 

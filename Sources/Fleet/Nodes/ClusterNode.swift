@@ -4,7 +4,7 @@ internal import SystemIO
 
 /// One node's part in the protocols of a cluster, apart from connections: registration, purges, flights and prewarm lists.
 ///
-/// It is created with whatever sends commands, so that tests can run several nodes against a model of a server. Any thread.
+/// Commands are sent through injected protocols, so that tests can run several nodes against a model of a server. Thread-safe.
 final class ClusterNode: Sendable {
     let registry: NodeRegistry
     let follower: PurgeFollower
@@ -27,8 +27,8 @@ final class ClusterNode: Sendable {
     /// Blocks.
     ///
     /// - Parameters:
-    ///   - context: With the connection for callers.
-    ///   - stream: For reads that wait; no other commands may wait behind them.
+    ///   - context: The context with the callers' command connection.
+    ///   - stream: The connection for blocking reads, after which no other commands may queue.
     init(
         _ context: ClusterContext, stream: any RedisCommands, cache: Cache, disk: any BlockingWork, reporter: StateReporter,
         handlers: ClusterHandlers, executor: (any TaskExecutor)? = nil
@@ -37,7 +37,7 @@ final class ClusterNode: Sendable {
         var followed = context
         followed.commands = stream
         let follower = PurgeFollower(PurgeStream(context: followed), registry, cache, disk, handlers)
-        // Before the first purge and the first fetch.
+        // The clock must be restored before the first purge and the first fetch.
         follower.restoreClock()
         self.follower = follower
         purger = ClusterPurger(follower, PurgeStream(context: context), registry)
@@ -68,9 +68,9 @@ final class ClusterNode: Sendable {
         for task in tasks.withLock({ $0 }) { task.cancel() }
     }
 
-    /// Waits until the stream has the purges that this node has made alone, for up to ``ClusterTimings/leaveLimit``. Then ends the loops,
-    /// waits until the position in the purge stream is saved, and takes this node off the list of live nodes. Leases that it holds
-    /// expire.
+    /// Waits up to ``ClusterTimings/leaveLimit`` for the stream to contain the purges that this node made alone. Then ends the
+    /// loops, waits until the position in the purge stream is saved, and removes this node from the list of live nodes. Its
+    /// leases expire.
     func leave() async {
         let (end, pause) = (time.now + timings.leaveLimit, AsyncSignal())
         while context.meter.snapshot.purgesPending > 0, time.now < end, !Task.isCancelled {
@@ -85,7 +85,7 @@ final class ClusterNode: Sendable {
         await registry.remove(registry.name, context.commands)
     }
 
-    /// The live nodes now, with this node's own position; those at the latest look if the server cannot be reached.
+    /// Returns the live nodes, with this node's current position; those of the latest look-up if the server is unreachable.
     func look() async -> [LiveNode] {
         _ = try? await registry.liveNodes(context.commands, within: timings.commandLimit)
         var nodes = registry.liveNodes
@@ -93,7 +93,7 @@ final class ClusterNode: Sendable {
         return nodes
     }
 
-    /// Handles a message of the cluster's channel.
+    /// Handles a message on the cluster's channel.
     func received(_ bytes: [UInt8]) {
         context.meter.update { $0.messages += 1 }
         switch ClusterMessage(bytes) {
@@ -107,14 +107,14 @@ final class ClusterNode: Sendable {
         }
     }
 
-    /// Tells that the connection for the purge stream is back.
+    /// Handles a new connection of the purge stream.
     func streamConnected() {
         follower.connected()
         reconnected.signal()
     }
 
     private func followPurges() async {
-        // The first attempt would only tell that no connection is up yet.
+        // An immediate attempt would only report that no connection is up yet.
         await reconnected.wait(for: timings.blockTime, time)
         while !Task.isCancelled {
             do throws(RedisError) {
@@ -154,7 +154,7 @@ final class ClusterNode: Sendable {
             try? await ClusterTime.ask(context, cache.sharedClock)
             if follower.isTakingPart { await follower.saveClock() }
             beats += 1
-            // For reports only: a purge looks for itself.
+            // For reports only: a purge looks up the nodes itself.
             if beats.isMultiple(of: timings.beatsPerLook) {
                 _ = try? await registry.liveNodes(context.commands, within: timings.commandLimit)
             }

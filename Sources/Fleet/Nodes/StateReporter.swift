@@ -1,9 +1,9 @@
 internal import Synchronization
 
-/// Turns events of connections, breaker and purge stream into one state, and reports each change of it once.
+/// Combines events of connections, breaker and purge stream into one state, and reports each change of state once.
 final class StateReporter: Sendable {
     private struct State {
-        /// The reasons to work alone, by their sources.
+        /// The reasons to work alone, by source.
         var reasons: [Source: RedisError] = [.stream: .unavailable("the cluster was not joined yet")]
         var reported: String?
         /// Whether it was reported that the subscription is refused.
@@ -26,12 +26,12 @@ final class StateReporter: Sendable {
         report = onChange
     }
 
-    /// Notes that a part works, or why it does not.
+    /// Records that a part works, or why it does not.
     func set(_ source: Source, _ error: RedisError?) {
         let event = state.withLock { state -> ClusterEvent? in
             state.reasons[source] = error
             let reason = Source.allCases.compactMap { state.reasons[$0] }.first
-            // Another failure of the same kind, or the echo of one in another part, is not worth a line.
+            // A further failure, or its echo in another part, is not worth a log line.
             let kind = reason == nil ? "shared" : "alone"
             guard state.reported != kind else { return nil }
             // At the start, the first failure or success is the first state.
@@ -42,7 +42,8 @@ final class StateReporter: Sendable {
         if let event { report(event) }
     }
 
-    /// Notes that the subscription to messages works, or why it does not. Where the server cannot be reached, other parts report it.
+    /// Records that the subscription to messages works, or why it does not. If the server is unreachable, other parts report
+    /// that.
     func setSubscription(_ error: RedisError?) {
         let event = state.withLock { state -> ClusterEvent? in
             guard case .refused(let refusal)? = error else {

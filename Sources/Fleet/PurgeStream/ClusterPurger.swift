@@ -20,13 +20,13 @@ package final class ClusterPurger: Sendable {
         self.registry = registry
     }
 
-    /// Tells a purge that a node has acknowledged it.
+    /// Wakes the caller of a purge that a node has acknowledged.
     func received(_ id: StreamID) {
         waiters.withLock { $0[id] }?.signal()
     }
 
-    /// Purges all nodes. Returns when every live node has applied the purge, or after a time; without the server as soon as this node
-    /// has, and the others follow when the server is back.
+    /// Purges all nodes. Returns when every live node has applied the purge, or after a timeout. Without the server, returns
+    /// once this node has applied it; the other nodes follow when the server is back.
     ///
     /// - Parameter limit: The longest wait; nil for ``ClusterTimings/purgeLimit``.
     package func broadcast(_ scope: PurgeScope, within limit: Duration? = nil) async -> PurgeReport {
@@ -36,7 +36,7 @@ package final class ClusterPurger: Sendable {
         follower.endSending(purge)
         guard let id = added else {
             await follower.countPending()
-            // The entry does not exist yet, and nodes may have come since the latest look.
+            // The entry does not exist yet, and nodes may have joined since the latest look-up.
             return PurgeReport(
                 counts: own ?? PurgeCounts(), nodes: registry.knownNodes.count, acknowledged: 0, id: purge.token)
         }
@@ -56,11 +56,11 @@ package final class ClusterPurger: Sendable {
             }
             if nodes?.isSubset(of: counts.keys) == true || time.now >= end { break }
             await wakeup.wait(for: min(Self.lookInterval, end - time.now), time)
-            // A caller that leaves does not end a purge, but must not spin either.
+            // Cancellation of the caller does not end the purge, but must not make this loop spin.
             if Task.isCancelled { break }
         }
         if counts[registry.name] == nil { counts[registry.name] = own }
-        // Without a look at the nodes, this one may be the only one that has applied the purge.
+        // Without a look-up of the live nodes, this node may be the only one that has applied the purge.
         let isCertain = nodes != nil
         let live = nodes ?? Set(registry.knownNodes).union(counts.keys).union([registry.name])
         return PurgeReport(
@@ -68,7 +68,7 @@ package final class ClusterPurger: Sendable {
             id: id.description)
     }
 
-    /// How far a purge of any node is. Nil if it is not known, or not any more: after an hour.
+    /// Returns the progress of a purge of any node; nil if the purge is unknown or more than an hour old.
     ///
     /// - Parameter name: ``PurgeReport/id``.
     package func progress(of name: String) async throws(RedisError) -> PurgeReport? {
@@ -88,7 +88,7 @@ package final class ClusterPurger: Sendable {
         let live = try await registry.liveNodes(context.commands, within: timings.commandLimit)
         let nodes = registry.liveNodes
         let counts = try await stream.acknowledgements(of: entry.id)
-        // A node that began to take part later has not acknowledged it.
+        // A node that joined after the entry was added has not acknowledged it.
         let acknowledged = nodes.count { counts[$0.name] != nil || $0.joined >= entry.id }
         return PurgeReport(counts: Self.sum(counts), nodes: live.count, acknowledged: acknowledged, id: name)
     }

@@ -1,11 +1,13 @@
 internal import Glibc
 internal import SystemIO
 
-/// The question for the cluster's time: the server's clock, corrected so that it never contradicts a node that has carried the time on.
+/// The cluster's time: the server's clock, corrected so that it never contradicts a node that has kept the time meanwhile.
 ///
-/// A server that takes over, or was set, may be minutes off. The first node that notices keeps it to its own bounds.
+/// After a failover or a clock change, the server may be minutes off. The first node that notices corrects it to its own
+/// bounds.
 enum ClusterTime {
-    /// Keys: the correction in milliseconds. Arguments: the bounds of the node, empty if it has none. Returns milliseconds since 1970.
+    /// Keys: the correction in milliseconds. Arguments: the node's bounds, empty if it has none. Returns milliseconds since
+    /// 1970.
     static let script = RedisScript(
         .integer,
         """
@@ -20,15 +22,15 @@ enum ClusterTime {
         return now + change
         """)
 
-    /// Asks for the time, and hands it to the clock.
+    /// Queries the time, and passes it to the clock.
     static func ask(_ context: ClusterContext, _ clock: SharedClock) async throws(RedisError) {
         let (start, bounds) = (clock.monotonic, clock.known)
         var arguments: [any RedisArgument] = ["", ""]
         if let bounds {
-            // The question arrives later than it is sent.
+            // The query arrives later than it is sent.
             let latest = bounds.latest + context.timings.commandLimit.milliseconds
             let now = try await serverTime(context)
-            // As the script would answer, for two commands in place of three.
+            // Equals the script's result, with two commands instead of three.
             if now >= bounds.earliest, now <= latest { return clock.set(now, askedAt: start) }
             arguments = [bounds.earliest, latest]
         }
@@ -50,7 +52,7 @@ enum ClusterTime {
         return seconds * 1000 + microseconds / 1000 + correction
     }
 
-    /// Identifies the start of this machine; empty if that is unknown.
+    /// The boot id of this machine; empty if it is unknown.
     static let boot: String = {
         let number = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC)
         guard number >= 0, let bytes = try? SharedDescriptor(OwnedDescriptor(taking: number)).read(36, at: 0) else { return "" }

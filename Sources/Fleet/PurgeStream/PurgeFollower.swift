@@ -4,14 +4,15 @@ internal import SystemIO
 
 /// Follows the purge stream: applies every purge, acknowledges it, and remembers the position.
 ///
-/// Every entry is applied in one way, whether it is new, late or delivered again: by its token, and by the time at which its purge was
-/// accepted. It removes what may have been requested from an origin, or uploaded, up to then, and nothing else.
+/// Every entry, whether new, late or redelivered, is applied in the same way: by its token, and by the time at which its purge
+/// was accepted. It removes only what may have been requested from an origin, or uploaded, up to that time.
 ///
-/// A node takes part in the cluster only after it was listed as live and then applied everything in the stream. In that order,
-/// because a purge counts the nodes that are listed after its entry was added: a node that is listed later finds the entry.
+/// A node takes part in the cluster only after it was listed as live and then applied everything in the stream. The order
+/// matters: a purge counts the nodes that are listed after its entry was added, and a node that is listed later finds the
+/// entry.
 final class PurgeFollower: Sendable {
     private struct State {
-        /// What the ledger has, once it has recorded everything; nil before it was read.
+        /// The position in the ledger once it has recorded everything; nil before it was read.
         var saved: PurgePosition?
         /// All purges up to here are applied.
         var position = StreamID.zero
@@ -24,11 +25,11 @@ final class PurgeFollower: Sendable {
         /// The identity of the stream that is followed; nil before the first catch-up.
         var followed: String?
         var isReady = false
-        /// Purges of this node that their caller adds to the stream.
+        /// Tokens of this node's purges that their callers are adding to the stream.
         var sending: Set<String> = []
-        /// Purges that could not be recorded yet and that the stream has.
+        /// Tokens of purges that the stream contains and the ledger could not record yet.
         var sentUnrecorded: Set<String> = []
-        /// What the latest purges of this node removed, until their entries are passed; nil for one that is not durable.
+        /// What this node's latest purges removed, by token, until their entries are passed; nil if the purge is not durable.
         var own: [String: PurgeCounts?] = [:]
         var onLatePurge: @Sendable (PurgeScope) -> Void = { _ in }
     }
@@ -36,7 +37,7 @@ final class PurgeFollower: Sendable {
     /// The number of pending purges that are added to the stream at once.
     private static let batchSize = 200
     private static let ownLimit = 4096
-    /// The latest purges that are added again if the stream has lost them.
+    /// The number of latest purges that are added again if the stream has lost them.
     private static let repeatedLimit = 256
     /// The number of attempts to read the position, after which it counts as lost.
     private static let maxLoads = 10
@@ -49,7 +50,7 @@ final class PurgeFollower: Sendable {
     private let handlers: ClusterHandlers
     private var meter: ClusterMeter { stream.context.meter }
 
-    /// - Parameter stream: By a connection of its own, because reads wait for entries.
+    /// - Parameter stream: The stream over its own connection, because reads wait for entries.
     init(
         _ stream: PurgeStream, _ registry: NodeRegistry, _ cache: Cache, _ disk: any BlockingWork, _ handlers: ClusterHandlers
     ) {
@@ -60,7 +61,7 @@ final class PurgeFollower: Sendable {
         self.handlers = handlers
     }
 
-    /// Takes over what a former process knew of the cluster's clock. Blocks.
+    /// Restores the cluster's clock as saved by a former process. Blocks.
     func restoreClock() {
         let clock = try? cache.ledger.read { try PurgeTables($0).clock(ofBoot: ClusterTime.boot) }
         guard let clock = clock ?? nil else { return }
@@ -82,7 +83,7 @@ final class PurgeFollower: Sendable {
         state.withLock { $0.isReady = false }
     }
 
-    /// Has the node catch up on a new connection of the stream: the server may be another one, or may have lost entries.
+    /// Makes the node catch up on a new connection of the stream: the server may be another one, or may have lost entries.
     func connected() {
         state.withLock { $0.connections += 1 }
         registry.reconnected()
@@ -95,17 +96,17 @@ final class PurgeFollower: Sendable {
 
     // MARK: Purges of this node
 
-    /// Applies a purge on this node. It stays pending until the stream has it. Call ``endSending(_:)`` afterwards.
+    /// Applies a purge on this node. The purge stays pending until the stream contains it. Call ``endSending(_:)`` afterwards.
     func accept(_ scope: PurgeScope) async -> (purge: Purge, counts: PurgeCounts?) {
         let purge = cache.newPurge(scope, isShared: true)
-        // Before its row is: the follower must not add it, too.
+        // Inserted before the row exists, so that the follower does not add the purge as well.
         state.withLock { _ = $0.sending.insert(purge.token) }
         var counts: PurgeCounts?
         do throws(CacheError) {
             let token = Hex.encode(UInt128.random(in: .min ... .max))
             counts = try await cache.purge([purge]) { try PurgeTable($0).boundPending(token: token) }
         } catch {
-            // It holds in memory, and is not acknowledged.
+            // The purge applies in memory only, and is not acknowledged.
         }
         state.withLock { state in
             if state.own.count >= Self.ownLimit { state.own = [:] }
@@ -114,7 +115,8 @@ final class PurgeFollower: Sendable {
         return (purge, counts)
     }
 
-    /// Notes the entries of purges that this node has added to the stream. If that is lost, they are added again, which does no harm.
+    /// Records the entries of purges that this node has added to the stream. If the record is lost, the purges are added again,
+    /// which does no harm.
     func noteEntries(_ entries: [(StreamID, Purge)]) async {
         meter.update { $0.purgesAdded += Int64(entries.count) }
         await cache.record { database in
@@ -147,14 +149,14 @@ final class PurgeFollower: Sendable {
             return state.connections
         }
         let (saved, commands) = (try await load(), stream.context.commands)
-        // First: what is stored from now on is compared with purges by this time.
+        // The time comes first: what is stored from now on is compared with purges by this time.
         try await ClusterTime.ask(stream.context, cache.sharedClock)
         try await registry.register(commands)
         try await catchUp(saved)
         try await addPending()
         guard try await registry.join(commands, at: position) else { return }
         state.withLock { $0.isReady = true }
-        // This node has applied what that one has not.
+        // This node has applied the purges that the former process has not.
         if let name = state.withLock({ $0.formerName.take() }), name != registry.name { await registry.remove(name, commands) }
         await saveClock()
         onReady()
@@ -167,7 +169,7 @@ final class PurgeFollower: Sendable {
         }
     }
 
-    /// Applies what is in the stream and is not known here, and has purges added again that the stream has lost.
+    /// Applies the stream's entries that this node does not know, and marks purges that the stream has lost to be added again.
     private func catchUp(_ saved: PurgePosition) async throws(RedisError) {
         let first = try await stream.oldest()
         let identity = first.text("s") ?? ""
@@ -177,7 +179,7 @@ final class PurgeFollower: Sendable {
         if !reaches {
             await missed(isSame ? .certain : .possible, isReported: !saved.stream.isEmpty, isTrimmed: !first.isGenesis)
         }
-        // Before the pages: what is added meanwhile is not lost.
+        // Read before the pages, because purges added meanwhile are not lost.
         let sent = await read { try PurgeTable($0).latestSent(limit: Self.repeatedLimit) } ?? []
         var tokens: Set<String> = []
         var last = first.id
@@ -185,7 +187,7 @@ final class PurgeFollower: Sendable {
         while isPage {
             let page = try await stream.page(after: tokens.isEmpty && last == first.id ? nil : last)
             tokens.formUnion(page.compactMap { $0.purge?.token })
-            // Until everything is applied, a restart must find the gap again.
+            // The position is not saved until everything is applied, so that a restart finds the gap again.
             try await apply(
                 page, areMissed: !saved.stream.isEmpty, knownAfter: isSame ? saved.id : .zero, savingPosition: false)
             last = page.last?.id ?? last
@@ -193,7 +195,7 @@ final class PurgeFollower: Sendable {
         }
         let lost = sent.filter { purge in
             guard !tokens.contains(purge.token) else { return false }
-            // One that was trimmed is not lost.
+            // A trimmed purge is not lost.
             let isTrimmed = isSame && !first.isGenesis && purge.entry.flatMap { StreamID($0) }.map { $0 < first.id } ?? false
             return !isTrimmed
         }
@@ -206,7 +208,7 @@ final class PurgeFollower: Sendable {
         state.withLock { ($0.saved, $0.position) = (reached, last) }
     }
 
-    /// - Parameter isTrimmed: Whether the stream had purges that it has no more.
+    /// - Parameter isTrimmed: Whether the stream no longer contains purges that it once had.
     private func missed(_ gap: MissedPurges, isReported: Bool, isTrimmed: Bool) async {
         if isReported {
             meter.update { $0.revalidations += 1 }
@@ -224,7 +226,7 @@ final class PurgeFollower: Sendable {
     /// Applies entries, with the position in the same transaction, and acknowledges them if they are durable.
     ///
     /// - Parameters:
-    ///   - areMissed: Whether they were added while this node did not follow the stream. Those that are known are no news.
+    ///   - areMissed: Whether the entries were added while this node did not follow the stream. Known entries are not reported.
     ///   - acknowledged: Known entries up to this one were acknowledged before.
     ///   - savingPosition: Whether the position is recorded.
     private func apply(
@@ -286,7 +288,7 @@ final class PurgeFollower: Sendable {
             state.withLock { $0.sentUnrecorded.formUnion(added.map(\.1.token).filter(Set(unrecorded.map(\.token)).contains)) }
             await noteEntries(added)
             if let failure { throw failure }
-            // A ledger that cannot be changed would have the same ones sent again.
+            // With a ledger that cannot be written, this loop would send the same purges again.
             if cache.isStoringStopped { break }
         }
         await countPending()
@@ -299,7 +301,7 @@ final class PurgeFollower: Sendable {
         await disk.run { [cache] in try? cache.ledger.read(body) } ?? nil
     }
 
-    /// The position that was saved. One that cannot be read counts as lost after ``maxLoads`` attempts.
+    /// Returns the saved position. An unreadable position counts as lost after ``maxLoads`` attempts.
     private func load() async throws(RedisError) -> PurgePosition {
         await countPending()
         if let saved = state.withLock(\.saved) { return saved }
@@ -314,7 +316,7 @@ final class PurgeFollower: Sendable {
         }
     }
 
-    /// Keeps what is known of the cluster's clock for the next process, and that this node takes part now.
+    /// Saves the state of the cluster's clock for the next process, and that this node takes part now.
     func saveClock() async {
         guard let sample = cache.sharedClock.saved else { return }
         let (now, name) = (cache.sharedClock.monotonic, registry.name)

@@ -1,7 +1,7 @@
 internal import Store
 internal import SystemIO
 
-/// The purge stream in Redis, by one connection: its commands, and what their replies mean. Any thread.
+/// The purge stream in Redis over one connection: its commands and the meaning of their replies. Thread-safe.
 struct PurgeStream: Sendable {
     /// The number of entries in a page that is not the last.
     static let pageSize = 500
@@ -16,7 +16,7 @@ struct PurgeStream: Sendable {
 
     // MARK: Reading
 
-    /// The oldest entry. Begins the stream if it does not exist.
+    /// Returns the oldest entry. Creates the stream if it does not exist.
     func oldest() async throws(RedisError) -> StreamEntry {
         for id in ["0-1", "*"] {
             if let first = try await range("XRANGE", "-", "+", count: 1).first { return first }
@@ -31,7 +31,7 @@ struct PurgeStream: Sendable {
         return first
     }
 
-    /// At most ``pageSize`` entries in order.
+    /// Returns at most ``pageSize`` entries in order.
     ///
     /// - Parameter position: Nil for the beginning.
     func page(after position: StreamID?) async throws(RedisError) -> [StreamEntry] {
@@ -40,22 +40,23 @@ struct PurgeStream: Sendable {
 
     /// Waits for entries after this position.
     ///
-    /// - Returns: Some of them in order, none if none came within ``ClusterTimings/blockTime``, and whether the stream may have been
-    ///   trimmed beyond the position, so that others are lost.
+    /// - Returns: The next entries in order, none if none arrived within ``ClusterTimings/blockTime``, and whether the stream
+    ///   may have been trimmed beyond the position, so that entries are lost.
     func newEntries(after position: StreamID) async throws(RedisError) -> (entries: [StreamEntry], isTrimmed: Bool) {
         let time = context.timings.blockTime
         let command = RedisCommand(
             .arrayOrNone, ["XREAD", "COUNT", "100", "BLOCK", time, "STREAMS", keys.purges, position.description])
         let entries = try StreamEntry.read(try await context.run(command, within: time + longLimit))
         guard !entries.isEmpty else { return ([], false) }
-        // After the read: if the oldest entry is not later than the position now, it was not then.
+        // Checked after the read: if the oldest entry is not later than the position now, it was not during the read.
         guard let first = try await range("XRANGE", "-", "+", count: 1).first else {
             throw .nonsense("the purge stream is gone")
         }
         return (entries, !first.isGenesis && first.id > position)
     }
 
-    /// The entry of a purge by its id, or by the token of a purge that its node had made alone; nil if the stream does not have it.
+    /// Returns the entry of a purge by its id, or by its token if its node made the purge alone; nil if the stream does not
+    /// contain it.
     func entry(_ name: String) async throws(RedisError) -> StreamEntry? {
         if let id = StreamID(name) {
             let entry = try await range("XRANGE", id.description, id.description, count: 1).first
@@ -80,9 +81,9 @@ struct PurgeStream: Sendable {
     /// Adds purges in order, unless the stream does not exist.
     ///
     /// - Parameters:
-    ///   - identity: That of the stream which the node follows.
-    ///   - isLate: Whether they were accepted a while ago.
-    /// - Returns: The entries of the first purges, and why the one after them was not added. Later ones may have been added.
+    ///   - identity: The identity of the stream that the node follows.
+    ///   - isLate: Whether the purges were accepted a while ago.
+    /// - Returns: The entries of the first purges, and why the next purge was not added. Later purges may have been added.
     func add(
         _ purges: [Purge], to identity: String, isLate: Bool
     ) async throws(RedisError) -> (ids: [StreamID], failure: RedisError?) {
@@ -110,7 +111,7 @@ struct PurgeStream: Sendable {
 
     // MARK: Acknowledging
 
-    /// Tells the nodes that wait for them that this node has applied these entries.
+    /// Acknowledges entries that this node has applied, to the nodes that wait for them.
     func acknowledge(_ applied: some Sequence<(id: StreamID, counts: PurgeCounts)>) async throws(RedisError) {
         let oldest = UInt64(max(0, context.time.unixMilliseconds - Self.acknowledgementTime.milliseconds))
         let acknowledgements = applied.filter { $0.id.milliseconds >= oldest }.flatMap { id, counts in
@@ -124,7 +125,7 @@ struct PurgeStream: Sendable {
         if !acknowledgements.isEmpty { _ = try await context.run(acknowledgements, within: longLimit) }
     }
 
-    /// What each node that has applied an entry has removed, by its name.
+    /// Returns what each node that has applied an entry removed, by node name.
     func acknowledgements(of id: StreamID) async throws(RedisError) -> [String: PurgeCounts] {
         let hash = try await context.run(RedisCommand(.array, ["HGETALL", keys.acknowledgements(id)])).fields()
         var counts: [String: PurgeCounts] = [:]
@@ -143,12 +144,12 @@ extension StreamEntry {
     /// The kind of the entry that begins a stream.
     fileprivate static let genesis = "genesis"
 
-    /// Whether it is the entry that begins a stream, and no purge.
+    /// Whether this is the entry that begins a stream, and not a purge.
     var isGenesis: Bool { text("k") == Self.genesis }
 
     /// The purge; nil if it cannot be read.
     ///
-    /// One without a token is of a node of an older version, which has added it when it was accepted.
+    /// An entry without a token comes from a node of an older version, which added it when the purge was accepted.
     var purge: Purge? {
         guard let scope = text("k").flatMap({ PurgeScope(kind: $0, argument: text("v") ?? "") }) else { return nil }
         let time = text("t").flatMap { Int64($0) }.flatMap { (0...Self.maxTime).contains($0) ? $0 : nil }
@@ -157,9 +158,9 @@ extension StreamEntry {
             entry: id.description)
     }
 
-    /// Whether its node had accepted it a while before it was added.
+    /// Whether the purge was accepted a while before its entry was added.
     var isLate: Bool { text("a") != nil }
 
-    /// Milliseconds since 1970 beyond which a time is not real.
+    /// The largest plausible time in milliseconds since 1970.
     private static let maxTime: Int64 = 1 << 53
 }
