@@ -28,7 +28,7 @@ package struct LocalBackend: PrewarmBackend {
     private let retries: Int
 
     /// - Parameters:
-    ///   - describe: Gives the code and the sentence of an error, for reports.
+    ///   - describe: Returns the code and the sentence of an error, for reports.
     ///   - retries: Attempts after the first, per entry.
     package init(
         pipeline: RenditionPipeline, describe: @escaping PrewarmOutcome.Describe, concurrency: Int, retries: Int

@@ -4,7 +4,7 @@ package import Renditions
 
 /// One rendition to bring into the cache, as the list spells it.
 ///
-/// It is parsed when its turn comes: an error in one entry fails that entry, not the list.
+/// An entry is parsed only when it is processed: an error fails that entry, not the list.
 package struct PrewarmEntry: Sendable, Hashable {
     package let url: String
     /// The name of a ``Rendition/Format``.
@@ -23,7 +23,7 @@ package struct PrewarmEntry: Sendable, Hashable {
 
     /// Parses format, options and URL.
     ///
-    /// - Parameter defaults: The options that the entry leaves out.
+    /// - Parameter defaults: The defaults for options that the entry omits.
     /// - Throws: ``RenditionError/invalidOption(name:reason:)`` or ``RenditionError/invalidSourceURL(_:)``.
     package func target(_ defaults: RenditionDefaults = RenditionDefaults()) throws(RenditionError) -> Target {
         guard let format = Rendition.Format(rawValue: format) else {
@@ -77,7 +77,7 @@ private struct EntryKey: CodingKey {
     init?(intValue: Int) { nil }
 }
 
-/// An entry as an object of a list spells it, which may leave out the format.
+/// An entry as an object of a list spells it. The object may omit the format.
 struct ListedEntry: Decodable {
     private let url: String
     /// Nil if the object has none.
@@ -95,7 +95,7 @@ struct ListedEntry: Decodable {
         self.options = options
     }
 
-    /// The entry, with the format and the options of a template for what it leaves out.
+    /// Returns the entry, with the format and the options that it omits taken from a template.
     func entry(_ template: PrewarmEntry) -> PrewarmEntry {
         PrewarmEntry(
             url: url, format: format ?? template.format, options: template.options.merging(options) { _, own in own })

@@ -2,7 +2,7 @@ package import Fleet
 package import Renditions
 
 extension PrewarmOutcome {
-    /// Gives the outcome that an error is.
+    /// Returns the outcome for an error.
     package typealias Describe = @Sendable (RenditionError) -> PrewarmOutcome
 }
 

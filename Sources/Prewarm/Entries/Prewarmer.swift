@@ -66,7 +66,7 @@ struct Prewarmer: Sendable {
         return PrewarmOutcome(kind: kind, bytes: Int(result.rendition.length), sourceBytes: facts?.sourceBytes ?? 0)
     }
 
-    /// The outcome of an entry whose rendition was produced and is not in the cache.
+    /// The outcome of an entry whose rendition was produced but is not in the cache.
     private static func notStored(_ provenance: RenditionResult.Provenance) -> PrewarmOutcome {
         let cause =
             switch provenance {

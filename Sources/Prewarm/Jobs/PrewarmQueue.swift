@@ -6,16 +6,16 @@ internal import Synchronization
 package import SystemIO
 package import Telemetry
 
-/// The prewarm lists that this server knows: those of the cluster, and its own in the ledger, where lists stay that arrive while there is
-/// no cluster. Each kind has a runner. Thread-safe.
+/// The prewarm lists of the cluster, and this server's own lists in its ledger, which stores lists that cannot be added to the
+/// cluster. Each kind of list has a runner. Thread-safe.
 package final class PrewarmQueue: Sendable {
-    /// Bounds over all lists.
+    /// Limits across all lists.
     package struct Limits: Sendable {
-        /// The number of entries in progress at the same time, of each kind of lists.
+        /// The number of entries in progress at the same time for each kind of list.
         package var concurrency: Int
         /// The number of unfinished entries of this server, or of the cluster.
         package var urls: Int
-        /// The number of remembered lists of this server; beyond it the oldest finished ones are forgotten.
+        /// The number of this server's own lists to keep; beyond it, the oldest finished lists are removed.
         package var jobs = PrewarmReport.listLimit
 
         package init(concurrency: Int, urls: Int) {
@@ -32,7 +32,7 @@ package final class PrewarmQueue: Sendable {
 
     /// - Parameters:
     ///   - ledger: Opened with ``owned``.
-    ///   - threads: Run transactions. They must not be closed before ``stop()``.
+    ///   - threads: The threads that run transactions. They must not be closed before ``stop()``.
     ///   - cluster: The lists of the cluster; nil without one.
     ///   - meter: Counts finished entries by the name of their ``PrewarmOutcome/Kind``.
     package init(
@@ -45,12 +45,12 @@ package final class PrewarmQueue: Sendable {
         runners = (0..<2).map { _ in PrewarmRunner(concurrency: limits.concurrency, meter: meter) }
     }
 
-    /// Starts processing, with what is left of lists of an earlier process.
+    /// Starts processing, including unfinished lists of an earlier process.
     ///
     /// - Parameters:
     ///   - pipeline: Returns the pipeline of the current settings.
-    ///   - describe: Gives the code and the sentence of an error, for reports.
-    ///   - report: Called for each list with a callback that has ended, until the report has ended.
+    ///   - describe: Returns the code and the sentence of an error, for reports.
+    ///   - report: Called for each ended list with a callback; called again if the report does not end.
     package func start(
         _ pipeline: @escaping @Sendable () -> RenditionPipeline, describe: @escaping PrewarmOutcome.Describe,
         report: @escaping Report
@@ -60,11 +60,11 @@ package final class PrewarmQueue: Sendable {
         if let shared { runners[1].start(shared, prewarmer, report) }
     }
 
-    /// Sends the report on a list to its callback, and calls the function when the receiver has accepted it, or it was given up. Any
-    /// thread; must not block.
+    /// Sends the report on a list to its callback, and calls `ended` when the receiver has accepted the report or delivery was
+    /// given up. Called on any thread; must not block.
     package typealias Report = @Sendable (PrewarmReport, _ callback: String, _ ended: @escaping @Sendable () -> Void) -> Void
 
-    /// Starts no more entries and cancels those in progress. They are pending again after the next start, or for other nodes.
+    /// Starts no more entries, and cancels those in progress, which are pending again after the next start or for other nodes.
     package func stop() {
         isStopped.store(true, ordering: .relaxed)
         for runner in runners { runner.stop() }
@@ -98,11 +98,11 @@ package final class PrewarmQueue: Sendable {
         return order.id
     }
 
-    /// The report on a list; nil if it is unknown or was forgotten.
+    /// Returns the report on a list; nil if the list is unknown or was removed.
     ///
     /// - Parameters:
     ///   - first: The index of the first requested outcome; nil for none.
-    ///   - isCancelling: Whether its pending entries are dropped.
+    ///   - isCancelling: Whether to drop the list's pending entries.
     package func report(
         _ id: String, from first: Int?, isCancelling: Bool = false
     ) async throws(PrewarmRefusal) -> PrewarmReport? {

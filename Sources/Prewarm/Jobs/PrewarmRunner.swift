@@ -7,7 +7,7 @@ internal import Telemetry
 
 /// Processes entries of lists on this node.
 final class PrewarmRunner: Sendable {
-    /// The pause between two polls while no list is in progress. A list that is added ends it.
+    /// The pause between two polls while no list is in progress. Adding a list ends the pause.
     private static let idlePollInterval = Duration.seconds(60)
     /// The pause between two polls while a list may be in progress, so that claims that have expired are taken over.
     private static let busyPollInterval = Duration.seconds(4)
@@ -29,13 +29,13 @@ final class PrewarmRunner: Sendable {
         var active: Set<PrewarmTicket> = []
         /// Claimed entries that wait because their lists have reached their concurrency on this node.
         var waiting: [Work] = []
-        /// The entries in progress, by list.
+        /// The number of entries in progress, by list.
         var running: [String: Int] = [:]
         var loop: Task<Void, Never>?
         /// When a list was added or an entry ended; nil before the first.
         var lastActivity: ContinuousClock.Instant?
 
-        /// Takes the waiting entries that may begin now.
+        /// Removes and returns the waiting entries that may start now.
         mutating func takeStartable() -> [Work] {
             var startable: [Work] = []
             waiting.removeAll { work in
@@ -66,7 +66,7 @@ final class PrewarmRunner: Sendable {
         state.withLock { $0.loop = loop }
     }
 
-    /// Claims no more entries and cancels those in progress, whose claims expire.
+    /// Stops claiming entries, and cancels those in progress, whose claims expire.
     func stop() {
         state.withLock { $0.loop }?.cancel()
     }
@@ -75,7 +75,7 @@ final class PrewarmRunner: Sendable {
         await withDiscardingTaskGroup { group in
             group.addTask { await self.renewClaims(lists) }
             while !Task.isCancelled {
-                // Reports wait for their receivers.
+                // Reports do not count, because they wait for their receivers.
                 let free = concurrency - state.withLock { $0.active.count { $0.callback == nil } }
                 let tickets = free > 0 ? (try? await lists.claim(free)) ?? [] : []
                 let startable = state.withLock { state in
@@ -108,14 +108,14 @@ final class PrewarmRunner: Sendable {
             guard let found = await prewarmer.warm(entry.entry, retries: entry.retries) else { return }
             outcome = found
         }
-        // If counting fails, the claim expires, and who processes the entry again finds the rendition.
+        // If counting fails, the claim expires, and the runner that processes the entry again finds the rendition.
         let result = PrewarmReport.Result(number: work.entry?.number ?? -1, outcome: outcome)
         if (try? await lists.finish(work.ticket, result, url: work.entry?.url ?? "")) == true {
             meter.increment(outcome.kind.rawValue)
         }
     }
 
-    /// Reports a list that has ended. If that does not end, the claim expires, and the list is reported again.
+    /// Reports a list that has ended. If the report does not end, the claim expires, and the list is reported again.
     private func send(
         _ report: PrewarmQueue.Report, _ ticket: PrewarmTicket, to callback: String, _ lists: some PrewarmLists
     ) async {

@@ -1,6 +1,6 @@
 internal import Renditions
 
-/// The form of an entry in a list that is processed later, by any node.
+/// The stored form of a list entry, which any node may process later.
 struct QueuedEntry: Codable {
     let url: String
     let format: String
@@ -16,7 +16,7 @@ struct QueuedEntry: Codable {
 }
 
 extension PrewarmEntry {
-    /// The entry as lists keep it; see ``QueuedEntry``.
+    /// Returns the entry as lists store it; see ``QueuedEntry``.
     package func queued(_ number: Int, retries: Int, concurrency: Int) -> [UInt8] {
         JSONText.encode(
             QueuedEntry(

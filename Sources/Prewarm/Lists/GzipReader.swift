@@ -11,7 +11,7 @@ enum GzipReader {
 
     /// Decompresses the bytes.
     ///
-    /// - Parameter limit: The most bytes of the result.
+    /// - Parameter limit: The size limit of the result, in bytes.
     /// - Throws: ``PrewarmList/Malformed`` for data that cannot be decompressed.
     static func decompress(_ bytes: [UInt8], limit: Int) throws(PrewarmList.Malformed) -> [UInt8] {
         var stream = z_stream()

@@ -6,7 +6,7 @@ enum LinkedAnimations {
     /// Attributes with URLs. Scripts that load images lazily use the `data-` attributes.
     private static let attributes = ["src", "href", "data-src", "data-original", "data-gif", "poster", "content"]
 
-    /// The absolute URLs of animations in the order of the page, each once.
+    /// Returns the absolute URLs of animations in the order of the page, without duplicates.
     ///
     /// Links whose URLs are uncertain are skipped; see ``LinkText``.
     ///
@@ -39,8 +39,8 @@ enum LinkedAnimations {
         return found
     }
 
-    /// The extensions of links that are tried. A WebP may be a still picture, which is refused after its first bytes. Most PNGs are still,
-    /// so this set leaves `.png` out; a list can name them.
+    /// The extensions of links that are tried. A WebP may be a still picture, which is refused after its first bytes. Most PNGs
+    /// are still, so `.png` is omitted; a list can name them.
     private static let extensions = [".gif", ".apng", ".webp"]
 
     /// Whether the path ends in the extension of an animation.

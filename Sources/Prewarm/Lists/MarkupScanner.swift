@@ -2,14 +2,14 @@ internal import Markup
 
 /// Iterates over the start tags of XML or HTML, and tolerates malformed markup.
 ///
-/// It serves to find links: it handles comments, CDATA and the two HTML elements whose content is raw text, and ignores
-/// nesting.
+/// The scanner is meant for finding links: it handles comments, CDATA and the two HTML elements whose content is raw text, and
+/// ignores nesting.
 struct MarkupScanner: Sequence, IteratorProtocol {
     /// A start tag and the text up to the next tag.
     struct Element: Equatable {
         /// The name in lower case, with its prefix: `image:loc`.
         var name: String
-        /// Decoded values by names in lower case. The first of several attributes of one name wins.
+        /// Decoded values by lowercase name. The first of several attributes with the same name wins.
         var attributes: [String: String] = [:]
         /// The decoded text without surrounding spaces.
         var text = ""

@@ -4,7 +4,7 @@ internal import Foundation
 package enum PrewarmListReader {
     /// Parses the entries, in order. Invalid URLs and options are not errors here: each fails its own entry.
     ///
-    /// - Parameter template: The format and the options that entries leave out.
+    /// - Parameter template: The format and the options that entries omit.
     /// - Throws: ``PrewarmList/Malformed``, which names the malformed line.
     package static func read(
         _ body: [UInt8], limit: Int, template: PrewarmEntry = PrewarmEntry(url: "")

@@ -59,7 +59,7 @@ package struct ListLoader {
         return Hex.encode(hash.finalize().prefix(8))
     }
 
-    /// The size of a list that was compressed, in bytes. A sitemap may have 50 MB (sitemaps.org).
+    /// The size limit of a decompressed list, in bytes. A sitemap may have 50 MB (sitemaps.org).
     private static let decompressedLimit = 256 << 20
 
     /// Decompresses a list, and parses it once per format.

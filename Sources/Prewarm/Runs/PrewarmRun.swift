@@ -84,7 +84,7 @@ package final class RunJournal: Sendable {
         var known: [String: PrewarmOutcome] = [:]
         if let text = try? Data(contentsOf: URL(fileURLWithPath: path)) {
             let decoder = JSONDecoder()
-            // Lines that a crash cut off, or with values out of range, count as not finished.
+            // Entries whose lines were cut off by a crash, or have values out of range, count as unfinished.
             for line in text.split(separator: UInt8(ascii: "\n")) {
                 guard let result = try? decoder.decode(PrewarmResult.self, from: line) else { continue }
                 known[result.entry.identity] = result.outcome
@@ -94,7 +94,7 @@ package final class RunJournal: Sendable {
         do throws(FileError) {
             try Files.createDirectory(Files.directory(of: path))
             let file = try AppendedFile(path: path)
-            // A line that was cut off must not continue in the next one.
+            // Terminates a line that was cut off, so that the next line does not continue it.
             if let last = file.lastByte, last != UInt8(ascii: "\n") { try file.append([UInt8(ascii: "\n")]) }
             self.file = Mutex(file)
         } catch {

@@ -45,7 +45,7 @@ package final class ProgressDisplay: Sendable {
     private func show(ends: Bool) {
         let line = Self.line(
             run.totals, of: run.entries.count, resumed: run.resumed, elapsed: ContinuousClock.now - began, bar: isTerminal)
-        // On a terminal the line replaces the previous one; EL (ECMA-48) erases the rest of that.
+        // On a terminal the line replaces the previous one; EL (ECMA-48) erases what remains of the previous line.
         let text = isTerminal ? "\r\(line)\u{1B}[K" + (ends ? "\n" : "") : line + "\n"
         FileHandle.standardError.write(Data(text.utf8))
     }

@@ -52,7 +52,7 @@ package struct RemoteBackend: PrewarmBackend {
         guard
             let accepted: Accepted = try await exchange(
                 "POST", "/prewarm?retries=\(retries)&concurrency=\(concurrency)", body: body,
-                // A repetition after a lost answer adds no second job.
+                // With the key, a retry after a lost response adds no second job.
                 fields: ["Idempotency-Key: \(Hex.encode(UInt128.random(in: .min ... .max)))"],
                 connectionAttempts: isFirst ? Self.firstAttempts : Self.attempts)
         else { return }
@@ -75,7 +75,7 @@ package struct RemoteBackend: PrewarmBackend {
         }
     }
 
-    /// Sends a request, repeats it after temporary failures, and decodes the answer; nil if the task was cancelled.
+    /// Sends a request, retries it after temporary failures, and decodes the response; nil if the task was cancelled.
     private func exchange<Document: Decodable>(
         _ method: String, _ path: String, body: String?, fields: [String] = [], connectionAttempts: Int = Self.attempts
     ) async throws(PrewarmRunError) -> Document? {

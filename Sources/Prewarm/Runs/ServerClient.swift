@@ -11,10 +11,10 @@ package struct ServerClient: Sendable {
     private let usesProxies: Bool
 
     /// - Parameters:
-    ///   - server: The base URL, such as `http://127.0.0.1:8080`, or `unix:` and the path of a socket. A URL may have a path, for a
-    ///     server behind a proxy.
+    ///   - server: The base URL, such as `http://127.0.0.1:8080`, or `unix:` and the path of a socket. A URL may have a path,
+    ///     for a server behind a proxy.
     ///   - timeout: The limit for a whole request, in seconds.
-    ///   - unixPath: A socket that is connected to in place of the URL's host and port.
+    ///   - unixPath: The Unix socket to connect to instead of the URL's host and port.
     ///   - usesProxies: Whether variables such as `http_proxy` apply. A token is sent through a proxy only if TLS hides it.
     package init(server: String, token: String?, timeout: Int = 60, unixPath: String? = nil, usesProxies: Bool = true) {
         let socket = Self.socketPath(server)
@@ -26,21 +26,21 @@ package struct ServerClient: Sendable {
         self.usesProxies = usesProxies && self.unixPath == nil && hidesToken
     }
 
-    /// The path in an address of the form `unix:PATH`; nil for another one.
+    /// The path in an address of the form `unix:PATH`; nil for any other address.
     package static func socketPath(_ server: String) -> String? {
         let scheme = "unix:"
         guard server.hasPrefix(scheme), server.utf8.count > scheme.utf8.count else { return nil }
         return String(server.dropFirst(scheme.count))
     }
 
-    /// Sends a request and waits for its answer.
+    /// Sends a request and waits for its response.
     ///
     /// - Parameters:
     ///   - target: The encoded path and query, which follow the base URL; empty for that URL itself.
     ///   - body: A text and its media type.
     ///   - fields: Further fields, as `Name: value`.
     ///   - followsRedirects: Whether up to five redirects are followed.
-    /// - Throws: ``HTTPError`` if no answer arrives.
+    /// - Throws: ``HTTPError`` if no response arrives.
     package func send(
         _ method: String, _ target: String, body: (text: String, type: String)? = nil, fields: [String] = [],
         followsRedirects: Bool = false
@@ -63,6 +63,6 @@ package struct ServerClient: Sendable {
         return try HTTPClient.perform(request)
     }
 
-    /// Answers to commands are far shorter, in bytes.
+    /// The size limit of a response, in bytes. Responses to commands are far shorter.
     private static let maxAnswer = 64 << 20
 }
