@@ -151,6 +151,7 @@ import Testing
         let restarted = try self.tables()
         #expect(try await restarted.claim(1) == [report])
         #expect(try await restarted.finish(report, nil, url: ""))
+        #expect(try await !restarted.finish(report, nil, url: ""))
         #expect(try await self.tables().claim(1).isEmpty)
     }
 

@@ -9,7 +9,7 @@ final class RedisTransport {
     /// Whether a write waits until the socket accepts more data.
     private(set) var wantsWrite = false
 
-    /// Closes the socket after ``TLSSession`` has let go of it.
+    /// Owns the socket, which ``TLSSession`` uses by its number.
     private final class OwnedSocket {
         let descriptor: OwnedDescriptor
 

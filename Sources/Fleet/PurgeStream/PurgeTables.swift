@@ -9,8 +9,8 @@ struct PurgePosition: Sendable, Equatable {
     var id = StreamID.zero
 }
 
-/// What a node remembers of the cluster over restarts, and the statements on it, for use within one transaction. ``PurgeTable`` has the
-/// purges.
+/// The cluster state that a node keeps across restarts, and its statements, for use within one transaction. ``PurgeTable``
+/// holds the purges.
 package struct PurgeTables {
     package static let owned = Ledger.Tables(
         owner: "cluster",
@@ -58,10 +58,10 @@ package struct PurgeTables {
         try database.run("INSERT OR REPLACE INTO position VALUES (1, ?, ?)", [position.stream, position.id.description])
     }
 
-    /// What a process of this machine has known of the cluster's clock since the machine started, when it last took part in the cluster,
-    /// and under which name.
+    /// Returns the cluster's clock as saved by a process since this machine booted, when the process last took part in the
+    /// cluster, and under which name.
     ///
-    /// - Parameter boot: Identifies the start of the machine.
+    /// - Parameter boot: The boot id of the machine.
     func clock(ofBoot boot: String) throws -> (sample: SharedClock.Sample, part: Int64, name: String)? {
         try database.first("SELECT earliest, latest, monotonic, part, node FROM clock WHERE boot = ?", [boot]) { row in
             let sample = SharedClock.Sample(

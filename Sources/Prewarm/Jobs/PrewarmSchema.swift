@@ -27,7 +27,7 @@ extension PrewarmQueue {
             ALTER TABLE jobs ADD COLUMN request TEXT;
             ALTER TABLE jobs ADD COLUMN content TEXT;
             """,
-            // Sums, so that a list that has ended needs no entries.
+            // Adds sums, so that a list that has ended needs no entries.
             """
             ALTER TABLE jobs ADD COLUMN total INTEGER NOT NULL DEFAULT 0;
             ALTER TABLE jobs ADD COLUMN hits INTEGER NOT NULL DEFAULT 0;
@@ -57,10 +57,10 @@ extension PrewarmQueue {
             CREATE INDEX entries_arrived ON entries (job, arrival) WHERE arrival IS NOT NULL;
             """,
         ],
-        // Whole lists that have not ended. They begin again, because the cache is empty.
+        // Salvages complete lists that have not ended. They start over, because the cache is empty.
         salvage: { damaged, new in
             var ids: [String] = []
-            // The rows before the first damaged page count.
+            // Keeps the rows before the first damaged page.
             try? damaged.forEach("SELECT id FROM jobs WHERE ended IS NULL ORDER BY number") { ids.append(try $0.value(0)) }
             for id in ids {
                 let list = try? damaged.first(

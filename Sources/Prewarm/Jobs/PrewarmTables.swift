@@ -6,23 +6,23 @@ internal import Store
 internal import Synchronization
 internal import SystemIO
 
-/// The lists of this server, in its ledger. Claims are in memory, so those of an earlier process are pending.
+/// The lists of this server, in its ledger. Claims are in memory, so entries claimed by an earlier process are pending.
 ///
-/// A list is durable before it is accepted, and its cancellation before it is answered. Outcomes become durable later: after a crash,
-/// the entry of a lost outcome is processed again, as a hit. Of a list that has ended, the sums and the first failures are kept, and
-/// single outcomes for ``PrewarmReport/resultTime``.
+/// A list is durable before it is accepted, and its cancellation before it is answered. Outcomes become durable later: after a
+/// crash, the entry of a lost outcome is processed again, as a hit. After a list ends, its sums and first failures are kept,
+/// and its individual outcomes for ``PrewarmReport/resultTime``.
 final class PrewarmTables: PrewarmLists {
     let arrivals = AsyncSignal()
     private let ledger: Ledger
     /// A single thread, so that transactions wait for it and not for one another.
     private let threads: WorkThreads
     private let logger: Logger
-    /// The claimed entries by list, each by its number with the end of its claim. ``reportNumber`` is a report.
+    /// The claimed entries by list: the end of each claim by entry number. ``reportNumber`` denotes a report.
     private let claims = Mutex<[String: [Int: ContinuousClock.Instant]]>([:])
 
     private let claimTime: Duration
     private static let reportNumber = -1
-    /// The single outcomes that one transaction removes.
+    /// The number of outcomes that one transaction removes.
     private static let removalSize = 5000
     private static let removalInterval = Duration.seconds(60)
     private let nextRemoval = Mutex(ContinuousClock.now)
@@ -44,7 +44,7 @@ final class PrewarmTables: PrewarmLists {
         try database.first("SELECT coalesce(sum(total - finished), 0) FROM jobs WHERE ended IS NULL") { try $0.value(0) } ?? 0
     }
 
-    /// Why a request does not add a list; nil if it is the first one with its idempotency key.
+    /// Returns why a request does not add a list; nil if the request is the first with its idempotency key.
     func refusal(of request: PrewarmRequest) async throws(LedgerError) -> PrewarmRefusal? {
         try await read { try Self.refusal(of: request, $0) }
     }
@@ -172,7 +172,7 @@ final class PrewarmTables: PrewarmLists {
     }
 
     func renew(_ tickets: [PrewarmTicket]) async throws(LedgerError) {
-        // Not one that was finished meanwhile.
+        // Skips entries that were finished meanwhile.
         claim(claims.withLock { claims in tickets.filter { claims[$0.list]?[$0.number] != nil } })
     }
 
@@ -190,12 +190,12 @@ final class PrewarmTables: PrewarmLists {
         return isFirst
     }
 
-    /// Returns whether it was not finished before, and the length of the list if this has ended it.
+    /// Returns whether the entry or report was not finished before, and the list's length if this call ended the list.
     private static func finish(
         _ ticket: PrewarmTicket, _ result: PrewarmReport.Result?, _ url: String, _ database: SQLiteConnection
     ) throws -> (Bool, Int?) {
         guard let outcome = result?.outcome else {
-            try database.run("UPDATE jobs SET reported = 1 WHERE id = ?", [ticket.list])
+            try database.run("UPDATE jobs SET reported = 1 WHERE id = ? AND reported = 0", [ticket.list])
             return (database.changedRows == 1, nil)
         }
         try database.run(
@@ -221,7 +221,7 @@ final class PrewarmTables: PrewarmLists {
         )
     }
 
-    /// Removes the outcomes of lists that have ended long ago, in transactions between which other work has its turn.
+    /// Removes the outcomes of lists that ended long ago, in several transactions so that other work can run between them.
     private func removeOutcomes() {
         _ = threads.submit { [self] in
             let removed = try? ledger.write(.normal) { database in
