@@ -2,10 +2,10 @@ internal import Glibc
 internal import Synchronization
 internal import SystemIO
 
-/// The one database of a server: an SQLite file with a write-ahead log, in which each owner has tables of its own.
+/// The server's only database: an SQLite file with a write-ahead log. Each owner has its own tables.
 ///
-/// One transaction changes tables at a time; any number of threads read meanwhile. Any thread. Every call may block: not for I/O
-/// threads.
+/// Only one transaction changes tables at a time; any number of threads may read concurrently. Any thread. Every call may
+/// block: not for I/O threads.
 package final class Ledger: Sendable {
     package static let fileName = "ledger.sqlite"
     /// The name of a damaged database that was put aside.
@@ -21,11 +21,11 @@ package final class Ledger: Sendable {
         fileprivate let salvage: Salvage?
 
         /// - Parameters:
-        ///   - owner: A name of its own.
-        ///   - steps: The statements that create the tables, followed by those that migrate them from each version to the next. A
-        ///     step that was released never changes.
-        ///   - salvage: Called after a damaged database was replaced. It must check the values that it copies. What it has copied
-        ///     before an error stays.
+        ///   - owner: The owner's unique name.
+        ///   - steps: The statements that create the tables, followed by those that migrate them from each version to the next.
+        ///     A released step never changes.
+        ///   - salvage: Called after a damaged database was replaced. It must check the values that it copies. Rows copied
+        ///     before an error stay.
         package init(owner: String, steps: [String], salvage: Salvage? = nil) {
             self.owner = owner
             self.steps = steps
@@ -33,12 +33,12 @@ package final class Ledger: Sendable {
         }
     }
 
-    /// A change of tables within a transaction.
+    /// A change to tables within a transaction.
     package typealias Change = @Sendable (SQLiteConnection) throws -> Void
 
     /// When the changes of a transaction survive a power loss.
     package enum Durability: Sendable {
-        /// When the transaction returns. All transactions before it are durable then, too.
+        /// When the transaction returns, together with all earlier transactions.
         case full
         /// After a later full transaction or ``Ledger/sync()``.
         case normal
@@ -51,12 +51,12 @@ package final class Ledger: Sendable {
         var durability = Durability.normal
         /// Whether a transaction was committed since the last one with full durability.
         var isUnsynced = false
-        /// Whether a failed call may have left a gap in the log, which would end the recovery of all that follows it. The log
-        /// must then be copied into the database and begun anew before a transaction is durable.
+        /// Whether a failed call may have left a gap in the log, at which recovery would stop. The log must then be
+        /// checkpointed and truncated before a transaction is durable.
         var mayHaveGap = false
     }
 
-    /// Transactions hold it shared. It is held exclusively while the database is closed or replaced.
+    /// Transactions hold this lock shared. Closing or replacing the database holds it exclusively.
     private nonisolated(unsafe) let closing = UnsafeMutablePointer<pthread_rwlock_t>.allocate(capacity: 1)
     private let path: String
     private let owners: [Tables]
@@ -65,10 +65,10 @@ package final class Ledger: Sendable {
     private let idleReaders = Mutex<[SQLiteConnection]>([])
     private let isClosed = Atomic(false)
     private let replacedCount = Atomic(0)
-    /// Why the database that was found at the start was put aside; nil if it was usable or missing.
+    /// Why the existing database was put aside at startup; nil if it was usable or missing.
     package let replacedBecause: String?
 
-    /// Opens the database, creates it if it is missing, and migrates its tables. A damaged one is put aside.
+    /// Opens the database, creates it if it is missing, and migrates its tables. A damaged database is put aside.
     ///
     /// - Parameter directory: The path of an existing directory, which no other process uses.
     package init(directory: String, owners: [Tables]) throws(LedgerError) {
@@ -97,7 +97,7 @@ package final class Ledger: Sendable {
 
     // MARK: Transactions
 
-    /// Calls `body` with a connection that sees one state of the tables and cannot change them.
+    /// Calls `body` with a read-only connection that sees a consistent snapshot of the tables.
     package func read<Result>(_ body: (SQLiteConnection) throws -> Result) throws(LedgerError) -> Result {
         try whileOpen {
             let reader = try idleReaders.withLock { $0.popLast() } ?? openReader()
@@ -110,7 +110,7 @@ package final class Ledger: Sendable {
     package func write<Result>(
         _ durability: Durability, _ body: (SQLiteConnection) throws -> Result
     ) throws(LedgerError) -> Result {
-        // Results stay in this thread, so the region that they belong to does not matter.
+        // Results stay on this thread, so their isolation region does not matter.
         try whileOpen {
             try connections.withLock { connections in
                 UncheckedResult(value: try Self.write(&connections, durability, body))
@@ -149,7 +149,7 @@ package final class Ledger: Sendable {
         }
     }
 
-    /// The pages of a log that is copied into the database.
+    /// The length of the log, in pages, at which it is checkpointed.
     private static var longLog: Int { 1000 }
 
     private func whileOpen<Result>(_ body: () throws -> Result) throws(LedgerError) -> Result {
@@ -173,11 +173,11 @@ package final class Ledger: Sendable {
         disconnect(emptyingLog: true)
     }
 
-    /// How often the database was replaced since the start. An error of damage from before the latest replacement says nothing
-    /// about the present database.
+    /// The number of times the database was replaced since startup. A damage error from before the latest replacement says
+    /// nothing about the current database.
     package var replacements: Int { replacedCount.load(ordering: .acquiring) }
 
-    /// Puts the database aside, because its contents are damaged, and begins an empty one.
+    /// Puts the damaged database aside and creates a new one.
     package func replaceDamaged() throws(LedgerError) {
         pthread_rwlock_wrlock(closing)
         defer { pthread_rwlock_unlock(closing) }
@@ -225,7 +225,7 @@ package final class Ledger: Sendable {
         let reader = try SQLiteConnection(path: path, creating: false)
         try Self.setUp(reader)
         try reader.execute("PRAGMA query_only = 1")
-        // The file at the path may be another one meanwhile.
+        // The file at the path may have been replaced meanwhile.
         guard try Self.readIdentity(reader) == identity else { throw LedgerError(.failure, "the database was replaced") }
         return reader
     }
@@ -254,7 +254,7 @@ package final class Ledger: Sendable {
         }
     }
 
-    /// Copies what can still be read of the database that was put aside.
+    /// Copies the rows that can still be read from the database that was put aside.
     private static func salvage(into new: SQLiteConnection, _ path: String, _ owners: [Tables]) {
         let aside = "\(Files.directory(of: path))/\(damagedFileName)"
         guard let damaged = try? SQLiteConnection(path: aside, creating: false),

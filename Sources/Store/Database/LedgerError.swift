@@ -1,18 +1,18 @@
 internal import CSystem
 internal import Glibc
 
-/// An error of the ledger: the message of SQLite, and what it means for the caller.
+/// An error of the ledger: SQLite's message and its meaning for the caller.
 package struct LedgerError: Error, CustomStringConvertible {
     package enum Kind: Sendable {
-        /// The file is not a database, is damaged, or has another schema or other values than any owner has written.
+        /// The file is not a database, is damaged, or contains a schema or values that no owner wrote.
         case damage
-        /// The disk or a quota of it is full.
+        /// The disk or a disk quota is full.
         case fullDisk
         /// The file system or the file is not writable.
         case readOnly
         /// ``Ledger/close()`` was called.
         case closed
-        /// Another error, such as one of the disk, which may pass.
+        /// Another error, possibly transient, such as a disk error.
         case failure
     }
 
@@ -25,17 +25,17 @@ package struct LedgerError: Error, CustomStringConvertible {
         (self.kind, self.description, isFailedCall) = (kind, description, false)
     }
 
-    /// The error itself, or another one that a transaction has thrown.
+    /// Wraps an error thrown in a transaction, unless it is already a ledger error.
     init(_ error: any Error) {
         self = error as? LedgerError ?? LedgerError(.failure, "\(error)")
     }
 
-    /// The latest error of a connection, if it has one.
+    /// The latest error of a connection, or `code` alone if there is no connection.
     ///
     /// - Parameter code: The result code: https://www.sqlite.org/rescode.html
     init(_ code: Int32, _ connection: OpaquePointer?) {
         let primary = code & 0xff
-        // The value of `errno` of the system call that failed; 0 without one.
+        // The `errno` of the failed system call; 0 if there is none.
         let cause = [SQLITE_IOERR, SQLITE_CANTOPEN].contains(primary) ? connection.map(sqlite3_system_errno) ?? 0 : 0
         let message = connection.map { String(cString: sqlite3_errmsg($0)) } ?? String(cString: sqlite3_errstr(code))
         description = "SQLite: \(message) (\(code)\(cause == 0 ? "" : ", \(String(cString: strerror(cause)))"))"

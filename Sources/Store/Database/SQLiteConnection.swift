@@ -1,20 +1,20 @@
 internal import CSystem
 
-/// A connection to a database file, by the system's SQLite.
+/// A connection to a database file through the system's SQLite.
 ///
 /// One thread may use it at a time. Every call may block: not for I/O threads.
 package final class SQLiteConnection: @unchecked Sendable {
     private let handle: OpaquePointer
-    /// Prepared statements by their text. The texts are written in the program, so there are few.
+    /// Prepared statements by their SQL text. The program contains all texts, so there are few.
     private var statements: [String: SQLiteStatement] = [:]
     private let pagesOfLog = UnsafeMutablePointer<Int32>.allocate(capacity: 1)
 
-    /// How long a call waits for another connection.
+    /// How long a call waits for a lock of another connection.
     private static let busyMilliseconds: Int32 = 5000
 
     /// Opens a database.
     ///
-    /// - Parameter creating: Whether an empty one is created if the file is missing.
+    /// - Parameter creating: Whether to create an empty database if the file is missing.
     package init(path: String, creating: Bool = true) throws(LedgerError) {
         var handle: OpaquePointer?
         let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | (creating ? SQLITE_OPEN_CREATE : 0)
@@ -26,7 +26,7 @@ package final class SQLiteConnection: @unchecked Sendable {
         self.handle = handle
         sqlite3_busy_timeout(handle, Self.busyMilliseconds)
         pagesOfLog.initialize(to: 0)
-        // Replaces the checkpoints that SQLite does by itself and whose errors it drops.
+        // Replaces SQLite's automatic checkpoints, whose errors SQLite drops.
         let count: @convention(c) (UnsafeMutableRawPointer?, OpaquePointer?, UnsafePointer<CChar>?, Int32) -> Int32 = {
             context, _, _, pages in
             context?.storeBytes(of: pages, as: Int32.self)
@@ -51,7 +51,7 @@ package final class SQLiteConnection: @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - sql: The statement. It is compiled once and kept, so its text must not contain values.
-    ///   - values: The values of its parameters, in their order.
+    ///   - values: The values of its parameters, in order.
     package func run(_ sql: String, _ values: [any SQLiteValue] = []) throws {
         try forEach(sql, values) { _ in }
     }
@@ -83,13 +83,13 @@ package final class SQLiteConnection: @unchecked Sendable {
         return results
     }
 
-    /// Rows that the latest INSERT, UPDATE or DELETE changed.
+    /// The number of rows that the latest INSERT, UPDATE or DELETE changed.
     package var changedRows: Int64 { sqlite3_changes64(handle) }
 
     /// Calls `body` in a transaction, which is rolled back if `body` throws.
     ///
-    /// - Parameter isChange: Whether the transaction is one that changes tables, and only one of those runs at a time. One that
-    ///   only reads sees the same state of the tables throughout.
+    /// - Parameter isChange: Whether the transaction changes tables; only one such transaction runs at a time. A read-only
+    ///   transaction sees a consistent snapshot of the tables.
     package func transaction<Result>(isChange: Bool, _ body: (SQLiteConnection) throws -> Result) throws -> Result {
         try run(isChange ? "BEGIN IMMEDIATE" : "BEGIN")
         do {
@@ -97,7 +97,7 @@ package final class SQLiteConnection: @unchecked Sendable {
             try run("COMMIT")
             return result
         } catch {
-            // Some errors have rolled it back already.
+            // Some errors already rolled the transaction back.
             if sqlite3_get_autocommit(handle) == 0 { try? run("ROLLBACK") }
             throw error
         }
@@ -108,7 +108,8 @@ package final class SQLiteConnection: @unchecked Sendable {
 
     /// Copies the write-ahead log into the database file, and waits until that is durable.
     ///
-    /// - Parameter emptyingLog: Whether it waits for readers and empties the log. Otherwise it copies what readers allow.
+    /// - Parameter emptyingLog: Whether to wait for readers and truncate the log. Otherwise copies as much as active readers
+    ///   allow.
     func checkpoint(emptyingLog: Bool) throws(LedgerError) {
         let mode = emptyingLog ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE
         let code = sqlite3_wal_checkpoint_v2(handle, nil, mode, nil, nil)
@@ -116,7 +117,7 @@ package final class SQLiteConnection: @unchecked Sendable {
         pagesOfLog.pointee = 0
     }
 
-    /// Keeps the file of the write-ahead log when the last connection is closed. SQLite removes it by its path, which may be that of
+    /// Keeps the write-ahead log file when the last connection closes. SQLite would remove it by path, which may belong to
     /// another database by then.
     func keepLog() throws(LedgerError) {
         var keeps: Int32 = 1

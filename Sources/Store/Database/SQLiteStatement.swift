@@ -1,6 +1,6 @@
 internal import CSystem
 
-/// A prepared statement. It belongs to its connection, which keeps it.
+/// A prepared statement, owned and cached by its connection.
 package struct SQLiteStatement {
     let handle: OpaquePointer
 
@@ -20,7 +20,7 @@ package struct SQLiteStatement {
         }
     }
 
-    /// Goes to the next row; nil after the last one.
+    /// Advances to the next row; nil after the last row.
     func step() throws(LedgerError) -> SQLiteRow? {
         switch sqlite3_step(handle) {
         case SQLITE_ROW: SQLiteRow(handle: handle)
@@ -29,14 +29,14 @@ package struct SQLiteStatement {
         }
     }
 
-    /// Ends the use of the statement, which keeps no lock and no value then.
+    /// Resets the statement, which then holds no locks and no bound values.
     func reset() {
         sqlite3_reset(handle)
         sqlite3_clear_bindings(handle)
     }
 }
 
-/// A row of a result. It is valid within the closure that receives it.
+/// A result row, valid only within the closure that receives it.
 package struct SQLiteRow {
     let handle: OpaquePointer
 

@@ -1,7 +1,6 @@
 internal import CSystem
 
-/// A type whose values are stored in a column, each in one of SQLite's storage classes. Values are never converted from one class
-/// to another.
+/// A type that can be stored in a column. Each value uses one of SQLite's storage classes and is never converted to another.
 package protocol SQLiteValue {
     /// Binds the value to a parameter of a statement, numbered from 1. Returns SQLite's result code.
     func bind(to statement: SQLiteStatement, at index: Int32) -> Int32
@@ -48,7 +47,7 @@ extension String: SQLiteValue {
     package func bind(to statement: SQLiteStatement, at index: Int32) -> Int32 {
         var text = self
         return text.withUTF8 { bytes in
-            // SQLite takes a null pointer for a null.
+            // SQLite would bind a null pointer as NULL.
             var none: UInt8 = 0
             return withUnsafePointer(to: &none) { empty in
                 (bytes.baseAddress ?? empty).withMemoryRebound(to: CChar.self, capacity: bytes.count) {
