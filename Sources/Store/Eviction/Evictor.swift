@@ -1,7 +1,7 @@
 internal import Synchronization
 internal import SystemIO
 
-/// Evicts objects to keep the cache within its size and the disk within its free space. Any thread. Every call may block.
+/// Evicts objects to keep the cache within its size limit and enough of the disk free. Any thread. Every call may block.
 final class Evictor: Sendable {
     private let context: CacheContext
     private let evictedSpace = Mutex(EvictedSpace())
@@ -11,7 +11,7 @@ final class Evictor: Sendable {
         self.context = context
     }
 
-    /// Whether the cache holds so much that housekeeping should evict.
+    /// Whether the cache is so full that housekeeping should evict.
     var isNeeded: Bool { index.status.totals.space > context.maxBytes / 100 * 95 }
 
     /// Brings the cache from above 95 % of its size to 90 %, and frees space and inodes on a disk that is too full.
@@ -32,7 +32,7 @@ final class Evictor: Sendable {
         evict { _ in index.status.totals.objectSpace - target }
     }
 
-    /// What is evicted at least after the disk has refused a file although it has space: some small renditions.
+    /// The minimum to evict, in bytes, after the disk refused a file despite free space: a few small renditions.
     private static let leastSpace: Int64 = 64 << 10
 
     private func evictAliases(excess: () -> Int64) {
@@ -52,13 +52,13 @@ final class Evictor: Sendable {
         guard files < least else { return }
         let wanted = least + least / 8 - files
         let before = evictions
-        // Each file takes a block and a row at least.
+        // Each file takes at least a block and a row.
         evict { _ in (wanted - (evictions - before)) * 4608 }
     }
 
     private func keepFreeSpace() {
         let minimum = context.minFreeBytes
-        // More than required, so that not every publish reaches the minimum again.
+        // Frees more than required, so that not every publish reaches the minimum again.
         let margin = minimum / 8
         let required = minimum + margin / 2
         // Without the first comparison the sum may overflow.
@@ -68,7 +68,7 @@ final class Evictor: Sendable {
         let evicted = evict { missing - $0 }
         guard evicted > 0 else { return }
         evictedSpace.withLock { $0.add(evicted, now: context.clock.monotonicNanoseconds()) }
-        // Most file systems report the space at once, before writes take some of it again.
+        // Measures again now: most file systems report freed space immediately, before new writes use some of it.
         _ = measureSpace()
     }
 
@@ -79,10 +79,10 @@ final class Evictor: Sendable {
         return (free, evictedSpace.withLock { $0.measure(free: free, now: now) })
     }
 
-    /// Evicts what would take the cache over its limit once `space` more bytes of the disk are taken.
+    /// Evicts objects so that `space` more bytes do not take the cache over its limit.
     ///
-    /// A cache that is over its limit already, because the setting has become smaller, gets no larger: as much is evicted as is added.
-    /// The rest is up to housekeeping, because it may take minutes.
+    /// A cache that already exceeds its limit, because the setting was lowered, does not grow: as much is evicted as is added.
+    /// Housekeeping evicts the rest, which may take minutes.
     func makeSpace(for space: Int64) {
         let limit = max(context.maxBytes, index.status.totals.space)
         while true {

@@ -9,7 +9,7 @@ final class Housekeeper: Sendable {
     private let evictor: Evictor
     private let scan = Mutex(OrphanScan())
     private let scrubber = Mutex(ScrubProgress())
-    /// When a lack of descriptors is reported next, by the monotonic clock.
+    /// The monotonic time from which a shortage of descriptors is reported again.
     private let nextReport = Mutex<UInt64>(0)
     private var index: CacheIndex { context.index }
 
@@ -19,7 +19,7 @@ final class Housekeeper: Sendable {
         self.evictor = evictor
     }
 
-    /// Does one round of work. Called again and again by the housekeeping thread.
+    /// Runs one round of work. The housekeeping thread calls this repeatedly.
     func runRound() {
         if DescriptorLimit.isShort() { releaseDescriptors() }
         let isEnding = { self.context.housekeeping.isEnding }
@@ -37,7 +37,7 @@ final class Housekeeper: Sendable {
         index.sync()
         index.directory.keepReserve(leaving: context.minFreeBytes)
         scrub()
-        // The rest of large work at once, after the work of others.
+        // Unfinished work continues in the next round at once, after the other tasks.
         if sweeps == Self.sweepsPerRound || scanned.continues { context.housekeeping.wake() }
     }
 
@@ -79,15 +79,16 @@ final class Housekeeper: Sendable {
         }
     }
 
-    /// A file counts as at least this many bytes. Otherwise the check of a million small files would take most of a core for minutes.
+    /// A file counts as at least this many bytes. Otherwise the check of a million small files would take most of a core for
+    /// minutes.
     private static var costOfOpening: Int64 { 64 << 10 }
 
     private func verify(_ row: ObjectRow) {
-        // A file that cannot be opened is not damaged; a look-up or the next start handles a missing one.
+        // A file that cannot be opened is not damaged; a look-up or the next start handles a missing file.
         guard let file = try? index.directory.objects.open(row.record.name),
             let (digest, length) = try? ContentDigest.measure(file)
         else { return }
-        // The read must not displace from the page cache what clients read.
+        // This read must not displace clients' data from the page cache.
         if context.hot.peek(row.record.id) == nil { posix_fadvise(file.number, 0, 0, POSIX_FADV_DONTNEED) }
         if digest == row.record.content, Int64(length) == row.record.length {
             context.verified.insert(row.sequence)
@@ -97,7 +98,7 @@ final class Housekeeper: Sendable {
     }
 }
 
-/// The progress of the background check of all files, and how much it may read.
+/// The progress of the background check of all files, and the token bucket that limits its reads.
 struct ScrubProgress: Sendable {
     /// The sequence of the last verified object.
     private(set) var cursor: Int64 = 0
@@ -109,7 +110,7 @@ struct ScrubProgress: Sendable {
     /// The pause between two passes: a day, in nanoseconds.
     private static let rest: UInt64 = 86_400 * 1_000_000_000
 
-    /// Credits the time since the last call, up to a second. Returns false during a pause.
+    /// Adds credit for the time since the last call, up to a second. Returns false during a pause or without credit.
     mutating func credit(_ bytesPerSecond: Int64, now: UInt64) -> Bool {
         let elapsed = min(now - min(creditedAt ?? now, now), 1_000_000_000)
         creditedAt = now

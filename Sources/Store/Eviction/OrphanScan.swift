@@ -1,19 +1,19 @@
 internal import Synchronization
 internal import SystemIO
 
-/// Makes files and rows agree after a server that ended without closing the cache: removes files without a row, and rows whose
-/// files are missing.
+/// Reconciles files and rows after a server ended without closing the cache: removes files without a row, and rows whose files
+/// are missing.
 ///
-/// It proceeds in parts, between which housekeeping does other work. Not synchronised.
+/// Works in parts, between which housekeeping does other work. Not synchronised.
 struct OrphanScan: Sendable {
     /// The next of the 256 directories.
     private var next = 0
     /// See ``IndexChanges/scanNumber``.
     private var begun = 0
-    /// Whether every file was compared so far, and every file without a row removed.
+    /// Whether every file so far was compared and every file without a row was removed.
     private var isComplete = true
 
-    /// The names after which a part ends.
+    /// The number of names after which a part ends.
     private static var namesPerPart: Int { 10_000 }
 
     /// Compares the next directories.
@@ -42,7 +42,7 @@ struct OrphanScan: Sendable {
     /// Returns the number of names; nil if they cannot be read.
     private mutating func compare(_ first: UInt8, in index: CacheIndex, _ removed: inout Int64) -> Int? {
         let files = index.directory.objects
-        // The rows first: the file of a later row is missing in them and is looked up again.
+        // Reads rows before files: a file whose row is added in between seems to have no row and is checked again.
         guard let known = index.query({ try $0.names(ofObjectsIn: first) }),
             let (renditions, others) = try? files.list(first)
         else { return nil }
