@@ -1,25 +1,25 @@
-/// The settings of the cache. Values must be in the ranges that are given here; none is checked.
+/// The settings of the cache. Values must be in the documented ranges; they are not checked.
 package struct CacheConfiguration: Sendable, Equatable {
     /// The directory, which is created if it is missing. Each server needs its own.
     package var directory = "var/cache"
     /// The largest number of bytes of stored renditions. Eviction starts at 95 % and stops at 90 %.
     package var maxBytes: Int64 = 10 << 30
-    /// The bytes of the file system that stay free. Below, renditions are evicted and new ones are not stored.
+    /// The bytes of the file system to keep free. If less is free, renditions are evicted and new ones are not stored.
     package var minFreeBytes: Int64 = 1 << 30
     /// Seconds for which an alias is fresh, unless its origin said otherwise.
     package var freshFor: Int64 = 86_400
-    /// Seconds after that in which the alias may be used while its origin is asked again.
+    /// Seconds after ``freshFor`` during which the alias may be used while its origin is asked again.
     package var staleFor: Int64 = 7 * 86_400
     /// The largest number of aliases in memory, and of open objects. Each object takes one descriptor.
     package var hotEntries = 2048
-    /// Threads for look-ups on disk: row, open, comparison.
+    /// Threads for look-ups on disk, which read the row, open the file and verify it.
     package var lookupThreads = 2
     /// Threads that publish. With two, one can wait for the disk while the other hashes.
     package var publishThreads = 2
-    /// The largest number of look-ups, and of publishes, that wait for a thread. A look-up beyond is a miss.
+    /// The largest number of look-ups, and of publishes, that wait for a thread. A look-up beyond the limit is a miss.
     package var queueLimit = 8192
-    /// Bytes per second that are read in the background to compare them with their SHA-256; 0 turns it off. A file
-    /// counts as at least 64 KiB.
+    /// Bytes per second to read in the background to verify files against their SHA-256; 0 turns this off. A file counts as at
+    /// least 64 KiB.
     package var scrubBytesPerSecond: Int64 = 8 << 20
     /// The time between two rounds of housekeeping.
     package var housekeepingInterval = Duration.seconds(1)

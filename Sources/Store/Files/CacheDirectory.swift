@@ -11,21 +11,21 @@ internal import SystemIO
 ///       staging/          renditions being written, on file systems without O_TMPFILE; emptied at the start
 ///       reserve           space that a purge on a full disk gives up
 ///
-/// Why a database, and not a trailer, attributes or a second file per rendition: a trailer would make the file differ from what is
-/// sent. Extended attributes hold 4 KiB at most on ext4 and do not exist on every file system, and an object may have any number
-/// of aliases. A second file per rendition would double inodes and syncs. One database also puts publishes and purges in one
-/// order, which decides every race the same way before and after a restart, and makes any purge durable with one transaction,
-/// however much it removes.
+/// Why a database, and not a trailer, attributes or a second file per rendition: a trailer would make the file differ from what
+/// is sent. Extended attributes hold 4 KiB at most on ext4 and do not exist on every file system, and an object may have any
+/// number of aliases. A second file per rendition would double inodes and syncs. One database also puts publishes and purges in
+/// one order, which decides every race the same way before and after a restart, and makes any purge durable with one
+/// transaction, however much it removes.
 ///
 /// Any thread. All names are resolved below open descriptors, so that a directory that is moved or replaced meanwhile is never
-/// mixed with this one.
+/// mixed up with this one.
 final class CacheDirectory: Sendable {
     let path: String
     let objects: ObjectFiles
     private let root: SharedDescriptor
     private let lock: OwnedDescriptor
 
-    /// Creates what is missing, takes the lock, and empties `staging/`.
+    /// Creates missing directories, takes the lock, and empties `staging/`.
     init(path: String) throws(CacheError) {
         self.path = path
         do throws(SystemError) {
@@ -36,7 +36,7 @@ final class CacheDirectory: Sendable {
             throw .directoryUnusable(path: path, cause: error)
         }
         lock = try Self.openLocked("lock", below: root.number, path: path)
-        // Keeps another server away even if the lock file was deleted. Some network file systems lock no directories.
+        // Keeps other servers out even if the lock file was deleted. Some network file systems cannot lock directories.
         if clinux_try_lock(root.number) != 0, errno == EWOULDBLOCK {
             throw .directoryInUse(path: path, holder: Self.holder(below: root.number))
         }
@@ -46,10 +46,10 @@ final class CacheDirectory: Sendable {
         objects.emptyStaging()
     }
 
-    /// What its file system can still take.
+    /// Returns the free space of the directory's file system.
     func space() throws(SystemError) -> DiskSpace { try DiskSpace(of: root.number) }
 
-    /// Whether the path still leads to this directory and its parts. It does not after they were removed or replaced.
+    /// Whether the path still leads to this directory and its parts. False after they were removed or replaced.
     var isInPlace: Bool {
         leads(path, below: AT_FDCWD, to: root.number) && objects.areInPlace(in: path)
     }
@@ -70,7 +70,8 @@ final class CacheDirectory: Sendable {
         try retryingOnInterrupt("fsync") { fsync(root.number) }
     }
 
-    /// Removes the files in which version 0.1 kept what the ledger keeps now. Those in `objects/` then have no rows and go, too.
+    /// Removes the files in which version 0.1 stored what is now in the ledger. The files in `objects/` then have no rows and
+    /// are removed as orphans.
     ///
     /// - Returns: Whether there were any.
     func removeFormerFormat() -> Bool {
@@ -83,7 +84,8 @@ final class CacheDirectory: Sendable {
         return isFormer
     }
 
-    /// Reserves space that ``giveUpReserve()`` frees, if that leaves enough. On failure there is none until the next call.
+    /// Reserves space that ``giveUpReserve()`` frees, if enough stays free. On failure, there is no reserve until the next
+    /// call.
     func keepReserve(leaving bytes: Int64) {
         var status = stat()
         if fstatat(root.number, Self.reserve, &status, 0) == 0, status.st_size == Self.reserveSize { return }
@@ -104,7 +106,7 @@ final class CacheDirectory: Sendable {
 
     /// Opens a file and locks it with flock(2). The kernel releases the lock when the process ends.
     ///
-    /// Waits up to half a second for the lock: a server that is just ending, or a child process of it, may still hold it. A file
+    /// Waits up to half a second for the lock: a server that is shutting down, or its child process, may still hold it. A file
     /// that was replaced between the open and the lock is opened again.
     private static func openLocked(
         _ name: String, below root: Int32, path: String

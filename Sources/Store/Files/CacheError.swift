@@ -14,7 +14,7 @@ package enum CacheError: Error, Sendable, CustomStringConvertible {
     case stagedFileUnusable(reason: String)
     /// The purge took effect, but a restart may undo it.
     case purgeNotDurable(cause: String)
-    /// The machine has no thread for the cache.
+    /// The system cannot create a thread for the cache.
     case noThread
     /// The cache is closed.
     case closed
@@ -45,17 +45,17 @@ package enum CacheError: Error, Sendable, CustomStringConvertible {
     }
 }
 
-/// An event of the cache that an operator should know; its description is a line for the log.
+/// A cache event for the operator; its description is a log line.
 package enum CacheEvent: Sendable, Equatable, CustomStringConvertible {
     /// The database was damaged and was put aside. The cache begins empty.
     case ledgerReplaced(cause: String)
     /// The directory was in the format of version 0.1, and was emptied.
     case formerFormatRemoved(path: String)
-    /// The database cannot be changed, so nothing is stored until that is possible again.
+    /// The database cannot be changed, so nothing is stored until it can be changed again.
     case storingStopped(cause: String)
     /// The database can be changed again.
     case storingResumed
-    /// At the start, less of the disk is free than ``CacheConfiguration/minFreeBytes``. Both in bytes.
+    /// At startup, less of the disk is free than ``CacheConfiguration/minFreeBytes``. Both values are in bytes.
     case freeSpaceBelowMinimum(free: Int64, minimum: Int64)
     /// The process has no descriptors left, so half of the renditions in use were closed.
     case descriptorsExhausted(limit: Int)

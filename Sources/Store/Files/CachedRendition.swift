@@ -9,9 +9,9 @@ package final class StoredObject: Sendable {
     package let descriptor: SharedDescriptor
     /// Its position in the eviction queue; 0 if it is not stored.
     let sequence: Int64
-    /// Whether its row says that it was uploaded.
+    /// Whether its row records an upload.
     private let uploaded = Atomic(false)
-    /// The responses with it since its file was opened.
+    /// The number of responses that used it since its file was opened.
     fileprivate let uses = Atomic<Int>(0)
     /// The lap of the eviction hand in which a use was last reported.
     private let reportedLap = Atomic<Int>(-1)
@@ -51,7 +51,7 @@ package struct ListedRendition: Sendable {
     /// Seconds since the origin's last response.
     package let age: Int64
     package let freshness: Freshness
-    /// Responses with the object, by any address, while it has been in memory.
+    /// The number of responses that used the object, under any URL, while it has been in memory.
     package let uses: Int
 }
 
@@ -62,9 +62,9 @@ package final class CachedRendition: Sendable {
     package let object: StoredObject
     /// The alias by which it was found or published; nil for a rendition found by its id.
     package let alias: AliasRecord?
-    /// The epoch of the look-up or publish: no purge up to then concerns it.
+    /// The epoch of the look-up or publish: no purge up to that epoch covers it.
     package let epoch: Epoch
-    /// The alias's times. Every hit reads them, and copying the alias would count references to its strings.
+    /// The alias's times. Every hit reads them, and copying the alias would retain its strings.
     let aliasTimes: (fetchedAt: Int64, freshFor: Int64?, mustRevalidate: Bool)?
     /// The sequence of the alias's row; a newer one has a greater sequence.
     let aliasSequence: Int64
@@ -83,24 +83,24 @@ package final class CachedRendition: Sendable {
         Self.attachment(at: slot.load(ordering: .acquiring))?.release()
     }
 
-    /// Whether it was found by a source or published for one. (Reading ``alias`` copies it.)
+    /// Whether the rendition was found by its source or published for a source. (Reading ``alias`` copies it.)
     package var isOfSource: Bool { aliasTimes != nil }
     /// Whether the origin has limited its lifetime.
     package var isLimitedByOrigin: Bool { aliasTimes?.freshFor != nil }
     package var objectID: ObjectID { object.record.id }
     package var descriptor: SharedDescriptor { object.descriptor }
-    /// Bytes.
+    /// The length in bytes.
     package var length: Int64 { object.record.length }
     /// SHA-256 of the bytes.
     package var content: ContentDigest { object.record.content }
-    /// Without its dot, such as `mp4`.
+    /// The file extension without its dot, such as `mp4`.
     package var fileExtension: String { object.record.fileExtension }
     /// Seconds since 1970.
     package var created: Int64 { object.record.created }
     /// The facts from the publisher.
     package var facts: [UInt8] { object.record.facts }
 
-    /// The responses with it, by any address, while it has been in the cache's memory.
+    /// The number of responses that used it, under any URL, while it has been in memory.
     package var uses: Int { object.uses.load(ordering: .relaxed) }
 
     /// Counts a response.
@@ -109,7 +109,7 @@ package final class CachedRendition: Sendable {
         object.uses.wrappingAdd(1, ordering: .relaxed)
     }
 
-    /// The attached value, or nil. No lock.
+    /// The attached value, or nil. Takes no lock.
     package var attachment: (any AnyObject & Sendable)? {
         Self.attachment(at: slot.load(ordering: .acquiring))?.takeUnretainedValue().value
     }
@@ -118,7 +118,7 @@ package final class CachedRendition: Sendable {
     ///
     /// The value lives as long as this object: until eviction, purge, renewal or displacement from the hot table.
     ///
-    /// - Returns: The attached value, which is the first one.
+    /// - Returns: The value that was attached first.
     @discardableResult
     package func attach(_ value: any AnyObject & Sendable) -> any AnyObject & Sendable {
         let new = Unmanaged.passRetained(Attachment(value))

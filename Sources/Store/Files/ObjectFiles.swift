@@ -11,7 +11,7 @@ final class ObjectFiles: Sendable {
 
     /// Opens both directories, and creates those that are missing.
     ///
-    /// - Parameter root: The descriptor of the directory above them, needed during this call only.
+    /// - Parameter root: The descriptor of their parent directory, used only during this call.
     init(below root: Int32) throws(SystemError) {
         for name in ["objects", "staging"] where mkdirat(root, name, 0o755) != 0 && errno != EEXIST {
             throw SystemError.last("mkdir(\(name))")
@@ -33,11 +33,11 @@ final class ObjectFiles: Sendable {
         SharedDescriptor(try openDescriptor(Self.path(name), below: objects.number, flags: O_RDONLY))
     }
 
-    /// Gives a staged file its name. Fails with `EEXIST` if there is a file of that name.
+    /// Links a staged file to its name. Fails with `EEXIST` if the name exists.
     func link(_ staged: StagedFile, as name: RenditionName) throws(SystemError) {
         let path = Self.path(name)
         if mkdirat(objects.number, String(path.prefix(2)), 0o755) == 0 {
-            // Before the name of a file in it is durable.
+            // The directory must be durable before the name of a file in it.
             let number = objects.number
             try retryingOnInterrupt("fsync") { fsync(number) }
         } else if errno != EEXIST {
@@ -78,7 +78,7 @@ final class ObjectFiles: Sendable {
         throw .last("fstatat")
     }
 
-    /// The files in one of the 256 directories below `objects/`: those with names of renditions, and the paths of the others.
+    /// Lists one of the 256 directories below `objects/`: the files with rendition names, and the paths of all others.
     func list(_ first: UInt8) throws(SystemError) -> (renditions: Set<RenditionName>, others: [String]) {
         let subdirectory = Hex.encode([first])
         var renditions: Set<RenditionName> = []
@@ -99,7 +99,7 @@ final class ObjectFiles: Sendable {
         return (renditions, others)
     }
 
-    /// Removes a file that ``list(_:)`` returned among the others.
+    /// Removes one of the other files that ``list(_:)`` returned.
     func removeOther(_ path: String) throws(SystemError) {
         guard unlinkat(objects.number, path, 0) == 0 || errno == ENOENT else { throw .last("unlink") }
     }
@@ -111,9 +111,9 @@ final class ObjectFiles: Sendable {
 
     // MARK: Staged files
 
-    /// A new file to write a rendition into, without a name if the file system supports that.
+    /// Creates a file to write a rendition into, without a name if the file system supports O_TMPFILE.
     func createStaged() throws(SystemError) -> StagedFile {
-        // Through /proc, since O_TMPFILE takes a path, and this directory may have been moved from its path.
+        // Opens it through /proc, since O_TMPFILE requires a path and this directory may have been moved.
         let number = clinux_open_tmpfile("/proc/self/fd/\(staging.number)", 0o644)
         if number >= 0 { return StagedFile(SharedDescriptor(OwnedDescriptor(taking: number)), in: self) }
         guard [EOPNOTSUPP, EISDIR, EINVAL].contains(errno) else { throw .last("open(O_TMPFILE)") }

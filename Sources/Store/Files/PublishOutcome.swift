@@ -4,7 +4,7 @@ package import SystemIO
 package enum PublishOutcome: Sendable {
     /// It is stored.
     case stored(CachedRendition)
-    /// The object was stored already. That one is used, and the new file is discarded.
+    /// The object was stored already. The stored object is used, and the new file is discarded.
     case existing(CachedRendition)
     /// It is not stored. Its file exists until the rendition is released.
     case unstored(CachedRendition, UnstoredReason)
@@ -19,7 +19,7 @@ package enum PublishOutcome: Sendable {
 
 /// Why a rendition was not stored.
 package enum UnstoredReason: Error, Sendable, Equatable, CustomStringConvertible {
-    /// The caller of publish forbade it.
+    /// The caller forbade storing it.
     case unwanted
     /// Its source was purged after work on it had begun.
     case purged

@@ -4,8 +4,8 @@ package import SystemIO
 
 /// A file to write a new rendition into before it is published.
 ///
-/// A worker process may use its descriptor's number. Publish the file only when no other process can write to it any more:
-/// a later change is detected by its SHA-256, and the rendition is discarded. A file that is released unpublished leaves nothing
+/// A worker process may use its descriptor's number. Publish the file only when no other process can write to it any more: a
+/// later change is detected by its SHA-256, and the rendition is discarded. A file that is released unpublished leaves nothing
 /// behind. Any thread.
 package final class StagedFile: Sendable {
     /// Open for reading and writing.
@@ -14,11 +14,11 @@ package final class StagedFile: Sendable {
     let name: String?
     /// The directory in which it can be published; nil for a file in memory.
     let files: ObjectFiles?
-    /// Why it is in memory.
+    /// Why the file is in memory; nil for a file on disk.
     let reason: UnstoredReason?
     private let isTaken = Atomic(false)
 
-    /// - Parameter reason: Why the disk takes no more, for a file in memory, whose rendition is served and never stored.
+    /// - Parameter reason: Why the disk refused the file, for a file in memory. Its rendition is served but never stored.
     init(
         _ descriptor: SharedDescriptor, in files: ObjectFiles? = nil, name: String? = nil, because reason: UnstoredReason? = nil
     ) {
@@ -43,6 +43,6 @@ package final class StagedFile: Sendable {
         !isTaken.exchange(true, ordering: .relaxed)
     }
 
-    /// A name that no other staged file has.
+    /// Returns a unique name for a staged file.
     static func uniqueName() -> String { Hex.encode(UInt128.random(in: .min ... .max)) }
 }
