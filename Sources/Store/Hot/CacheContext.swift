@@ -1,25 +1,25 @@
 internal import Synchronization
 internal import SystemIO
 
-/// What the parts of a ``Cache`` share. Any thread.
+/// The state shared by the parts of a ``Cache``. Any thread.
 final class CacheContext: Sendable {
-    /// As of the start; ``maxBytes`` and ``minFreeBytes`` may change later.
+    /// The configuration at startup. ``maxBytes`` and ``minFreeBytes`` may change later.
     let configuration: CacheConfiguration
     private let limits: Mutex<(maxBytes: Int64, minFreeBytes: Int64)>
     let clock: TimeSource
     let hot: HotRenditions
     let purges: PurgeIndex
-    /// The cluster's clock, as far as this node knows it.
+    /// This node's estimate of the cluster's clock.
     let sharedClock: SharedClock
     let verified = VerifiedObjects()
-    /// The counters of work; what is stored, and the hits of the hot tables, are counted elsewhere.
+    /// The work counters. Stored contents and hits of the hot tables are counted elsewhere.
     let counters = Meter(CacheStatistics())
     /// Runs housekeeping; woken when there is work for it.
     let housekeeping: RepeatingThread
     let index: CacheIndex
-    /// Whether the disk has refused a file for which statvfs(3) showed space since the last round of housekeeping.
+    /// Whether, since the last round of housekeeping, the disk refused a file although statvfs(3) showed space.
     let isOverQuota = Atomic(false)
-    /// What else has to forget what a purge covers: work in progress, failures in memory. They may refer to the cache.
+    /// Observers that apply each purge to work in progress and to remembered failures. They may retain the cache.
     let purgeObservers = Mutex<[@Sendable (PurgeScope) -> Void]>([])
     let report: @Sendable (CacheEvent) -> Void
     /// Called at each ``Step``; only tests set it.

@@ -7,9 +7,9 @@ package struct CacheStatistics: Sendable, Equatable {
     package var bytes: Int64 = 0
     /// URLs that lead to them.
     package var aliases: Int64 = 0
-    /// What the URLs take of the disk, in bytes.
+    /// The disk space of these URLs, in bytes.
     package var aliasBytes: Int64 = 0
-    /// What counts towards the limit, in bytes: the blocks and rows of renditions, and their URLs.
+    /// The disk space that counts towards the limit, in bytes: the blocks and rows of renditions, and their URLs.
     package var diskBytes: Int64 = 0
     /// ``CacheConfiguration/maxBytes``.
     package var limitBytes: Int64 = 0
@@ -39,17 +39,17 @@ package struct CacheStatistics: Sendable, Equatable {
     package var corrupt: Int64 = 0
     /// Files without a record that were removed.
     package var orphans: Int64 = 0
-    /// Why new renditions are not stored, or the last one was not; nil if they are.
+    /// Why new renditions are not stored, or why the last one was not; nil if they are stored.
     package var refusal: UnstoredReason?
 
-    /// Whether the disk takes new renditions.
+    /// Whether new renditions are stored.
     package var isStoring: Bool { refusal == nil }
 
     /// Look-ups that found a rendition.
     package var hits: Int64 { hotHits + diskHits }
 }
 
-/// What the file system of the cache can still take.
+/// The free space of the cache's file system.
 package struct CacheSpace: Sendable, Equatable {
     package struct Files: Sendable, Equatable {
         package let free: Int64
@@ -62,7 +62,7 @@ package struct CacheSpace: Sendable, Equatable {
     /// Nil if the file system does not limit the number of files.
     package let files: Files?
 
-    /// Why nothing is stored while there is no more space; nil if there is enough.
+    /// Why this space does not suffice to store renditions; nil if it does.
     package var refusal: UnstoredReason? {
         if freeBytes <= 0 { return .diskFull }
         return freeBytes < minFreeBytes ? .lowSpace : nil

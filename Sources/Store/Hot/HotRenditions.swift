@@ -17,7 +17,7 @@ final class HotRenditions: Sendable {
     /// Look-ups that found a rendition so far.
     var hits: Int64 { aliases.hits + objects.hits }
 
-    /// The rendition under an alias, marked as used and counted as a hit.
+    /// Returns the rendition under an alias, marks it as used and counts a hit.
     @inline(__always)
     func use(_ key: AliasKey) -> CachedRendition? {
         guard let rendition = aliases.use(key) else { return nil }
@@ -25,7 +25,7 @@ final class HotRenditions: Sendable {
         return rendition
     }
 
-    /// The rendition with an id, marked as used and counted as a hit.
+    /// Returns the rendition with an id, marks it as used and counts a hit.
     @inline(__always)
     func use(_ id: ObjectID) -> CachedRendition? {
         guard let rendition = objects.use(id) else { return nil }
@@ -38,14 +38,14 @@ final class HotRenditions: Sendable {
         objects.peek(id)?.object
     }
 
-    /// The responses with an object while it has been in memory.
+    /// Returns the number of responses that used an object while it has been in memory.
     func uses(of id: ObjectID) -> Int {
         objects.peek(id)?.uses ?? 0
     }
 
     /// Adds a rendition that was found or published under an alias.
     ///
-    /// - Returns: False if a purge overtook it; then it must not be returned as found.
+    /// - Returns: False if a purge overtook it; the caller must then not return it.
     func insert(_ rendition: CachedRendition) -> Bool {
         guard let alias = rendition.alias else { return true }
         onStep?(.lookupOpenedFile)
@@ -55,12 +55,12 @@ final class HotRenditions: Sendable {
             // A slower look-up must not undo a renewal.
             return !isPurged && (present?.aliasSequence ?? 0) <= rendition.aliasSequence
         }
-        // Eviction unlinks the file first and then removes table entries: one of the two sees the other.
+        // Eviction unlinks the file first and then removes table entries, so either it or this check removes the entry.
         if rendition.object.isUnlinked { aliases.remove(alias.key, ifSame: rendition) }
         return !isPurged
     }
 
-    /// Adds an object unless a purge came since `epoch`: it may have covered the object.
+    /// Adds an object unless a purge came since `epoch`, because that purge may cover the object.
     func insert(_ object: StoredObject, epoch: Epoch) {
         let rendition = CachedRendition(object: object, alias: nil, epoch: epoch)
         objects.insert(rendition, for: object.record.id) { _ in purges.epoch == epoch }

@@ -3,14 +3,14 @@ internal import Synchronization
 /// Renditions in use, with their files open, so that a hit needs neither database nor file system.
 ///
 /// Sharded by the key's first bits. Each shard has its own lock, which is held for one dictionary access, so that I/O threads
-/// seldom contend. Removed values are released after the lock, since that may close a file. Any thread.
+/// seldom contend. Removed values are released outside the lock, since this may close a file. Any thread.
 final class HotTable<Key: DigestName>: Sendable {
     private struct Shard {
         var table: SieveTable<Key, CachedRendition>
         var hits: Int64 = 0
     }
 
-    /// A shard with a cache line to itself, so that threads in two shards do not slow each other down.
+    /// A shard with its own cache line, which prevents false sharing.
     private final class Cell: Sendable {
         let shard: Mutex<Shard>
         private let padding: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0, 0, 0, 0, 0)
@@ -30,7 +30,7 @@ final class HotTable<Key: DigestName>: Sendable {
         mask = UInt64(count - 1)
     }
 
-    /// The entry, marked as used and counted as a hit.
+    /// Returns the entry, marks it as used and counts a hit.
     func use(_ key: Key) -> CachedRendition? {
         cell(of: key).shard.withLock { shard in
             guard let rendition = shard.table.use(key) else { return nil }
@@ -39,23 +39,23 @@ final class HotTable<Key: DigestName>: Sendable {
         }
     }
 
-    /// The entry, neither marked nor counted.
+    /// Returns the entry without marking or counting it.
     func peek(_ key: Key) -> CachedRendition? {
         cell(of: key).shard.withLock { $0.table.peek(key) }
     }
 
     /// Inserts or replaces an entry if `isValid`, which receives the present entry, returns true.
     ///
-    /// The condition is evaluated under the shard's lock. A purge first makes it false and then takes the lock to remove entries,
-    /// so the purge either prevents the insertion or removes the entry.
+    /// The condition is evaluated under the shard's lock. A purge first makes it false and then takes the lock to remove
+    /// entries, so the purge either prevents the insertion or removes the entry.
     func insert(_ rendition: CachedRendition, for key: Key, if isValid: (CachedRendition?) -> Bool) {
-        // What is removed is released after the lock.
+        // The removed value is released outside the lock.
         _ = cell(of: key).shard.withLock { shard in
             isValid(shard.table.peek(key)) ? shard.table.insert(rendition, for: key) : nil
         }
     }
 
-    /// Removes an entry if it is still this one.
+    /// Removes the entry under `key` if it is still `rendition`.
     func remove(_ key: Key, ifSame rendition: CachedRendition) {
         _ = cell(of: key).shard.withLock { shard in shard.table.peek(key) === rendition ? shard.table.remove(key) : nil }
     }
@@ -65,7 +65,7 @@ final class HotTable<Key: DigestName>: Sendable {
         for cell in cells { _ = cell.shard.withLock { $0.table.removeAll { _, rendition in condition(rendition) } } }
     }
 
-    /// Removes half of the entries, those that were not used first.
+    /// Removes half of the entries, unused ones first.
     func trim() {
         for cell in cells { _ = cell.shard.withLock { $0.table.evict(($0.table.count + 1) / 2) } }
     }

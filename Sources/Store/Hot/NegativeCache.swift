@@ -3,7 +3,8 @@ package import SystemIO
 
 /// Failures that are remembered for a while, so that a failing source is not requested again for every client.
 ///
-/// In memory, bounded, and purgeable. Any thread. A call holds a lock for one access of a dictionary, a purge for a scan.
+/// In memory, bounded, and purgeable. Any thread. A call holds the lock for one dictionary access, or, to purge or list, for a
+/// scan.
 package final class NegativeCache<Failure: Sendable>: Sendable {
     private struct Entry: Sendable {
         let failure: Failure
@@ -12,7 +13,7 @@ package final class NegativeCache<Failure: Sendable>: Sendable {
         let since: UInt64
         let until: UInt64
 
-        /// Nil if its time is over.
+        /// Nil if the entry has expired.
         func found(at now: UInt64) -> Found? {
             guard until > now else { return nil }
             return Found(
@@ -35,7 +36,7 @@ package final class NegativeCache<Failure: Sendable>: Sendable {
     private let clock: TimeSource
 
     /// - Parameters:
-    ///   - limit: The largest number of entries. Beyond, entries that were not used are dropped first.
+    ///   - limit: The largest number of entries. Beyond it, unused entries are dropped first.
     ///   - isPurged: Whether a purge that covers the source came after the epoch. Every purge is followed by ``remove(_:)``.
     package init(
         limit: Int = 10_000, clock: TimeSource = .system,
@@ -46,7 +47,7 @@ package final class NegativeCache<Failure: Sendable>: Sendable {
         self.clock = clock
     }
 
-    /// The failure remembered under `key`; nil if there is none or its time is over.
+    /// The failure remembered under `key`; nil if there is none or it has expired.
     package func failure(for key: AliasKey) -> Found? {
         let now = clock.monotonicNanoseconds()
         return entries.withLock { entries in
@@ -59,7 +60,7 @@ package final class NegativeCache<Failure: Sendable>: Sendable {
         }
     }
 
-    /// The failures of a source, with their keys, in no order. Scans all entries, and does not count as use.
+    /// Returns the failures of a source with their keys, in no particular order. Scans all entries and marks none as used.
     package func list(of sourceURL: String) -> [(key: AliasKey, found: Found)] {
         let now = clock.monotonicNanoseconds()
         return entries.withLock { entries in
@@ -73,11 +74,11 @@ package final class NegativeCache<Failure: Sendable>: Sendable {
     /// - Parameters:
     ///   - key: The key of the rendition, or of anything else that failed as a whole.
     ///   - sourceURL: The source's canonical URL, for purges.
-    ///   - epoch: As noted before the source was requested.
+    ///   - epoch: The epoch noted before the source was requested.
     package func remember(
         _ failure: Failure, for key: AliasKey, sourceURL: String, lifetime: NegativeLifetime, since epoch: Epoch
     ) {
-        // The key spreads the retries of different sources, and a run that is repeated gets the same times.
+        // Using the key as jitter spreads the retries of different sources and keeps repeated runs deterministic.
         let now = clock.monotonicNanoseconds()
         let until = now + lifetime.nanoseconds(jitter: key.digest.prefix)
         entries.withLock { entries in
@@ -86,7 +87,7 @@ package final class NegativeCache<Failure: Sendable>: Sendable {
         }
     }
 
-    /// Forgets the failures that a purge covers. Those of requests under way are not remembered.
+    /// Forgets the failures that a purge covers. Failures of requests in progress are not remembered.
     ///
     /// - Returns: The number of failures forgotten.
     @discardableResult
@@ -99,7 +100,7 @@ package final class NegativeCache<Failure: Sendable>: Sendable {
         entries.withLock { _ = $0.removeAll { _, entry in condition(entry.failure) } }
     }
 
-    /// The number of entries, including those whose time is over.
+    /// The number of entries, including expired ones.
     package var count: Int { entries.withLock(\.count) }
 }
 
@@ -109,12 +110,12 @@ package enum NegativeLifetime: Sendable, Equatable {
     case missing
     /// The source is no GIF or cannot be converted (415, 422): ten minutes, since an attempt is expensive.
     case unusable
-    /// The origin failed or was too slow: five seconds and up to half as much again, so that not all sources are requested
+    /// The origin failed or was too slow: five seconds plus up to 2.5 seconds of jitter, so that not all sources are requested
     /// again at the same time.
     case transient
     /// The origin asked for a pause (`Retry-After`, RFC 9110 section 10.2.3): at least one second, at most five minutes.
     case retryAfter(seconds: Int64)
-    /// Another node has found the failure and remembers it for that long: at least one second, at most ten minutes.
+    /// Another node found the failure and remembers it for this long: at least one second, at most ten minutes.
     case shared(seconds: Int64)
 
     /// The lifetime.

@@ -4,7 +4,7 @@ internal import SystemIO
 
 /// Finds renditions on disk. Every call may block.
 struct RenditionFinder: Sendable {
-    /// The SHA-256 of a large file was not compared since the start, and this finder does not do that.
+    /// The SHA-256 of a large file was not verified since startup, and this finder does not hash large files.
     struct Unverified: Error {}
 
     let context: CacheContext
@@ -13,9 +13,9 @@ struct RenditionFinder: Sendable {
 
     /// The rendition that an alias leads to.
     func rendition(under key: AliasKey) throws(Unverified) -> CachedRendition? {
-        // A purge during the look-up means another attempt; after several in a row it is a miss.
+        // A purge during the look-up causes another attempt; after several in a row, the look-up is a miss.
         for _ in 0..<Self.attempts {
-            // The epoch first: a later purge is noticed below, and an earlier one has removed the row.
+            // Notes the epoch first: a later purge is noticed below, and an earlier purge hides the row.
             let epoch = context.purges.epoch
             context.reached(.lookupNotedEpoch)
             guard let row = index.query({ try $0.aliasRow(key) }) ?? nil, let object = try open(row.object, epoch: epoch) else {
@@ -45,7 +45,8 @@ struct RenditionFinder: Sendable {
         return try open(row, epoch: epoch)
     }
 
-    /// Opens an object's file, or returns the one that is open already. Nil if the file is missing or does not match its record.
+    /// Opens an object's file, or returns the object that is already open. Nil if the file is missing or does not match its
+    /// record.
     func open(_ row: ObjectRow, epoch: Epoch) throws(Unverified) -> StoredObject? {
         let record = row.record
         context.reached(.lookupReadIndex)
@@ -63,10 +64,10 @@ struct RenditionFinder: Sendable {
                 removeCorrupt(row)
                 return nil
             }
-            // The next reader of the start of the file does not wait for the disk then.
+            // Prefetches the start of the file, so that its next reader does not wait for the disk.
             _ = try descriptor.read(Self.startLength, at: 0)
         } catch {
-            // Housekeeping closes renditions in use.
+            // Housekeeping frees descriptors by closing renditions in use.
             if error.code == EMFILE { context.housekeeping.wake() }
             // Other errors, such as a lack of descriptors, are a miss now and may be a hit later. A missing file stays missing.
             if error.code == ENOENT, index.directory.isInPlace { _ = index.changes.withLock { $0.forget(row) } }
@@ -86,7 +87,7 @@ struct RenditionFinder: Sendable {
         context.hot.remove([row.record.id])
     }
 
-    /// Compares a file with its record: the length always, the SHA-256 once per start.
+    /// Compares a file with its record: the length always, the SHA-256 once per run of the server.
     private func isIntact(_ descriptor: SharedDescriptor, _ row: ObjectRow) throws(SystemError) -> Bool {
         guard try descriptor.size() == Int(row.record.length) else { return false }
         if context.verified.contains(row.sequence) { return true }
@@ -97,7 +98,7 @@ struct RenditionFinder: Sendable {
     }
 
     private static let attempts = 3
-    /// Bytes from which on hashing takes longer than the rest of a look-up.
+    /// The file size in bytes above which hashing takes longer than the rest of a look-up.
     private static let largeFile = 256 << 10
     /// Bytes at the start of a file that are read when it is opened.
     private static let startLength = 32 << 10

@@ -5,7 +5,7 @@ internal import SystemIO
 final class RepeatingThread: Sendable {
     private let interval: Duration
     private let wakeUps = Semaphore()
-    /// Whether a wake-up waits for the next round.
+    /// Whether a wake-up is pending for the next round.
     private let isWoken = Atomic(false)
     private let closing = Atomic(false)
     private let thread = Mutex<SystemThread?>(nil)
@@ -17,14 +17,14 @@ final class RepeatingThread: Sendable {
     /// Starts the thread, which begins the first round at once. Must be called once.
     ///
     /// - Parameter name: The thread's name in `top`, at most 15 bytes.
-    /// - Returns: False if the machine has no thread.
+    /// - Returns: False if the system cannot create a thread.
     @discardableResult
     func start(name: String, _ round: @escaping @Sendable () -> Void) -> Bool {
         let started = SystemThread.start(name: name) {
             repeat {
                 round()
                 _ = self.wakeUps.wait(for: self.interval)
-                // Before the round: it sees what was done before a wake-up that is not counted.
+                // Cleared before the round, which then sees everything done before a coalesced wake-up.
                 _ = self.isWoken.exchange(false, ordering: .acquiringAndReleasing)
             } while !self.isEnding
         }

@@ -1,7 +1,7 @@
 /// A dictionary of bounded size that evicts entries which were not used: SIEVE (Zhang et al., NSDI 2024).
 ///
-/// New entries go to the front of a queue. A hit only sets the entry's bit. When the table is full, a hand moves from the back to
-/// the front, clears the bits it meets, and removes the first entry without one. Not synchronised.
+/// New entries go to the front of a queue. A hit only sets the entry's bit. When the table is full, a hand moves from the back
+/// to the front, clears the bits it meets, and removes the first entry without one. Not synchronised.
 struct SieveTable<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     private struct Node {
         let key: Key
@@ -28,7 +28,7 @@ struct SieveTable<Key: Hashable & Sendable, Value: Sendable>: Sendable {
 
     var count: Int { indices.count }
 
-    /// The value, marked as used.
+    /// Returns the value and marks it as used.
     @inline(__always)
     mutating func use(_ key: Key) -> Value? {
         guard let index = indices[key] else { return nil }
@@ -36,12 +36,12 @@ struct SieveTable<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         return nodes[index].value
     }
 
-    /// The value, without a mark.
+    /// Returns the value without marking it.
     func peek(_ key: Key) -> Value? {
         indices[key].flatMap { nodes[$0].value }
     }
 
-    /// The entries for which `condition` returns true, without a mark.
+    /// Returns the entries for which `condition` returns true, without marking them.
     func filter(_ condition: (Key, Value) -> Bool) -> [(Key, Value)] {
         nodes.compactMap { node in node.value.flatMap { condition(node.key, $0) ? (node.key, $0) : nil } }
     }
