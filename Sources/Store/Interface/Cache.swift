@@ -8,10 +8,10 @@ package import SystemIO
 /// a disk and may be called on an I/O thread. The `async` methods work on threads of the cache and block neither the caller's
 /// thread nor Swift's cooperative pool. ``init(configuration:owners:clock:report:)`` and ``close()`` block.
 ///
-/// **Guarantees.** A returned rendition is complete and as it was published: its length is compared whenever it is opened, its
-/// SHA-256 when it is first opened after a start. After a purge has returned, nothing older that it covers is returned, whatever
-/// was in flight. A rendition whose file is open stays readable after eviction or purge. If the disk fails, a look-up is a miss
-/// and a rendition is not stored, never an error.
+/// **Guarantees.** A returned rendition is complete and unchanged since publication: its length is compared whenever it is
+/// opened, its SHA-256 when it is first opened after startup. After a purge returns, no look-up returns anything older that it
+/// covers, whatever was in flight. A rendition whose file is open stays readable after eviction or purge. If the disk fails, a
+/// look-up is a miss and a rendition is not stored, never an error.
 ///
 /// ```
 /// let cache = try Cache(configuration: configuration)
@@ -26,7 +26,7 @@ package final class Cache: Sendable {
     private let verifiers: any BlockingWork
     private let publishers: any BlockingWork
     private let purgers: any BlockingWork
-    /// Returns a token that no other purge has. The pages of the database that a purge changes depend on it.
+    /// Returns a unique token for a purge. The token determines which database pages the purge changes.
     private let purgeToken: @Sendable () -> String
     private let isClosed = Atomic(false)
     // The synchronous operations behind the `async` methods; tests call them on threads of their own.
@@ -79,8 +79,8 @@ package final class Cache: Sendable {
         }
     }
 
-    /// Ends the threads after the work they have begun, marks the store as closed in order, and unlocks the directory. From then
-    /// on look-ups are misses and publishes are not stored. Blocks; must not be called on a thread of the cache. A second call
+    /// Ends the threads after their current work, marks the store as cleanly closed, and unlocks the directory. From then on,
+    /// look-ups are misses and publishes are not stored. Blocks; must not be called on a thread of the cache. A second call
     /// does nothing.
     package func close() {
         guard !isClosed.exchange(true, ordering: .relaxed) else { return }
@@ -99,27 +99,27 @@ package final class Cache: Sendable {
         context.hot.removeAll()
     }
 
-    /// The configuration of the start, without later changes by ``setLimits(maxBytes:minFreeBytes:)``.
+    /// The configuration at startup, without later changes by ``setLimits(maxBytes:minFreeBytes:)``.
     package var configuration: CacheConfiguration { context.configuration }
 
     /// The largest number of bytes of stored renditions.
     package var maxBytes: Int64 { context.maxBytes }
 
-    /// Changes ``CacheConfiguration/maxBytes`` and ``CacheConfiguration/minFreeBytes``. What exceeds a smaller limit is evicted by
-    /// the next rounds of housekeeping.
+    /// Changes ``CacheConfiguration/maxBytes`` and ``CacheConfiguration/minFreeBytes``. The next rounds of housekeeping evict
+    /// what exceeds a lower limit.
     package func setLimits(maxBytes: Int64, minFreeBytes: Int64) {
         context.setLimits(maxBytes: maxBytes, minFreeBytes: minFreeBytes)
     }
 
-    /// The database, in which other parts of the server have tables, too; see ``init(configuration:owners:clock:report:)``.
+    /// The database, which also contains tables of other parts of the server; see ``init(configuration:owners:clock:report:)``.
     package var ledger: Ledger { index.ledger }
 
     var index: CacheIndex { context.index }
 
     // MARK: Looking up
 
-    /// The present version. What a look-up has found is valid while the version is still the one noted before it. Never waits for
-    /// a disk.
+    /// The current version. The result of a look-up is valid while the version equals the one noted before the look-up. Never
+    /// waits for a disk.
     package var version: CacheVersion {
         CacheVersion(epoch: context.purges.epoch, commits: index.status.commitCount)
     }
@@ -131,7 +131,7 @@ package final class Cache: Sendable {
 
     /// The rendition with that id, if it is in use and its file open. Never waits for a disk.
     ///
-    /// Nil for an object that ``holdAliases(_:)`` concerns: ``rendition(for:countsMiss:)`` finds it.
+    /// Returns nil for an object that ``holdAliases(_:)`` holds; ``rendition(for:countsMiss:)`` finds it.
     package func hotObject(_ id: ObjectID) -> CachedRendition? {
         guard let found = context.hot.use(id), !index.doubts.isHeld(found.object.sequence) else { return nil }
         return found
@@ -139,8 +139,9 @@ package final class Cache: Sendable {
 
     /// The rendition that an alias leads to, from memory, or from the database and the disk on a thread of the cache.
     ///
-    /// - Parameter countsMiss: Whether to count a miss if there is none: false if the request has been counted.
-    /// - Throws: ``CacheError/busy`` if too many look-ups wait or the cache is closed: whether there is one is unknown.
+    /// - Parameter countsMiss: Whether to count a miss if there is none; false if the request was already counted.
+    /// - Throws: ``CacheError/busy`` if too many look-ups wait or the cache is closed, so that it is unknown whether there is a
+    ///   rendition.
     package func rendition(for key: AliasKey, countsMiss: Bool) async throws(CacheError) -> CachedRendition? {
         if let found = hotAlias(key) { return found }
         return try await find(countsMiss: countsMiss) { finder throws(RenditionFinder.Unverified) in
@@ -148,7 +149,7 @@ package final class Cache: Sendable {
         }
     }
 
-    /// The rendition with that id, looked up and counted as one by its alias.
+    /// Returns the rendition with that id, looked up and counted in the same way as by its alias.
     package func rendition(for id: ObjectID, countsMiss: Bool) async throws(CacheError) -> CachedRendition? {
         if let found = hotObject(id) { return found }
         return try await find(countsMiss: countsMiss) { finder throws(RenditionFinder.Unverified) in
@@ -156,16 +157,17 @@ package final class Cache: Sendable {
         }
     }
 
-    /// The rendition with that id, for the client that uploaded its source. Records the upload, so that a purge of a URL with the
-    /// same bytes leaves the object. If the record cannot be written, the rendition is still returned.
+    /// The rendition with that id, for the client that uploaded its source. Records the upload, so that a purge of a URL with
+    /// the same bytes leaves the object. If the record cannot be written, the rendition is still returned.
     ///
-    /// - Throws: ``CacheError/busy`` if too much work waits or the cache is closed: whether there is one is unknown.
+    /// - Throws: ``CacheError/busy`` if too much work waits or the cache is closed, so that it is unknown whether there is a
+    ///   rendition.
     package func uploadedObject(_ id: ObjectID) async throws(CacheError) -> CachedRendition? {
         if let found = hotObject(id), found.object.isUploaded { return found }
         return try count(await publishers.run { [publisher] in publisher.recordUpload(of: id) }, countsMiss: true)
     }
 
-    /// Looks up on a thread for look-ups, or, if a large file has to be hashed, on one for that, so that no miss waits for it.
+    /// Looks up on a look-up thread, or, if a large file has to be hashed, on a verifier thread, so that no miss waits for it.
     private func find(
         countsMiss: Bool,
         _ query: @escaping @Sendable (RenditionFinder) throws(RenditionFinder.Unverified) -> CachedRendition?
@@ -180,7 +182,7 @@ package final class Cache: Sendable {
         }
     }
 
-    /// - Parameter found: What was found; nil if no thread took the work.
+    /// - Parameter found: The result of the look-up; nil if no thread accepted the work.
     private func count(_ found: CachedRendition??, countsMiss: Bool) throws(CacheError) -> CachedRendition? {
         guard let found else {
             context.counters.update { $0.refused += 1 }
@@ -192,7 +194,7 @@ package final class Cache: Sendable {
         return found
     }
 
-    /// Returns the freshness of the rendition's alias. A rendition found by its id is always fresh: the id stands for the
+    /// Returns the freshness of the rendition's alias. A rendition found by its id is always fresh: the id identifies the
     /// content.
     package func freshness(of rendition: CachedRendition) -> Freshness {
         guard let times = rendition.aliasTimes else { return .fresh(remaining: configuration.freshFor) }
@@ -265,9 +267,10 @@ package final class Cache: Sendable {
 
     // MARK: Linking
 
-    /// Records an alias to a stored object: another URL brought the same GIF.
+    /// Records an alias to a stored object: another URL returned the same GIF.
     ///
-    /// - Returns: The rendition, «existing» if the alias leads to it now; nil if there is no such object.
+    /// - Returns: ``PublishOutcome/existing(_:)`` if the alias now leads to the object, otherwise
+    ///   ``PublishOutcome/unstored(_:_:)``; nil if there is no such object.
     package func link(_ alias: AliasRecord, to object: ObjectID, epoch: Epoch) async -> PublishOutcome? {
         await publishers.run { [publisher] in publisher.addAlias(alias, to: object, epoch: epoch) } ?? nil
     }
@@ -276,9 +279,9 @@ package final class Cache: Sendable {
     ///
     /// - Parameters:
     ///   - validators: From the origin's response; a missing one keeps its value (RFC 9111 section 4.3.4).
-    ///   - freshFor: Seconds, if the origin said so.
-    ///   - mustRevalidate: Whether the origin forbids to use the response once it is stale.
-    ///   - epoch: As noted before the origin was asked.
+    ///   - freshFor: The freshness lifetime in seconds, if the origin gave one.
+    ///   - mustRevalidate: Whether the origin forbids using the response once it is stale.
+    ///   - epoch: The epoch noted before the origin was asked.
     /// - Returns: The renewed rendition; nil if the alias is gone or was purged meanwhile.
     package func renew(
         _ key: AliasKey, validators: Validators, fetchedAt: Int64, freshFor: Int64?, mustRevalidate: Bool = false, epoch: Epoch
@@ -296,17 +299,18 @@ package final class Cache: Sendable {
     /// ``publish(_:as:fileExtension:facts:alias:created:epoch:storing:)``.
     package var epoch: Epoch { context.purges.epoch }
 
-    /// A file to write a rendition into: on the cache's file system, or in memory if the disk has no space.
+    /// Creates a file to write a rendition into: on the cache's file system, or in memory if the disk has no space.
     ///
     /// - Parameter expected: The size in bytes that the rendition may reach.
-    /// - Throws: ``CacheError/stagingFailed(_:)`` if there is no memory either, ``CacheError/closed`` if no thread is left.
+    /// - Throws: ``CacheError/stagingFailed(_:)`` if there is no memory either, ``CacheError/closed`` if no thread accepts the
+    ///   work.
     package func stage(expecting expected: Int64) async throws(CacheError) -> StagedFile {
         try await onThread { [publisher] () throws(CacheError) in try publisher.createFile(expecting: expected) }
     }
 
     /// Runs work with the file of a rendition on a thread of the cache.
     ///
-    /// - Throws: ``CacheError/closed`` if no thread is left, or the error of the work.
+    /// - Throws: ``CacheError/closed`` if no thread accepts the work, or the error of the work.
     package func onThread<Value: Sendable>(
         _ work: @escaping @Sendable () throws(CacheError) -> Value
     ) async throws(CacheError) -> Value {
@@ -314,16 +318,17 @@ package final class Cache: Sendable {
         return try result.get()
     }
 
-    /// A file in memory to write a rendition into, for when the disk filled up during the write. Its rendition is not stored.
+    /// Creates a file in memory to write a rendition into, for when the disk filled up during the write. Its rendition is not
+    /// stored.
     package func stageInMemory(because reason: UnstoredReason) throws(CacheError) -> StagedFile {
         try publisher.createFileInMemory(because: reason)
     }
 
-    /// A staged file with a copy of another file's bytes, copied on a thread of the cache.
+    /// Creates a staged file with a copy of another file's bytes, copied on a thread of the cache.
     ///
     /// - Parameter file: Must not change.
-    /// - Throws: ``CacheError/stagingFailed(_:)`` if neither disk nor memory has space, ``CacheError/closed`` if no thread is
-    ///   left.
+    /// - Throws: ``CacheError/stagingFailed(_:)`` if neither disk nor memory has space, ``CacheError/closed`` if no thread
+    ///   accepts the work.
     package func stage(copyOf file: SharedDescriptor, count: Int) async throws(CacheError) -> StagedFile {
         try await onThread { [publisher] () throws(CacheError) in try publisher.createCopy(of: file, count: count) }
     }
@@ -340,8 +345,8 @@ package final class Cache: Sendable {
     ///   - facts: Up to ``ObjectRecord/maxFactsCount`` bytes to store with it.
     ///   - alias: Its source; nil for an uploaded GIF. An uploaded rendition outlives purges of URLs with the same bytes.
     ///   - created: Seconds since 1970 at which another node published it; nil if it is new.
-    ///   - epoch: As noted before its source was fetched.
-    ///   - storing: False if its origin forbids it (`Cache-Control: no-store`): then it is only measured.
+    ///   - epoch: The epoch noted before the source was fetched.
+    ///   - storing: False if the origin forbids storing it (`Cache-Control: no-store`); then it is only measured.
     /// - Returns: The rendition, and whether it is stored. Disk errors are not thrown: the rendition is usable in any case.
     /// - Throws: ``CacheError/stagedFileUnusable(reason:)``.
     package func publish(
@@ -356,39 +361,39 @@ package final class Cache: Sendable {
             epoch: epoch, storing: storing)
         let result = await publishers.run { [publisher] in Result { () throws(CacheError) in try publisher.process(job) } }
         if let result { return try result.get() }
-        // No thread took the job: the rendition is measured here and used from its own file.
+        // No thread accepted the job: the rendition is measured here and used from its own file.
         return publisher.unstored(job, try publisher.measure(job), because: .unavailable)
     }
 
     // MARK: Purging
 
-    /// The purges that are known.
+    /// The known purges.
     package var purges: PurgeIndex { context.purges }
 
     /// The cluster's clock, by which purges of other nodes are compared with what is stored.
     package var sharedClock: SharedClock { context.sharedClock }
 
-    /// The purges that hold in memory only, because they could not be written.
+    /// The purges that exist only in memory, because they could not be written.
     package var unrecordedPurges: [Purge] { index.changes.withLock { $0.unrecordedPurges } }
 
     /// Whether the database cannot be changed at the moment.
     package var isStoringStopped: Bool { index.status.refusal != nil }
 
-    /// Has a function called for each purge that takes effect, before the call that made it returns. On a thread of the cache, which it
-    /// must not block for long.
+    /// Registers a function to call for each purge that takes effect, before the purging call returns. It runs on a thread of
+    /// the cache, which it must not block for long.
     package func observePurges(_ observer: @escaping @Sendable (PurgeScope) -> Void) {
         context.purgeObservers.withLock { $0.append(observer) }
     }
 
-    /// A purge that this node accepts now.
+    /// Creates a purge that this node accepts now.
     ///
-    /// - Parameter isShared: Whether the other nodes of a cluster have to get it.
+    /// - Parameter isShared: Whether to send the purge to the other nodes of a cluster.
     package func newPurge(_ scope: PurgeScope, isShared: Bool = false) -> Purge {
         Purge(
             scope, madeAt: sharedClock.latest, isLocal: true, token: purgeToken(), entry: isShared ? nil : "")
     }
 
-    /// Has every purge of an object delete it in the shared store too: the deletion is recorded in the transaction of the purge.
+    /// Makes every purge of an object also delete it from the shared store. The purge's transaction records the deletion.
     ///
     /// - Parameter outbox: Opened with ``ledger``.
     package func sendDeletions(by outbox: Outbox) {
@@ -400,19 +405,19 @@ package final class Cache: Sendable {
         try await purge([newPurge(scope)])
     }
 
-    /// Forgets what purges cover: aliases, and objects that no other alias leads to and that were not uploaded. Only purges of an object
-    /// and of everything forget an uploaded object.
+    /// Forgets what purges cover: aliases, and objects that no other alias leads to and that were not uploaded. Only purges of
+    /// an object and of everything forget an uploaded object.
     ///
-    /// One row per purge is written, whatever it covers. Rows and files that it covers are removed later; no look-up finds them after
+    /// Writes one row per purge, whatever it covers. The covered rows and files are removed later; no look-up finds them after
     /// this. A purge whose token is known has no effect.
     ///
-    /// Once it returns or throws ``CacheError/purgeNotDurable(cause:)``, no look-up returns anything older that they cover, and work that
-    /// was begun before and is published later is not stored. When it returns, that also holds after a power loss. The counts include what
-    /// an earlier purge covers and is not removed yet.
+    /// Once this returns or throws ``CacheError/purgeNotDurable(cause:)``, no look-up returns anything older that the purges
+    /// cover, and covered work that began earlier is not stored when it is published. Once this returns, both also hold after a
+    /// power loss. The counts include what an earlier purge covers and no sweep has removed yet.
     ///
-    /// - Parameter change: A change of other owners' tables, which belongs to the same transaction. If that fails, it is tried again with
-    ///   later ones.
-    /// - Throws: ``CacheError/purgeNotDurable(cause:)`` if they hold only until the next start, ``CacheError/closed``.
+    /// - Parameter change: A change to other owners' tables in the same transaction. If the transaction fails, the change is
+    ///   retried with later ones.
+    /// - Throws: ``CacheError/purgeNotDurable(cause:)`` if the purges hold only until the next start, ``CacheError/closed``.
     package func purge(
         _ purges: [Purge], with change: @escaping Ledger.Change = { _ in }
     ) async throws(CacheError) -> PurgeCounts {
@@ -421,36 +426,37 @@ package final class Cache: Sendable {
         return try result.get()
     }
 
-    /// Forgets the renditions of a source that its origin has removed. Refused while too much is published; the next look at the origin
-    /// repeats it.
+    /// Forgets the renditions of a source that its origin has removed. Refused while too many publishes wait; the next request
+    /// to the origin repeats it.
     package func forget(_ sourceURL: String) async throws(CacheError) {
         let purge = newPurge(.url(sourceURL))
         guard let result = await publishers.run({ [purger] in purger.run([purge], isObserved: false) }) else { throw .busy }
         _ = try result.get()
     }
 
-    /// Has the origin of every alias asked again before the alias is used: purges may have been missed. Work that was begun
-    /// before and is published later is not stored. Renditions that a former process queued for the shared store are dropped.
+    /// Requires the origin of every alias to be asked again before the alias is used, because purges may have been missed. Work
+    /// that began earlier is not stored when it is published. Drops renditions that a former process queued for the shared
+    /// store.
     ///
     /// This holds when the call returns. It survives a restart, unless the directory cannot be written to before the restart.
     package func revalidateAll(_ doubt: MissedPurges = .certain) async {
         _ = await purgers.run { [index] in index.revalidateAll(doubt, dropsHeldPuts: true) }
     }
 
-    /// Expires every alias as ``revalidateAll(_:)`` does, and drops nothing. Blocks.
+    /// Expires every alias as ``revalidateAll(_:)`` does, but drops no queued renditions. Blocks.
     package func expireAliases() {
         index.revalidateAll(.certain, dropsHeldPuts: false)
     }
 
-    /// Doubts every alias until ``confirmAliases()``: purges may have been made while this node was away, and those that are made now do
-    /// not count it. This includes aliases that are stored from now on, until ``doubtAliases()``. Where purges may be complete, also has
-    /// objects that are stored found by ``rendition(for:countsMiss:)`` only. Not recorded. May block.
+    /// Doubts every alias until ``confirmAliases()``, including aliases stored from now on until ``doubtAliases()``: other
+    /// nodes may have purged while this node was away, and current purges do not count it. If `doubt` is certain, purges may be
+    /// complete without this node, so only ``rendition(for:countsMiss:)`` finds stored objects. Not recorded. May block.
     package func holdAliases(_ doubt: MissedPurges = .certain) {
         index.changes.withLock { index.doubts.hold(doubt, through: $0.sequence) }
     }
 
-    /// Leaves every alias that is stored now unconfirmed until ``confirmAliases()``: this node would not hear of purges by others. Not
-    /// recorded.
+    /// Leaves every stored alias unconfirmed until ``confirmAliases()``, because this node would not learn of purges by others.
+    /// Not recorded.
     package func doubtAliases() async {
         _ = await purgers.run { [index] in index.changes.withLock { index.doubts.doubtAlone(through: $0.sequence) } }
     }
@@ -460,13 +466,14 @@ package final class Cache: Sendable {
         index.doubts.confirm()
     }
 
-    /// Changes other owners' tables durably, after all purges so far. If that fails, it is tried again with later ones.
+    /// Changes other owners' tables durably, after all purges so far. If the transaction fails, the change is retried with
+    /// later ones.
     package func record(_ change: @escaping Ledger.Change) async {
         _ = await purgers.run { [index] in index.changes.withLock { $0.recordOrRemember(.init(change: change)) } }
     }
 
     /// Changes other owners' tables for a rendition, unless its object itself was purged after `epoch`. No purge comes between
-    /// the two.
+    /// the check and the change.
     ///
     /// - Returns: Whether the change was committed.
     package func record(of object: ObjectID, since epoch: Epoch, _ change: @escaping Ledger.Change) async -> Bool {
@@ -482,15 +489,15 @@ package final class Cache: Sendable {
         context.purges.overtook(epoch, sourceURL: sourceURL)
     }
 
-    /// Whether the object itself was purged after `epoch`. Purges of URLs, prefixes and everything do not count. Never waits for
-    /// a disk.
+    /// Whether the object itself was purged after `epoch`. Purges of URLs, prefixes and everything do not count. Never waits
+    /// for a disk.
     package func isPurged(_ object: ObjectID, since epoch: Epoch) -> Bool {
         context.purges.containsPurge(of: object, since: epoch)
     }
 
     // MARK: Statistics
 
-    /// What the file system of the directory can still take; nil if it does not answer. May wait for a network file system.
+    /// Returns the free space of the directory's file system; nil if it does not answer. May wait for a network file system.
     package func space() -> CacheSpace? {
         guard let space = try? index.directory.space() else { return nil }
         return CacheSpace(

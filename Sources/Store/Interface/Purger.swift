@@ -8,11 +8,13 @@ struct Purger: Sendable {
 
     /// See ``Cache/purge(_:with:)``.
     ///
-    /// - Parameter isObserved: False for what the origin has removed: work in progress has found that, and is not overtaken.
+    /// - Parameter isObserved: False if the origin removed the source: work in progress found this out, so it must not be
+    ///   overtaken.
     func run(
         _ new: [Purge], with change: @escaping Ledger.Change = { _ in }, isObserved: Bool = true
     ) -> Result<PurgeCounts, CacheError> {
-        // In the index under the lock that publishes take: one is either before the purge, and covered, or after it, and refused.
+        // The purge enters the index under the lock that publishes take: a publish is either earlier, and covered, or later,
+        // and refused.
         let (result, outbox) = index.changes.withLock { ($0.purge(new, with: change), $0.outbox) }
         context.reached(.purgeInForce)
         var counts = PurgeCounts()

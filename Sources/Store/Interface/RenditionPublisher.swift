@@ -28,14 +28,14 @@ struct RenditionPublisher: Sendable {
         } catch {
             return try createFileInMemory(because: UnstoredReason(error))
         }
-        // Housekeeping evicts.
+        // Housekeeping evicts to free space.
         context.housekeeping.wake()
         return try createMemory(because: reason)
     }
 
-    /// A file in memory after the disk has failed to take one; see ``Cache/stageInMemory(because:)``.
+    /// Creates a file in memory after the disk refused one; see ``Cache/stageInMemory(because:)``.
     func createFileInMemory(because reason: UnstoredReason) throws(CacheError) -> StagedFile {
-        // Measured now: what becomes free later says nothing about the failure.
+        // Measures now, because space freed later says nothing about the failure.
         if reason == .diskFull, let free = try? index.directory.space().freeBytes,
             free > context.minFreeBytes
         {
@@ -49,14 +49,14 @@ struct RenditionPublisher: Sendable {
         let number = clinux_memfd_create("gifreel-rendition")
         guard number >= 0 else {
             let error = SystemError.last("memfd_create")
-            // Housekeeping closes renditions in use.
+            // Housekeeping frees descriptors by closing renditions in use.
             if error.code == EMFILE { context.housekeeping.wake() }
             throw .stagingFailed(error)
         }
         return StagedFile(SharedDescriptor(OwnedDescriptor(taking: number)), because: reason)
     }
 
-    /// A staged file with a copy of `count` bytes of `file`.
+    /// Creates a staged file with a copy of the first `count` bytes of `file`.
     func createCopy(of file: SharedDescriptor, count: Int) throws(CacheError) -> StagedFile {
         let staged = try createFile(expecting: Int64(count))
         do throws(SystemError) {
@@ -105,8 +105,8 @@ struct RenditionPublisher: Sendable {
         try job.measure(now: context.clock.unixSeconds)
     }
 
-    /// The outcome after a failed sync: the page cache may lose what the disk lacks, so the file is not served. Its bytes are
-    /// copied to memory, if they are right.
+    /// Returns the outcome after a failed sync. The page cache may lose what the disk lacks, so the file is not served; its
+    /// bytes are copied to memory and verified.
     private func unsynced(
         _ job: PublishJob, _ record: ObjectRecord, because reason: UnstoredReason
     ) throws(CacheError) -> PublishOutcome {
@@ -128,7 +128,7 @@ struct RenditionPublisher: Sendable {
         var present: StoredObject?
         if !committed.isNew {
             present = try? finder.open(committed.row, epoch: epoch)
-            // Its file was missing or damaged, so it was removed.
+            // The stored file was missing or damaged, so the object was removed.
             if present == nil { committed = try commit(job, record, &epoch) }
         }
         context.reached(.publishCommitted)

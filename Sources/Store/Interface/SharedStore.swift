@@ -17,22 +17,22 @@ package final class SharedStore: Sendable {
     private let objects: RecordedObjects
     private let meter = StoreMeter()
     private let calls: GuardedCalls
-    /// The writes that wait; nil for a store that is only read and pruned.
+    /// The queued writes; nil for a store that is only read and pruned.
     package let outbox: Outbox?
     private let purges: PurgeIndex?
 
-    /// Opens the outbox and starts to send what is in it. Asks for keys of a role, and sends nothing else: an unreachable service is no
-    /// error. Blocks.
+    /// Opens the outbox and starts to send its entries. Requests the keys of a role, but sends nothing else itself, so an
+    /// unreachable service is no error. Blocks.
     ///
-    /// Create it after worker processes were forked, so that they contain no state of libcurl.
+    /// Create the store after forking worker processes, so that they contain no libcurl state.
     ///
     /// - Parameters:
-    ///   - ledger: That of the cache; nil for a store that is only read and pruned.
+    ///   - ledger: The cache's ledger; nil for a store that is only read and pruned.
     ///   - time: The circuit breaker uses its monotonic clock.
-    ///   - purges: The known purges. What began before the purge of an object is not given back, even if an upload of another node has ended
-    ///     after the removal.
+    ///   - purges: The known purges. A rendition that began before a purge of its object is not returned, even if another
+    ///     node's upload ended after the removal.
     ///   - holdsPuts: Whether renditions that a former process queued are sent only after ``Outbox/releasePuts()``.
-    ///   - report: Called for each change of state that deserves a line in the log, on any thread. Must not block.
+    ///   - report: Called for each state change worth a log line, on any thread. Must not block.
     /// - Throws: ``StoreError`` if the outbox cannot be used or the machine lacks a resource.
     package init(
         _ configuration: SharedStoreConfiguration, ledger: Ledger? = nil, time: TimeSource = .system,
@@ -61,7 +61,7 @@ package final class SharedStore: Sendable {
                 maxPause: configuration.longestSuspension),
             backoff: Backoff(first: .milliseconds(25), longest: .seconds(1)), meter: meter,
             now: { time.now },
-            // There need be no such object.
+            // The object need not exist.
             probe: { limit throws(StoreError) in _ = try await client.head(probeKey, timeout: limit) }
         ) { event in
             if event == .resumed { outbox?.endPauses() }
@@ -72,7 +72,7 @@ package final class SharedStore: Sendable {
         Self.reportKeys(configuration, report)
     }
 
-    /// Obtains the keys before the first request, and reports once where they are from. Each request reports failures.
+    /// Obtains the keys before the first request, and reports their source once. Each request reports failures.
     private static func reportKeys(
         _ configuration: SharedStoreConfiguration, _ report: @escaping @Sendable (StoreEvent) -> Void
     ) {
@@ -128,16 +128,16 @@ package final class SharedStore: Sendable {
     /// See ``SharedStoreConfiguration/lookupTimeout``.
     package var lookupTimeout: Duration { configuration.lookupTimeout }
 
-    /// Looks a rendition up, and receives it into a file of the caller.
+    /// Looks up a rendition and writes it to the caller's file.
     ///
-    /// Length and SHA-256 are verified before this returns. A rendition that a queued delete is about to remove, or that a known
-    /// purge covers, is not found.
+    /// Length and SHA-256 are verified before this returns. A rendition that a queued delete is about to remove, or that a
+    /// known purge covers, is not found.
     ///
     /// - Parameters:
     ///   - file: Open for reading and writing; it is emptied first, and its content is undefined after an error or a miss.
     ///   - maxLength: The largest rendition to accept, in bytes.
     ///   - limit: The time until the deadline, including retries; nil for ``SharedStoreConfiguration/lookupTimeout``.
-    /// - Returns: What is known of the rendition; nil if the store does not have it.
+    /// - Returns: The rendition's record; nil if the store does not have the rendition.
     package func fetch(
         _ name: RenditionName, into file: SharedDescriptor, maxLength: Int, within limit: Duration? = nil
     ) async throws(StoreError) -> StoredRecord? {
@@ -150,7 +150,7 @@ package final class SharedStore: Sendable {
             }
         } catch {
             guard deletion != nil, error != .cancelled, error != .closed else { throw error }
-            // Nothing newer is known than the purge, which the store does not know yet.
+            // A deletion has not reached the store yet, so the failed look-up counts as a miss.
             record = nil
         }
         // A deletion may have been added meanwhile.
@@ -165,8 +165,8 @@ package final class SharedStore: Sendable {
         return record
     }
 
-    /// Whether the rendition was purged after it began: an upload of another node has ended after the removal. The rendition is removed
-    /// again, because that node may be gone before it sends its own deletion.
+    /// Whether the rendition was purged after it began, that is, another node's upload ended after the removal. Removes the
+    /// rendition again, because that node may disappear before it sends its own deletion.
     private func isRemoved(_ name: RenditionName, _ record: StoredRecord) -> Bool {
         guard let time = purges?.latestRemoval(of: name.id), record.began(until: time) else { return false }
         Task { [outbox] in await outbox?.delete(name.id, until: time) }
@@ -175,15 +175,15 @@ package final class SharedStore: Sendable {
 
     // MARK: Writing
 
-    /// Queues a rendition to be stored, and suspends until it has been sent, an attempt has failed, or `limit` has passed. Does not wait
-    /// while the circuit breaker is not closed.
+    /// Queues a rendition to be stored, and suspends until it has been sent, an attempt has failed, or `limit` has passed. Does
+    /// not wait while the circuit breaker is not closed.
     ///
     /// - Parameters:
     ///   - file: The rendition's file, which must not change any more. It may be unlinked afterwards.
     ///   - mediaType: For other readers of the bucket.
-    ///   - transaction: Runs the change that queues the rendition in a transaction of the ledger, unless the rendition was purged. Returns
-    ///     whether it was committed.
-    /// - Returns: Whether other nodes can read the rendition now. If not, it stays queued unless it could not be.
+    ///   - transaction: Runs the change that queues the rendition in a transaction of the ledger, unless the rendition was
+    ///     purged. Returns whether it was committed.
+    /// - Returns: Whether other nodes can read the rendition now. If not, it stays queued, unless queuing failed.
     package func store(
         _ name: RenditionName, _ file: SharedDescriptor, _ record: StoredRecord, mediaType: String, within limit: Duration,
         in transaction: (@escaping Ledger.Change) async -> Bool
@@ -231,8 +231,8 @@ package final class SharedStore: Sendable {
     ///   - time: Seconds since 1970, compared with the time at which the service stored the object.
     ///   - start: Only objects with keys after this one are listed; see ``PruneProgress/completeThrough``.
     ///   - rate: The largest number of deletions per second.
-    ///   - concurrency: The largest number of requests for deletions at once. Each is for as many objects as may be deleted in a tenth
-    ///     of a second.
+    ///   - concurrency: The largest number of requests for deletions at once. Each request deletes as many objects as `rate`
+    ///     permits in a tenth of a second.
     ///   - isDryRun: Whether renditions are counted and not deleted.
     ///   - progress: Called after each page of the list and each request for deletions, on one task.
     /// - Returns: The totals.
@@ -269,7 +269,7 @@ package final class SharedStore: Sendable {
         return totals
     }
 
-    /// Deletes objects, several at once. Begins no further requests after one has failed, and returns its error.
+    /// Deletes objects by concurrent requests. Starts no further requests after one failed, and returns its error.
     private func delete(
         _ entries: [S3ListPage.Entry], _ batch: Int, _ pace: inout Pace, _ concurrency: Int, _ totals: inout PruneProgress,
         _ progress: @Sendable (PruneProgress) -> Void
@@ -303,7 +303,7 @@ package final class SharedStore: Sendable {
         }
     }
 
-    /// Deletes objects by one request, or one after the other if the server requires that.
+    /// Deletes objects by one request, or one at a time if the server does not support DeleteObjects.
     private func delete(_ entries: [S3ListPage.Entry]) async -> (deleted: [S3ListPage.Entry], failure: StoreError?) {
         var deleted: [S3ListPage.Entry] = []
         do throws(StoreError) {
@@ -326,7 +326,7 @@ package final class SharedStore: Sendable {
     }
 }
 
-/// How far pruning has come.
+/// The progress of pruning.
 package struct PruneProgress: Sendable, Equatable {
     /// Objects seen.
     package fileprivate(set) var listed = 0
@@ -334,7 +334,7 @@ package struct PruneProgress: Sendable, Equatable {
     package fileprivate(set) var deleted = 0
     /// Bytes of the deleted objects.
     package fileprivate(set) var bytes = 0
-    /// All objects up to this key have been dealt with; nil at the start.
+    /// All objects up to this key have been processed; nil at the start.
     package fileprivate(set) var completeThrough: String?
 
     fileprivate mutating func count(_ entry: S3ListPage.Entry) {
@@ -353,7 +353,7 @@ private struct Pace {
         interval = .seconds(1 / min(max(rate, 0.001), 1_000_000))
     }
 
-    /// Waits until the next event is due, and takes the time of `count` events. Returns false if the task was cancelled.
+    /// Waits until the next event is due, and reserves the time of `count` events. Returns false if the task was cancelled.
     mutating func wait(for count: Int) async -> Bool {
         let isOnTime = (try? await Task.sleep(until: next)) != nil
         next = max(next, .now) + interval * count

@@ -4,16 +4,16 @@ package struct SharedStoreConfiguration: Sendable {
     package var bucket: S3Bucket
     /// The keys of its objects.
     let keys: KeySpace
-    /// The time limit of a lookup on the path of a miss, in all, retries included.
+    /// The total time limit of a lookup during a cache miss, including retries.
     package var lookupTimeout: Duration
     /// The time limit of a request that no client waits for: an upload, a delete, a page of a list. An upload has more time in
     /// proportion to its length, see ``uploadRate``.
     package var timeout: Duration
-    /// The lowest rate at which an upload is expected to go on, in bytes per second.
+    /// The lowest expected rate of an upload, in bytes per second.
     package var uploadRate = 256 << 10
     /// Requests that run at once, and connections that stay open.
     package var connections = 64
-    /// The extensions of renditions; the removal of one deletes all of them.
+    /// The file extensions of renditions. Removing an object deletes its rendition under each of them.
     package var fileExtensions: [String] = []
     /// The outbox, for a store that is written to.
     package var outbox: OutboxConfiguration
@@ -24,7 +24,7 @@ package struct SharedStoreConfiguration: Sendable {
     /// The longest pause between two probes.
     package var longestSuspension: Duration = .seconds(3)
 
-    /// - Parameter prefix: What all keys begin with; empty for nothing.
+    /// - Parameter prefix: The prefix of all keys; empty for none.
     /// - Throws: ``StoreConfigurationError`` if the prefix cannot be part of a key.
     package init(
         bucket: S3Bucket, prefix: String, timeout: Duration, lookupTimeout: Duration, outbox: OutboxConfiguration
