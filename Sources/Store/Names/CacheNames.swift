@@ -9,7 +9,7 @@ package struct AliasKey: DigestName {
         self.digest = digest
     }
 
-    /// SHA-256 over the source's canonical URL and the rendition's canonical text, each with its length before it.
+    /// SHA-256 over the source's canonical URL and the rendition's canonical text, each length-prefixed.
     package init(sourceURL: String, rendition: String) {
         var hash = FramedHash(purpose: "gifreel alias 1")
         hash.append(sourceURL)
@@ -28,7 +28,7 @@ package struct ObjectID: DigestName {
         self.digest = digest
     }
 
-    /// SHA-256 over the source's SHA-256, the rendition and the encoder's version, each with its length before it.
+    /// SHA-256 over the source's SHA-256, the rendition and the encoder's version, each length-prefixed.
     ///
     /// - Parameters:
     ///   - source: SHA-256 of the GIF's bytes.
@@ -96,7 +96,7 @@ package struct ContentDigest: DigestName {
     private static let readSize = 256 * 1024
 }
 
-/// A SHA-256 over several fields, each with its length before it, so that no two lists of fields give the same bytes.
+/// A SHA-256 over length-prefixed fields, so that no two lists of fields hash the same bytes.
 struct FramedHash {
     private var hash = SHA256()
 

@@ -1,7 +1,7 @@
 package import Digests
 internal import SystemIO
 
-/// The 32 bytes of a SHA-256, stored as four words: compared by four comparisons, hashed by one.
+/// The 32 bytes of a SHA-256, stored as four words. Equality compares all four; hashing uses only the first.
 ///
 /// The value of every name in the cache. The names are distinct types (``SourceDigest``, ``ObjectID``, ``AliasKey``,
 /// ``ContentDigest``), so that the compiler distinguishes them.
@@ -60,7 +60,7 @@ extension DigestName {
         self.init(bytes: bytes)
     }
 
-    /// Takes 32 bytes; nil for any other count.
+    /// Creates a name from 32 bytes; nil for any other count.
     package init?(bytes: some Collection<UInt8>) {
         guard let digest = Digest256(bytes) else { return nil }
         self.init(digest: digest)

@@ -3,7 +3,7 @@ package struct ObjectRecord: Sendable, Equatable {
     package let id: ObjectID
     /// The file's extension without its dot, such as `mp4`.
     package let fileExtension: String
-    /// Bytes.
+    /// The length in bytes.
     package let length: Int64
     /// SHA-256 of the bytes.
     package let content: ContentDigest
@@ -17,7 +17,7 @@ package struct ObjectRecord: Sendable, Equatable {
     /// The largest number of bytes of facts, which are stored in memory and in the database.
     package static let maxFactsCount = 16 * 1024
 
-    /// Sizes and times beyond this, in bytes or seconds, are not real. Sums of them cannot overflow.
+    /// The largest plausible size or time, in bytes or seconds. Sums of such values cannot overflow.
     static let maxNumber: Int64 = 1 << 53
 
     /// Whether the values may be trusted after they were read from the database.
@@ -33,7 +33,7 @@ package struct ObjectRecord: Sendable, Equatable {
     }
 }
 
-/// The alias of a source's rendition: its origin, the time of the last response, and the validators to ask with.
+/// The alias of a source's rendition: its origin, the time of the last response, and the validators for revalidation.
 package struct AliasRecord: Sendable, Equatable {
     package let key: AliasKey
     /// The source's canonical URL. A purge by URL or prefix compares it byte by byte.
@@ -46,7 +46,7 @@ package struct AliasRecord: Sendable, Equatable {
     package var fetchedAt: Int64
     /// The freshness lifetime in seconds, if the origin gave one; nil for ``CacheConfiguration/freshFor``.
     package var freshFor: Int64?
-    /// Whether the origin forbids to use the response once it is stale (RFC 9111 section 4.2.4).
+    /// Whether the origin forbids using the response once it is stale (RFC 9111 section 4.2.4).
     package var mustRevalidate: Bool
 
     package init(
@@ -71,8 +71,8 @@ package struct AliasRecord: Sendable, Equatable {
 
 /// The origin's validators (RFC 9110 section 8.8), verbatim as stored, for a conditional request.
 ///
-/// Not shared with `Fetch`, whose type also checks what an origin sent: the two targets do not import each other, and `Renditions`
-/// has the only conversion.
+/// Not shared with `Fetch`, whose type also checks what an origin sent: the two targets do not import each other, and
+/// `Renditions` contains the only conversion.
 package struct Validators: Sendable, Equatable {
     /// The `ETag` field's value with its quotes and its `W/`.
     package var etag: String?
@@ -98,13 +98,13 @@ package enum Freshness: Sendable, Equatable {
 
     /// The freshness at `now` of a response at `fetchedAt`; all in seconds.
     ///
-    /// A response in the future is stale: the clock was set back since, and its age is unknown.
+    /// A response from the future is stale: the clock was set back since, so its age is unknown.
     package init(fetchedAt: Int64, freshFor: Int64, staleFor: Int64, now: Int64) {
         let (difference, isOverflow) = now.subtractingReportingOverflow(fetchedAt)
         let age = isOverflow ? (now > fetchedAt ? .max : .min) : difference
         let freshFor = max(0, freshFor)
         if age < 0 {
-            // Saturated sums: a time that is further away than the response could ever be used says nothing.
+            // Uses a saturated sum. A response further in the future than it could ever be used is expired.
             let (usable, isLong) = freshFor.addingReportingOverflow(staleFor)
             self = staleFor > 0 && -(age + 1) < (isLong ? .max : usable) ? .stale(age: 0) : .expired
         } else if age < freshFor {

@@ -1,4 +1,4 @@
-/// The name of a rendition, here and in the shared store: its content id and its file's extension.
+/// The name of a rendition, in the cache and in the shared store: its content id and its file's extension.
 package struct RenditionName: Hashable, Sendable, CustomStringConvertible {
     package let id: ObjectID
     /// The extension without its dot, such as `mp4`.
