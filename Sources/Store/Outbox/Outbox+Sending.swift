@@ -4,11 +4,11 @@ internal import SystemIO
 
 /// The tasks that send the entries.
 ///
-/// Entries of one id are sent one after another. After a failure an entry pauses, which may be the cause. A sender pauses as well
-/// if the store may be gone, or if no entry is ready that was not refused. Deletions that the store refuses therefore delay other
-/// entries only by the pause of a sender.
+/// Entries with the same id are sent one after another. After a failure, the entry pauses, since it may be the cause. The
+/// sender also pauses if the store may be down, or if every ready entry was refused before. Refused deletions therefore delay
+/// other entries only by the pause of a sender.
 extension Outbox {
-    /// Starts to send entries, some at once. The owner must call ``close()``.
+    /// Starts to send entries, `concurrency` at a time. The owner must call ``close()``.
     func startSending(concurrency: Int, _ send: @escaping Send) {
         state.withLock { state in
             for _ in 0..<concurrency {
@@ -19,12 +19,12 @@ extension Outbox {
         }
     }
 
-    /// Cancels the writes under way, which stay in the outbox. Returns at once.
+    /// Cancels the writes in progress, which stay in the outbox. Returns immediately.
     package func endSending() {
         for task in state.withLock({ $0.tasks }) { task.cancel() }
     }
 
-    /// Has the tasks look for entries that may be sent.
+    /// Wakes the tasks to look for entries that may be sent.
     func wake() {
         for signal in state.withLock({ $0.signals }) { signal.signal() }
     }
@@ -59,7 +59,7 @@ extension Outbox {
 
     private var now: Int64 { Int64((ContinuousClock.now - start) / .microseconds(1)) + 1 }
 
-    /// Takes the entry to send next. Runs on the thread of `disk`.
+    /// Claims the entry to send next. Runs on the thread of `disk`.
     private func claim() -> Claim {
         recordOutcomes()
         countEntries()
@@ -90,10 +90,10 @@ extension Outbox {
     }
 
     private static var longestWait: Duration { .seconds(60) }
-    /// More than the entries that may be sent and whose ids are those of the 16 that are sent at most.
+    /// More than the ready entries that can share an id with one of the at most 16 entries being sent.
     private static var candidates: Int { 256 }
 
-    /// Records the end of an attempt. Runs on the thread of `disk`.
+    /// Records the outcome of an attempt. Runs on the thread of `disk`.
     ///
     /// - Returns: Whether the sender should pause.
     private func settle(_ entry: OutboxEntry, _ error: StoreError?) -> Bool {
@@ -107,7 +107,7 @@ extension Outbox {
         return next?.isRefused != false
     }
 
-    /// Records all ends of attempts that are not recorded yet. If that fails, their entries are sent no more until it succeeds.
+    /// Records all outcomes that are not recorded yet. If this fails, their entries are not sent again until it succeeds.
     private func recordOutcomes() {
         let (outcomes, isDraining) = state.withLock { ($0.unrecorded, $0.isDraining) }
         guard !outcomes.isEmpty else { return }
@@ -128,7 +128,7 @@ extension Outbox {
         for ((entry, error), wasPresent) in zip(outcomes, recorded) {
             let isRetried = wasPresent && entry.isRetried(after: error)
             if !isRetried, !entry.isDeletion { files.remove(entry.sequence) }
-            // The attempt to send an entry that was withdrawn is not the one that a caller waits for.
+            // No caller waits for the attempt to send a withdrawn entry.
             guard wasPresent else { continue }
             if let error, !isRetried { noteDiscard(error) }
             if error == nil, entry.isDeletion { forgetDeletion(of: entry.id) }
@@ -136,7 +136,7 @@ extension Outbox {
         }
     }
 
-    /// Forgets the deletion of an id that was sent, unless another one waits.
+    /// Forgets the sent deletion of an id, unless another deletion of the id is queued.
     private func forgetDeletion(of id: ObjectID) {
         deletions.withLock { deletions in
             guard let left = try? ledger.read({ try OutboxTables($0).deletion(of: id) == nil }), left else { return }
@@ -145,7 +145,7 @@ extension Outbox {
     }
 }
 
-/// What follows from the end of an attempt to send an entry: from its error, or from nil if it was sent.
+/// The consequences of an attempt to send an entry, given its error, or nil if the entry was sent.
 extension OutboxEntry {
     /// Whether the entry stays in the outbox. An outage ends, and credentials can be replaced. A purge must reach the store,
     /// however long that takes.
@@ -159,7 +159,7 @@ extension OutboxEntry {
         }
     }
 
-    /// Whether the store may be gone.
+    /// Whether the store may be down.
     fileprivate func isOutage(_ error: StoreError?) -> Bool {
         error == .suspended || error?.isOutage(of: isDeletion ? .delete : .put) == true
     }
@@ -168,7 +168,7 @@ extension OutboxEntry {
     ///
     /// - Parameters:
     ///   - isDraining: Whether each entry is tried once more and then given up.
-    ///   - due: When an entry with a number of failures may be sent again.
+    ///   - due: Returns when an entry with that number of failures may be sent again.
     /// - Returns: False if the entry was withdrawn.
     fileprivate func record(
         _ error: StoreError?, in tables: OutboxTables, isDraining: Bool, due: (_ failures: Int) -> Int64
@@ -182,7 +182,7 @@ extension OutboxEntry {
         } else if error != .suspended {
             turn = due(failures + 1)
         }
-        // Without a request nothing is known about the entry.
+        // Without a request, the failure says nothing about the entry.
         return try tables.delay(self, until: turn, isRefused: !isOutage, isAttempt: error != .suspended)
     }
 }

@@ -2,7 +2,7 @@ internal import Glibc
 internal import Synchronization
 internal import SystemIO
 
-/// Puts and deletions that wait to be sent. The table in the ledger is the state; see ``OutboxTables``.
+/// The queue of puts and deletions to send. Its state is the table in the ledger; see ``OutboxTables``.
 ///
 /// Any thread. Blocking work runs on a thread of the outbox.
 package final class Outbox: Sendable {
@@ -10,10 +10,10 @@ package final class Outbox: Sendable {
     typealias Send = @Sendable (OutboxEntry, SharedDescriptor?) async throws(StoreError) -> Void
 
     struct State {
-        /// Entries that are being sent, or whose end could not be recorded yet.
+        /// Entries that are being sent, or whose outcome could not be recorded yet.
         var running: [Int64: OutboxEntry] = [:]
         var unrecorded: [(entry: OutboxEntry, error: StoreError?)] = []
-        /// Whether each entry is tried at once, and once if it is refused, because the outbox is to be emptied.
+        /// Whether the outbox is draining: each entry is tried at once, and a refused entry only once.
         var isDraining = false
         var tasks: [Task<Void, Never>] = []
         var signals: [AsyncSignal] = []
@@ -31,18 +31,18 @@ package final class Outbox: Sendable {
     let meter: StoreMeter
     let state = Mutex(State())
     let start = ContinuousClock.now
-    /// The times of the deletions that wait or are being sent, so that a look-up waits for no disk.
+    /// The times of queued deletions, including those being sent, so that a look-up does not wait for a disk.
     let deletions: Mutex<[ObjectID: Int64]>
     private let lastSequence: Atomic<Int64>
     private let report: @Sendable (StoreEvent) -> Void
 
-    /// Opens the directory of files and takes over the entries. Blocks.
+    /// Opens the directory of files and loads the existing entries. Blocks.
     ///
     /// - Parameters:
-    ///   - ledger: That of a cache, or another one with ``OutboxTables/owned``.
-    ///   - holdsPuts: Whether puts that are found are sent only after ``releasePuts()``.
-    ///   - report: Called for the first put that cannot be written to disk after one that could, and for the first one that can
-    ///     never be sent.
+    ///   - ledger: The ledger of a cache, or another ledger with ``OutboxTables/owned``.
+    ///   - holdsPuts: Whether existing puts are sent only after ``releasePuts()``.
+    ///   - report: Called for the first put that cannot be written to disk since the last success, and for the first put that
+    ///     can never be sent.
     init(
         _ ledger: Ledger, _ settings: OutboxConfiguration, _ meter: StoreMeter, holdsPuts: Bool,
         report: @escaping @Sendable (StoreEvent) -> Void
@@ -67,7 +67,7 @@ package final class Outbox: Sendable {
         countEntries()
     }
 
-    /// Takes and sends no more entries, and waits for the disk. Blocks.
+    /// Stops accepting and sending entries, and waits for the disk. Blocks.
     func close() {
         endSending()
         waits.close()
@@ -77,13 +77,13 @@ package final class Outbox: Sendable {
 
     // MARK: Adding
 
-    /// Adds a put, unless one of the same name waits, and suspends until it has been sent, an attempt has failed, or `limit` has
-    /// passed.
+    /// Adds a put, unless a put with the same name is queued, and suspends until it has been sent, an attempt has failed, or
+    /// `limit` has passed.
     ///
     /// - Parameters:
     ///   - file: The rendition, which must not change.
-    ///   - transaction: Runs the change in a transaction of the ledger, or refuses to because the rendition was purged. Returns false if it
-    ///     was not committed.
+    ///   - transaction: Runs the change in a transaction of the ledger, or refuses to because the rendition was purged. Returns
+    ///     false if it was not committed.
     /// - Returns: Whether it was sent.
     func put(
         _ name: RenditionName, _ file: SharedDescriptor, _ record: StoredRecord, mediaType: String, within limit: Duration,
@@ -104,7 +104,7 @@ package final class Outbox: Sendable {
         let isRecorded = await transaction { database in
             try OutboxTables(database).add(name, record, mediaType: mediaType, sequence)
         }
-        // One of the same name may wait already.
+        // A put with the same name may already be queued.
         _ = disk.submit { [self] in
             countEntries()
             if (try? ledger.read { try OutboxTables($0).contains(sequence) }) == false { files.remove(sequence) }
@@ -113,7 +113,7 @@ package final class Outbox: Sendable {
         return await waits.wait(for: .put(name), within: limit) { wake() }
     }
 
-    /// Drops the oldest puts beyond the limits. Deletions are never dropped: each is a purge that was confirmed.
+    /// Drops the oldest puts beyond the limits. Deletions are never dropped: each is a confirmed purge.
     private func makeRoom(for length: Int) throws(SystemError) {
         while true {
             let totals = try? ledger.read { try OutboxTables($0).totals() }
@@ -127,7 +127,7 @@ package final class Outbox: Sendable {
         }
     }
 
-    /// Notes a put that could not be written to disk, and reports the first one after one that could.
+    /// Counts a put that could not be written to disk, and reports the first such put since the last success.
     private func noteDrop(_ error: SystemError) {
         meter.update { $0.droppedWrites += 1 }
         // A full outbox is no fault of the disk.
@@ -139,7 +139,7 @@ package final class Outbox: Sendable {
         if !wasBroken { report(.queueFailed(.file(error))) }
     }
 
-    /// Notes a put that can never be sent, and reports the first one.
+    /// Counts a put that can never be sent, and reports the first such put.
     func noteDiscard(_ error: StoreError) {
         meter.update { $0.droppedWrites += 1 }
         let isFirst = state.withLock { state in
@@ -149,22 +149,22 @@ package final class Outbox: Sendable {
         if isFirst { report(.discarded(error)) }
     }
 
-    /// Reads the numbers of entries and bytes. Blocks.
+    /// Updates the metrics of queued entries and bytes. Blocks.
     func countEntries() {
         guard let totals = try? ledger.read({ try OutboxTables($0).totals() }) else { return }
         meter.update { ($0.queuedWrites, $0.queuedBytes) = (totals.puts + totals.deletions, totals.bytes) }
     }
 
-    /// Adds a deletion in a transaction of the caller, and withdraws the entries of the id that it covers. ``sendDeletion(of:)``
-    /// must follow. After the transaction, look-ups do not find what it covers.
+    /// Adds a deletion in the caller's transaction, and withdraws the entries that it covers. The caller must then call
+    /// ``sendDeletion(of:)``. After the transaction, look-ups do not find what the deletion covers.
     ///
-    /// - Parameter time: Only what began until then is deleted, in milliseconds of the cluster's clock.
+    /// - Parameter time: Only what began until this time is deleted, in milliseconds of the cluster's clock.
     func addDeletion(of id: ObjectID, until time: Int64, in database: SQLiteConnection) throws {
         let withdrawn = try OutboxTables(database).addDeletion(
             of: id, until: time, lastSequence.add(1, ordering: .relaxed).newValue)
-        // If the transaction fails, the deletion is known too early, which hides what is to go.
+        // If the transaction fails, the deletion takes effect early and hides what is to be removed anyway.
         deletions.withLock { $0[id] = max(time, $0[id] ?? time) }
-        // A put that stays because the transaction fails is dropped without its file. It is one that should go.
+        // If the transaction fails, a withdrawn put stays without its file and is dropped later, as it should be.
         removeFiles(withdrawn)
     }
 
@@ -183,31 +183,31 @@ package final class Outbox: Sendable {
         sendDeletion(of: id)
     }
 
-    /// The time of the deletion of an id that waits or is being sent, so that the store may still have what was purged. Never waits for
-    /// a disk.
+    /// Returns the time of the queued deletion of an id, including one being sent: the store may still have what was purged.
+    /// Never waits for a disk.
     func deletion(of id: ObjectID) -> Int64? {
         deletions.withLock { $0[id] }
     }
 
     /// Suspends until the deletion of this id has been sent, an attempt has failed, or `limit` has passed.
     ///
-    /// - Returns: Whether it was sent; true even if there is none. If not, it stays queued.
+    /// - Returns: True if the deletion was sent or there is none. Otherwise, it stays queued.
     @discardableResult
     package func awaitDeletion(of id: ObjectID, within limit: Duration) async -> Bool {
         await waits.wait(for: .deletion(id), within: limit) {
-            // After the registration of the waiter: an attempt that ends in between ends the wait.
+            // Checked after the waiter is registered, so that an attempt that ends in between ends the wait.
             if deletion(of: id) == nil { waits.end(.deletion(id), isSent: true) }
         }
     }
 
     // MARK: Holding and draining
 
-    /// Lets entries that failed be sent at once, such as after an outage.
+    /// Makes failed entries ready to be sent at once, such as after an outage.
     func endPauses() {
         change { try $0.endPauses() }
     }
 
-    /// Lets puts that are held be sent.
+    /// Releases held puts for sending.
     package func releasePuts() {
         change { try $0.releaseHeld() }
     }
@@ -219,7 +219,7 @@ package final class Outbox: Sendable {
         }
     }
 
-    /// Removes puts that are held in a transaction of the caller: others may have removed these renditions.
+    /// Removes held puts in the caller's transaction, because other nodes may have removed these renditions.
     func dropHeldPuts(in database: SQLiteConnection) throws {
         let held = try OutboxTables(database).removeHeld()
         meter.update { $0.droppedWrites += held.count }
@@ -232,9 +232,9 @@ package final class Outbox: Sendable {
         }
     }
 
-    /// Suspends until the outbox is drained or closed, or `limit` has passed. A drained one contains only puts that are held,
-    /// entries that were refused since the call, and entries that wait for these. Entries that failed before are tried again at
-    /// once. From now on, so are entries that fail because of an outage.
+    /// Suspends until the outbox is drained or closed, or `limit` has passed. A drained outbox contains only held puts, entries
+    /// that were refused since the call, and entries that wait for these. Entries that failed earlier are retried at once; from
+    /// now on, so are entries that fail because of an outage.
     ///
     /// - Returns: Whether it is empty.
     package func drain(within limit: Duration) async -> Bool {
@@ -248,16 +248,17 @@ package final class Outbox: Sendable {
 
 /// The settings of the outbox.
 package struct OutboxConfiguration: Sendable, Equatable {
-    /// The directory of the renditions that wait, which belongs to one process. It should be on the file system of the cache, so that
-    /// they are linked and not copied.
+    /// The directory of the queued renditions, which belongs to one process. It should be on the cache's file system, so that
+    /// renditions are linked and not copied.
     package var directory: String
     /// The largest number of queued renditions. Deletions do not count.
     package var maxEntries = 10_000
     /// The largest total length of queued renditions in bytes.
     package var maxBytes: Int
-    /// Writes that are sent at once.
+    /// The number of writes that are sent concurrently.
     package var uploads = 2
-    /// The pause of a sender after a failed write, and of the write before its next attempt. Both double with each further failure.
+    /// The pause of a sender after a failed write, and of the write before its next attempt. Both double with each further
+    /// failure.
     package var pause: Duration = .milliseconds(250)
     /// The longest pause of a sender after a failed write; that of the write is 30 times as long.
     package var longestPause: Duration = .seconds(2)

@@ -7,8 +7,8 @@ internal import SystemIO
 /// A file is added before its entry and removed after it. A crash leaves a file without an entry, which the next start removes,
 /// or, after a power loss, an entry without its file, which is dropped.
 ///
-/// A file is a hard link to the cache's. That costs no space while the cache has the file, too, and keeps the bytes when it
-/// evicts it.
+/// A file is a hard link to the cache's file. The link takes no space while the cache has the file, and keeps the bytes after
+/// eviction.
 struct OutboxFiles: Sendable {
     private let root: SharedDescriptor
 
@@ -41,7 +41,7 @@ struct OutboxFiles: Sendable {
         unlinkat(root.number, "\(sequence)", 0)
     }
 
-    /// Removes the files of entries that do not exist.
+    /// Removes the files that belong to no entry.
     func removeAll(except sequences: Set<Int64>) throws(SystemError) {
         for name in try DirectoryNames.list(".", below: root.number) {
             guard let sequence = Int64(name), !sequences.contains(sequence) else { continue }

@@ -1,19 +1,19 @@
-/// A write that waits in the outbox.
+/// A write queued in the outbox.
 struct OutboxEntry: Sendable, Equatable {
     enum Change: Sendable, Equatable {
         case put(RenditionName, StoredRecord, mediaType: String)
-        /// Of the rendition under each extension, if it began until a time, in milliseconds of the cluster's clock.
+        /// Deletes the rendition under each extension if it began until this time, in milliseconds of the cluster's clock.
         case delete(until: Int64)
     }
 
-    /// The order of entries.
+    /// The entry's position in the queue.
     let sequence: Int64
     /// The rendition's content id.
     let id: ObjectID
     let change: Change
-    /// Attempts that failed.
+    /// The number of failed attempts.
     let failures: Int
-    /// Whether the entry may be the reason of such a failure.
+    /// Whether the entry itself may have caused a failure.
     let isRefused: Bool
 
     var isDeletion: Bool {
@@ -23,8 +23,8 @@ struct OutboxEntry: Sendable, Equatable {
 
 /// The table of writes that wait to be sent, and the statements on it, for use within one transaction.
 ///
-/// A deletion withdraws all entries of its id before it, and blocks the puts after it until it is sent. So an id has one deletion
-/// at most, and a name one put.
+/// A deletion withdraws the earlier entries of its id that it covers, and blocks later puts until it is sent. So an id has at
+/// most one deletion, and a name at most one put.
 struct OutboxTables {
     static let owned = Ledger.Tables(
         owner: "store",
@@ -55,15 +55,15 @@ struct OutboxTables {
                     deletions = deletions - (OLD.extension IS NULL);
             END;
             """,
-            // Seconds since 1970, for the deletion of what was created until then only.
+            // Seconds since 1970: the deletion covers only what was created until then.
             "ALTER TABLE outbox ADD COLUMN until INTEGER;",
-            // Version 0.3: in milliseconds. One without a bound is of a purge that was made before now.
+            // Version 0.3: in milliseconds. A deletion without a bound belongs to a purge that was made before now.
             """
             UPDATE outbox SET until = ifnull(until * 1000 + 999, unixepoch() * 1000) WHERE extension IS NULL;
             CREATE INDEX outbox_by_due ON outbox (due, refused, sequence);
             """,
         ],
-        // Only deletions: each is a purge that was confirmed. The renditions of puts are made again.
+        // Copies only deletions: each is a confirmed purge. The renditions of puts are created again.
         salvage: { damaged, new in
             try damaged.forEach(
                 "SELECT sequence, id, ifnull(until, unixepoch() * 1000) FROM outbox WHERE extension IS NULL"
@@ -75,7 +75,7 @@ struct OutboxTables {
             }
         })
 
-    /// Values of the column `due` that are no time.
+    /// Values of the column `due` that are not times.
     enum Turn {
         static let now: Int64 = 0
         /// A drain has given up the entry.
@@ -98,9 +98,9 @@ struct OutboxTables {
         } ?? (0, 0, 0)
     }
 
-    /// Ends the pauses that a former process has noted.
+    /// Clears the pauses that a former process recorded.
     ///
-    /// - Returns: The sequences of all puts, and the latest one of all.
+    /// - Returns: The sequences of all puts, and the latest sequence of any entry.
     func begin(holdingPuts: Bool) throws -> (puts: Set<Int64>, latest: Int64) {
         try database.run("UPDATE outbox SET due = ?, failures = 0, refused = 0 WHERE due <> ?", [Turn.now, Turn.blocked])
         if holdingPuts { try database.run("UPDATE outbox SET due = ? WHERE extension IS NOT NULL", [Turn.held]) }
@@ -110,7 +110,7 @@ struct OutboxTables {
 
     // MARK: Adding
 
-    /// Adds a put, unless one of the same name waits.
+    /// Adds a put, unless a put with the same name is queued.
     func add(_ name: RenditionName, _ record: StoredRecord, mediaType: String, _ sequence: Int64) throws {
         try database.run(
             """
@@ -125,8 +125,8 @@ struct OutboxTables {
 
     /// Adds a deletion, and withdraws the entries of the id that it covers.
     ///
-    /// - Parameter time: Only what began until then is deleted, in milliseconds of the cluster's clock.
-    /// - Returns: The sequences of the puts among them.
+    /// - Parameter time: Only what began until this time is deleted, in milliseconds of the cluster's clock.
+    /// - Returns: The sequences of the withdrawn puts.
     func addDeletion(of id: ObjectID, until time: Int64, _ sequence: Int64) throws -> [Int64] {
         let puts = try entries("id = ? AND extension IS NOT NULL", [id.description])
         let withdrawn = puts.filter { put in
@@ -144,14 +144,14 @@ struct OutboxTables {
         try database.first("SELECT 1 FROM outbox WHERE sequence = ?", [sequence]) { _ in true } ?? false
     }
 
-    /// The time of the deletion of an id that waits or is being sent; nil if there is none.
+    /// Returns the time of the queued deletion of an id, including one being sent; nil if there is none.
     func deletion(of id: ObjectID) throws -> Int64? {
         try database.first("SELECT until FROM outbox WHERE id = ? AND extension IS NULL", [id.description]) {
             try $0.value(0)
         }
     }
 
-    /// The times of all deletions that wait or are being sent, by id.
+    /// Returns the times of all queued deletions, including those being sent, by id.
     func deletions() throws -> [ObjectID: Int64] {
         let rows = try database.all("SELECT id, until FROM outbox WHERE extension IS NULL") { row in
             (try Self.id(row, 0), try row.value(1) as Int64)
@@ -161,7 +161,7 @@ struct OutboxTables {
 
     // MARK: Removing
 
-    /// Removes the oldest put that is not among some entries.
+    /// Removes and returns the oldest put whose sequence is not in `sequences`.
     func removeOldestPut(except sequences: Set<Int64>) throws -> OutboxEntry? {
         let oldest = try entries("extension IS NOT NULL ORDER BY sequence LIMIT ?", [sequences.count + 1])
         guard let entry = oldest.first(where: { !sequences.contains($0.sequence) }) else { return nil }
@@ -177,7 +177,7 @@ struct OutboxTables {
         return database.changedRows > 0
     }
 
-    /// Removes an entry that was sent, and lets the puts be sent that it has blocked.
+    /// Removes a sent entry, and releases the puts that it blocked.
     ///
     /// - Returns: False if it was withdrawn.
     func finish(_ entry: OutboxEntry) throws -> Bool {
@@ -199,9 +199,9 @@ struct OutboxTables {
 
     // MARK: Sending
 
-    /// The entries that may be sent, in their order: those that were not refused come first, then the oldest.
+    /// Returns the entries that may be sent, in order: entries that were not refused first, then older entries first.
     func next(at now: Int64, limit: Int) throws -> [OutboxEntry] {
-        // Those without a pause, and those whose pause is over: each a range of an index.
+        // Entries without a pause, and entries whose pause is over: each query scans one range of an index.
         let ready = try entries("due = 0 ORDER BY refused, sequence LIMIT ?", [limit])
         let rested = try entries("due > 0 AND due <= ? ORDER BY refused, sequence LIMIT ?", [now, limit])
         if rested.isEmpty { return ready }
@@ -209,7 +209,7 @@ struct OutboxTables {
         return Array(all.prefix(limit))
     }
 
-    /// When the next entry may be sent after `now`; nil if none waits for that.
+    /// Returns the earliest time after `now` at which an entry may be sent; nil if no entry is paused.
     func nextTurn(after now: Int64) throws -> Int64? {
         try database.first("SELECT min(due) FROM outbox WHERE due > ? AND due < ?", [now, Turn.blocked]) {
             try $0.value(0) as Int64?
@@ -226,16 +226,16 @@ struct OutboxTables {
         return database.changedRows > 0
     }
 
-    /// Lets entries that failed be sent at once.
+    /// Makes failed entries ready to be sent at once.
     ///
-    /// - Parameter includesRefused: Whether those are sent, too, that a drain has given up.
+    /// - Parameter includesRefused: Whether to include entries that a drain has given up.
     func endPauses(includesRefused: Bool = false) throws {
         try database.run(
             "UPDATE outbox SET due = 0 WHERE due > 0 AND due < ? OR due = ?",
             [Turn.blocked, includesRefused ? Turn.never : Turn.now])
     }
 
-    /// Lets puts that are held be sent.
+    /// Releases held puts for sending.
     func releaseHeld() throws {
         try database.run(
             """

@@ -8,7 +8,7 @@ final class OutboxWaits: Sendable {
         case put(RenditionName)
         /// The end of the next attempt to send the deletion of an id.
         case deletion(ObjectID)
-        /// Nothing can be sent any more.
+        /// Nothing is left that can be sent.
         case drained
     }
 
@@ -29,8 +29,8 @@ final class OutboxWaits: Sendable {
 
     /// Suspends until the event, until `limit` has passed, or until the task is cancelled.
     ///
-    /// - Parameter registered: Called after the registration, unless the outbox is closed: an event during the call ends the
-    ///   wait.
+    /// - Parameter registered: Called after the waiter is registered, unless the outbox is closed, so that an event during the
+    ///   call ends the wait.
     /// - Returns: Whether the event came and the entry was sent.
     func wait(for event: Event, within limit: Duration, _ registered: () -> Void) async -> Bool {
         let number = state.withLock { state -> Int? in
