@@ -5,7 +5,7 @@ internal import Synchronization
 /// Any thread; the lock is held for a few operations. The changes are made under the lock of the ``CacheIndex``.
 final class AliasDoubts: Sendable {
     private struct Sequences {
-        /// Recorded.
+        /// Recorded in the ledger.
         var certain: Int64
         var possible: Int64
         /// Not recorded; see ``Cache/holdAliases(_:)`` and ``Cache/doubtAliases()``.
@@ -33,14 +33,14 @@ final class AliasDoubts: Sendable {
         doubted = Atomic(recorded.latest)
     }
 
-    /// Why an alias has to be confirmed by its origin; nil if it need not.
+    /// Returns why the origin has to confirm an alias; nil if it need not.
     @inline(__always)
     func doubt(ofAlias sequence: Int64) -> MissedPurges? {
         guard sequence <= doubted.load(ordering: .relaxed) else { return nil }
         return sequences.withLock { $0.doubt(of: sequence) }
     }
 
-    /// Whether ``hold(through:)`` concerns an object.
+    /// Whether ``hold(_:through:)`` holds an object.
     @inline(__always)
     func isHeld(_ object: Int64) -> Bool {
         object <= held.load(ordering: .relaxed) && object > 0
@@ -50,7 +50,7 @@ final class AliasDoubts: Sendable {
         change { if doubt == .certain { $0.certain = sequence } else { $0.possible = sequence } }
     }
 
-    /// See ``Cache/holdAliases(_:)``. What is stored from now on is doubted, too.
+    /// See ``Cache/holdAliases(_:)``. Aliases stored from now on are doubted, too.
     func hold(_ doubt: MissedPurges, through sequence: Int64) {
         change { sequences in
             if doubt == .certain { sequences.held = sequence }
@@ -79,9 +79,9 @@ final class AliasDoubts: Sendable {
 
 /// Why stored renditions are doubted: what a node knows about the purges that others made while it was away.
 package enum MissedPurges: Sendable, Equatable {
-    /// Purges were missed and are not known any more. The origin has to confirm an alias before it is used.
+    /// Purges were missed and can no longer be learned. The origin has to confirm an alias before it is used.
     case certain
-    /// Purges may have been missed: the stream of purges is not the one that was followed, or it is the first one. The origin is
-    /// asked first, and the alias is used if the origin does not answer.
+    /// Purges may have been missed: the stream of purges differs from the one followed before, or is the first one. The origin
+    /// is asked first, and the alias is used if the origin does not answer.
     case possible
 }

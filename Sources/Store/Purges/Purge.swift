@@ -41,7 +41,7 @@ package enum PurgeScope: Sendable, Hashable {
         return rest.startIndex < end ? String(url[rest.startIndex..<end]) : nil
     }
 
-    /// What the canonical URLs that a purge of sources covers begin with; nil for a purge of objects or of everything.
+    /// The prefixes of the canonical URLs that a purge by prefix or host covers; nil for other scopes.
     package var prefixes: [String]? {
         switch self {
         case .prefix(let prefix): [prefix]
@@ -50,7 +50,7 @@ package enum PurgeScope: Sendable, Hashable {
         }
     }
 
-    /// One letter, as it is stored and sent.
+    /// The kind as one letter, as stored and sent.
     package var kind: String {
         switch self {
         case .url: "u"
@@ -76,18 +76,18 @@ package enum PurgeScope: Sendable, Hashable {
     }
 }
 
-/// A purge, as its node accepted it. All nodes know it by its token.
+/// A purge as accepted by its node.
 package struct Purge: Sendable, Equatable {
     package let scope: PurgeScope
     /// The latest time at which it may have been accepted, in milliseconds of the cluster's clock; see `SharedClock`.
     ///
-    /// On a node that received it, it covers what may have been requested from the origin, or uploaded, up to then.
+    /// On a receiving node, the purge covers what may have been requested from the origin, or uploaded, up to this time.
     package let madeAt: Int64
-    /// Whether this node accepted it. It then covers everything that was stored before it, whatever the time.
+    /// Whether this node accepted the purge. It then covers everything stored before it, regardless of the time.
     package let isLocal: Bool
     /// Identifies it on all nodes.
     package let token: String
-    /// Its entry in the stream of the cluster; nil while the stream does not have it, empty if it concerns this node only.
+    /// Its entry in the cluster's stream; nil until the stream contains the purge, empty for a purge of this node only.
     package var entry: String?
 
     package init(_ scope: PurgeScope, madeAt: Int64, isLocal: Bool, token: String, entry: String?) {
@@ -99,9 +99,9 @@ package struct Purge: Sendable, Equatable {
     }
 }
 
-/// What purges removed: on one node, or on several together.
+/// What purges removed, on one node or in total on several.
 package struct PurgeCounts: Sendable, Equatable {
-    /// Renditions: aliases, and objects without one.
+    /// Renditions: aliases, and objects without an alias.
     package var purged: Int64
     /// Bytes of their files.
     package var bytes: Int64
@@ -111,7 +111,7 @@ package struct PurgeCounts: Sendable, Equatable {
         self.bytes = bytes
     }
 
-    /// Adds other counts, up to the largest number.
+    /// Adds other counts, saturating on overflow.
     package mutating func add(_ other: PurgeCounts) {
         purged = Self.sum(purged, other.purged)
         bytes = Self.sum(bytes, other.bytes)
@@ -127,18 +127,18 @@ package struct PurgeCounts: Sendable, Equatable {
 package struct PurgeReport: Sendable, Equatable {
     /// The sums over the nodes that acknowledged.
     package let counts: PurgeCounts
-    /// Live nodes; if the server cannot be reached, the number at the latest look.
+    /// The number of live nodes; if the server cannot be reached, the latest known number.
     package let nodes: Int
-    /// Nodes that have durably applied the purge's entry in the stream. Zero if the stream does not have the entry yet: this node has
-    /// applied the purge, and the others will.
+    /// Nodes that have durably applied the purge's entry in the stream. Zero if the stream does not have the entry yet: this
+    /// node has applied the purge, and the others will.
     package let acknowledged: Int
     /// Identifies the purge on every node, as soon as the stream has it; nil without a cluster.
     package let id: String?
 
-    /// Whether every node has applied the purge, so that none gives out older bytes from now on.
+    /// Whether every node has applied the purge, so that none serves older bytes from now on.
     package var isComplete: Bool { acknowledged >= nodes }
 
-    /// A purge without a cluster by default: this node is the only one.
+    /// Reports, by default, a purge without a cluster: this node is the only one.
     package init(counts: PurgeCounts, nodes: Int = 1, acknowledged: Int = 1, id: String? = nil) {
         self.counts = counts
         self.nodes = nodes

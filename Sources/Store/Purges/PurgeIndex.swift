@@ -5,7 +5,7 @@ extension PurgeScope {
     /// The rendition with that id and every alias to it.
     package static func object(_ id: ObjectID) -> PurgeScope { .object(id.description) }
 
-    /// The object that a purge of an object covers; nil for another scope, and for a text that is no id.
+    /// The id of the purged object; nil for another scope, or if the text is not an id.
     package var objectID: ObjectID? {
         if case .object(let id) = self { ObjectID(hex: id) } else { nil }
     }
@@ -13,34 +13,35 @@ extension PurgeScope {
 
 /// A moment in the order of purges, and in the cluster's time.
 ///
-/// Work that will be published notes it before the origin is asked; if a later purge covers its source, the result is not stored.
+/// A publisher notes the epoch before it asks the origin; if a later purge covers the source, the result is not stored.
 package struct Epoch: Sendable, Equatable {
     /// The sequence of the latest purge.
     let number: Int64
-    /// The earliest time that it may be, in milliseconds of the cluster's clock.
+    /// The earliest possible time of the moment, in milliseconds of the cluster's clock.
     package let began: Int64
 
-    /// The same moment in the order of purges for work that began at another time, on another node.
+    /// Returns the same moment in the order of purges, for work that began at another time on another node.
     package func began(at time: Int64) -> Epoch { Epoch(number: number, began: min(began, time)) }
 
     package static func == (left: Epoch, right: Epoch) -> Bool { left.number == right.number }
 }
 
-/// A state of the cache: it changes with each rendition that is stored and with each purge, but not with evictions. Valid within
-/// one run of the server.
+/// A version of the cache's contents. It changes with each stored rendition and each purge, but not with evictions. Valid
+/// within one run of the server.
 package struct CacheVersion: Sendable, Equatable {
     package let epoch: Epoch
     let commits: Int64
 }
 
-/// The mirror of the table of purges in memory, by what they cover. It decides whether a row is live and whether a purge overtook a piece
-/// of work.
+/// The in-memory mirror of the purge table, indexed by what purges cover. It decides whether a row is live and whether a purge
+/// overtook a piece of work.
 ///
-/// A row is covered by a purge with a greater sequence; one that another node accepted leaves what began after it. Publishes compare under
-/// the lock that puts purges and rows in one order, so a row is never older than a purge with a smaller sequence.
+/// A purge covers rows with smaller sequences; a purge accepted by another node spares rows that began after it. Publishes
+/// compare under the lock that puts purges and rows in one order, so a row is never older than a purge with a smaller sequence.
 ///
-/// Bounded: the oldest purges without rows left are dropped, and work begun before them counts as overtaken whatever its source. Its
-/// result is then used but not stored, which is always safe. Any thread; the lock is held for a few dictionary accesses.
+/// Bounded: the oldest purges without rows left are dropped, and work begun before them counts as overtaken whatever its
+/// source. Its result is then used but not stored, which is always safe. Any thread; the lock is held for a few dictionary
+/// accesses.
 package final class PurgeIndex: Sendable {
     /// A purge of one key.
     private struct Mark {
@@ -62,14 +63,14 @@ package final class PurgeIndex: Sendable {
         var floor: Int64 = 0
         /// The latest time of a purge that was dropped.
         var floorTime: Int64 = 0
-        /// By what they cover; see ``PurgeIndex/key(_:_:)``.
+        /// The purges by what they cover; see ``PurgeIndex/key(_:_:)``.
         var marks: [[UInt8]: [Mark]] = [:]
-        /// The numbers of the prefixes among them, by their numbers of bytes.
+        /// The number of prefixes in `marks`, by their length in bytes.
         var prefixes: [Int: Int] = [:]
         /// All purges, the oldest first.
         var entries: [(sequence: Int64, purge: Purge)] = []
         var tokens: [String: Int64] = [:]
-        /// The purges with rows left.
+        /// The purges whose rows are not swept yet.
         var unswept: Set<Int64> = []
     }
 
@@ -79,14 +80,14 @@ package final class PurgeIndex: Sendable {
     private let now: @Sendable () -> Int64
 
     /// - Parameters:
-    ///   - limit: The purges without rows left that are kept.
-    ///   - now: The earliest time that it may be by the cluster's clock.
+    ///   - limit: The number of swept purges to keep.
+    ///   - now: Returns the earliest possible current time by the cluster's clock.
     init(limit: Int = 20_000, now: @escaping @Sendable () -> Int64 = { 0 }) {
         self.limit = limit
         self.now = now
     }
 
-    /// The present moment.
+    /// The current epoch.
     package var epoch: Epoch {
         let began = now()
         return Epoch(number: state.withLock(\.latest), began: began)
@@ -94,7 +95,7 @@ package final class PurgeIndex: Sendable {
 
     // MARK: Changing
 
-    /// Takes over the table at the start.
+    /// Loads the table at startup.
     func load(_ rows: [PurgeTable.Row], floor: (sequence: Int64, madeAt: Int64), latest: Int64) {
         for row in rows { insert(row.purge, row.sequence, isSwept: row.isSwept) }
         state.withLock { state in
@@ -128,7 +129,7 @@ package final class PurgeIndex: Sendable {
         }
     }
 
-    /// Has all work that has begun count as overtaken.
+    /// Marks all work begun so far as overtaken.
     func overtakeAll(_ sequence: Int64) {
         state.withLock { state in
             state.latest = max(state.latest, sequence)
@@ -136,12 +137,12 @@ package final class PurgeIndex: Sendable {
         }
     }
 
-    /// Has no work that another node began until a time be used: purges of it may have been missed.
+    /// Rejects all work that another node began until `time`, because purges of it may have been missed.
     package func distrust(until time: Int64) {
         state.withLock { $0.floorTime = max($0.floorTime, time) }
     }
 
-    /// Has no rows be covered: the database is empty.
+    /// Stops covering rows, because the database is empty.
     func forgetRows() {
         state.withLock { state in
             state.unswept = []
@@ -178,7 +179,7 @@ package final class PurgeIndex: Sendable {
         state.prefixes[prefix.utf8.count] = count > 0 ? count : nil
     }
 
-    /// The bytes of a scope. Texts that are equal as strings may be two sources.
+    /// Returns a scope as bytes. Strings that compare equal may name two sources.
     private static func key(_ kind: String, _ argument: some Collection<UInt8> = EmptyCollection()) -> [UInt8] {
         Array(kind.utf8) + argument
     }
@@ -192,7 +193,7 @@ package final class PurgeIndex: Sendable {
     /// Whether any row may be covered.
     var hasUnswept: Bool { unsweptCount.load(ordering: .acquiring) > 0 }
 
-    /// The purges with rows left.
+    /// The purges whose rows are not swept yet.
     func unsweptRows() -> [PurgeTable.Row] {
         state.withLock { state in
             state.entries.filter { state.unswept.contains($0.sequence) }.map {
@@ -205,7 +206,7 @@ package final class PurgeIndex: Sendable {
     ///
     /// - Parameters:
     ///   - sourceURL: Nil for an upload.
-    ///   - sequence: Of the row.
+    ///   - sequence: The row's sequence.
     ///   - began: When its work began, in milliseconds of the cluster's clock.
     func covers(_ sourceURL: String?, _ object: ObjectID?, _ sequence: Int64, began: Int64) -> Bool {
         guard hasUnswept else { return false }
@@ -230,14 +231,15 @@ package final class PurgeIndex: Sendable {
         }
     }
 
-    /// Whether work that another node began at a time may be used: no known purge that covers it may have been accepted later.
+    /// Whether work that another node began at `began` may be used: no known purge that covers it may have been accepted later.
     package func isCurrent(_ began: Int64, sourceURL: String, object: ObjectID?) -> Bool {
         state.withLock { state in
             began > state.floorTime && !Self.contains(state, sourceURL, object) { began <= $0.madeAt }
         }
     }
 
-    /// Identifies the latest known purge that covers all renditions of a source, equally on all nodes that know the same ones.
+    /// Identifies the latest known purge that covers all renditions of a source. Nodes with the same purges return the same
+    /// value.
     package func cover(of sourceURL: String) -> Int64 {
         state.withLock { state in
             var latest: Int64 = 0
@@ -276,8 +278,8 @@ package final class PurgeIndex: Sendable {
     }
 }
 
-/// Points between the steps of an operation, outside any lock, at which a purge by another thread may come in between. A test
-/// switches threads at them and so tests many orders.
+/// Points between the steps of an operation, outside any lock, at which another thread may purge. Tests switch threads at these
+/// points to cover many interleavings.
 enum Step: Sendable, CaseIterable {
     case lookupNotedEpoch, lookupReadIndex, lookupOpenedFile
     case publishMeasured, publishSynced, publishCommitted

@@ -1,6 +1,6 @@
 /// The table of purges, one row each, and the statements on it, for use within one transaction.
 ///
-/// A row is what this node remembers of a purge: what it covers (see the cache), and whether the stream of the cluster has it.
+/// A row records what a purge covers (see the cache), and whether the cluster's stream contains it.
 package struct PurgeTable {
     package static let owned = Ledger.Tables(
         owner: "purges",
@@ -22,7 +22,7 @@ package struct PurgeTable {
             INSERT INTO purge_floor VALUES (1, 0, 0);
             """
         ],
-        // Purges that other nodes may not know, and those that the shared store must not give back.
+        // Copies purges that other nodes may not know, and purges of objects, which the shared store must not return.
         salvage: { damaged, new in
             try damaged.forEach(
                 """
@@ -47,7 +47,7 @@ package struct PurgeTable {
         let isSwept: Bool
     }
 
-    /// The purges whose rows are kept after they are done, so that they are recognised when they are delivered again.
+    /// The number of purges whose rows are kept after completion, so that a redelivered purge is recognised.
     static let kept: Int64 = 10_000
 
     private let database: SQLiteConnection
@@ -56,7 +56,7 @@ package struct PurgeTable {
         self.database = database
     }
 
-    /// - Parameter rest: The statement after the name of the table.
+    /// - Parameter rest: The rest of the statement after the table's name.
     private func rows(_ rest: String, _ values: [any SQLiteValue] = []) throws -> [Row] {
         let sql = "SELECT sequence, kind, argument, made, local, token, entry, swept FROM purges \(rest)"
         return try database.all(sql, values) { row in
@@ -84,17 +84,17 @@ package struct PurgeTable {
     /// All purges, the oldest first.
     func all() throws -> [Row] { try rows("ORDER BY sequence") }
 
-    /// The latest sequence whose row was removed, and the latest time of a removed one.
+    /// The latest sequence whose row was removed, and the latest time of any removed row.
     func floor() throws -> (sequence: Int64, madeAt: Int64) {
         try database.first("SELECT sequence, made FROM purge_floor") { (try $0.value(0), try $0.value(1)) } ?? (0, 0)
     }
 
-    /// The oldest purge with rows left to remove that is not among some.
+    /// The oldest purge with rows left to remove whose sequence is not in `held`.
     func nextToSweep(except held: Set<Int64>) throws -> Row? {
         try rows("WHERE swept = 0 ORDER BY sequence LIMIT ?", [held.count + 1]).first { !held.contains($0.sequence) }
     }
 
-    /// Up to `limit` purges that the stream does not have, in their order.
+    /// Up to `limit` purges that the stream does not contain yet, in order.
     package func pending(limit: Int) throws -> [Purge] {
         try rows("WHERE entry IS NULL ORDER BY sequence LIMIT ?", [limit]).map(\.purge)
     }
@@ -103,7 +103,7 @@ package struct PurgeTable {
         try database.first("SELECT count(*) FROM purges WHERE entry IS NULL") { try $0.value(0) } ?? 0
     }
 
-    /// The latest purges that the stream has, or had, in their order.
+    /// The latest purges that the stream contains or contained, in order.
     package func latestSent(limit: Int) throws -> [Purge] {
         try rows("WHERE entry <> '' ORDER BY sequence DESC LIMIT ?", [limit]).map(\.purge).reversed()
     }
@@ -118,17 +118,17 @@ package struct PurgeTable {
         try database.run("UPDATE purges SET swept = 1 WHERE sequence = ?", [sequence])
     }
 
-    /// Notes the entry of a purge in the stream; nil to have it sent again.
+    /// Records a purge's entry in the stream; nil to send the purge again.
     package func setEntry(_ entry: String?, ofToken token: String) throws {
         try database.run("UPDATE purges SET entry = ? WHERE token = ?", [entry, token])
     }
 
-    /// Has one purge of everything stand for all that the stream does not have, beyond ``mostPending``.
+    /// Replaces all pending purges in the stream by one purge of everything if there are more than ``mostPending``.
     package func boundPending(token: String) throws {
         guard try pendingCount() > Self.mostPending else { return }
         let latest = try pending(limit: Int.max).map(\.madeAt).max() ?? 0
         try database.run("UPDATE purges SET entry = '' WHERE entry IS NULL")
-        // It covers nothing here that those did not.
+        // On this node, it covers nothing beyond the replaced purges.
         try database.run(
             "INSERT INTO purges SELECT max(sequence) + 1, 'a', '', ?, 0, ?, NULL, 1 FROM purges", [latest, token])
     }
@@ -147,7 +147,7 @@ package struct PurgeTable {
     /// Whether ``removeDone()`` should be called.
     func hasManyDone() throws -> Bool { try count() > Self.kept + Self.kept / 4 }
 
-    /// Removes the rows of the oldest purges that are done beyond ``kept``, and notes the floor.
+    /// Removes the rows of the oldest completed purges beyond ``kept``, and records the floor.
     func removeDone() throws {
         let count = try count()
         let done = try database.all(
