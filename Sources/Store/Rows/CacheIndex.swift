@@ -1,18 +1,18 @@
 internal import Synchronization
 internal import SystemIO
 
-/// One opened directory with its files and its ledger, and the lock that puts all changes of them in one order.
+/// An open directory with its files and its ledger, and the lock that serializes all changes to them.
 ///
 /// **Order of a publish**: the name of the file, the row, the table in memory. **Order of a purge**: the rows, the table in
-/// memory, the files. **Order of an eviction**: the files, the rows. A crash between two steps leaves a file without a row, which
-/// is removed later, or a row without a file, which is a miss.
+/// memory, the files. **Order of an eviction**: the files, the rows. A crash between two steps leaves a file without a row,
+/// which is removed later, or a row without a file, which is a miss.
 ///
 /// Look-ups take no lock. Every call may block: not for I/O threads.
 final class CacheIndex: Sendable {
     let directory: CacheDirectory
     let ledger: Ledger
     private let report: @Sendable (CacheEvent) -> Void
-    /// What changes the files and the rows, one change at a time. May be held while a disk syncs.
+    /// Changes the files and the rows, one change at a time. The lock may be held while a disk syncs.
     let changes: Mutex<IndexChanges>
     let status: IndexStatus
     let doubts: AliasDoubts
@@ -21,7 +21,7 @@ final class CacheIndex: Sendable {
     /// Opens and locks the directory. Begins with an empty cache if the ledger is missing or damaged.
     ///
     /// - Parameters:
-    ///   - purges: Empty; gets the recorded ones.
+    ///   - purges: Must be empty; receives the recorded purges.
     ///   - onFailure: Called when a repair is due; it must not block.
     init(
         path: String, owners: [Ledger.Tables] = [], purges: PurgeIndex = PurgeIndex(), clock: TimeSource = .system,
@@ -51,7 +51,7 @@ final class CacheIndex: Sendable {
         } catch {
             throw .ledgerUnusable(path: directory.path(of: Ledger.fileName), cause: error.description)
         }
-        // The name of a new ledger.
+        // Makes the name of a new ledger durable.
         try? directory.syncNames()
         self.directory = directory
         self.report = report
@@ -68,12 +68,12 @@ final class CacheIndex: Sendable {
     /// Records that the cache is in use.
     private static func begin(_ ledger: Ledger, _ purges: PurgeIndex) throws(LedgerError) -> CacheState {
         let state = try readState(ledger, purges)
-        // Durably: after a power loss it must not look as if the cache had been closed.
+        // Written durably: after a power loss, the cache must not seem to have been closed.
         try ledger.write(.full) { try CacheTables($0, purges).setClean(false, hand: state.hand) }
         return state
     }
 
-    /// Reads the state, and the purges into the index.
+    /// Reads the state, and loads the purges into the index.
     private static func readState(_ ledger: Ledger, _ purges: PurgeIndex) throws(LedgerError) -> CacheState {
         var (state, rows, floor) = try ledger.read { database in
             let table = PurgeTable(database)
@@ -89,8 +89,8 @@ final class CacheIndex: Sendable {
         changes.withLock { $0.close() }
     }
 
-    /// Stops storing if the path no longer leads to the directory. That lasts until a restart: what is in the directory now may
-    /// be another server's.
+    /// Stops storing if the path no longer leads to the directory. This lasts until a restart, because the contents of the path
+    /// may now belong to another server.
     func checkPlace() {
         guard !status.isLost, !directory.isInPlace, !changes.withLock({ $0.isClosed }) else { return }
         status.setLost()
@@ -110,7 +110,7 @@ final class CacheIndex: Sendable {
         }
     }
 
-    /// Notes an error of work without the lock, unless the database was replaced meanwhile.
+    /// Notes an error of work outside the lock, unless the database was replaced meanwhile.
     private func note(_ error: LedgerError, after replacements: Int) {
         changes.withLock { if ledger.replacements == replacements { $0.note(error) } }
     }
@@ -138,13 +138,13 @@ final class CacheIndex: Sendable {
 
     // MARK: Purges
 
-    /// Counts what a purge removes, and lets it be swept.
+    /// Counts what a purge removes, and then allows its sweep.
     func count(_ purge: Purge, _ sequence: Int64) -> PurgeCounts {
         defer { _ = changes.withLock { $0.counted.remove(sequence) } }
         return query { try $0.count(purge, sequence) } ?? PurgeCounts()
     }
 
-    /// Has every alias doubted. In force when this returns, durable unless the ledger fails.
+    /// Marks every alias as doubted. Takes effect before this returns; durable unless the ledger fails.
     ///
     /// - Parameter dropsHeldPuts: Whether the puts that the outbox holds are dropped in the same transaction.
     func revalidateAll(_ doubt: MissedPurges, dropsHeldPuts: Bool) {
@@ -168,7 +168,7 @@ final class CacheIndex: Sendable {
     }
 }
 
-/// What a ``CacheIndex`` shows without its lock, which may be held while a disk syncs. Any thread.
+/// The state of a ``CacheIndex`` that is readable without its lock, which may be held while a disk syncs. Any thread.
 final class IndexStatus: Sendable {
     private let knownTotals: Mutex<CacheTotals>
     private let knownRefusal: Mutex<UnstoredReason?>
@@ -180,13 +180,13 @@ final class IndexStatus: Sendable {
         knownRefusal = Mutex(refusal)
     }
 
-    /// What is stored, as of the last change.
+    /// The totals as of the last change.
     var totals: CacheTotals {
         get { knownTotals.withLock { $0 } }
         set { knownTotals.withLock { $0 = newValue } }
     }
 
-    /// Why nothing can be stored; nil if something can.
+    /// Why nothing can be stored; nil if storing is possible.
     var refusal: UnstoredReason? { isLost ? .directoryLost : knownRefusal.withLock { $0 } }
 
     func setRefusal(_ reason: UnstoredReason?) {

@@ -3,7 +3,8 @@ struct ObjectRow: Sendable, Equatable {
     /// Its position in the eviction queue.
     let sequence: Int64
     let record: ObjectRecord
-    /// The sequence of its latest upload and when that began; zero if it was not uploaded. A purge of a source does not remove an upload.
+    /// The sequence of its latest upload and when that began; zero if it was not uploaded. A purge of a source does not remove
+    /// an upload.
     var upload = Upload()
 
     struct Upload: Sendable, Equatable {
@@ -26,22 +27,22 @@ struct AliasRow: Sendable, Equatable {
 /// The sequences of an alias and of its object.
 typealias AliasReference = (sequence: Int64, object: Int64)
 
-/// What is stored.
+/// The totals of stored objects and aliases.
 struct CacheTotals: Sendable, Equatable {
     var objects: Int64 = 0
     /// The bytes of the objects.
     var bytes: Int64 = 0
-    /// What the objects take of the disk.
+    /// The disk space of the objects.
     var objectSpace: Int64 = 0
     var aliases: Int64 = 0
-    /// What the aliases take of the disk.
+    /// The disk space of the aliases.
     var aliasSpace: Int64 = 0
 
-    /// What counts towards ``CacheConfiguration/maxBytes``.
+    /// The disk space that counts towards ``CacheConfiguration/maxBytes``.
     var space: Int64 { objectSpace + aliasSpace }
 }
 
-/// What the ledger records of the cache besides objects and aliases.
+/// The cache's state in the ledger, besides objects and aliases.
 struct CacheState: Sendable, Equatable {
     var sequence: Int64
     let revalidated: Int64
@@ -82,7 +83,7 @@ extension ObjectRow {
     static let columns = columnList(
         "objects", ["sequence", "id", "extension", "length", "content", "created", "facts", "upload", "upload_began"])
 
-    /// The object in nine columns from `first` on.
+    /// Reads an object from nine columns, starting at `first`.
     init(_ row: SQLiteRow, from first: Int = 0) throws {
         let record = ObjectRecord(
             id: try row.digest(first + 1), fileExtension: try row.value(first + 2), length: try row.value(first + 3),
@@ -102,7 +103,7 @@ extension AliasRow {
         + ", "
         + ObjectRow.columns
 
-    /// The alias in ten columns, followed by its object.
+    /// Reads an alias from ten columns, followed by its object.
     init(_ row: SQLiteRow) throws {
         let record = AliasRecord(
             key: try row.digest(1), sourceURL: try row.value(2), rendition: try row.value(8),

@@ -1,10 +1,10 @@
-/// What purges cover.
+/// The queries for what purges cover.
 extension CacheTables {
-    /// Where the search for the rows that a purge covers stopped.
+    /// The position at which the search for a purge's rows stopped.
     struct SweepPosition: Sendable {
-        /// The purge.
+        /// The sequence of the purge.
         let sequence: Int64
-        /// The number of the range of rows; see ``coveredAliases(by:_:limit:)``.
+        /// The number of the range of rows; see ``covered(by:_:limit:)``.
         fileprivate var range = 0
         /// The last row of that range.
         fileprivate var url = ""
@@ -23,7 +23,7 @@ extension CacheTables {
         }
     }
 
-    /// The next aliases and objects that a purge covers, among a bounded number of rows that are compared. Moves the position.
+    /// Returns the next aliases and objects that a purge covers. Compares a bounded number of rows and advances the position.
     ///
     /// - Returns: The aliases, and the objects that are no longer live.
     func covered(
@@ -59,7 +59,7 @@ extension CacheTables {
                 position.next(ofRanges: 1)
                 return ([], [])
             }
-            // If the object goes, its aliases follow.
+            // If the object is removed, its aliases are removed, too.
             guard try isLive(object) else {
                 position.next(ofRanges: 1)
                 return ([], [object])
@@ -109,7 +109,7 @@ extension CacheTables {
                 """, values + [sequence, began] + values)
         }
         guard includesUploads else { return counts }
-        // Without an alias, an object is one rendition.
+        // An object without an alias counts as one rendition.
         var (objects, arguments): (String, [any SQLiteValue]) = ("1", [])
         if let id = purge.scope.objectID { (objects, arguments) = ("id = ?", [id.bytes]) }
         let lonely = """
@@ -128,8 +128,8 @@ extension CacheTables {
         case .all: return ("1", [])
         case .url(let url): return ("url = ?", [url])
         case .prefix, .host:
-            // SQLite compares text by its bytes, and no byte of UTF-8 is 0xff: these bounds enclose exactly the URLs with the prefix, and
-            // the index of URLs has them side by side.
+            // SQLite compares text by its bytes, and no byte of UTF-8 is 0xff: these bounds enclose exactly the URLs with the
+            // prefix, and the index of URLs stores them contiguously.
             let prefixes = scope.prefixes ?? []
             let ranges = prefixes.map { _ in "url >= ? AND url < CAST(? AS TEXT)" }.joined(separator: " OR ")
             return ("(\(ranges))", prefixes.flatMap { [$0, Array($0.utf8) + [0xff]] as [any SQLiteValue] })

@@ -2,8 +2,8 @@ internal import Synchronization
 
 /// The hand of SIEVE over the objects on disk (Zhang et al., NSDI 2024).
 ///
-/// The queue is the order of sequences in the ledger, so it survives a restart and takes no memory. Not synchronised: the store's
-/// lock guards it.
+/// The queue is the order of sequences in the ledger, so it survives a restart and takes no memory. Not synchronised: the
+/// store's lock guards it.
 struct EvictionHand: Sendable {
     /// The sequence of the last object that it passed.
     private(set) var position: Int64
@@ -15,8 +15,8 @@ struct EvictionHand: Sendable {
         self.position = max(0, position)
     }
 
-    /// Moves from the oldest object towards the newest, passes objects that were used since its last visit, and selects others
-    /// until they take `wanted` bytes of the disk. Each call passes a bounded number.
+    /// Moves from the oldest object towards the newest, skips objects that were used since its last visit, and selects others
+    /// until they occupy `wanted` bytes of the disk. Each call passes a bounded number of objects.
     ///
     /// - Parameter rows: Returns up to `limit` objects after a sequence.
     /// - Returns: The selected objects; nil if there is none to select.
@@ -55,7 +55,7 @@ struct EvictionHand: Sendable {
     private static var limitPerCall: Int { 256 }
 }
 
-/// What an eviction removed.
+/// The result of an eviction.
 struct EvictedObjects: Sendable {
     /// The objects whose files were removed.
     var objects: [ObjectRow] = []
@@ -97,12 +97,12 @@ final class VisitedObjects: Sendable {
         if isFull { beginLap() }
     }
 
-    /// Clears an object's bit and says whether it was set.
+    /// Clears an object's bit, and returns whether it was set.
     func clear(_ sequence: Int64) -> Bool {
         sequences.withLock { $0.remove(sequence) != nil }
     }
 
-    /// Makes every object report its next use again. To be called after bits were cleared.
+    /// Makes every object report its next use again. Must be called after bits were cleared.
     func beginLap() {
         lap.add(1, ordering: .relaxed)
     }

@@ -5,7 +5,7 @@ extension IndexChanges {
     /// Adds a rendition to the cache: names its file, and records it. If the object is stored already, only its reference is
     /// recorded.
     ///
-    /// - Parameter isWanted: Called under the lock that purges take, too. A purge after it finds the rendition.
+    /// - Parameter isWanted: Called under the lock that purges also take, so that a later purge finds the rendition.
     mutating func commit(
         _ job: PublishJob, _ record: ObjectRecord, if isWanted: () -> Bool
     ) throws(UnstoredReason) -> CommittedObject {
@@ -74,8 +74,8 @@ extension IndexChanges {
         return alias == nil ? 0 : sequence
     }
 
-    /// Gives a file its name, durably. The name shows whether the object may be stored already, so the usual new object needs no
-    /// query.
+    /// Links a file to its name, durably. The name shows whether the object may be stored already, so a new object usually
+    /// needs no query.
     ///
     /// - Returns: The row of the object if it is stored already; its file stays.
     private mutating func nameFile(_ staged: StagedFile, _ record: ObjectRecord) throws(UnstoredReason) -> ObjectRow? {

@@ -3,14 +3,14 @@ internal import SystemIO
 // MARK: - Purges
 
 extension IndexChanges {
-    /// Puts purges into force, durably: one insert and one sync, whatever they cover. Files and rows follow with ``sweep()``, but not
-    /// before ``CacheIndex/count(_:_:)``, which must follow for those that are returned.
+    /// Applies purges durably, with one insert per purge and one sync, whatever they cover. ``sweep()`` removes files and rows
+    /// later, but only after ``CacheIndex/count(_:_:)``, which the caller must call for each returned purge.
     ///
     /// - Parameters:
-    ///   - new: Those whose tokens are known are left out.
-    ///   - change: Belongs to the same transaction.
-    /// - Returns: The purges with their sequences, and the error if they are not durable, such as after ``close()``. They
-    ///   apply all the same.
+    ///   - new: Purges whose tokens are known are skipped.
+    ///   - change: A change to other owners' tables in the same transaction.
+    /// - Returns: The purges with their sequences, and the error if they are not durable, such as after ``close()``. The purges
+    ///   apply nevertheless.
     mutating func purge(
         _ new: [Purge], with change: @escaping Ledger.Change = { _ in }
     ) -> (purges: [(purge: Purge, sequence: Int64)], failure: LedgerError?) {
@@ -38,7 +38,7 @@ extension IndexChanges {
         }
     }
 
-    /// Frees space for the row of a purge: removes some files that purges cover. Their rows go later.
+    /// Removes some files that purges cover, to free space for the row of a purge. A sweep removes their rows later.
     private mutating func removeCoveredFiles() {
         let files = directory.objects
         _ = try? read { tables in
@@ -70,7 +70,7 @@ extension IndexChanges {
             return false
         }
         guard let (aliases, objects, position) = step else { return sweepRemoved() }
-        // The files first: a row without its file is covered in any case.
+        // Removes the files first: a row without its file is covered in any case.
         for object in objects where (try? directory.objects.remove(object.record.name)) == nil { return false }
         guard delete(objects, aliases, endingSweepOf: position.hasEnded ? position.sequence : nil) else { return false }
         sweepPosition = position.hasEnded ? nil : position
@@ -78,7 +78,8 @@ extension IndexChanges {
         return true
     }
 
-    /// Removes the rows of objects whose files are removed, and of aliases, in one transaction. Returns whether it was committed.
+    /// Removes the rows of objects whose files are removed, and of aliases, in one transaction. Returns whether it was
+    /// committed.
     private mutating func delete(
         _ objects: [ObjectRow], _ aliases: [AliasReference], endingSweepOf purge: Int64? = nil
     ) -> Bool {
@@ -90,13 +91,13 @@ extension IndexChanges {
         return isCommitted != nil
     }
 
-    /// Removes aliases of removed objects, and rows of purges that are done.
+    /// Removes a bounded number of aliases of removed objects.
     private mutating func sweepRemoved() -> Bool {
         guard (try? read({ try $0.hasRemoved() })) == true else { return false }
         return (try? change(.normal, { try $0.deleteAliasesOfRemoved(limit: Self.rowsPerSweep) })) ?? false
     }
 
-    /// Removes the rows of purges that are done, if there are many.
+    /// Removes the rows of completed purges, if there are many.
     mutating func removeDonePurges() {
         guard canChange, (try? read({ try PurgeTable($0.database).hasManyDone() })) == true else { return }
         try? change { try PurgeTable($0.database).removeDone() }
@@ -120,7 +121,7 @@ extension IndexChanges {
         return true
     }
 
-    /// Evicts objects until they take `wanted` bytes or a bounded number of objects is removed, or a file cannot be removed.
+    /// Evicts objects until `wanted` bytes of the disk are freed, a bounded number is removed, or a file cannot be removed.
     mutating func evict(atLeast wanted: Int64, visited: VisitedObjects) -> EvictedObjects {
         guard !isClosed else { return EvictedObjects(mayContinue: false) }
         do throws(LedgerError) {
@@ -135,8 +136,8 @@ extension IndexChanges {
         return EvictedObjects(mayContinue: false)
     }
 
-    /// Removes files, up to the first that cannot be removed: its object keeps its row, because its bytes stay on the disk. Then
-    /// removes the rows.
+    /// Removes files, up to the first that cannot be removed: its object keeps its row, because its bytes stay on the disk.
+    /// Then removes the rows.
     private mutating func evict(_ objects: [ObjectRow]) -> EvictedObjects {
         var evicted = EvictedObjects()
         for object in objects {
@@ -155,7 +156,7 @@ extension IndexChanges {
         return evicted
     }
 
-    /// Evicts some of the aliases that were not renewed for long and are not in memory, and the objects that only they led to.
+    /// Evicts some of the aliases that were not renewed recently and are not in memory, and the objects that only they led to.
     ///
     /// - Returns: The removed objects; nil if there is nothing to evict.
     mutating func evictAliases(unless isInUse: (AliasKey) -> Bool) -> [ObjectRow]? {

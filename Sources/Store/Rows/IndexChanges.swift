@@ -1,12 +1,12 @@
 internal import SystemIO
 
-/// The changes of a ``CacheIndex``, which its lock puts in one order: what was recorded, what could not be recorded yet, and whether
-/// the ledger can be changed at all. Every call may block.
+/// The state that a ``CacheIndex`` guards by its lock: what was recorded, what could not be recorded yet, and whether the
+/// ledger can be changed. Every call may block.
 struct IndexChanges: ~Copyable, Sendable {
-    /// Purges or a doubt, and the change of other owners' tables that belongs to the transaction.
+    /// Purges or a doubt, and a change to other owners' tables in the same transaction.
     struct Unrecorded {
         var purges: [(purge: Purge, sequence: Int64)] = []
-        /// The doubt, and the sequence up to which it goes.
+        /// The doubt, and the sequence up to which it applies.
         var doubt: (MissedPurges, Int64)?
         var change: Ledger.Change = { _ in }
     }
@@ -15,7 +15,7 @@ struct IndexChanges: ~Copyable, Sendable {
     private struct Failure {
         var isDamage: Bool
         let cause: String
-        /// Whether an event has said that nothing is stored.
+        /// Whether an event reported that nothing is stored.
         var isReported: Bool
         var attempts = 0
         var nextAttempt: UInt64 = 0
@@ -35,24 +35,24 @@ struct IndexChanges: ~Copyable, Sendable {
     var aliasHand: Int64 = 0
     /// Where the sweep of the oldest purge stopped.
     var sweepPosition: CacheTables.SweepPosition?
-    /// Purges whose rows are being counted, and stay until then.
+    /// Purges whose rows are being counted and must not be swept until then.
     var counted: Set<Int64> = []
-    /// Gets a deletion in the transaction of each purge of an object; nil without a shared store.
+    /// Receives a deletion in the transaction of each purge of an object; nil without a shared store.
     var outbox: Outbox?
     /// Changes that took effect and are not recorded yet.
     private var unrecorded: [Unrecorded] = []
     /// Objects whose files are removed and whose rows could not be removed yet.
     private var removedRows: Set<Int64> = []
     private var failure: Failure?
-    /// The number of times that a file without a row may have been left, and of those before the start of the latest scan that
-    /// has ended.
+    /// The number of times that a file may have been left without a row. `scannedOrphans` is this number at the start of the
+    /// latest finished scan.
     private var possibleOrphans: Int
     private var scannedOrphans = 0
     /// Whether the latest scan compared every file and removed all without a row; true before the first scan.
     private var wasScanComplete = true
     private(set) var isClosed = false
 
-    /// - Parameter failure: The error of the ledger at the start, which was reported.
+    /// - Parameter failure: The ledger's error at startup, which is already reported.
     init(
         _ recorded: CacheState, in directory: CacheDirectory, _ ledger: Ledger, _ status: IndexStatus, _ purges: PurgeIndex,
         failure: LedgerError?, clock: TimeSource, report: @escaping @Sendable (CacheEvent) -> Void,
@@ -131,7 +131,7 @@ struct IndexChanges: ~Copyable, Sendable {
         guard error.kind != .closed, !isClosed else { return }
         let isDamage = error.kind == .damage
         if failure == nil || isDamage && failure?.isDamage == false {
-            // A damaged ledger is replaced at once, and that has an event of its own.
+            // A damaged ledger is replaced at once, which has its own event.
             let wasReported = failure?.isReported ?? false
             failure = Failure(isDamage: isDamage, cause: error.description, isReported: wasReported || !isDamage)
             if !isDamage { report(.storingStopped(cause: error.description)) }
@@ -147,7 +147,7 @@ struct IndexChanges: ~Copyable, Sendable {
         guard var attempt = failure, !isClosed else { return false }
         let now = clock.monotonicNanoseconds()
         guard now >= attempt.nextAttempt else { return false }
-        // One second at first, one minute at most.
+        // The delay doubles from one second up to one minute.
         attempt.nextAttempt = now + min(1 << min(UInt64(attempt.attempts), 6), 60) * 1_000_000_000
         attempt.attempts += 1
         failure = attempt
@@ -171,7 +171,7 @@ struct IndexChanges: ~Copyable, Sendable {
         report(.ledgerReplaced(cause: cause))
         failure?.isDamage = false
         possibleOrphans += 1
-        // Purges stay to be recorded: other nodes, and the shared store, may not know them.
+        // Unrecorded purges are kept: other nodes and the shared store may not know them.
         purges.forgetRows()
         sweepPosition = nil
         removedRows = []
@@ -203,13 +203,14 @@ struct IndexChanges: ~Copyable, Sendable {
         removedRows = []
     }
 
-    /// Records it now, or with later ones.
+    /// Records the event now, or with later events.
     mutating func recordOrRemember(_ event: Unrecorded) {
         guard !isClosed, (try? record(event)) == nil else { return }
         remember(event)
     }
 
-    /// Changes other owners' tables in a transaction, unless `isWanted` is false. No purge comes between the two.
+    /// Changes other owners' tables in a transaction, unless `isWanted` is false. No purge comes between the check and the
+    /// change.
     ///
     /// - Returns: Whether the change was committed.
     mutating func record(_ change: Ledger.Change, if isWanted: () -> Bool) -> Bool {
@@ -223,8 +224,8 @@ struct IndexChanges: ~Copyable, Sendable {
         }
     }
 
-    /// Remembers what could not be recorded. One purge of everything bounds the purges, and the oldest changes of others are
-    /// forgotten: their callers know that they are not durable.
+    /// Remembers what could not be recorded. If there is too much, one purge of everything replaces the purges, and the oldest
+    /// changes of others are dropped: their callers know that they are not durable.
     mutating func remember(_ new: Unrecorded) {
         if unrecorded.count >= Self.mostUnrecorded {
             let latest = unrecorded.flatMap(\.purges).max { $0.purge.madeAt < $1.purge.madeAt }
@@ -264,7 +265,7 @@ struct IndexChanges: ~Copyable, Sendable {
         if (try? directory.objects.remove(name)) == nil { possibleOrphans += 1 }
     }
 
-    /// Identifies a scan for files without rows that begins now; nil if there is nothing to do, or not yet.
+    /// Identifies a scan for files without rows that begins now; nil if no scan is needed, or none is possible yet.
     var scanNumber: Int? { needsScan && canChange ? possibleOrphans : nil }
 
     private var needsScan: Bool { possibleOrphans > scannedOrphans }

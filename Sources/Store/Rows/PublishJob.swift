@@ -29,8 +29,8 @@ struct PublishJob: Sendable {
             created: min(now, created ?? now), facts: facts)
     }
 
-    /// Makes the bytes durable, and says why that failed. Must come before the file gets its name, so that no name ever leads to half a
-    /// file.
+    /// Makes the bytes durable, and returns why that failed. Must be called before the file is named, so that no name ever
+    /// leads to an incomplete file.
     func sync() -> UnstoredReason? {
         do throws(SystemError) {
             try retryingOnInterrupt("fdatasync") { fdatasync(staged.number) }
@@ -57,7 +57,7 @@ struct CommittedObject: Sendable {
 }
 
 extension UnstoredReason {
-    /// The reason that an error of the cache's file system stands for.
+    /// The reason that corresponds to an error of the cache's file system.
     package init(_ error: SystemError) {
         switch error.code {
         case ENOSPC, EDQUOT, EFBIG: self = .diskFull
