@@ -3,10 +3,11 @@ internal import Glibc
 internal import HTTPClient
 internal import SystemIO
 
-/// The sources of keys apart from settings and `AWS_ACCESS_KEY_ID`, in the order in which they are asked: a credentials file, web
-/// identity (IRSA), the service that `AWS_CONTAINER_CREDENTIALS_…` names (ECS, EKS), and the metadata service of EC2, version 2.
+/// The sources of keys apart from settings and `AWS_ACCESS_KEY_ID`, in the order in which they are asked: a credentials file,
+/// web identity (IRSA), the service that `AWS_CONTAINER_CREDENTIALS_…` names (ECS, EKS), and the metadata service of EC2,
+/// version 2.
 ///
-/// The variables are those that Amazon's programs read. All functions block.
+/// Reads the environment variables of Amazon's programs. All functions block.
 struct CredentialSources: Sendable {
     private let environment: [String: String]
 
@@ -19,9 +20,9 @@ struct CredentialSources: Sendable {
         self.environment = environment
     }
 
-    /// Asks one source after the other.
+    /// Asks the sources in order.
     ///
-    /// - Returns: Nil if there is none.
+    /// - Returns: Nil if there is no source.
     /// - Throws: ``StoreError/noKeys(cause:)`` for a source that exists and has no keys.
     func find() throws(StoreError) -> FoundKeys? {
         if let keys = try fromFile() { return keys }
@@ -45,7 +46,7 @@ struct CredentialSources: Sendable {
             throw .noKeys(cause: "the credentials file has no profile of the name in AWS_PROFILE")
         }
         let (access, secret) = (fields["aws_access_key_id"], fields["aws_secret_access_key"])
-        // Such as a profile that names a role, which this program does not assume.
+        // For example, a profile may name a role, which this program does not assume.
         if access == nil, secret == nil { return nil }
         return try keys(access, secret, fields["aws_session_token"], expires: nil, source: "the credentials file")
     }
@@ -120,7 +121,7 @@ struct CredentialSources: Sendable {
         return try keys(response.body, source: source)
     }
 
-    /// Whether a token may be sent there: over TLS, to this machine, or to the addresses of ECS and EKS.
+    /// Whether a token may be sent to this URL: over TLS, to this machine, or to the addresses of ECS and EKS.
     private static func isTrusted(_ url: String) -> Bool {
         if url.hasPrefix("https://") { return true }
         guard url.hasPrefix("http://") else { return false }
@@ -138,10 +139,11 @@ struct CredentialSources: Sendable {
         let usesIPv6 = environment["AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE"]?.lowercased() == "ipv6"
         let chosen = environment["AWS_EC2_METADATA_SERVICE_ENDPOINT"].map { $0.hasSuffix("/") ? String($0.dropLast()) : $0 }
         let base = (chosen ?? (usesIPv6 ? "http://[fd00:ec2::254]" : "http://169.254.169.254")) + "/latest"
-        // Version 1 needs no token. Anything that can make this program send a request could read its keys there.
+        // Version 1 is not used, because it needs no token: anything that can make this program send a request could read its
+        // keys.
         let asked = try? ask(
             "", "PUT", "\(base)/api/token", ["X-aws-ec2-metadata-token-ttl-seconds: 21600"], timeout: .seconds(1), attempts: 2)
-        // Not on EC2, or on an instance that gives no metadata to this program.
+        // Not on EC2, or on an instance that denies metadata to this program.
         guard let asked, asked.status == 200 else { return nil }
         let token = Self.trimmed(asked.body)
         guard !token.isEmpty, token.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else { return nil }
@@ -161,7 +163,7 @@ struct CredentialSources: Sendable {
 
     // MARK: Requests and responses
 
-    /// The document of the services of containers and instances.
+    /// The document that the services of containers and instances return.
     private struct Document: Decodable {
         let AccessKeyId: String?
         let SecretAccessKey: String?
@@ -177,7 +179,7 @@ struct CredentialSources: Sendable {
             document.AccessKeyId, document.SecretAccessKey, document.Token, expires: document.Expiration, source: source)
     }
 
-    /// - Parameter expires: A time in UTC by ISO 8601; nil for keys that do not expire.
+    /// - Parameter expires: A time in UTC in ISO 8601 format; nil for keys that do not expire.
     private func keys(
         _ access: String?, _ secret: String?, _ token: String?, expires: String?, source: String
     ) throws(StoreError) -> FoundKeys {
@@ -191,7 +193,7 @@ struct CredentialSources: Sendable {
         return FoundKeys(credentials: credentials, expires: time, source: source)
     }
 
-    /// Sends a request, again if the server does not answer or fails.
+    /// Sends a request, and retries it if the server does not answer or fails.
     private func ask(
         _ source: String, _ method: String, _ url: String, _ fields: [String], body: [UInt8] = [], timeout: Duration,
         attempts: Int = CredentialSources.attempts
@@ -224,8 +226,8 @@ struct CredentialSources: Sendable {
         String(decoding: bytes, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
     }
 
-    /// The values of a profile, by their names in lower case; nil if the file does not have it. The file of Amazon's programs has sections
-    /// in brackets, and lines `name = value`.
+    /// Returns the values of a profile by lower-case name; nil if the file lacks the profile. The file consists of sections in
+    /// brackets and lines `name = value`.
     private static func fields(ofProfile profile: String, in bytes: [UInt8]) -> [String: String]? {
         var fields: [String: String]?
         var isInProfile = false

@@ -12,7 +12,7 @@ final class GuardedCalls: Sendable {
     typealias Probe = @Sendable (_ limit: Duration) async throws(StoreError) -> Void
 
     /// - Parameters:
-    ///   - probe: Sent before the first call after an outage, which may be large; nil for none.
+    ///   - probe: Sent before the first call after an outage, since that call may be large; nil for none.
     ///   - now: The time by a monotonic clock.
     ///   - report: Called once per change of the breaker's state, on the thread of the call that caused it. Must not block.
     init(
@@ -34,7 +34,7 @@ final class GuardedCalls: Sendable {
     /// Runs `body` until it succeeds, fails for good, has run `attempts` times, or `limit` has passed.
     ///
     /// - Parameters:
-    ///   - body: One attempt within the time that it is given. It must be idempotent.
+    ///   - body: Makes one attempt within the given time. Must be idempotent.
     /// - Throws: ``StoreError/suspended`` if the breaker is open, or the error of the last attempt.
     func perform<Value: Sendable>(
         _ operation: StoreOperation, within limit: Duration, attempts: Int = 3,
@@ -66,7 +66,7 @@ final class GuardedCalls: Sendable {
         }
     }
 
-    /// A permit for one call. If the breaker is half-open, it is closed by a probe first.
+    /// Returns a permit for one call. If the breaker is half-open, a probe closes it first.
     private func admit(within limit: Duration) async throws(StoreError) -> CircuitBreaker.Permit {
         if let permit = breaker.admit() {
             guard permit.isProbe, let probe else { return permit }
@@ -99,10 +99,10 @@ final class GuardedCalls: Sendable {
         case .cancelled, .closed, .file, .exhausted: breaker.abandoned(permit)
         case _ where error.isOutage(of: operation): breaker.failed(permit, error)
         case .denied:
-            // The credentials may not delete. The answer does not tell whether they are good for anything else.
+            // The credentials do not permit deletion. The response does not show whether they permit anything else.
             breaker.abandoned(permit)
         default:
-            // The server works: it answered, although not with what was hoped for.
+            // The server works: it answered, although not with success.
             breaker.succeeded(permit)
         }
     }

@@ -1,7 +1,7 @@
-/// The keys of a store's objects: `{prefix}/{aa}/{id}.{extension}`, where `aa` are the id's first two digits, and beside an object,
-/// if its record does not fit into metadata, `{the object's key}.record`.
+/// The keys of a store's objects: `{prefix}/{aa}/{id}.{extension}`, where `aa` are the id's first two digits, and beside an
+/// object, if its record does not fit into metadata, `{the object's key}.record`.
 struct KeySpace: Sendable, Equatable {
-    /// What all keys begin with: empty, or a prefix with a slash at its end.
+    /// The prefix of all keys: empty, or with a trailing slash.
     let prefix: String
 
     private static let recordSuffix = ".record"
@@ -19,7 +19,7 @@ struct KeySpace: Sendable, Equatable {
 
     func record(_ name: RenditionName) -> String { object(name) + Self.recordSuffix }
 
-    /// What the keys of an id's renditions and their records begin with.
+    /// The common prefix of the keys of an id's renditions and their records.
     func objects(_ id: ObjectID) -> String { "\(prefix)\(id.description.prefix(2))/\(id)." }
 
     /// Whether a key is one that this store writes.

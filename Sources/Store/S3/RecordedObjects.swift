@@ -5,9 +5,9 @@ internal import SystemIO
 
 /// Renditions with their records, as objects of a bucket. Each function is one attempt, without retries.
 ///
-/// The record travels as the object's metadata. Some servers drop metadata without saying so, and long facts exceed its limit; for
-/// these there is a second object with the record next to the first one. The first upload of the
-/// process determines whether the server keeps metadata.
+/// The record is stored as the object's metadata. Some servers silently drop metadata, and long facts exceed its limit; in
+/// these cases, a second object next to the first contains the record. The first upload of the process determines whether the
+/// server keeps metadata.
 final class RecordedObjects: Sendable {
     private let client: S3Client
     private let keys: KeySpace
@@ -48,7 +48,7 @@ final class RecordedObjects: Sendable {
         let start = ContinuousClock.now
         let usesMetadata = record.fitsMetadata
         let support = keepsMetadata.withLock { $0 }
-        // Before the object, so that an object without a record is never complete.
+        // Stored before the object, so that an object without a record is never complete.
         if !usesMetadata || support == false { try await putRecord(name, record, timeout: timeout) }
         try await client.put(
             keys.object(name),
@@ -67,8 +67,8 @@ final class RecordedObjects: Sendable {
     /// Deletes the renditions of an id and their records. Succeeds if the store does not have them.
     ///
     /// - Parameters:
-    ///   - fileExtensions: Those that are tried if the keys do not permit to list what there is.
-    ///   - time: Only what began until then is deleted, in milliseconds of the cluster's clock.
+    ///   - fileExtensions: The extensions to try if the keys do not permit listing.
+    ///   - time: Only what began until this time is deleted, in milliseconds of the cluster's clock.
     func delete(
         _ id: ObjectID, _ fileExtensions: [String], until time: Int64, timeout: Duration
     ) async throws(StoreError) {
@@ -81,11 +81,11 @@ final class RecordedObjects: Sendable {
             let record = try await record(name, timeout: timeout - (ContinuousClock.now - start))
             if record?.began(until: time) != true { doomed[name] = nil }
         }
-        // The record of a rendition is the last: one without an object is not found.
+        // A rendition's record is deleted last: a record without an object is not found.
         try await delete(doomed.values.flatMap(\.self), timeout: timeout - (ContinuousClock.now - start))
     }
 
-    /// The keys that the store has of an id, by rendition: the object before its record. Nil if it does not permit the question.
+    /// The store's keys for an id, by rendition, the object before its record. Nil if the store does not permit listing.
     private func keys(of id: ObjectID, timeout: Duration) async throws(StoreError) -> [RenditionName: [String]]? {
         do throws(StoreError) {
             // An id has fewer objects than a page.
@@ -103,7 +103,7 @@ final class RecordedObjects: Sendable {
         }
     }
 
-    /// The record of a rendition; nil if the store does not have it with a record that can be read.
+    /// The record of a rendition; nil if the store has no rendition with a readable record.
     private func record(_ name: RenditionName, timeout: Duration) async throws(StoreError) -> StoredRecord? {
         let start = ContinuousClock.now
         guard let head = try await client.head(keys.object(name), timeout: timeout) else { return nil }

@@ -5,21 +5,21 @@ package import HTTPClient
 internal import Synchronization
 package import SystemIO
 
-/// The keys that a machine, container or service account gives to its programs; see ``CredentialSources``. They are renewed before they
-/// expire.
+/// The keys that a machine, container or service account provides to its programs; see ``CredentialSources``. They are renewed
+/// before they expire.
 ///
-/// Any thread. It sends nothing and starts no thread before it is used for the first time, so that worker processes may be forked.
+/// Any thread. It sends nothing and starts no thread before its first use, so that worker processes may be forked.
 package final class RoleCredentials: RenewedKeys, Equatable {
-    /// Those of this process.
+    /// The credentials of this process.
     package static let ofProcess = RoleCredentials(environment: ProcessInfo.processInfo.environment)
 
     private struct State {
         var latest: FoundKeys?
-        /// Why the latest look has found no keys; nil if it has found some, or if there is no source.
+        /// Why the latest look-up found no keys; nil if it found keys, or if there is no source.
         var failure: StoreError?
         var hasLooked = false
         var isLooking = false
-        /// Seconds since 1970 at which the next look is due.
+        /// The time of the next look-up, in seconds since 1970.
         var nextLook = Int64.min
     }
 
@@ -28,7 +28,7 @@ package final class RoleCredentials: RenewedKeys, Equatable {
     private let state = Mutex(State())
     private let waiters = Waiters()
 
-    /// The pauses before a look that follows one that has found no keys, in seconds.
+    /// The pauses after a look-up that found no keys, in seconds.
     private static let pauseAfterFailure: Int64 = 10
     private static let pauseWithoutSource: Int64 = 60
     /// A file may be replaced at any time.
@@ -42,7 +42,7 @@ package final class RoleCredentials: RenewedKeys, Equatable {
         self.time = time
     }
 
-    /// A signer with keys that have not expired, if there are such.
+    /// Returns a signer, with keys that have not expired if there are any.
     ///
     /// - Parameter limit: The longest wait for keys.
     /// - Returns: Nil if no source of keys exists, so that requests are not signed.
@@ -62,7 +62,7 @@ package final class RoleCredentials: RenewedKeys, Equatable {
         state.withLock { $0.latest }?.credentials.signature(for: region)
     }
 
-    /// Where the keys are from, such as `the metadata service of EC2`; nil without keys.
+    /// The source of the keys, such as `the metadata service of EC2`; nil without keys.
     var source: String? { state.withLock { $0.latest?.source } }
 
     package func prepare(within limit: Duration) async {
@@ -93,7 +93,7 @@ package final class RoleCredentials: RenewedKeys, Equatable {
             case .success(nil) where state.latest == nil:
                 state.failure = nil
                 state.nextLook = now + Self.pauseWithoutSource
-            // The service decides how long the former keys are good.
+            // The former keys stay in use; the service decides how long they are valid.
             case .success(nil):
                 state.nextLook = now + Self.pauseAfterFailure
             case .failure(let error):
@@ -104,8 +104,8 @@ package final class RoleCredentials: RenewedKeys, Equatable {
         waiters.notify()
     }
 
-    /// When keys are renewed that expire at a time, which may be in the past: five minutes before, or after three quarters of a shorter
-    /// lifetime.
+    /// Returns when to renew keys that expire at a time, which may be in the past: five minutes earlier, or after three
+    /// quarters of a lifetime below 20 minutes.
     private static func renewal(of expires: Int64, now: Int64) -> Int64 {
         let lifetime = min(max(0, expires - now), 1 << 40)
         return max(now + min(lifetime / 2, pauseAfterFailure), now + lifetime - min(300, lifetime / 4))
@@ -114,7 +114,7 @@ package final class RoleCredentials: RenewedKeys, Equatable {
     package static func == (one: RoleCredentials, other: RoleCredentials) -> Bool { one === other }
 }
 
-/// Keys, and how long they are good.
+/// Keys and their expiry.
 struct FoundKeys: Sendable, Equatable {
     let credentials: S3Credentials
     /// Seconds since 1970; nil if they do not expire.

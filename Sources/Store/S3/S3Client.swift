@@ -72,7 +72,7 @@ final class S3Client: Sendable {
         return Self.head(response, length: length)
     }
 
-    /// Stores an object, and replaces one with the same key.
+    /// Stores an object, replacing any object with the same key.
     func put(_ key: String, _ upload: Upload, timeout: Duration) async throws(StoreError) {
         let fields = upload.metadata.map { "\(Self.metadataPrefix)\($0.key): \($0.value)" }
         var request = try await request(
@@ -102,7 +102,7 @@ final class S3Client: Sendable {
         let body = Array(
             ("<?xml version=\"1.0\" encoding=\"UTF-8\"?><Delete xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">"
                 + "<Quiet>true</Quiet>\(objects)</Delete>").utf8)
-        // Servers demand it.
+        // Servers require this checksum.
         guard let checksum = MD5.hash(body) else { return nil }
         var request = try await request(
             "POST", "", query: [(name: "delete", value: "")], digest: Hex.encode(SHA256.hash(body)),
@@ -218,8 +218,8 @@ package struct S3Bucket: Sendable, Equatable {
         self.certificateAuthorities = certificateAuthorities
     }
 
-    /// The URL of the bucket, with a slash at its end, for another HTTP client. That client has to encode a key as
-    /// ``PercentEncoding/encode(_:keepsSlashes:)`` does, and to send the path as it is (`CURLOPT_PATH_AS_IS`).
+    /// The URL of the bucket, with a trailing slash, for another HTTP client. That client must encode a key as
+    /// ``PercentEncoding/encode(_:keepsSlashes:)`` does, and send the path unchanged (`CURLOPT_PATH_AS_IS`).
     package var url: String {
         let url = endpoint.url(bucket: name, key: "")
         return url.hasSuffix("/") ? url : url + "/"
@@ -242,7 +242,8 @@ package enum S3Keys: Sendable, Equatable {
     case fixed(S3Credentials)
     case role(RoleCredentials)
 
-    /// Signs a request that is sent now; nil if it is sent without a signature. See ``RoleCredentials/signature(for:within:)``.
+    /// Returns a signature for a request that is sent now; nil for an unsigned request. See
+    /// ``RoleCredentials/signature(for:within:)``.
     func signature(for region: String, within limit: Duration) async throws(StoreError) -> SignatureV4? {
         switch self {
         case .none: nil

@@ -1,7 +1,7 @@
 internal import HTTPClient
 internal import SystemIO
 
-/// A setting of the shared store that cannot work. The description is a sentence that begins with the setting's name.
+/// An invalid setting of the shared store. The description is a sentence that begins with the setting's name.
 package struct StoreConfigurationError: Error, Equatable, Sendable, CustomStringConvertible {
     /// The setting's name, without the name of its group.
     package let setting: String
@@ -77,7 +77,7 @@ package struct S3Endpoint: Sendable, Equatable {
 
     /// Checks a bucket's name against this endpoint.
     ///
-    /// - Throws: ``StoreConfigurationError`` for a name that no server has, or that cannot be part of the host.
+    /// - Throws: ``StoreConfigurationError`` for a name that no server accepts, or that cannot be part of the host.
     package func validate(bucket: String) throws(StoreConfigurationError) {
         guard (1...63).contains(bucket.utf8.count), bucket.utf8.allSatisfy({ Self.isLabel($0) || $0 == UInt8(ascii: ".") }),
             bucket.first != ".", bucket.last != ".", !bucket.contains("..")

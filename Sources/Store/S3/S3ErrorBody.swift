@@ -13,7 +13,7 @@ struct S3ErrorBody: Equatable {
         region = root?.text("Region").map(Self.printable)
     }
 
-    /// Text of a server that may go into a log line.
+    /// Returns a server's text in a form that is safe for a log line.
     static func printable(_ text: String) -> String {
         String(decoding: text.utf8.filter { (0x21...0x7E).contains($0) }.prefix(64), as: UTF8.self)
     }
@@ -28,7 +28,7 @@ extension StoreError {
         case 301, 307, 308: self = .wrongRegion(expected: response.fields["x-amz-bucket-region"] ?? body.region)
         case 400 where body.code == "AuthorizationHeaderMalformed" && body.region != nil:
             self = .wrongRegion(expected: body.region)
-        // Credentials of a session expire and are replaced.
+        // Session credentials expire and are replaced.
         case 400 where ["ExpiredToken", "InvalidToken", "TokenRefreshRequired"].contains(body.code): self = .denied(code: code)
         case 401, 403: self = .denied(code: code)
         case 404 where body.code == "NoSuchBucket": self = .noBucket
@@ -62,7 +62,7 @@ extension StoreError {
     init(_ error: HTTPError) {
         switch error {
         case .unreachable(let cause), .tls(let cause), .misconfigured(let cause): self = .unreachable(cause: cause)
-        // The server works where it answers. Otherwise a few large objects would count as an outage.
+        // A server that has begun to answer works. Otherwise a few large objects would count as an outage.
         case .timedOut(.body, _), .stalled: self = .tooSlow
         case .timedOut: self = .timedOut
         case .interrupted(let cause): self = .interrupted(cause: cause)

@@ -9,8 +9,8 @@ package final class ServiceBreaker<Failure: Error>: Sendable {
 
     /// - Parameters:
     ///   - now: The time by a monotonic clock.
-    ///   - onChange: Called with the error that opened the breaker, and with nil after it has closed again, on the thread of the call that
-    ///     caused it. Must not block.
+    ///   - onChange: Called with the error that opened the breaker, and with nil after it has closed again, on the thread of
+    ///     the call that caused it. Must not block.
     package init(
         _ limits: CircuitBreaker.Limits, now: @escaping @Sendable () -> Duration,
         onChange: @escaping @Sendable (Failure?) -> Void
@@ -22,7 +22,7 @@ package final class ServiceBreaker<Failure: Error>: Sendable {
 
     package var phase: BreakerPhase { breaker.withLock { $0.phase(at: now()) } }
 
-    /// A permit for one call, whose end is reported with it; nil if the call has to fail at once.
+    /// Returns a permit for one call, with which the caller reports the outcome; nil if the call has to fail at once.
     package func admit() -> CircuitBreaker.Permit? {
         breaker.withLock { $0.admit(at: now()) }
     }
@@ -35,7 +35,7 @@ package final class ServiceBreaker<Failure: Error>: Sendable {
         if breaker.withLock({ $0.fail(permit, at: now()) }) { onChange(error) }
     }
 
-    /// Reports a call that ended without telling anything about the server.
+    /// Reports a call whose end says nothing about the server.
     package func abandoned(_ permit: CircuitBreaker.Permit) {
         breaker.withLock { $0.abandon(permit, at: now()) }
     }

@@ -24,18 +24,18 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
     case noBucket
     /// Another status that reports a failure of the request (4xx).
     case rejected(status: Int, code: String)
-    /// Another status that reports a failure of the server (5xx), or a request that it gave up (408, or the code RequestTimeout or
-    /// OperationAborted).
+    /// Another status that reports a failure of the server (5xx), or a request that it gave up (408, or the code RequestTimeout
+    /// or OperationAborted).
     case serverFailed(status: Int, code: String)
     /// The response violates HTTP or S3.
     case invalidResponse(cause: String)
-    /// The object is larger than the caller takes.
+    /// The object is larger than the caller accepts.
     case tooLarge(limit: Int)
     /// The object's bytes do not match its record.
     case damaged(cause: String)
     /// A local file could not be read or written.
     case file(SystemError)
-    /// The machine has no more of a resource.
+    /// The machine lacks a resource.
     case exhausted(cause: String)
     /// The calling task was cancelled.
     case cancelled
@@ -100,8 +100,8 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// Whether the error of this operation shows that the server as a whole does not work for this client, so that other calls would
-    /// fail as well. Credentials may be good for everything but deletions.
+    /// Whether the error of this operation shows that the server as a whole does not work for this client, so that other calls
+    /// would fail as well. Credentials may permit everything but deletions.
     func isOutage(of operation: StoreOperation) -> Bool {
         switch self {
         case .denied(code: "AccessDenied"): operation != .delete

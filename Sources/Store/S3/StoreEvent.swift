@@ -1,4 +1,4 @@
-/// A change of state that deserves a line in the log.
+/// A state change worth a log line.
 package enum StoreEvent: Sendable, Equatable, CustomStringConvertible {
     /// The circuit breaker opened: calls fail at once until a probe succeeds.
     case suspended(StoreError)
@@ -34,7 +34,7 @@ package enum StoreEvent: Sendable, Equatable, CustomStringConvertible {
     }
 }
 
-/// The kinds of requests, as metrics tell them apart.
+/// The kinds of requests that metrics distinguish.
 package enum StoreOperation: String, Sendable, CaseIterable {
     case get, put, delete, list
 }

@@ -1,7 +1,7 @@
 internal import Digests
 internal import SystemIO
 
-/// What the store knows of a rendition besides its bytes.
+/// The store's metadata of a rendition.
 package struct StoredRecord: Sendable, Equatable {
     /// The number of bytes.
     package let length: Int
@@ -11,8 +11,8 @@ package struct StoredRecord: Sendable, Equatable {
     package let created: Int64
     /// Bytes from the publisher, opaque to the store.
     package let facts: [UInt8]
-    /// The earliest time at which its upload, or the request to its origin, may have begun, in milliseconds of the cluster's clock; 0 in a
-    /// record of an older version.
+    /// The earliest time at which its upload, or the request to its origin, may have begun, in milliseconds of the cluster's
+    /// clock; 0 in a record of an older version.
     package let began: Int64
 
     /// The largest rendition, in bytes: 1 TiB. Sums of lengths cannot overflow.
@@ -33,7 +33,7 @@ package struct StoredRecord: Sendable, Equatable {
 
     /// Whether a purge that was accepted until a time covers the rendition.
     func began(until time: Int64) -> Bool {
-        // The publication came after its beginning, by a clock that may differ.
+        // Without `began`, compares the publication, which came later, by a clock that may differ.
         began > 0 ? began <= time : created * 1000 <= time + Self.clockTolerance
     }
 
@@ -43,7 +43,7 @@ package struct StoredRecord: Sendable, Equatable {
 
 /// The record as names and values of printable ASCII: the metadata of an object, and the lines of a file.
 ///
-/// `gifreel-check` is a SHA-256 over the others, so that a record that was cut or mixed up is recognised.
+/// `gifreel-check` is a SHA-256 over the other fields, which detects a truncated or mixed-up record.
 extension StoredRecord {
     private static let format = "1"
 
@@ -59,7 +59,7 @@ extension StoredRecord {
             "gifreel-created": String(created),
             "gifreel-facts": Hex.encode(facts),
         ]
-        // Nodes of older versions check the others only.
+        // Nodes of older versions check only the fields above.
         fields["gifreel-check"] = Self.check(fields)
         if began > 0 { fields["gifreel-began"] = String(began) }
         return fields
@@ -70,7 +70,7 @@ extension StoredRecord {
         fields.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count } <= Self.maxMetadataLength
     }
 
-    /// Reads ``fields``, among which there may be others; nil if one is missing, out of range or damaged.
+    /// Reads a record from ``fields`` and ignores other fields; nil if a field is missing, out of range or damaged.
     init?(fields: [String: String]) {
         let names = ["gifreel-format", "gifreel-length", "gifreel-sha256", "gifreel-created", "gifreel-facts"]
         let known = fields.filter { names.contains($0.key) }
