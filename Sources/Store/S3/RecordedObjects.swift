@@ -81,7 +81,7 @@ final class RecordedObjects: Sendable {
             let record = try await record(name, timeout: timeout - (ContinuousClock.now - start))
             if record?.began(until: time) != true { doomed[name] = nil }
         }
-        // A rendition's record is deleted last: a record without an object is not found.
+        // A rendition's record is deleted after its object: a record without an object is not found.
         try await delete(doomed.values.flatMap(\.self), timeout: timeout - (ContinuousClock.now - start))
     }
 
