@@ -68,7 +68,7 @@ final class Evictor: Sendable {
         let evicted = evict { missing - $0 }
         guard evicted > 0 else { return }
         evictedSpace.withLock { $0.add(evicted, now: context.clock.monotonicNanoseconds()) }
-        // Measures again now: most file systems report freed space immediately, before new writes use some of it.
+        // Most file systems report freed space at once; measures it before writes use some of it.
         _ = measureSpace()
     }
 

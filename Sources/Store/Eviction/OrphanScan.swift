@@ -42,7 +42,7 @@ struct OrphanScan: Sendable {
     /// Returns the number of names; nil if they cannot be read.
     private mutating func compare(_ first: UInt8, in index: CacheIndex, _ removed: inout Int64) -> Int? {
         let files = index.directory.objects
-        // Reads rows before files: a file whose row is added in between seems to have no row and is checked again.
+        // Reads rows before files: a file published in between is checked again.
         guard let known = index.query({ try $0.names(ofObjectsIn: first) }),
             let (renditions, others) = try? files.list(first)
         else { return nil }

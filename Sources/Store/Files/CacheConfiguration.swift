@@ -12,7 +12,7 @@ package struct CacheConfiguration: Sendable, Equatable {
     package var staleFor: Int64 = 7 * 86_400
     /// The largest number of aliases in memory, and of open objects. Each object takes one descriptor.
     package var hotEntries = 2048
-    /// Threads for look-ups on disk, which read the row, open the file and verify it.
+    /// Threads for look-ups on disk: read row, open and verify file.
     package var lookupThreads = 2
     /// Threads that publish. With two, one can wait for the disk while the other hashes.
     package var publishThreads = 2

@@ -51,7 +51,7 @@ package struct ListedRendition: Sendable {
     /// Seconds since the origin's last response.
     package let age: Int64
     package let freshness: Freshness
-    /// The number of responses that used the object, under any URL, while it has been in memory.
+    /// Responses that used the object, under any URL, while it was in memory.
     package let uses: Int
 }
 
@@ -83,7 +83,7 @@ package final class CachedRendition: Sendable {
         Self.attachment(at: slot.load(ordering: .acquiring))?.release()
     }
 
-    /// Whether the rendition was found by its source or published for a source. (Reading ``alias`` copies it.)
+    /// Whether it was found by, or published for, a source. (Reading ``alias`` copies it.)
     package var isOfSource: Bool { aliasTimes != nil }
     /// Whether the origin has limited its lifetime.
     package var isLimitedByOrigin: Bool { aliasTimes?.freshFor != nil }
@@ -100,7 +100,7 @@ package final class CachedRendition: Sendable {
     /// The facts from the publisher.
     package var facts: [UInt8] { object.record.facts }
 
-    /// The number of responses that used it, under any URL, while it has been in memory.
+    /// Responses that used it, under any URL, while it was in memory.
     package var uses: Int { object.uses.load(ordering: .relaxed) }
 
     /// Counts a response.

@@ -14,7 +14,7 @@ package final class StagedFile: Sendable {
     let name: String?
     /// The directory in which it can be published; nil for a file in memory.
     let files: ObjectFiles?
-    /// Why the file is in memory; nil for a file on disk.
+    /// Why the file is in memory; nil if on disk.
     let reason: UnstoredReason?
     private let isTaken = Atomic(false)
 

@@ -38,7 +38,7 @@ final class HotRenditions: Sendable {
         objects.peek(id)?.object
     }
 
-    /// Returns the number of responses that used an object while it has been in memory.
+    /// Counts the responses that used an object while it was in memory.
     func uses(of id: ObjectID) -> Int {
         objects.peek(id)?.uses ?? 0
     }

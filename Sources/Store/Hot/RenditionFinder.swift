@@ -67,7 +67,7 @@ struct RenditionFinder: Sendable {
             // Prefetches the start of the file, so that its next reader does not wait for the disk.
             _ = try descriptor.read(Self.startLength, at: 0)
         } catch {
-            // Housekeeping frees descriptors by closing renditions in use.
+            // Housekeeping frees descriptors.
             if error.code == EMFILE { context.housekeeping.wake() }
             // Other errors, such as a lack of descriptors, are a miss now and may be a hit later. A missing file stays missing.
             if error.code == ENOENT, index.directory.isInPlace { _ = index.changes.withLock { $0.forget(row) } }

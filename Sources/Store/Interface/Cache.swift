@@ -140,8 +140,7 @@ package final class Cache: Sendable {
     /// The rendition that an alias leads to, from memory, or from the database and the disk on a thread of the cache.
     ///
     /// - Parameter countsMiss: Whether to count a miss if there is none; false if the request was already counted.
-    /// - Throws: ``CacheError/busy`` if too many look-ups wait or the cache is closed, so that it is unknown whether there is a
-    ///   rendition.
+    /// - Throws: ``CacheError/busy`` if too many look-ups wait or the cache is closed: a rendition may exist.
     package func rendition(for key: AliasKey, countsMiss: Bool) async throws(CacheError) -> CachedRendition? {
         if let found = hotAlias(key) { return found }
         return try await find(countsMiss: countsMiss) { finder throws(RenditionFinder.Unverified) in
@@ -149,7 +148,7 @@ package final class Cache: Sendable {
         }
     }
 
-    /// Returns the rendition with that id, looked up and counted in the same way as by its alias.
+    /// Returns the rendition with that id, looked up and counted as by its alias.
     package func rendition(for id: ObjectID, countsMiss: Bool) async throws(CacheError) -> CachedRendition? {
         if let found = hotObject(id) { return found }
         return try await find(countsMiss: countsMiss) { finder throws(RenditionFinder.Unverified) in
@@ -160,8 +159,7 @@ package final class Cache: Sendable {
     /// The rendition with that id, for the client that uploaded its source. Records the upload, so that a purge of a URL with
     /// the same bytes leaves the object. If the record cannot be written, the rendition is still returned.
     ///
-    /// - Throws: ``CacheError/busy`` if too much work waits or the cache is closed, so that it is unknown whether there is a
-    ///   rendition.
+    /// - Throws: ``CacheError/busy`` if too much work waits or the cache is closed: a rendition may exist.
     package func uploadedObject(_ id: ObjectID) async throws(CacheError) -> CachedRendition? {
         if let found = hotObject(id), found.object.isUploaded { return found }
         return try count(await publishers.run { [publisher] in publisher.recordUpload(of: id) }, countsMiss: true)
@@ -269,8 +267,7 @@ package final class Cache: Sendable {
 
     /// Records an alias to a stored object: another URL returned the same GIF.
     ///
-    /// - Returns: ``PublishOutcome/existing(_:)`` if the alias now leads to the object, otherwise
-    ///   ``PublishOutcome/unstored(_:_:)``; nil if there is no such object.
+    /// - Returns: `existing` if the alias now leads to the object, otherwise `unstored`; nil if there is no such object.
     package func link(_ alias: AliasRecord, to object: ObjectID, epoch: Epoch) async -> PublishOutcome? {
         await publishers.run { [publisher] in publisher.addAlias(alias, to: object, epoch: epoch) } ?? nil
     }

@@ -49,14 +49,14 @@ struct RenditionPublisher: Sendable {
         let number = clinux_memfd_create("gifreel-rendition")
         guard number >= 0 else {
             let error = SystemError.last("memfd_create")
-            // Housekeeping frees descriptors by closing renditions in use.
+            // Housekeeping frees descriptors.
             if error.code == EMFILE { context.housekeeping.wake() }
             throw .stagingFailed(error)
         }
         return StagedFile(SharedDescriptor(OwnedDescriptor(taking: number)), because: reason)
     }
 
-    /// Creates a staged file with a copy of the first `count` bytes of `file`.
+    /// Stages a copy of the first `count` bytes of `file`.
     func createCopy(of file: SharedDescriptor, count: Int) throws(CacheError) -> StagedFile {
         let staged = try createFile(expecting: Int64(count))
         do throws(SystemError) {

@@ -13,7 +13,7 @@ package struct SharedStoreConfiguration: Sendable {
     package var uploadRate = 256 << 10
     /// Requests that run at once, and connections that stay open.
     package var connections = 64
-    /// The file extensions of renditions. Removing an object deletes its rendition under each of them.
+    /// The extensions of renditions. Removing an object deletes all of them.
     package var fileExtensions: [String] = []
     /// The outbox, for a store that is written to.
     package var outbox: OutboxConfiguration

@@ -255,7 +255,7 @@ package struct OutboxConfiguration: Sendable, Equatable {
     package var maxEntries = 10_000
     /// The largest total length of queued renditions in bytes.
     package var maxBytes: Int
-    /// The number of writes that are sent concurrently.
+    /// Writes that are sent concurrently.
     package var uploads = 2
     /// The pause of a sender after a failed write, and of the write before its next attempt. Both double with each further
     /// failure.

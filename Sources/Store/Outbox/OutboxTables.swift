@@ -201,7 +201,7 @@ struct OutboxTables {
 
     /// Returns the entries that may be sent, in order: entries that were not refused first, then older entries first.
     func next(at now: Int64, limit: Int) throws -> [OutboxEntry] {
-        // Entries without a pause, and entries whose pause is over: each query scans one range of an index.
+        // Entries without a pause, and entries whose pause is over: each an index range scan.
         let ready = try entries("due = 0 ORDER BY refused, sequence LIMIT ?", [limit])
         let rested = try entries("due > 0 AND due <= ? ORDER BY refused, sequence LIMIT ?", [now, limit])
         if rested.isEmpty { return ready }
@@ -209,7 +209,7 @@ struct OutboxTables {
         return Array(all.prefix(limit))
     }
 
-    /// Returns the earliest time after `now` at which an entry may be sent; nil if no entry is paused.
+    /// Returns when the next entry after `now` may be sent; nil if no entry is paused.
     func nextTurn(after now: Int64) throws -> Int64? {
         try database.first("SELECT min(due) FROM outbox WHERE due > ? AND due < ?", [now, Turn.blocked]) {
             try $0.value(0) as Int64?

@@ -168,7 +168,7 @@ final class CacheIndex: Sendable {
     }
 }
 
-/// The state of a ``CacheIndex`` that is readable without its lock, which may be held while a disk syncs. Any thread.
+/// State of a ``CacheIndex`` readable without its lock, which may be held while a disk syncs. Any thread.
 final class IndexStatus: Sendable {
     private let knownTotals: Mutex<CacheTotals>
     private let knownRefusal: Mutex<UnstoredReason?>

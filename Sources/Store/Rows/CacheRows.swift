@@ -27,7 +27,7 @@ struct AliasRow: Sendable, Equatable {
 /// The sequences of an alias and of its object.
 typealias AliasReference = (sequence: Int64, object: Int64)
 
-/// The totals of stored objects and aliases.
+/// The totals of stored rows.
 struct CacheTotals: Sendable, Equatable {
     var objects: Int64 = 0
     /// The bytes of the objects.

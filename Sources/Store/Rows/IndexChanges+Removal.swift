@@ -3,8 +3,8 @@ internal import SystemIO
 // MARK: - Purges
 
 extension IndexChanges {
-    /// Applies purges durably, with one insert per purge and one sync, whatever they cover. ``sweep()`` removes files and rows
-    /// later, but only after ``CacheIndex/count(_:_:)``, which the caller must call for each returned purge.
+    /// Applies purges durably, with one insert per purge and one sync, whatever they cover. ``sweep()`` removes files and rows,
+    /// but only after the caller has called ``CacheIndex/count(_:_:)`` for each returned purge.
     ///
     /// - Parameters:
     ///   - new: Purges whose tokens are known are skipped.

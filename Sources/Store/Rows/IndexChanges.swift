@@ -224,7 +224,7 @@ struct IndexChanges: ~Copyable, Sendable {
         }
     }
 
-    /// Remembers what could not be recorded. If there is too much, one purge of everything replaces the purges, and the oldest
+    /// Remembers what could not be recorded. Beyond a limit, one purge of everything replaces the purges, and the oldest
     /// changes of others are dropped: their callers know that they are not durable.
     mutating func remember(_ new: Unrecorded) {
         if unrecorded.count >= Self.mostUnrecorded {

@@ -22,7 +22,7 @@ package final class ServiceBreaker<Failure: Error>: Sendable {
 
     package var phase: BreakerPhase { breaker.withLock { $0.phase(at: now()) } }
 
-    /// Returns a permit for one call, with which the caller reports the outcome; nil if the call has to fail at once.
+    /// Returns a permit with which the caller reports the outcome of one call; nil if the call must fail at once.
     package func admit() -> CircuitBreaker.Permit? {
         breaker.withLock { $0.admit(at: now()) }
     }
