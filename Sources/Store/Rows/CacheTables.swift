@@ -1,7 +1,7 @@
 /// The cache's tables in the ledger, and the statements on them, for use within one transaction.
 ///
-/// Rows and purges have sequences in one order: each a greater one than all before it, even after removals. A purge is one row of
-/// ``PurgeTable``; what it covers does not exist for a query, and a sweep removes it later together with the files.
+/// Rows and purges share one order of sequences: each sequence is greater than all earlier ones, even after removals. A purge
+/// is one row of ``PurgeTable``. Queries ignore what it covers, and a sweep later removes the covered rows and files.
 struct CacheTables {
     static let owned = Ledger.Tables(owner: "cache", steps: steps)
 
@@ -178,7 +178,7 @@ struct CacheTables {
         ) { try AliasRow($0) }.filter { isLive($0) }
     }
 
-    /// Up to `limit` URLs of sources after `url`, in their order. A purge may cover what is stored of some.
+    /// Up to `limit` URLs of sources after `url`, in order. A purge may cover everything stored of some sources.
     func sources(after url: String, limit: Int) throws -> [String] {
         try database.all(
             "SELECT DISTINCT url FROM aliases WHERE url > ? AND former = 0 ORDER BY url LIMIT ?", [url, limit]
@@ -207,7 +207,8 @@ struct CacheTables {
         try database.all("SELECT \(ObjectRow.columns) FROM objects WHERE \(condition)", values) { try ObjectRow($0) }
     }
 
-    /// Whether an object is live: no purge covers its upload or one of its aliases. Without aliases of now, former ones count.
+    /// Whether an object is live: its upload or one of its aliases is not covered by a purge. Without current aliases, former
+    /// ones count.
     func isLive(_ object: ObjectRow) throws -> Bool {
         guard purges.hasUnswept else { return true }
         let id = object.record.id
@@ -226,7 +227,8 @@ struct CacheTables {
         return object.upload.sequence == 0 && !purges.covers(nil, id, object.sequence, began: 0)
     }
 
-    /// The newest aliases of an object that are compared with purges. If a purge covers all of them, the object counts as covered.
+    /// The number of an object's newest aliases to compare with purges. If purges cover all of them, the object counts as
+    /// covered.
     private static var mostCompared: Int { 4096 }
 
     /// Up to `limit` objects after `sequence`, in the order of the eviction queue.
@@ -248,11 +250,11 @@ struct CacheTables {
 
     // MARK: Adding
 
-    /// Adds an object. A row with its id must not have a file.
+    /// Adds an object, and replaces a row with its id, which must not have a file.
     ///
-    /// - Parameter began: When it was uploaded; nil for one that was not.
+    /// - Parameter began: When its upload began; nil if it was not uploaded.
     func insert(_ record: ObjectRecord, _ sequence: Int64, uploadBegan began: Int64?) throws {
-        // One that is purged and not swept yet, or whose file is missing.
+        // The old row is purged and not swept yet, or its file is missing.
         try database.run("DELETE FROM objects WHERE id = ?", [record.id.bytes])
         try database.run(
             """
@@ -298,11 +300,12 @@ struct CacheTables {
 
     // MARK: Removing
 
-    /// Removes objects and a bounded number of aliases that lead to each; a sweep removes the others. Their files are removed already.
+    /// Removes the rows of objects, whose files are already removed, and a bounded number of aliases of each. A sweep removes
+    /// the other aliases.
     func delete(_ objects: some Sequence<Int64>) throws {
         for sequence in objects {
             _ = try deleteAliases(of: sequence, limit: Self.mostWithObject)
-            // Notes the object in `removed` if there are others.
+            // A trigger notes the object in `removed` if it has other aliases.
             try database.run("DELETE FROM objects WHERE sequence = ?", [sequence])
         }
     }
@@ -310,10 +313,11 @@ struct CacheTables {
     /// Most objects have fewer aliases, and need no sweep.
     private static var mostWithObject: Int { 8 }
 
-    /// The unused ones among up to `limit` of the oldest aliases after a sequence. An alias that is requested is renewed from time to
-    /// time and thereby becomes the newest.
+    /// Returns the unused aliases among up to `limit` of the oldest aliases after a sequence. A requested alias is renewed from
+    /// time to time and thereby becomes the newest.
     ///
-    /// - Returns: The sequence of the last alias that was examined, nil if there was none, and the unused aliases with their objects.
+    /// - Returns: The sequence of the last alias that was examined, nil if there was none, and the unused aliases with their
+    ///   objects.
     func oldestAliases(
         after sequence: Int64, limit: Int, unless isInUse: (AliasKey) -> Bool
     ) throws -> (last: Int64?, unused: [AliasReference]) {
@@ -331,7 +335,7 @@ struct CacheTables {
         for alias in aliases { try database.run("DELETE FROM aliases WHERE sequence = ?", [alias]) }
     }
 
-    /// The objects that nothing leads to but some of these aliases.
+    /// Returns the objects that only these aliases lead to.
     func unreferenced(by aliases: [AliasReference]) throws -> [ObjectRow] {
         let sequences = Set(aliases.map(\.sequence))
         return try Set(aliases.map(\.object)).sorted().compactMap { object in
