@@ -80,7 +80,7 @@ package final class Cache: Sendable {
     }
 
     /// Ends the threads after their current work, marks the store as cleanly closed, and unlocks the directory. From then on,
-    /// look-ups are misses and publishes are not stored. Blocks; must not be called on a thread of the cache. A second call
+    /// look-ups find nothing and publishes are not stored. Blocks; must not be called on a thread of the cache. A second call
     /// does nothing.
     package func close() {
         guard !isClosed.exchange(true, ordering: .relaxed) else { return }
@@ -373,7 +373,8 @@ package final class Cache: Sendable {
     /// The purges that exist only in memory, because they could not be written.
     package var unrecordedPurges: [Purge] { index.changes.withLock { $0.unrecordedPurges } }
 
-    /// Whether the database cannot be changed at the moment.
+    /// Whether nothing can be stored at the moment, because the database cannot be changed, the directory is lost, or the cache is
+    /// closed.
     package var isStoringStopped: Bool { index.status.refusal != nil }
 
     /// Registers a function to call for each purge that takes effect, before the purging call returns. It runs on a thread of

@@ -2,7 +2,7 @@ internal import Synchronization
 
 /// The sequences up to which aliases have to be confirmed by their origins, because purges were or may have been missed.
 ///
-/// Any thread; the lock is held for a few operations. The changes are made under the lock of the ``CacheIndex``.
+/// Any thread; the lock is held for a few operations.
 final class AliasDoubts: Sendable {
     private struct Sequences {
         /// Recorded in the ledger.

@@ -9,8 +9,8 @@ extension IndexChanges {
     /// - Parameters:
     ///   - new: Purges whose tokens are known are skipped.
     ///   - change: A change to other owners' tables in the same transaction.
-    /// - Returns: The purges with their sequences, and the error if they are not durable, such as after ``close()``. The purges
-    ///   apply nevertheless.
+    /// - Returns: The purges with their sequences, and the error if they are not durable. They apply nevertheless, except after
+    ///   ``close()``.
     mutating func purge(
         _ new: [Purge], with change: @escaping Ledger.Change = { _ in }
     ) -> (purges: [(purge: Purge, sequence: Int64)], failure: LedgerError?) {
