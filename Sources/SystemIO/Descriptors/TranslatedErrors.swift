@@ -1,4 +1,4 @@
-/// Returns the value of an expression, whose error another one replaces:
+/// Returns the value of an expression, or throws another error in place of its error:
 ///
 /// ```
 /// let size = try translating(try file.size()) { (error: SystemError) in SettingsError("\(path): \(error)") }
@@ -14,7 +14,7 @@ package func translating<Value, Failure: Error, Other: Error>(
     }
 }
 
-/// The same for an expression that suspends.
+/// Returns the value of an expression that suspends, or throws another error in place of its error.
 package func translating<Value, Failure: Error, Other: Error>(
     awaiting value: @autoclosure () async throws(Failure) -> Value, to other: (Failure) -> Other
 ) async throws(Other) -> Value {
