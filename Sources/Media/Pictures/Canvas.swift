@@ -141,8 +141,7 @@ package struct Canvas: ~Copyable {
         return last < 0 ? .empty : Rectangle(x: x + first, y: y, width: last - first + 1, height: 1)
     }
 
-    /// Draws eight pixels, some of which may be transparent; the first is the lowest byte of `codes`. Returns whether any pixel
-    /// changed.
+    /// Draws eight pixels, which may be transparent, from the lowest byte of `codes` on. Returns whether any pixel changed.
     @inline(__always)
     private func drawGroup(_ codes: UInt64, _ transparent: UInt8?, at target: UnsafeMutablePointer<UInt32>) -> Bool {
         guard let transparent else { return drawEight(codes, at: target) }

@@ -23,8 +23,8 @@ package enum RenditionOption: String, Sendable, CaseIterable {
     case width
     case zoom
 
-    /// The definition of each option: its group, of which a format has all options or none; the property that holds the value;
-    /// the form of its texts. Everything else derives from this.
+    /// The definition of each option: its group, the property that holds the value, and the form of its texts. A format has all
+    /// options of a group or none. Everything else derives from this.
     private var row: OptionRow {
         switch self {
         case .bg: OptionRow(.background, \.background, .colour)

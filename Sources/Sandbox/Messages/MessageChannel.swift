@@ -6,7 +6,7 @@ internal import SystemIO
 struct MessageChannel {
     let socket: Int32
 
-    /// Sends a message with descriptors, of which the receiver gets copies.
+    /// Sends a message and duplicates of the descriptors.
     func send(_ message: WorkerMessage, descriptors: [Int32] = []) throws(SystemError) {
         let status = message.words.withUnsafeBytes { bytes in
             clinux_send_message(socket, bytes.baseAddress, bytes.count, descriptors, Int32(descriptors.count))

@@ -5,9 +5,8 @@ internal import SystemIO
 
 /// `gifreel frames`: writes an animation's composed frames as raw RGBA files, and its facts as `meta.json`.
 ///
-/// The files are `frame_000.rgba`, … (straight alpha, rows from top to bottom, no padding) and `meta.json` with the format, the
-/// size of the canvas, the coded delays in milliseconds, for a GIF also in hundredths of a second, and the coded loop count, or
-/// with the error.
+/// The files are `frame_000.rgba`, … (straight alpha, rows from top to bottom, no padding) and `meta.json`: the format, the canvas
+/// size, the coded delays in milliseconds (for a GIF in hundredths of a second, too) and the coded loop count, or the error.
 struct FramesCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "frames", abstract: "Writes the composed frames of an animation as raw RGBA, with meta.json.")
