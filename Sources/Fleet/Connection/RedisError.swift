@@ -106,11 +106,17 @@ package struct RedisRefusal: Error, Sendable, Equatable, CustomStringConvertible
 
     /// Whether the server as a whole is in a state in which further commands fail too.
     var concernsServer: Bool {
-        [.outOfMemory, .readOnly, .loading, .authentication, .moved].contains(kind)
+        switch kind {
+        case .outOfMemory, .readOnly, .loading, .authentication, .moved: true
+        case .noScript, .noGroup, .other: false
+        }
     }
 
     /// Whether a new connection may help, by reaching the new primary or logging in again.
     var isWorthReconnecting: Bool {
-        [.readOnly, .authentication, .moved].contains(kind)
+        switch kind {
+        case .readOnly, .authentication, .moved: true
+        case .outOfMemory, .loading, .noScript, .noGroup, .other: false
+        }
     }
 }
