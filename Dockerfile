@@ -46,20 +46,16 @@ RUN apt-get update \
     && useradd --system --uid 10001 --home-dir /var/lib/gifreel --create-home gifreel \
     && install -d -o gifreel -g gifreel /var/cache/gifreel
 
-# The bill of materials of the image, and the provenance of the program and of these documents.
+# The bill of materials of the image.
 FROM build AS documents
 COPY docs/NOTICES.md docs/
-COPY scripts/setup scripts/provenance scripts/
 COPY scripts/lib/sbom.py scripts/lib/
 COPY --from=runtime /var/lib/dpkg /runtime
-ARG BUILD_REVISION=
 ARG SOURCE_DATE_EPOCH=
 RUN export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(date +%s)} \
     && version=$(sed -n 's/.*version = "\(.*\)".*/\1/p' Sources/gifreel/Composition/Version.swift) \
     && mkdir /out/documents \
-    && python3 scripts/lib/sbom.py /out/gifreel /out/documents --version "$version" --system /runtime \
-    && scripts/provenance make --source "${BUILD_REVISION:-unknown}" --builder image /out/gifreel /out/documents/sbom.* >/tmp/provenance \
-    && mv /tmp/provenance /out/documents/gifreel.provenance.json
+    && python3 scripts/lib/sbom.py /out/gifreel /out/documents --version "$version" --system /runtime
 
 FROM runtime
 COPY --from=build /out/gifreel /usr/local/bin/gifreel
