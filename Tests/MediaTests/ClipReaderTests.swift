@@ -316,6 +316,23 @@ import Testing
         #expect(error(sound) == .unsupported(.mov, .video))
     }
 
+    /// ISO/IEC 23001-7 §4.1, RFC 9559 §5.1.4.1.31: neither corrupt nor incomplete, as their samples seem without the key.
+    @Test func encryptedClipsAreUnsupported() throws {
+        let key = ["-encryption_scheme", "cenc-aes-ctr", "-encryption_key", "000102030405060708090a0b0c0d0e0f"]
+        let movie = try Made("", "mp4", "-c:v libx264").bytes(
+            seconds: "0.1", key + ["-encryption_kid", "101112131415161718191a1b1c1d1e1f"])
+        #expect(error(movie) == .unsupported(.mp4, .encryption))
+        // The name of the track becomes its encodings, of which one is an encryption.
+        let name = "fourteen bytes"
+        var web = try Made("", "webm", "-c:v libvpx").bytes(seconds: "0.1", ["-metadata:s:v", "title=\(name)"])
+        let place = try #require(web.indices.first { web[$0...].starts(with: [0x53, 0x6e, 0x8e] + name.utf8) })
+        #expect(error(web) == nil)
+        web.replaceSubrange(
+            place..<place + 17,
+            with: [0x6d, 0x80, 0x8e, 0x62, 0x40, 0x8b, 0x50, 0x33, 0x81, 1, 0x50, 0x35, 0x84, 0x47, 0xe2, 0x81, 1])
+        #expect(error(web) == .unsupported(.webm, .encryption))
+    }
+
     @Test func soundIsIgnored() throws {
         let clip = try FFmpeg.make(
             [

@@ -62,6 +62,7 @@ package enum TranscodeError: Error, Equatable, Sendable {
         case video
         case codec
         case pixels
+        case encryption
 
         var phrase: String {
             switch self {
@@ -69,6 +70,7 @@ package enum TranscodeError: Error, Equatable, Sendable {
             case .video: "it has no video"
             case .codec: "its codec is not H.264, HEVC, VP8, VP9 or AV1"
             case .pixels: "its pixel format cannot be read"
+            case .encryption: "it is encrypted"
             }
         }
     }

@@ -145,6 +145,11 @@ final class ClipContainer {
         tracks.first { Int($0.number) == Int(stream.pointee.id) }
     }
 
+    /// Whether some samples of a track are encrypted (ISO/IEC 23001-7 §4.1, RFC 9559 §5.1.4.1.31).
+    func isEncrypted(_ stream: UnsafeMutablePointer<AVStream>) -> Bool {
+        matroska?.isEncrypted ?? boxes(of: stream)?.descriptions.contains("encv") ?? false
+    }
+
     /// Whether the index lists a sample past the end of the file.
     func lacksSamples(of stream: UnsafeMutablePointer<AVStream>) -> Bool {
         // Matroska has no index of all samples.

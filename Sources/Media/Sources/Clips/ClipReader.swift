@@ -34,6 +34,7 @@ package struct ClipReader: AnimationDecoder, ~Copyable {
         guard let track = container.color else {
             throw container.isCutOff ? .incomplete(format) : .unsupported(format, .video)
         }
+        if container.isEncrypted(track) { throw .unsupported(format, .encryption) }
         let index = try ClipIndex(container, track, limits: limits)
         guard !index.frames.isEmpty else {
             throw index.ending == .brokenOff ? .incomplete(format) : .corrupt(format, .noFrames)

@@ -7,6 +7,7 @@ struct MatroskaFile {
     /// The properties of a video track.
     struct Video {
         fileprivate(set) var hasAlpha = false
+        fileprivate(set) var isEncrypted = false
         /// The hidden columns and rows at each side.
         fileprivate(set) var crop = Margins()
         fileprivate var size = (width: 0, height: 0)
@@ -48,6 +49,7 @@ struct MatroskaFile {
         static let entry: UInt32 = 0xae
         static let type: UInt32 = 0x83
         static let video: UInt32 = 0xe0
+        static let encodings: UInt32 = 0x6d80
         /// Elements of segments (head, tracks, cues and others) and clusters (times, blocks, padding, checksums).
         static let all: [UInt32] = [
             segment, cluster, tracks, 0x114d_9b74, 0x1549_a966, 0x1c53_bb6b, 0x1254_c367, 0x1043_a770, 0x1941_a469, 0x1a45_dfa3,
@@ -113,7 +115,7 @@ struct MatroskaFile {
             var found = Video()
             Self.forEach(bytes, range) { element, range in
                 if element == Identifier.type { isVideo = Self.number(bytes[range]) == 1 }
-                if element == Identifier.video { Self.read(bytes, range, into: &found) }
+                if [Identifier.video, Identifier.encodings].contains(element) { Self.read(bytes, range, into: &found) }
                 return true
             }
             if isVideo { video = found }
@@ -135,6 +137,8 @@ struct MatroskaFile {
             case 0x54bb: video.crop.top = number
             case 0x54aa: video.crop.bottom = number
             case 0x53c0: video.hasAlpha = number == 1
+            case 0x6240: read(bytes, range, into: &video)
+            case 0x5033: video.isEncrypted = video.isEncrypted || number == 1
             default: break
             }
             return true
