@@ -23,13 +23,21 @@ package struct HTTPHead: Sendable {
         // Trailers of a chunked body are ignored.
         if isComplete { return nil }
         let text = line[...].trimmed
+        if line.first == 0x20 || line.first == 0x09 {
+            // A folded line continues the field before it (RFC 9112 section 5.2).
+            if let last = fields.indices.last, !text.isEmpty {
+                fields[last].value += (fields[last].value.isEmpty ? [] : [0x20]) + text
+            }
+            return nil
+        }
         if text.isEmpty {
             isComplete = status >= 200
             return nil
         }
         if line.starts(with: "HTTP/".utf8) { return begin(text) }
         guard let colon = text.firstIndex(of: UInt8(ascii: ":")) else { return nil }
-        let name = String(decoding: text[..<colon], as: UTF8.self).lowercased()
+        // Blanks before the colon are not part of the name (RFC 9112 section 5.1).
+        let name = String(decoding: text[..<colon].trimmed, as: UTF8.self).lowercased()
         fields.append((name, Array(text[(colon + 1)...].trimmed)))
         return nil
     }

@@ -14,10 +14,21 @@ import Testing
     }
 
     @Test func namesAreInLowerCaseAndValuesTrimmed() {
-        let head = read("HTTP/1.1 200 OK", "ETag: \"v1\"", "X-A:  b c ", "x-a:d", "").head
+        let head = read("HTTP/1.1 200 OK", "ETag: \"v1\"", "X-A:  b c ", "x-a \t:d", "").head
         #expect(head.status == 200 && head.isComplete)
         #expect(head.fields.map(\.name) == ["etag", "x-a", "x-a"])
         #expect(head.text("etag") == "\"v1\"" && head.text("x-a") == "d" && head.text("b") == nil)
+    }
+
+    /// RFC 9112 section 5.2.
+    @Test func foldedLinesContinueTheFieldBefore() {
+        let head = read(
+            "HTTP/1.1 200 OK", " X: no field", "Cache-Control: max-age=60,", "\tno-store", " ", "X-Note: see", "  ETag: \"x\"",
+            "Location:", " /a.gif", ""
+        ).head
+        #expect(head.isComplete && head.fields.map(\.name) == ["cache-control", "x-note", "location"])
+        #expect(head.text("cache-control") == "max-age=60, no-store" && head.text("location") == "/a.gif")
+        #expect(head.text("x-note") == "see ETag: \"x\"")
     }
 
     @Test func interimResponsesAreSkipped() {
