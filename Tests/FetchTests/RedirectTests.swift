@@ -101,9 +101,10 @@ import Testing
         }
     }
 
-    @Test func redirectWithoutALocationIsAFaultOfTheOrigin() async throws {
+    @Test(arguments: [[], ["Location: "]])
+    func redirectWithoutALocationIsAFaultOfTheOrigin(fields: [String]) async throws {
         try await withOrigin { origin, fetcher in
-            origin.on("/a.gif", .status(302))
+            origin.on("/a.gif", .status(302, fields))
             await #expect(throws: FetchError.failed(.redirectToNowhere)) { try await fetcher.source(origin.url("/a.gif")) }
         }
     }
@@ -146,6 +147,9 @@ import Testing
         ("https://other.example/x.gif#y", "https://other.example/x.gif"),
         ("HTTP://OTHER.example:80/", "http://other.example/"),
         ("?e=f", "http://example.com/a/b.gif?e=f"),
+        // RFC 3986 section 4.4: the URL itself.
+        ("", "http://example.com/a/b.gif?c=d"),
+        ("#x", "http://example.com/a/b.gif?c=d"),
         ("/with space/é.gif", "http://example.com/with%20space/%C3%A9.gif"),
         ("//127.1/", "http://127.0.0.1/"),
     ])

@@ -7,7 +7,7 @@ struct ResponseHead {
     let status: Int
     /// The delay that the origin asks for.
     let retryAfter: Duration?
-    /// The raw value of `Location`.
+    /// The first raw value of `Location` that is not empty.
     private(set) var location: [UInt8]?
     private(set) var contentLength: Int?
     /// The codings of the body, in the order in which they were applied.
@@ -51,7 +51,8 @@ struct ResponseHead {
     private mutating func take(_ name: String, _ value: [UInt8]) -> String? {
         switch name {
         case "location":
-            if location == nil { location = value }
+            // Browsers and curl skip an empty value too.
+            if location == nil, !value.isEmpty { location = value }
         case "content-length":
             guard value.count <= 18, let length = Int(Self.text(value)), value.allSatisfy({ (0x30...0x39).contains($0) })
             else { return "Content-Length is no number" }

@@ -75,9 +75,11 @@ package struct WebAddress: Sendable {
     func following(location: [UInt8]) throws(SourceURLError) -> WebAddress {
         guard location.count <= SourceURL.maxLength else { throw .tooLong(limit: SourceURL.maxLength) }
         guard location.allSatisfy({ $0 >= 0x20 && $0 != 0x7f && $0 != UInt8(ascii: "\\") }) else { throw .badCharacter }
-        let reference = location.flatMap { byte in
+        let reference = location.prefix { $0 != UInt8(ascii: "#") }.flatMap { byte in
             byte == 0x20 || byte >= 0x80 ? Array(URLNormalization.encodingForbiddenBytes([byte]).utf8) : [byte]
         }
+        // RFC 3986 section 4.4. libcurl would resolve it to the folder.
+        if reference.isEmpty { return self }
         var url = try CurlURL(canonical)
         try url.resolve(String(decoding: reference, as: UTF8.self))
         guard let text = url.text() else { throw .malformed }
