@@ -174,7 +174,7 @@ final class ConnectionDriver {
         case .timedOut where connection.phase == .receiving:
             bodies.abort(connection)
             withKeptHead(connection) { refuse(connection, .requestTimeout, $0) }
-        case .timedOut: refuse(connection, .requestTimeout, RequestHead())
+        case .timedOut: refuseUnread(connection, connection.isRefused ? .tooManyConnections : .requestTimeout)
         }
     }
 
@@ -296,10 +296,20 @@ final class ConnectionDriver {
         respond(connection, writer.response(to: error), head)
     }
 
-    /// Responds to a refused connection that has sent no request so far.
+    /// Responds to a refused connection that has sent no complete request so far.
     func endRefused(_ connection: Connection) {
         guard connection.phase == .reading else { return }
-        refuse(connection, .tooManyConnections, RequestHead())
+        refuseUnread(connection, .tooManyConnections)
+    }
+
+    /// Responds with an error to a request whose head is incomplete, as far as it has arrived.
+    private func refuseUnread(_ connection: Connection, _ error: HTTPProtocolError) {
+        let unread = connection.unread
+        unread.withUnsafeBytes { bytes in
+            var head = RequestHead()
+            _ = try? parser.parse(bytes, into: &head)
+            refuse(connection, error, head)
+        }
     }
 
     // MARK: - Request bodies

@@ -206,6 +206,25 @@ import Testing
         }
     }
 
+    @Test func incompleteRequestOfAClientAtItsLimitIsRefusedForTheLimit() async throws {
+        let configure: (inout HTTPServerConfiguration) -> Void = { configuration in
+            configuration.threads = 1
+            configuration.maxConnectionsPerClient = 1
+            configuration.headTimeout = .seconds(60)
+        }
+        try await withServer(configure: configure) { server, port in
+            try await onThread {
+                let holder = try RawClient(port: port)
+                try holder.send("GET /file HTTP/1.1\r\n")
+                try blockUntil("the connection to be accepted") { server.counters.openConnections == 1 }
+                let slow = try RawClient(port: port)
+                let answer = try slow.request("HEAD /file HTTP/1.1\r\nHost: h\r\n", method: "HEAD")
+                #expect(answer.status == 503 && answer["Retry-After"] == "2")
+                #expect(slow.isClosed())
+            }
+        }
+    }
+
     @Test func idleConnectionOfAClientAtItsLimitIsClosedForItsNextOne() async throws {
         let configure: (inout HTTPServerConfiguration) -> Void = { configuration in
             configuration.threads = 1

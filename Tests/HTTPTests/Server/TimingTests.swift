@@ -34,6 +34,17 @@ import Testing
         }
     }
 
+    @Test func incompleteHeadOfHEADGets408WithoutABody() async throws {
+        try await withServer(configure: { $0.headTimeout = .seconds(2) }) { _, port in
+            try await onThread {
+                let client = try RawClient(port: port)
+                let answer = try client.request("HEAD / HTTP/1.1\r\nHost: h\r\nX: ", method: "HEAD")
+                #expect(answer.status == 408)
+                #expect(client.isClosed())
+            }
+        }
+    }
+
     @Test func trickledBytesDoNotProlongAHead() async throws {
         try await withServer(configure: { $0.headTimeout = .milliseconds(800) }) { _, port in
             let client = try await onThread {
