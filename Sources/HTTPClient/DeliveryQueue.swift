@@ -32,12 +32,15 @@ package enum DeliveryResult: Sendable {
     /// Another attempt may succeed.
     case unavailable(cause: String)
 
+    /// The statuses after which another attempt may succeed.
+    package static let temporary = Set(500...999).union([408, 429])
+
     /// - Parameter status: The status of the receiver's response.
-    package init(status: Int) {
+    package init(status: Int, temporary: Set<Int> = Self.temporary) {
         self =
             switch status {
             case 200...299: .delivered
-            case 408, 429, 500...: .unavailable(cause: "status \(status)")
+            case _ where temporary.contains(status): .unavailable(cause: "status \(status)")
             default: .refused(cause: "status \(status)")
             }
     }
@@ -192,9 +195,11 @@ package final class DeliveryQueue<Item: Sendable>: Sendable {
 
 extension HTTPClient {
     /// Sends a request of whose response only the status matters.
-    package func deliver(_ request: ClientRequest) async -> DeliveryResult {
+    package func deliver(
+        _ request: ClientRequest, temporary: Set<Int> = DeliveryResult.temporary
+    ) async -> DeliveryResult {
         do throws(HTTPError) {
-            return DeliveryResult(status: try await send(request).status)
+            return DeliveryResult(status: try await send(request).status, temporary: temporary)
         } catch {
             return .unavailable(cause: "\(error)")
         }

@@ -46,6 +46,22 @@ extension OperationsTests {
             #expect(server.terminate() == 0)
         }
 
+        /// The protocol permits repetitions after 429, 502, 503 and 504 only.
+        @Test func aRequestIsNotRepeatedAfterAnInternalErrorOfTheCollector() throws {
+            let gif = GIFBuilder.animation(frames: 3)
+            let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(gif) }])
+            defer { origin.stop() }
+            let collector = try LoopbackOrigin(["/v1/traces": { _ in .status(500) }])
+            defer { collector.stop() }
+            let server = try GifreelProcess(["tracing.endpoint=\(collector.url("/v1/traces"))"])
+            #expect(try server.mp4(origin.url("/a.gif")).status == 200)
+            try blockUntil("spans that are given up") {
+                try server.request("GET", "/metrics").text.contains(/gifreel_trace_spans_total\{result="failed"\} [1-9]/)
+            }
+            #expect(Set(collector.requests.map(\.body)).count == collector.requests.count)
+            #expect(server.terminate() == 0)
+        }
+
         @Test func aStopSendsTheSpansThatWait() throws {
             let gif = GIFBuilder.animation(frames: 3)
             let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(gif) }])

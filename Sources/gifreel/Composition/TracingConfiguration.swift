@@ -40,6 +40,9 @@ struct TraceExport: Sendable {
 
     /// The time limit of one request to the collector.
     private static let requestTimeout = Duration.seconds(5)
+    /// The statuses after which a request may be repeated. The protocol forbids that after all others (OTLP 1.0, retryable
+    /// response codes).
+    private static let temporary: Set = [429, 502, 503, 504]
     /// The time for which a stop waits for the remaining spans.
     private static let drainTimeout = Duration.seconds(3)
 
@@ -61,7 +64,7 @@ struct TraceExport: Sendable {
                 "POST", configuration.endpoint, fields: configuration.headers + ["Content-Type: application/json"],
                 body: .bytes(Array(document.utf8)), timeout: Self.requestTimeout)
             request.userAgent = "gifreel/\(Gifreel.version)"
-            return await client.deliver(request)
+            return await client.deliver(request, temporary: Self.temporary)
         }
         self.exporter = exporter
         tracer = OTLPTracer(exporter, share: configuration.share)

@@ -58,7 +58,7 @@ import Tracing
         }
     }
 
-    @Test(arguments: [408, 429, 502, 503, 504]) func aRequestIsRepeatedAfterATemporaryFailure(_ status: Int) async throws {
+    @Test(arguments: [429, 502, 503, 504]) func aRequestIsRepeatedAfterATemporaryFailure(_ status: Int) async throws {
         let registry = PrometheusRegistry(MetricFamily.instruments)
         let answer: @Sendable (Int) -> DeliveryResult = {
             $0 == 1 ? DeliveryResult(status: status) : $0 == 2 ? .unavailable(cause: "a test") : .delivered
@@ -70,7 +70,7 @@ import Tracing
         }
     }
 
-    @Test(arguments: [(400, 1), (413, 1), (500, 3), (503, 3)]) func whatCannotBeExportedIsCounted(
+    @Test(arguments: [(400, 1), (413, 1), (429, 3), (503, 3)]) func whatCannotBeExportedIsCounted(
         _ status: Int, _ attempts: Int
     ) async throws {
         let registry = PrometheusRegistry(MetricFamily.instruments)
