@@ -35,9 +35,18 @@ import Testing
         ("text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", true), ("text/*", true),
         ("text/html;q=0.5, application/json", false), ("application/json", false), ("*/*", false), ("", false),
         ("text/html;q=0", false), ("text/html;q=0.5, application/problem+json;q=0.6", false),
-        ("text/html, application/*;q=0.9", true),
+        ("text/html, application/*;q=0.9", true), ("text/html;q=0.5, */*", false),
+        ("text/html;q=0.5, */*, application/*;q=0.1", true),
     ]) func aPageIsPreferredOnlyIfAcceptNamesHTML(_ accept: String, _ expected: Bool) {
         #expect(AcceptField([accept]).prefersPage == expected)
+    }
+
+    @Test(arguments: [
+        ("text/event-stream", true), ("application/json, text/event-stream", true), ("*/*", false), ("", false),
+        ("text/event-stream, */*", true), ("application/json, text/event-stream;q=0.5", false),
+        ("text/event-stream;q=0.5, */*", false), ("text/event-stream;q=0", false),
+    ]) func eventsArePreferredIfAcceptNamesThemWithTheWeightOfJSON(_ accept: String, _ expected: Bool) {
+        #expect(AcceptField([accept]).prefersEvents == expected)
     }
 
     @Test(

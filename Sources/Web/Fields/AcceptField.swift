@@ -123,15 +123,21 @@ struct AcceptField {
         return isEmpty || source == .gif || source == .apng
     }
 
-    /// Whether the field names a stream of events. Wildcards do not name it: programs send them.
-    var namesEvents: Bool { weight(.events) ?? 0 > 0 }
+    /// Whether the field names a stream of events with at least the weight of JSON. Wildcards do not name the stream: programs
+    /// send them.
+    var prefersEvents: Bool {
+        guard let events = weight(.events), events > 0 else { return false }
+        return events >= weight(.json) ?? anyApplication
+    }
 
     /// Whether the error of a page is sent as HTML instead of JSON. `*/*` does not name HTML: programs send it.
     var prefersPage: Bool {
         guard let page = weight(.html) ?? weight(.anyText), page > 0 else { return false }
-        let application = weight(.anyApplication) ?? 0
-        return page >= max(weight(.problem) ?? application, weight(.json) ?? application)
+        return page >= max(weight(.problem) ?? anyApplication, weight(.json) ?? anyApplication)
     }
+
+    /// The weight of JSON documents that the field does not name.
+    private var anyApplication: Int16 { weight(.anyApplication) ?? weight(.any) ?? 0 }
 
     /// Whether the metrics are sent as OpenMetrics: only if the client names it with at least the weight of plain text.
     var prefersOpenMetrics: Bool {

@@ -14,7 +14,7 @@ struct StatusController: Sendable {
     ///
     /// - Throws: `not_found` for an unknown id, or `overloaded` for too many streams.
     func answer(_ method: HTTPMethod, _ id: UInt128, _ request: borrowing HTTPRequest) throws(Problem) -> HTTPReply {
-        let wantsEvents = AcceptField(request).namesEvents
+        let wantsEvents = AcceptField(request).prefersEvents
         // A browser that reconnects after the last event stops when it gets 204.
         let isOver =
             wantsEvents && method != .delete && request.headerBytes("Last-Event-ID")?.equals(EventStream.lastID) == true
