@@ -17,9 +17,8 @@ struct MountPath: Equatable {
 extension MountPath {
     /// Reads a path.
     ///
-    /// If the mount has only GIFs, a rendition has the path of its GIF with another extension: `a.mp4` is made from `a.gif`.
-    /// Otherwise the format's extension follows the source's, `a.webp.mp4`, and a name with one extension, `a.mp4`, refers to a
-    /// GIF. `a.gif.gif` is a rendition of `a.gif` in either case.
+    /// The format's extension follows the source's, `a.gif.mp4`, or replaces that of a GIF: `a.mp4` is made from `a.gif`, unless
+    /// it is a source. If the mount has only GIFs, addresses have the shorter form.
     ///
     /// - Returns: Nil if the path ends in neither a source's extension nor a format's name, or names no source.
     init?(_ path: Substring, sources: [SourceFormat]) {
@@ -29,10 +28,9 @@ extension MountPath {
         let isAutomatic = last == Route.auto
         let format = isAutomatic ? .mp4 : Rendition.Format.named(last)
         // This check comes first, because gif and webp are both extensions of sources and names of formats.
-        if !hasOnlyGIFs || format == .gif, let format, let (_, inner) = name.splitAtExtension, extensions.contains(inner) {
-            let stem = hasOnlyGIFs ? name.dropLast(inner.utf8.count + 1) : name
+        if let format, let (_, inner) = name.splitAtExtension, extensions.contains(inner) {
             self.init(
-                source: String(name), stem: String(stem), format: format, isSource: false, isAutomatic: isAutomatic)
+                source: String(name), stem: String(name), format: format, isSource: false, isAutomatic: isAutomatic)
             return
         }
         if extensions.contains(last) {

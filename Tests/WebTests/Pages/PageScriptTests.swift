@@ -51,18 +51,28 @@ import Testing
     @Test(arguments: [
         ([:], "a.gif", "auto/https://site.test/a.gif", "webp/https://site.test/a.gif"),
         ([:], "a.gif?v=1#x", "auto/https://site.test/a.gif?v=1#x", "webp/https://site.test/a.gif?v=1#x"),
-        (["mount": "media"], "a.gif", "media/a.auto", "media/a.webp"),
+        (["mount": "media"], "a.gif", "media/a.gif.auto", "media/a.gif.webp"),
+        (["mount": "media"], "A.GIF", "media/A.GIF.auto", "media/A.GIF.webp"),
         (["mount": "media"], "a.gif?v=1", "auto/https://site.test/a.gif?v=1", "webp/https://site.test/a.gif?v=1"),
         (
-            ["mount": "media", "options": "width=20,tune=film"], "a.gif", "media/a.auto?width=20&tune=film",
-            "media/a.webp?width=20"
+            ["mount": "media", "options": "width=20,tune=film"], "a.gif", "media/a.gif.auto?width=20&tune=film",
+            "media/a.gif.webp?width=20"
         ),
         (["mount": "media", "sources": "apng"], "a.apng", "media/a.apng.auto", "media/a.apng.webp"),
         (
             [:], "https://gifs.test/auto,width=20/https://site.test/a.gif", "auto,width=20/https://site.test/a.gif",
             "webp,width=20/https://site.test/a.gif"
         ),
-        (["mount": "media"], "https://gifs.test/media/a.auto", "media/a.auto", "media/a.webp"),
+        (["mount": "media"], "https://gifs.test/media/a.auto", "media/a.auto", "media/a.gif.webp"),
+        (["mount": "media"], "https://gifs.test/media/a.gif.auto", "media/a.gif.auto", "media/a.gif.webp"),
+        (
+            ["mount": "media", "sources": "gif,webp"], "https://gifs.test/media/a.webp.auto", "media/a.webp.auto",
+            "media/a.webp.webp"
+        ),
+        (
+            ["mount": "media"], "https://gifs.test/media/a.auto?tune=film&width=20", "media/a.auto?tune=film&width=20",
+            "media/a.gif.webp?width=20"
+        ),
     ]) func anAddressHasTheFormOfItsSource(_ settings: [String: String], _ link: String, _ automatic: String, _ still: String)
         throws
     {

@@ -14,10 +14,10 @@ import Testing
     @Test(arguments: [
         ("/x/a.gif", "/x/a.gif mp4 itself"), ("/a.GIF", "/a.GIF mp4 itself"), ("/a.mp4", "/a.gif mp4"),
         ("/a.webp", "/a.gif webp"),
-        ("/a.png", "/a.gif png"), ("/a.webp.mp4", "/a.webp.gif mp4"), ("/a.gif.jpg", "/a.gif.gif jpg"),
-        ("/a.gif.gif", "/a.gif gif"), ("/x/a.b.gif", "/x/a.b.gif mp4 itself"),
+        ("/a.png", "/a.gif png"), ("/a.webp.mp4", "/a.webp.gif mp4"), ("/a.gif.jpg", "/a.gif jpg"),
+        ("/a.GIF.jpg", "/a.GIF jpg"), ("/a.gif.gif", "/a.gif gif"), ("/x/a.b.gif", "/x/a.b.gif mp4 itself"),
     ])
-    func withGIFsOnlyTheExtensionIsReplaced(_ path: String, _ expected: String) {
+    func withGIFsOnlyTheExtensionIsReplacedOrAppended(_ path: String, _ expected: String) {
         #expect(named(path, [.gif]) == expected)
     }
 
@@ -49,7 +49,7 @@ import Testing
 
     @Test func addressesLeadBackToTheSameSource() throws {
         for sources in [[.gif], Self.all, [.webp]] {
-            for path in ["/a.gif", "/a.webp", "/a.webp.mp4", "/b.mp4", "/c.png.html"] {
+            for path in ["/a.gif", "/a.GIF.json", "/a.webp", "/a.webp.mp4", "/b.mp4", "/c.png.html"] {
                 guard let path = MountPath(path[...], sources: sources) else { continue }
                 let address = MountAddress(stem: path.stem, isSourcePath: path.stem == path.source)
                 for target in ["mp4", "png", "webp", "gif"].map({ address.target($0) }) + [address.source] {

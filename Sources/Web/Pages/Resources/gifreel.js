@@ -33,21 +33,25 @@
       const [, format, options, absolute] = /^(\w+)((?:,[^/]*)?)\/(https?:.*)/.exec(rest) || [];
       if (format === "auto") [source, own] = [absolute, options];
       else if (format || rest.startsWith("object/")) return false;
-      else if (rest.startsWith(settings.mount + "/")) [source, own] = [origin + rest.slice(settings.mount.length + 1).replace(/\.auto$/, ".gif"), ""];
+      else if (rest.startsWith(settings.mount + "/")) {
+        [source, own] = (origin + rest.slice(settings.mount.length + 1)).split(/\.auto(?:[?]|$)/);
+        if (own !== undefined && !isSource.test(source)) source += ".gif";
+        own ||= "";
+      }
     }
     return isSource.test(source) && { source, own, fragment };
   }
 
-  /** The link to the same source in a format; "" is the source itself. Below a mount, the extension replaces that of a GIF. */
+  /** The link to the same source in a format; "" is the source itself. */
   function convertLink(link, format) {
     const { source, own, fragment } = parse(link);
     if (!source || (own === undefined ? !format : format === "auto")) return link;
     if (!format) return source + fragment;
     // Stills have no speed, start, bg, end, expires, loops, tune, codec, chroma, max_bytes and fps.
-    const options = (own ?? settings.options ?? "").split(",")
-      .filter((option) => option && !(format !== "webp" ? /^frame/ : /^([sbeltcm]|fps)/).test(option));
+    const options = (own ?? settings.options ?? "").split(/[,&]/)
+      .filter((option) => option && !(format === "webp" ? /^([sbeltcm]|fps)/ : /^frame/).test(option));
     return root + (settings.mount && source.startsWith(origin) && !source.includes("?")
-      ? `${settings.mount}/${source.slice(origin.length).replace(/\.gif$/, "")}.${format}?${options.join("&")}`.replace(/\?$/, "")
+      ? `${settings.mount}/${source.slice(origin.length)}.${format}?${options.join("&")}`.replace(/\?$/, "")
       : `${[format, ...options]}/${source}`) + fragment;
   }
 
@@ -308,7 +312,7 @@ button::before{content:"";position:absolute;inset:7px;border:solid #fff;border-w
   /** Lays each button on the lower left corner of its image, or beside a small one. */
   function place() {
     frame = 0;
-    const { clientX: x, clientY: y } = pointer;
+    const { x, y } = pointer;
     for (const { img, button, inView, paused } of shown) {
       if (!button || !inView) continue;
       const { left, top, right, bottom, width, height } = img.getBoundingClientRect();
