@@ -155,6 +155,7 @@ enum ScriptHost {
           }
           removeAttribute(name) { this.attributes = this.attributes.filter((attribute) => attribute.name !== name); }
           matches() { return true; }
+          closest() { return null; }
           getBoundingClientRect() { return { top: 9000, bottom: 9100, left: 0, right: 100, width: 100, height: 100 }; }
           addEventListener() {}
           append() {}

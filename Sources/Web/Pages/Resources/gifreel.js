@@ -119,10 +119,8 @@
   /** What the elements of an image name, if it is to be changed. */
   function read(img) {
     if (!img.matches(settings.selector || "img") || img.dataset.gifreel === "off") return;
-    const elements = [img];
-    if (img.parentNode?.localName === "picture") elements.push(...img.parentNode.querySelectorAll("source"));
     const places = [];
-    for (const element of elements) {
+    for (const element of [img, ...(img.closest("picture")?.querySelectorAll("source") || [])]) {
       for (const { name, value } of [...element.attributes]) {
         if (!names.test(name)) continue;
         const isLater = name[0] === "d";
@@ -347,7 +345,7 @@ button::before{content:"";position:absolute;inset:7px;border:solid #fff;border-w
   const changes = new MutationObserver((records) => {
     for (const { type, target, addedNodes } of records) {
       // The image of a <source> is beside it.
-      if (type === "attributes") find(target.localName === "source" ? target.parentNode : target, true);
+      if (type === "attributes") find(target.closest("picture") ?? target, true);
       for (const node of addedNodes) find(node, true);
     }
     for (const state of shown) if (!state.img.isConnected) leave(state);
