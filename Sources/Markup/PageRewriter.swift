@@ -202,8 +202,10 @@ package struct PageRewriter {
         if tag["data-gifreel"]?.value == "off" { return "data-gifreel is off" }
         if tag["crossorigin"]?.value.lowercased() == "use-credentials" { return "it is requested with credentials" }
         if !openOwners.isEmpty { return "it is the fallback of another element" }
-        // Tiny images are tracking pixels.
-        let sides = ["width", "height"].compactMap { tag[$0].flatMap { Double($0.value) } }
+        // Tiny images are tracking pixels. What follows a number is ignored (HTML standard, section 2.3.4.4).
+        let sides = ["width", "height"].compactMap { name in
+            tag[name].flatMap { Double($0.value.drop(while: \.isWhitespace).prefix { "0123456789.".contains($0) }) }
+        }
         return sides.count == 2 && sides.allSatisfy { $0 < 3 } ? "it is tiny" : nil
     }
 

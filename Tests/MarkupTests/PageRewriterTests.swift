@@ -26,6 +26,7 @@ import Testing
     @Test(arguments: [
         "<img src=a.png>", "<img src=data:image/gif;base64,AAAA>", "<img src=a.gif data-gifreel=off>",
         "<img src=a.gif crossorigin=use-credentials>", "<img src=a.gif width=1 height=1>", "<img src=a.gif width=0 height='2'>",
+        "<img src=a.gif width='1px' height=' 1.5 px'>",
         "<video src=a.gif><source src=a.gif><img src=a.gif></video>", "<audio><source srcset=a.gif></audio>",
         "<object data=x><img src=a.gif></object>", "<script>'<img src=a.gif>'</script>", "<!-- <img src=a.gif> -->",
         "<textarea><img src=a.gif></textarea>", "<a href=a.gif>a</a>", "<img src='ftp://x.test/a.gif'>", "<img alt=a.gif>",

@@ -80,6 +80,12 @@ import Testing
         #expect(try ScriptHost.addresses([page]) == [[automatic, still].map { ScriptHost.server + $0 }])
     }
 
+    @Test(arguments: [("1", "1", true), ("1px", " 2.0px", true), ("0", "0", true), ("1px", "30", false), ("", "1", false)])
+    func anImageOfOnePixelStays(_ width: String, _ height: String, _ stays: Bool) throws {
+        let page = ScriptHost.Page(settings: [:], attributes: ["width": width, "height": height])
+        #expect(try ScriptHost.addresses([page])[0].allSatisfy { ($0 == "a.gif") == stays })
+    }
+
     @Test(arguments: [
         "https://gifs.test/mp4/https://site.test/a.gif", "https://gifs.test/object/a.gif", "a.png", "ftp://x.test/a.gif",
     ])
@@ -112,6 +118,7 @@ enum ScriptHost {
         /// The attribute of the image that has the link.
         var name = "src"
         var link = "a.gif"
+        var attributes: [String: String] = [:]
     }
 
     /// The address of the server of the script.
@@ -169,10 +176,10 @@ enum ScriptHost {
         class CSSStyleSheet {
           replaceSync() {}
         }
-        function address({ settings, name, link }, matches) {
+        function address({ settings, name, link, attributes }, matches) {
           const img = new Element();
           Object.assign(img, { localName: "img", loading: "lazy", isConnected: true, alt: "" });
-          img.setAttribute(name, link);
+          for (const [key, value] of Object.entries({ ...attributes, [name]: link })) img.setAttribute(key, value);
           const document = new Element();
           Object.assign(document, {
             currentScript: { src: "\(server)gifreel.js", dataset: settings }, documentElement: document, querySelector: ignore,

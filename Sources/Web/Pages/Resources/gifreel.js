@@ -131,8 +131,7 @@
       }
     }
     // Images of one pixel count visits.
-    const isTiny = ["width", "height"].every((name) => (img.getAttribute(name) || 9) < 3) || [1, 2].includes(img.naturalWidth);
-    if (!places[0] || isTiny) return;
+    if (!places[0] || ["width", "height"].every((name) => parseFloat(img.getAttribute(name)) < 3) || [1, 2].includes(img.naturalWidth)) return;
     const links = [];
     for (const { name, value } of places) replaceLinks(name, value, (link) => parse(link) && links.push(link));
     // What the image shows still, if a script has just given it another picture, is none of them.
