@@ -106,7 +106,7 @@ struct FactsController: Sendable {
 
     private static func texts(_ body: [UInt8]) throws(Problem) -> [String] {
         guard let texts = try? JSONDecoder().decode([String].self, from: Data(body)) else {
-            throw .badRequest("The body must be a JSON list of the URLs of sources, or of paths below mounts.")
+            throw .badRequest("The body must be a JSON list of the URLs of sources, or of paths of renditions.")
         }
         guard texts.count <= maxSources else {
             throw .badRequest("The list has \(texts.count) sources; the limit is \(maxSources).")
@@ -141,9 +141,7 @@ struct FactsController: Sendable {
             let isPath = text.utf8.first == UInt8(ascii: "/")
             var target = try parser.parse(
                 isPath ? text : "/\(Rendition.Format.json.rawValue)?url=\(PercentEncoding.encode(text))")
-            guard target.source != nil, isPath == (target.mount != nil) else {
-                throw .notFound("The path is not below a mount.")
-            }
+            guard target.source != nil else { throw .notFound("The path names no source.") }
             try access.authorize(&target, inListSignedBy: key)
             target.credentials?.expires = expires
             item.target = target

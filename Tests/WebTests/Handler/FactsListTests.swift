@@ -94,10 +94,20 @@ import Testing
             mount.rule.fields = ["X-Key: 1"]
             settings.policy.mounts["m"] = mount
         } _: { web async throws in
-            let found = try images(try await list(web, ["/m/a.gif", origin.url("/a.gif")]))
+            let url = origin.url("/a.gif")
+            let found = try images(try await list(web, ["/m/a.gif", url, "/webp/\(url)", "/m"]))
             let page = try #require(found[0]["page"] as? [String: Any])
             #expect(page["src"] as? String == "/m/a.auto" && page["still"] as? String == "/m/a.webp")
-            #expect(found[1]["state"] as? String == "refused")
+            #expect(found[1...].allSatisfy { $0["state"] as? String == "refused" })
+        }
+    }
+
+    @Test func aSourceMayBeNamedByThePathOfARendition() async throws {
+        try await run { web async throws in
+            let url = web.origin.url("/a.gif")
+            _ = try await web.request("GET", "/json/\(url)")
+            let found = try images(try await list(web, ["/webp,width=4/\(url)", "/json?url=\(url)", "/openapi.json"]))
+            #expect(found.map { $0["state"] as? String } == ["known", "known", "refused"])
         }
     }
 

@@ -1,6 +1,7 @@
 import Fetch
 import Foundation
 import Renditions
+import SystemIO
 import TestSupport
 import Testing
 
@@ -80,6 +81,16 @@ import Testing
         #expect(try ScriptHost.addresses([page]) == [[automatic, still].map { ScriptHost.server + $0 }])
     }
 
+    @Test(arguments: [
+        ([:], "a.gif#x", "webp/https://site.test/a.gif"),
+        (["mount": "media", "options": "width=20"], "a.gif", "media/a.gif.webp?width=20"),
+        (["mount": "media"], "https://gifs.test/media/a.gif#x", "media/a.gif.webp"),
+    ]) func theServerIsAskedByThePathOfAStill(_ settings: [String: String], _ link: String, _ path: String) throws {
+        let page = ScriptHost.Page(settings: settings, link: link, loading: "eager")
+        let expected = "\(ScriptHost.server)facts.js?try=0&url=\(PercentEncoding.encode("/" + path))"
+        #expect(try ScriptHost.visits([page])[0][0].asked == expected)
+    }
+
     @Test(arguments: [("1", "1", true), ("1px", " 2.0px", true), ("0", "0", true), ("1px", "30", false), ("", "1", false)])
     func anImageOfOnePixelStays(_ width: String, _ height: String, _ stays: Bool) throws {
         let page = ScriptHost.Page(settings: [:], attributes: ["width": width, "height": height])
@@ -119,6 +130,15 @@ enum ScriptHost {
         var name = "src"
         var link = "a.gif"
         var attributes: [String: String] = [:]
+        var loading = "lazy"
+    }
+
+    /// What the script has done to a page.
+    struct Visit: Decodable {
+        /// The value of the image's attribute.
+        let value: String
+        /// The address of the module that the script has loaded.
+        let asked: String?
     }
 
     /// The address of the server of the script.
@@ -133,11 +153,16 @@ enum ScriptHost {
 
     /// The values of the attribute of each page's image: without and with reduced motion.
     static func addresses(_ pages: [Page]) throws -> [[String]] {
+        try visits(pages).map { $0.map(\.value) }
+    }
+
+    /// Visits each page without and with reduced motion.
+    static func visits(_ pages: [Page]) throws -> [[Visit]] {
         let input = [UInt8](try JSONEncoder().encode(pages))
         let script = String(decoding: SiteFile.script.bytes, as: UTF8.self)
         let outcome = try ChildProcess(try #require(node), ["-e", host, script], input: input).finish()
         #expect(outcome.code == 0, "\(outcome.log)")
-        return try JSONDecoder().decode([[String]].self, from: Data(outcome.bytes))
+        return try JSONDecoder().decode([[Visit]].self, from: Data(outcome.bytes))
     }
 
     private static let host = """
@@ -176,10 +201,12 @@ enum ScriptHost {
         class CSSStyleSheet {
           replaceSync() {}
         }
-        function address({ settings, name, link, attributes }, matches) {
+        function visit({ settings, name, link, attributes, loading }, matches) {
           const img = new Element();
-          Object.assign(img, { localName: "img", loading: "lazy", isConnected: true, alt: "" });
+          Object.assign(img, { localName: "img", loading, isConnected: true, alt: "" });
           for (const [key, value] of Object.entries({ ...attributes, [name]: link })) img.setAttribute(key, value);
+          let asked;
+          const load = (module) => ((asked = module), new Promise(ignore));
           const document = new Element();
           Object.assign(document, {
             currentScript: { src: "\(server)gifreel.js", dataset: settings }, documentElement: document, querySelector: ignore,
@@ -187,16 +214,17 @@ enum ScriptHost {
           });
           const names = [
             "document", "navigator", "matchMedia", "IntersectionObserver", "MutationObserver", "Element", "CSSStyleSheet",
-            "requestAnimationFrame", "addEventListener", "setTimeout",
+            "requestAnimationFrame", "addEventListener", "setTimeout", "load",
           ];
           const media = () => ({ matches, addEventListener: ignore });
           const values = [
-            document, {}, media, IntersectionObserver, MutationObserver, Element, CSSStyleSheet, ignore, ignore, ignore,
+            document, {}, media, IntersectionObserver, MutationObserver, Element, CSSStyleSheet, ignore, ignore,
+            (work, delay) => delay || work(), load,
           ];
-          new Function(...names, script)(...values);
-          return img.getAttribute(name);
+          new Function(...names, script.replaceAll("import(", "load("))(...values);
+          return { value: img.getAttribute(name), asked };
         }
         const pages = JSON.parse(readFileSync(0, "utf8"));
-        console.log(JSON.stringify(pages.map((page) => [address(page, false), address(page, true)])));
+        console.log(JSON.stringify(pages.map((page) => [visit(page, false), visit(page, true)])));
         """
 }

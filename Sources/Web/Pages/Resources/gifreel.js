@@ -136,8 +136,7 @@
     for (const { name, value } of places) replaceLinks(name, value, (link) => parse(link) && links.push(link));
     // What the image shows still, if a script has just given it another picture, is none of them.
     const link = links.find((each) => (resolver.href = each) && resolver.href === img.currentSrc) ?? links[0];
-    const { source, own } = parse(link);
-    return { img, places, link, source, home: own === undefined ? "page" : "", kind: "page", plays: "page" };
+    return { img, places, link, home: parse(link).own === undefined ? "page" : "", kind: "page", plays: "page" };
   }
 
   function consider(img, isLate) {
@@ -158,7 +157,7 @@
     const isLazy = img.loading === "lazy";
     // Whether nothing of the file has been requested. Browsers load lazy images within 2500 pixels; Chromium regards others as complete.
     const isFresh = !loaded(img) && (isLate || (isLazy && (img.complete || img.getBoundingClientRect().top > innerHeight + 2500)));
-    if (isFresh && state.home && /\.(gif|apng)([?]|$)/i.test(state.source)) state.plays = "auto";
+    if (isFresh && state.home && /\.(gif|apng)([?]|$)/i.test(parse(state.link).source)) state.plays = "auto";
     // An image of `gifreel rewrite` may have failed already.
     if (!isLate && !isLazy && img.complete && !img.naturalWidth) state.plays = state.home;
     enter(state);
@@ -216,7 +215,8 @@
     };
     const limit = setTimeout(restore, 4000);
     try {
-      const query = part.map(({ source }) => "&url=" + encodeURIComponent(source)).join("");
+      // The server may accept a source only by its path below a mount.
+      const query = part.map(({ link }) => "&url=" + encodeURIComponent(convertLink(link, "webp").replace(root, "/").split("#")[0])).join("");
       // A module, because each policy that allows this script allows it.
       const answers = "signed" in settings ? "" : (await import(`${root}facts.js?try=${tries}${query}`)).default;
       part.forEach((state, index) => decide(state, answers[index]));
