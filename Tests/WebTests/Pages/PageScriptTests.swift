@@ -97,6 +97,11 @@ import Testing
         #expect(try ScriptHost.addresses([page])[0].allSatisfy { ($0 == "a.gif") == stays })
     }
 
+    @Test func aPageMayRunTheScriptTwice() throws {
+        let visits = try ScriptHost.visits([ScriptHost.Page(settings: [:]), ScriptHost.Page(settings: [:], runs: 2)])
+        #expect(visits[0][0].listeners > 0 && visits[0][0].listeners == visits[1][0].listeners)
+    }
+
     @Test(arguments: [
         "https://gifs.test/mp4/https://site.test/a.gif", "https://gifs.test/object/a.gif", "a.png", "ftp://x.test/a.gif",
     ])
@@ -131,6 +136,8 @@ enum ScriptHost {
         var link = "a.gif"
         var attributes: [String: String] = [:]
         var loading = "lazy"
+        /// How often the page runs the script.
+        var runs = 1
     }
 
     /// What the script has done to a page.
@@ -139,6 +146,8 @@ enum ScriptHost {
         let value: String
         /// The address of the module that the script has loaded.
         let asked: String?
+        /// The listeners of the document.
+        let listeners: Int
     }
 
     /// The address of the server of the script.
@@ -201,14 +210,16 @@ enum ScriptHost {
         class CSSStyleSheet {
           replaceSync() {}
         }
-        function visit({ settings, name, link, attributes, loading }, matches) {
+        function visit({ settings, name, link, attributes, loading, runs }, matches) {
           const img = new Element();
           Object.assign(img, { localName: "img", loading, isConnected: true, alt: "" });
           for (const [key, value] of Object.entries({ ...attributes, [name]: link })) img.setAttribute(key, value);
           let asked;
+          let listeners = 0;
           const load = (module) => ((asked = module), new Promise(ignore));
           const document = new Element();
           Object.assign(document, {
+            addEventListener: () => (listeners += 1),
             currentScript: { src: "\(server)gifreel.js", dataset: settings }, documentElement: document, querySelector: ignore,
             createElement: (name) => (name === "a" ? new Link() : new Element()), querySelectorAll: () => [img],
           });
@@ -221,8 +232,8 @@ enum ScriptHost {
             document, {}, media, IntersectionObserver, MutationObserver, Element, CSSStyleSheet, ignore, ignore,
             (work, delay) => delay || work(), load,
           ];
-          new Function(...names, script.replaceAll("import(", "load("))(...values);
-          return { value: img.getAttribute(name), asked };
+          for (let run = 0; run < runs; run += 1) new Function(...names, script.replaceAll("import(", "load("))(...values);
+          return { value: img.getAttribute(name), asked, listeners };
         }
         const pages = JSON.parse(readFileSync(0, "utf8"));
         console.log(JSON.stringify(pages.map((page) => [visit(page, false), visit(page, true)])));

@@ -2,7 +2,10 @@
 // Gives the GIFs of a page, or the formats in data-sources, the addresses that negotiate, and a button that pauses each animation.
 // The images stay the elements that they are. Where anything fails, they show the page's own files. Attributes and limits: docs/pages.md.
 (() => {
-  const { src, dataset: settings } = document.currentScript;
+  const { src, dataset: settings, outerHTML } = document.currentScript;
+  // Sites that replace the body of a page run the scripts in it again.
+  if (document[outerHTML]) return;
+  document[outerHTML] = 1;
   const root = new URL(".", src).href;
   /** Resolves links as the page does. */
   const resolver = document.createElement("a");
@@ -350,7 +353,8 @@ button::before{content:"";position:absolute;inset:7px;border:solid #fff;border-w
     for (const state of shown) if (!state.img.isConnected) leave(state);
   });
   function watch(tree) {
-    for (const type of ["load", "error"]) tree.addEventListener(type, hide, true);
+    tree.addEventListener("load", hide, true);
+    tree.addEventListener("error", hide, true);
     changes.observe(tree, { childList: true, subtree: true, attributeFilter: ["src", "srcset"] });
     find(tree, tree !== document);
   }
