@@ -166,6 +166,16 @@ import Testing
         #expect(mounted.output.contains("https://site.test/uploads/a.auto"), "\(mounted)")
     }
 
+    @Test func theImagesOfAPageHaveAddressesBelowOneMount() throws {
+        let settings = ["mounts.a.origin=https://x.test/", "mounts.b.origin=https://y.test/"].flatMap { ["--set", $0] }
+        let page = "<body><img src=https://y.test/1.gif><img src=https://x.test/2.gif><img src=https://y.test/3.gif></body>"
+        let outcome = try rewrite(["--server", "https://g.test"] + settings, page)
+        for address in ["/b/1.auto", "/auto/https://x.test/2.gif", "/b/3.auto"] {
+            #expect(outcome.output.contains("src=\"https://g.test\(address)\""), "\(outcome)")
+        }
+        #expect(outcome.output.contains("data-mount=\"b\" data-origin=\"https://y.test/\""), "\(outcome)")
+    }
+
     @Test func filesAreReplacedOnlyIfTheyHaveAGIF() throws {
         let scratch = try ScratchDirectory()
         let with = try scratch.write("a.html", "<img src=https://x.test/a.gif>")

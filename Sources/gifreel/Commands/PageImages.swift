@@ -62,8 +62,10 @@ final class PageImages {
     func decision(_ url: String) -> PageRewriter.Decision {
         guard let source = try? SourceURL(url) else { return .stay("its address is no URL of a source") }
         if isServed(source) { return .stay("it is a file of the server") }
+        // The script knows one mount, and gives no button to addresses below another.
         let addresses = RenditionAddresses(
-            of: source, mounts: mounts, keys: keys, expires: expires, preset: preset, presets: presets)
+            of: source, mounts: mounts.filter { mount == nil || $0.key == mount?.name }, keys: keys, expires: expires,
+            preset: preset, presets: presets)
         guard isAllowed(source, isMounted: addresses.isMounted) else { return .stay("the settings refuse it") }
         if asksForFacts || !source.path.lowercased().hasSuffix(".gif") {
             switch answer(about: url, addresses) {
