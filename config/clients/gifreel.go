@@ -12,6 +12,7 @@ import (
 )
 
 var forbidden = regexp.MustCompile(`[^!#-;=?-\[\]_a-z~]`)
+var reserved = regexp.MustCompile(`[^-.0-:=A-Z_a-z~]`)
 
 // Address is the address of a rendition, signed if the key is not empty. Options may be nil.
 func Address(server, key, format, source string, options map[string]string) string {
@@ -22,7 +23,10 @@ func Address(server, key, format, source string, options map[string]string) stri
 		pairs = append(pairs, name+"="+value)
 	}
 	sort.Strings(pairs)
-	parts := append([]string{format}, pairs...)
+	parts := []string{format}
+	for _, pair := range pairs {
+		parts = append(parts, reserved.ReplaceAllStringFunc(pair, encode))
+	}
 	if key != "" {
 		code := hmac.New(sha256.New, []byte(key))
 		fmt.Fprintf(code, "%s\n%s\n%s", format, strings.Join(pairs, ","), url)

@@ -3,9 +3,10 @@ import { createHmac } from "node:crypto";
 
 export function gifreel(source, { server = "", key = "", format = "mp4", ...options } = {}) {
   const url = source.split("#")[0].replace(/[^!#-;=?-\[\]_a-z~]/gu, encodeURIComponent);
-  const parts = [format, ...Object.keys(options).sort().map((name) => `${name}=${options[name]}`)];
+  const pairs = Object.keys(options).sort().map((name) => `${name}=${options[name]}`);
+  const parts = [format, ...pairs.map((pair) => pair.replace(/[^-.0-:=A-Z_a-z~]/gu, encodeURIComponent))];
   if (key) {
-    const text = [format, parts.slice(1).join(","), url].join("\n");
+    const text = [format, pairs.join(","), url].join("\n");
     parts.push(`sig=${createHmac("sha256", key).update(text).digest("base64url")}`);
   }
   return `${server}/${parts.join(",")}/${url}`;

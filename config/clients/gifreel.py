@@ -4,9 +4,10 @@ import base64, hmac, urllib.parse
 
 def gifreel(source, server="", key="", format="mp4", **options):
     url = urllib.parse.quote(source.partition("#")[0], safe="!$%&'()*+,-./:;=?@[]_~")
-    parts = [format, *(f"{name}={value}" for name, value in sorted(options.items()))]
+    pairs = [f"{name}={value}" for name, value in sorted(options.items())]
+    parts = [format, *(urllib.parse.quote(pair, safe=":=") for pair in pairs)]
     if key:
-        text = "\n".join([format, ",".join(parts[1:]), url])
+        text = "\n".join([format, ",".join(pairs), url])
         code = hmac.digest(key.encode(), text.encode(), "sha256")
         parts.append("sig=" + base64.urlsafe_b64encode(code).decode().rstrip("="))
     return f"{server}/{','.join(parts)}/{url}"

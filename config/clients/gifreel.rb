@@ -2,10 +2,12 @@
 require "openssl"
 
 def gifreel(source, server: "", key: "", format: "mp4", **given)
-  url = source.b.sub(/#.*/mn, "").gsub(/[^!#-;=?-\[\]_a-z~]/n) { |byte| "%%%02X" % byte.ord }
-  parts = [format] + given.map { |name, value| "#{name}=#{value}" }.sort
+  encode = ->(byte) { "%%%02X" % byte.ord }
+  url = source.b.sub(/#.*/mn, "").gsub(/[^!#-;=?-\[\]_a-z~]/n, &encode)
+  pairs = given.map { |name, value| "#{name}=#{value}".b }.sort
+  parts = [format] + pairs.map { |pair| pair.gsub(/[^-.0-:=A-Z_a-z~]/n, &encode) }
   unless key.empty?
-    text = [format, parts.drop(1).join(","), url].join("\n")
+    text = [format, pairs.join(","), url].join("\n")
     parts << "sig=" + [OpenSSL::HMAC.digest("SHA256", key, text)].pack("m0").tr("+/", "-_").delete("=")
   end
   "#{server}/#{parts.join(",")}/#{url}"

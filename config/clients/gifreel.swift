@@ -8,12 +8,15 @@ func gifreel(
     _ source: String, server: String = "", format: String = "mp4", options: [String: String] = [:],
     code: ((String) -> any Sequence<UInt8>)? = nil
 ) -> String {
-    let allowed = Set("!$%&'()*+,-./:;=?@[]_~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz".utf8)
-    let url = source.prefix { $0 != "#" }.utf8.map { byte in
-        allowed.contains(byte) ? String(UnicodeScalar(byte)) : String(format: "%%%02X", Int(byte))
-    }.joined()
-    var parts = [format] + options.map({ "\($0)=\($1)" }).sorted()
-    if let bytes = code?([format, parts.dropFirst().joined(separator: ","), url].joined(separator: "\n")) {
+    let plain = "-.:=_~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+    func encode(_ text: some StringProtocol, keeping marks: String = "") -> String {
+        let allowed = Set((plain + marks).utf8)
+        return text.utf8.map { allowed.contains($0) ? String(UnicodeScalar($0)) : String(format: "%%%02X", Int($0)) }.joined()
+    }
+    let url = encode(source.prefix { $0 != "#" }, keeping: "!$%&'()*+,/;?@[]")
+    let pairs = options.map({ "\($0)=\($1)" }).sorted()
+    var parts = [format] + pairs.map { encode($0) }
+    if let bytes = code?([format, pairs.joined(separator: ","), url].joined(separator: "\n")) {
         let text = Data(bytes).base64EncodedString().replacingOccurrences(of: "+", with: "-")
         parts.append("sig=" + text.replacingOccurrences(of: "/", with: "_").replacingOccurrences(of: "=", with: ""))
     }

@@ -62,7 +62,9 @@ extension SigningKeys {
         fileName: String? = nil
     ) -> String? {
         guard let options = signed(name, options, of: source, expires: expires) else { return nil }
-        let start = "/" + ([name] + options.map { "\($0.name)=\($0.value)" }).joined(separator: ",")
+        // A colon, as in `gravity`, may stay.
+        let values = options.map { "\($0.name)=\(PercentEncoding.encode($0.value).replacing("%3A", with: ":"))" }
+        let start = "/" + ([name] + values).joined(separator: ",")
         guard let source else { return start }
         guard let fileName else { return "\(start)/\(source.text)" }
         return "\(start)/\(PercentEncoding.encode(fileName))?url=\(PercentEncoding.encode(source.text))"
