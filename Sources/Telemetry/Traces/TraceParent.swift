@@ -6,8 +6,8 @@ package struct TraceParent: Sendable, Hashable, CustomStringConvertible {
     package let traceID: String
     /// 16 hexadecimal digits, not all 0: the span that sends the request.
     package let spanID: String
-    /// `trace-flags`, two hexadecimal digits. Bits other than ``isSampled`` are passed on unchanged.
-    private let flags: String
+    /// `trace-flags`: ``isSampled``, and the random flag of level 2. The others are reserved, and must be zero (section 3.2.2.5.2).
+    private let flags: UInt8
 
     /// Parses the value of the field (section 3.2.2). A version newer than 00 may append values, which are ignored.
     package init?(_ text: String) {
@@ -19,24 +19,24 @@ package struct TraceParent: Sendable, Hashable, CustomStringConvertible {
         }
         guard parts.count == 4, parts.map(\.utf8.count) == [2, 32, 16, 2], parts.allSatisfy(Self.isHex), parts[0] != "ff",
             parts[1].utf8.contains(where: { $0 != UInt8(ascii: "0") }),
-            parts[2].utf8.contains(where: { $0 != UInt8(ascii: "0") })
+            parts[2].utf8.contains(where: { $0 != UInt8(ascii: "0") }), let bits = UInt8(parts[3], radix: 16)
         else { return nil }
         if let next = text.utf8.dropFirst(Self.length).first {
             guard parts[0] != "00", next == UInt8(ascii: "-") else { return nil }
         }
-        (traceID, spanID, flags) = (parts[1], parts[2], parts[3])
+        (traceID, spanID, flags) = (parts[1], parts[2], bits & 3)
     }
 
     /// The length of a value of version 00 in bytes.
     private static let length = 55
 
-    private init(traceID: String, spanID: String, flags: String) {
+    private init(traceID: String, spanID: String, flags: UInt8) {
         (self.traceID, self.spanID, self.flags) = (traceID, spanID, flags)
     }
 
     /// Returns the first span of a new trace, which is sampled.
     static func root() -> TraceParent {
-        TraceParent(traceID: Hex.encode(UInt128.random(in: 1 ... .max)), spanID: newSpanID(), flags: "01")
+        TraceParent(traceID: Hex.encode(UInt128.random(in: 1 ... .max)), spanID: newSpanID(), flags: 1)
     }
 
     /// Returns a new span of the same trace.
@@ -46,14 +46,13 @@ package struct TraceParent: Sendable, Hashable, CustomStringConvertible {
 
     /// Returns the same position with another sampling decision.
     package func sampled(_ isSampled: Bool) -> TraceParent {
-        let other = (UInt8(flags, radix: 16) ?? 0) & ~1
-        return TraceParent(traceID: traceID, spanID: spanID, flags: Hex.encode(isSampled ? other | 1 : other))
+        TraceParent(traceID: traceID, spanID: spanID, flags: flags & ~1 | (isSampled ? 1 : 0))
     }
 
     /// Whether the caller may have recorded its part of the trace (section 3.2.2.3.1).
-    package var isSampled: Bool { UInt8(flags, radix: 16).map { $0 & 1 == 1 } ?? false }
+    package var isSampled: Bool { flags & 1 == 1 }
 
-    package var description: String { "00-\(traceID)-\(spanID)-\(flags)" }
+    package var description: String { "00-\(traceID)-\(spanID)-\(Hex.encode(flags))" }
 
     private static func newSpanID() -> String { Hex.encode(UInt64.random(in: 1 ... .max)) }
 

@@ -30,6 +30,13 @@ import Testing
         #expect(TraceParent(child.description) == child && child.description.hasSuffix("-01"))
     }
 
+    @Test(arguments: [("ff", "03"), ("fc", "00"), ("02", "02")])
+    func reservedFlagsAreNotPassedOn(_ flags: String, _ sent: String) throws {
+        let parent = try #require(TraceParent("00-\(Self.trace)-00f067aa0ba902b7-\(flags)"))
+        #expect(parent.child().description.hasSuffix("-\(sent)"))
+        #expect(parent.sampled(true).isSampled && !parent.sampled(false).isSampled)
+    }
+
     @Test func everySpanHasSixteenDigits() throws {
         let parent = try #require(TraceParent("00-\(Self.trace)-00f067aa0ba902b7-00"))
         for _ in 0..<1000 {
