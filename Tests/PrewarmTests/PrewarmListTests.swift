@@ -26,6 +26,7 @@ import Testing
     @Test func aListOfObjectsIsTheSame() throws {
         #expect(
             try urls(#" [{"url":"http://a/1.gif"}, {"url":"http://a/2.gif"}]"#) == ["http://a/1.gif", "http://a/2.gif"])
+        #expect(try urls("\u{FEFF}[{\"url\":\"http://a/1.gif\"},\r\n{\"url\":\"http://a/2.gif\"}]").count == 2)
     }
 
     @Test func aLineThatIsNoObjectIsNamed() {

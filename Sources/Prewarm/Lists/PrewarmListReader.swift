@@ -9,7 +9,7 @@ package enum PrewarmListReader {
     package static func read(
         _ body: [UInt8], limit: Int, template: PrewarmEntry = PrewarmEntry(url: "")
     ) throws(PrewarmList.Malformed) -> [PrewarmEntry] {
-        let isList = body.first { $0 > 0x20 } == UInt8(ascii: "[")
+        let isList = body.first { $0 > 0x20 && ![0xEF, 0xBB, 0xBF].contains($0) } == UInt8(ascii: "[")
         let objects = isList ? try list(body) : try lines(body)
         let entries = objects.map { $0.entry(template) }
         guard !entries.isEmpty else { throw PrewarmList.Malformed("The list is empty.") }
