@@ -170,6 +170,15 @@ import Testing
         #expect(throws: TranscodeError.corrupt(.webm, .header)) { try Animation.compose(cropped) }
     }
 
+    /// The display size is that of one view (RFC 9559 §18.10). FFmpeg states half a side for pictures that contain two.
+    @Test(arguments: ["left_right", "right_left", "top_bottom", "bottom_top", "row_interleaved_lr", "col_interleaved_rl"])
+    func pixelsOfTwoViewsAreSquare(_ mode: String) throws {
+        let clip = try Self.clip("-c:v libvpx-vp9 -b:v 300k -metadata:s:v:0 stereo_mode=\(mode)", "mkv")
+        try #require(clip.indices.dropLast(2).contains { clip[$0..<$0 + 3].elementsEqual([0x53, 0xb8, 0x81]) })
+        let summary = try Animation.compose(clip).summary
+        #expect(summary.width == 96 && summary.height == 64)
+    }
+
     // MARK: Image sequences
 
     @Test func propertiesTurnSequences() throws {

@@ -12,6 +12,7 @@ struct MatroskaFile {
         fileprivate(set) var crop = Margins()
         fileprivate var size = (width: 0, height: 0)
         fileprivate var display = (width: 0, height: 0, unit: 0)
+        fileprivate var stereoMode = 0
 
         /// Whether the margins leave nothing of the pictures.
         var isCutAway: Bool {
@@ -25,7 +26,9 @@ struct MatroskaFile {
             let height = size.height - crop.top - crop.bottom
             // Display unit 4 means unknown.
             guard display.unit < 4, width > 0, height > 0, display.width > 0, display.height > 0 else { return nil }
-            return (display.width * height, display.height * width)
+            // The display size is that of one view, and a picture may contain two (RFC 9559 §18.10).
+            let (columns, rows) = ([1, 8, 9, 11].contains(stereoMode) ? 2 : 1, [2, 3, 6, 7].contains(stereoMode) ? 2 : 1)
+            return (columns * display.width * height, rows * display.height * width)
         }
     }
 
@@ -136,6 +139,7 @@ struct MatroskaFile {
             case 0x54dd: video.crop.right = number
             case 0x54bb: video.crop.top = number
             case 0x54aa: video.crop.bottom = number
+            case 0x53b8: video.stereoMode = number
             case 0x53c0: video.hasAlpha = number == 1
             case 0x6240: read(bytes, range, into: &video)
             case 0x5033: video.isEncrypted = video.isEncrypted || number == 1
