@@ -238,6 +238,17 @@ import Testing
         #expect(movie.withUnsafeBytes { ISOTrack.all(in: $0).first?.loopCount } == loops)
     }
 
+    /// FFmpeg states the longest signed duration for a sequence without an end. libavif takes more than 2³¹ plays as endless.
+    @Test(arguments: [(0x7fff_ffff_ffff_ffff, 0), (1 << 31 + 1, 0), (1 << 31, 65_535)] as [(UInt64, Int)])
+    func playsWithoutNumberAreEndless(_ duration: UInt64, _ loops: Int) {
+        let number = (0..<8).map { UInt8(duration >> UInt64(56 - 8 * $0) & 255) }
+        let header = Self.box("tkhd", [1] + [UInt8](repeating: 0, count: 27) + number)
+        let list = Self.box(
+            "edts", Self.box("elst", [0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1] + [UInt8](repeating: 0, count: 8)))
+        let movie = Self.box("moov", Self.box("trak", header + list))
+        #expect(movie.withUnsafeBytes { ISOTrack.all(in: $0).first?.loopCount } == loops)
+    }
+
     // MARK: Times
 
     /// The sample table says how long the last picture lasts, whatever the headers say.

@@ -34,9 +34,9 @@ struct ISOTrack {
     }
 
     /// The repetitions after the first play of an image sequence: nil for none, 0 for endless. Browsers repeat a sequence
-    /// without an edit list endlessly.
+    /// without an edit list endlessly, and one with more than 2³¹ plays.
     var loopCount: Int? {
-        guard let edits, let plays = edits.plays else { return 0 }
+        guard let edits, let plays = edits.plays, plays <= 1 << 31 else { return 0 }
         return plays <= 1 ? nil : Int(min(plays - 1, UInt64(FactRange.loopCount.upperBound)))
     }
 
