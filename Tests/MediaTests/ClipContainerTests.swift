@@ -249,6 +249,25 @@ import Testing
         #expect(movie.withUnsafeBytes { ISOTrack.all(in: $0).first?.loopCount } == loops)
     }
 
+    /// As in Chromium.
+    @Test func greyProfilesCountForGreyPictures() throws {
+        let clip = try Self.clip("-c:v libaom-av1 -cpu-used 8 -usage realtime -crf 10 -pix_fmt gray")
+        func composed(_ profile: ICCProfile) throws -> [[UInt32]] {
+            let profile = Array("prof".utf8) + profile.bytes()
+            let patch = BoxPatch(clip).writing(Array("avisavif".utf8), at: 12, of: "ftyp")
+                .appending("colr", profile, in: ["moov", "trak", "mdia", "minf", "stbl", "stsd", "av01"])
+            try #require(Self.format(patch.bytes) == .avif)
+            return try Animation.compose(patch.bytes).canvases
+        }
+        func greys(_ canvases: [[UInt32]]) -> [Int] { canvases.flatMap { $0 }.map { Int($0 & 255) } }
+        let plain = try greys(composed(.sRGB))
+        let linear = plain.map { Int((255 * PortableMath.sRGB(linear: Double($0) / 255)).rounded()) }
+        let converted = try greys(composed(.linearGrey))
+        try #require(plain.count == 6 * 96 * 64 && Set(plain).count > 50)
+        let isConverted = zip(converted, linear).allSatisfy { abs($0 - $1) <= 1 }
+        #expect(isConverted)
+    }
+
     // MARK: Times
 
     /// The sample table says how long the last picture lasts, whatever the headers say.

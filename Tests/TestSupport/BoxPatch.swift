@@ -49,5 +49,18 @@ package struct BoxPatch {
         return result.writing([0, 0, 0, 2], at: 8, of: "stsd")
     }
 
+    /// Adds a box at the end of the last box of a path, whose outermost is the first. Boxes that follow are moved, so samples
+    /// must precede.
+    package func appending(_ type: String, _ body: [UInt8], in path: [String]) -> BoxPatch {
+        var result = self
+        let places = path.compactMap { positions($0).last.map { $0 - 4 } }
+        guard let inner = places.last, places.count == path.count else { return self }
+        func number(_ value: Int) -> [UInt8] { (0..<4).map { UInt8(value >> (24 - 8 * $0) & 255) } }
+        let box = number(body.count + 8) + type.utf8 + body
+        result.bytes.insert(contentsOf: box, at: inner + size(inner))
+        for place in places { result.bytes.replaceSubrange(place..<place + 4, with: number(size(place) + box.count)) }
+        return result
+    }
+
     private func size(_ start: Int) -> Int { bytes[start..<start + 4].reduce(0) { $0 << 8 | Int($1) } }
 }

@@ -81,7 +81,7 @@ struct ClipColors: ~Copyable {
         width = Int(frame.width)
         height = Int(frame.height)
         self.isRGB = isRGB
-        isGrey = description.pointee.nb_components < 3
+        isGrey = Self.isGrey(frame.format)
         bytes = depth > 8 ? 2 : 1
         columns = description.pointee.log2_chroma_w == 0 ? .full : left
         rows = description.pointee.log2_chroma_h == 0 ? .full : top
@@ -91,6 +91,11 @@ struct ClipColors: ~Copyable {
         highest = 1 << Int32(bits) - 1
         opaque = bits == 8 ? 0xff00_0000 : 0
         self.numbers = numbers
+    }
+
+    /// Whether pictures of a pixel format have no chroma.
+    static func isGrey(_ format: Int32) -> Bool {
+        av_pix_fmt_desc_get(AVPixelFormat(rawValue: format)).map { $0.pointee.nb_components < 3 } ?? false
     }
 
     /// Returns the chroma siting of a picture in the format of ``FramePlanes``; nil for other pictures.

@@ -69,7 +69,7 @@ final class ClipPictures {
         first = picture
         let tags = ClipColorTags(frame, track, format)
         let bits: Int
-        if let found = Self.conversion(track, tags, hasAlpha: alpha != nil) {
+        if let found = Self.conversion(track, frame, tags, hasAlpha: alpha != nil) {
             bits = found.bits
             conversion = consume found
             isConverted = true
@@ -106,11 +106,12 @@ final class ClipPictures {
 
     /// Returns the conversion to sRGB by the profile or the tags; nil if there is none or it has no effect.
     private static func conversion(
-        _ track: UnsafeMutablePointer<AVStream>, _ tags: ClipColorTags, hasAlpha: Bool
+        _ track: UnsafeMutablePointer<AVStream>, _ frame: UnsafeMutablePointer<AVFrame>, _ tags: ClipColorTags, hasAlpha: Bool
     ) -> ColorConversion? {
         var size = 0
+        let words: ColorConversion.Words = ClipColors.isGrey(frame.pointee.format) ? .greys : .colors
         if let data = gifreel_stream_side_data(track, AV_PKT_DATA_ICC_PROFILE, &size),
-            let found = ColorConversion(profile: UnsafeRawBufferPointer(start: data, count: size), .colors)
+            let found = ColorConversion(profile: UnsafeRawBufferPointer(start: data, count: size), words)
         {
             if found.isIdentity { return nil }
             return found
@@ -204,7 +205,7 @@ final class ClipPictures {
         let tags = ClipColorTags(frame, stream.stream, format)
         if colors.fits(frame, tags) { return }
         var bits = 8
-        if let found = Self.conversion(stream.stream, tags, hasAlpha: alpha != nil) {
+        if let found = Self.conversion(stream.stream, frame, tags, hasAlpha: alpha != nil) {
             bits = found.bits
             conversion = consume found
             isConverted = true
