@@ -102,6 +102,32 @@ struct PurgeFollowerTests {
         #expect(last.contains("https://origin.test/449"))
     }
 
+    @Test func theFirstPurgeAfterOneOfEverythingStandsForTooManyIsPendingToo() async throws {
+        let disk = try TestDisk()
+        let follower = PurgeFollower.test(UnavailableCommands(), disk)
+        let most = Int(PurgeTable.mostPending)
+        _ = try await disk.cache.purge((0..<most).map(purge))
+        for number in most...most + 1 { follower.endSending(await follower.accept(url(number)).purge) }
+        #expect(try pending(disk) == [.all, url(most + 1)])
+    }
+
+    @Test func onePurgeOfEverythingThatStandsForTooManyIsSweptOnItsOwnNode() async throws {
+        let server = try await RedisServer()
+        defer { server.stop() }
+        let link = try await RedisLink.connected(server.unixAddress)
+        defer { link.close() }
+        let disk = try TestDisk()
+        try await disk.cache.put("https://origin.test/other")
+        let follower = PurgeFollower.test(link, disk)
+        let most = Int(PurgeTable.mostPending)
+        _ = try await disk.cache.purge((0..<most).map(purge))
+        follower.endSending(await follower.accept(url(most)).purge)
+        #expect(try pending(disk) == [.all] && disk.cache.statistics().objects == 1)
+        let task = Task { try await follower.follow() }
+        defer { task.cancel() }
+        try await waitUntil("the rows to go") { disk.cache.statistics().objects == 0 }
+    }
+
     @Test func purgesThatTheServerRefusesStayPending() async throws {
         let server = try await RedisServer()
         defer { server.stop() }

@@ -72,10 +72,12 @@ package struct PurgeTable {
 
     // MARK: Adding
 
-    /// Adds a purge, unless one with its token is known.
+    /// Adds a purge with rows to remove. That of ``boundPending(token:)`` gets them when the node applies its entry.
     func insert(_ purge: Purge, _ sequence: Int64) throws {
+        try database.run("UPDATE purges SET sequence = ?, swept = 0 WHERE token = ?", [sequence, purge.token])
+        guard database.changedRows == 0 else { return }
         try database.run(
-            "INSERT OR IGNORE INTO purges VALUES (?, ?, ?, ?, ?, ?, ?, 0)",
+            "INSERT INTO purges VALUES (?, ?, ?, ?, ?, ?, ?, 0)",
             [sequence, purge.scope.kind, purge.scope.argument, purge.madeAt, purge.isLocal, purge.token, purge.entry])
     }
 
@@ -128,9 +130,9 @@ package struct PurgeTable {
         guard try pendingCount() > Self.mostPending else { return }
         let latest = try pending(limit: Int.max).map(\.madeAt).max() ?? 0
         try database.run("UPDATE purges SET entry = '' WHERE entry IS NULL")
-        // On this node, it covers nothing beyond the replaced purges.
+        // Until this node applies its entry, it covers no row. No row or later purge has its sequence.
         try database.run(
-            "INSERT INTO purges SELECT max(sequence) + 1, 'a', '', ?, 0, ?, NULL, 1 FROM purges", [latest, token])
+            "INSERT INTO purges SELECT min(0, min(sequence)) - 1, 'a', '', ?, 0, ?, NULL, 1 FROM purges", [latest, token])
     }
 
     static let mostPending: Int64 = 4096
