@@ -150,12 +150,12 @@ package final class PurgeIndex: Sendable {
         }
     }
 
-    /// Drops the oldest purges without rows left.
+    /// Drops the oldest purges without rows left. One that is delivered afterwards is applied again, to what is as old.
     private func drop(_ count: Int, _ state: inout State) {
         var left = count
         var kept: [(sequence: Int64, purge: Purge)] = []
         for entry in state.entries {
-            guard left > 0, !state.unswept.contains(entry.sequence), entry.purge.entry != nil else {
+            guard left > 0, !state.unswept.contains(entry.sequence) else {
                 kept.append(entry)
                 continue
             }

@@ -73,6 +73,16 @@ import Testing
         #expect(index.isCurrent(108, sourceURL: "https://never-purged/", object: nil))
     }
 
+    @Test func purgesThatThisNodeHasAcceptedForAllAreDroppedAsWell() {
+        let index = PurgeIndex(limit: 8)
+        for number in 1...100 {
+            index.insert(
+                Purge(.url("https://a/\(number)"), madeAt: Int64(number), isLocal: true, token: "\(number)", entry: nil),
+                Int64(number), isSwept: true)
+        }
+        #expect(!index.isKnown("1") && !index.isKnown("90") && index.isKnown("97"))
+    }
+
     @Test(arguments: UInt64(0)..<20) func anEpochIsOvertakenByLaterPurgesThatCoverIt(seed: UInt64) {
         var random = RandomRecords(seed: seed)
         let log = PurgeIndex()
