@@ -2,6 +2,7 @@ import TestSupport
 import Testing
 
 @testable import Fleet
+@testable import Store
 
 @Suite("Flights are shared by the nodes of a cluster", .enabled(if: RedisServer.isAvailable)) struct FlightTests {
     private let url = "https://origin.test/a.gif"
@@ -108,6 +109,24 @@ import Testing
         try await waitUntil("the other node to wait") { try server.run("GET", "{test}:v1:flight:a1:0").contains(":w") }
         #expect(await renewal.complete(.test("object2"), lifetime: .seconds(60)) == .published)
         #expect(await follower.record?.objectID == "object2")
+    }
+
+    @Test func aFailureIsForAllNodesAlthoughTheOneThatFoundItHasRemovedWhatItStored() async throws {
+        let server = try await RedisServer()
+        defer { server.stop() }
+        let (one, two) = (try TestNode("one", server.unixAddress), try TestNode("two", server.unixAddress))
+        try await one.joined()
+        try await two.joined()
+        try await one.put(url)
+        let lease = try #require(await one.cluster.flights.findOrLead("a1", sourceURL: url).lease)
+        try await one.cache.forget(url)
+        let failure = SharedRecord.Outcome.failure(code: "gone", details: [])
+        let completion = await lease.complete(
+            SharedRecord(outcome: failure, fetchedAt: 1_700_000_000, freshFor: 60), lifetime: .seconds(60), isOfSource: true)
+        #expect(completion == .published)
+        for node in [one, two] {
+            #expect(await node.cluster.flights.findOrLead("a1", sourceURL: url).record?.outcome == failure)
+        }
     }
 
     @Test func aCancelledCallerLeavesAtOnce() async throws {

@@ -48,6 +48,8 @@ package final class PurgeIndex: Sendable {
         let sequence: Int64
         let madeAt: Int64
         let isLocal: Bool
+        /// The latest time of a purge of the key that all nodes apply; 0 if this node alone has removed what it covers.
+        let shared: Int64
 
         func covers(_ sequence: Int64, _ began: Int64) -> Bool {
             self.sequence > sequence && (isLocal || began <= madeAt)
@@ -112,9 +114,13 @@ package final class PurgeIndex: Sendable {
             state.tokens[purge.token] = sequence
             if !isSwept { state.unswept.insert(sequence) }
             Self.change(purge.scope, &state) { marks in
+                let shared = marks.map(\.shared).max() ?? 0
                 // A later purge that covers as much replaces earlier ones.
                 marks.removeAll { purge.isLocal && $0.madeAt <= purge.madeAt || !$0.isLocal && $0.madeAt <= purge.madeAt }
-                marks.append(Mark(sequence: sequence, madeAt: purge.madeAt, isLocal: purge.isLocal))
+                marks.append(
+                    Mark(
+                        sequence: sequence, madeAt: purge.madeAt, isLocal: purge.isLocal,
+                        shared: purge.entry == "" ? shared : max(shared, purge.madeAt)))
             }
             if state.entries.count - state.unswept.count > limit { drop(limit / 2, &state) }
             unsweptCount.store(state.unswept.count, ordering: .releasing)
@@ -232,19 +238,23 @@ package final class PurgeIndex: Sendable {
     }
 
     /// Whether work that another node began at `began` may be used: no known purge that covers it may have been accepted later.
+    ///
+    /// - Parameter object: Nil for a failure. What this node alone has removed since does not concern a failure, which may be
+    ///   the cause.
     package func isCurrent(_ began: Int64, sourceURL: String, object: ObjectID?) -> Bool {
         state.withLock { state in
-            began > state.floorTime && !Self.contains(state, sourceURL, object) { began <= $0.madeAt }
+            began > state.floorTime
+                && !Self.contains(state, sourceURL, object) { began <= (object == nil ? $0.shared : $0.madeAt) }
         }
     }
 
-    /// Identifies the latest known purge that covers all renditions of a source. Nodes with the same purges return the same
-    /// value.
+    /// Identifies the latest known purge of all nodes that covers all renditions of a source. Nodes with the same purges return
+    /// the same value.
     package func cover(of sourceURL: String) -> Int64 {
         state.withLock { state in
             var latest: Int64 = 0
             _ = Self.contains(state, sourceURL, nil) { mark in
-                latest = max(latest, mark.madeAt)
+                latest = max(latest, mark.shared)
                 return false
             }
             return latest

@@ -64,6 +64,19 @@ import Testing
         #expect(!index.covers("https://a/", nil, 4, began: 100) && !index.isCurrent(100, sourceURL: "https://a/", object: nil))
     }
 
+    @Test func whatANodeRemovesForItselfIsNoPurgeForTheOthers() {
+        let index = PurgeIndex()
+        index.insert(.test(.url("https://a/"), madeAt: 50), 1)
+        // Its origin has removed the source.
+        index.insert(Purge(.url("https://a/"), madeAt: 100, isLocal: true, token: "x", entry: ""), 2)
+        #expect(index.cover(of: "https://a/") == 50)
+        #expect(!index.isCurrent(100, sourceURL: "https://a/", object: .test("a")))
+        #expect(index.isCurrent(51, sourceURL: "https://a/", object: nil))
+        #expect(!index.isCurrent(50, sourceURL: "https://a/", object: nil))
+        index.insert(Purge(.url("https://a/"), madeAt: 200, isLocal: true, token: "y", entry: nil), 3)
+        #expect(index.cover(of: "https://a/") == 200 && !index.isCurrent(200, sourceURL: "https://a/", object: nil))
+    }
+
     @Test func whatWasDroppedCountsAsLaterThanAllWorkBeforeIt() {
         let index = PurgeIndex(limit: 8)
         for number in 0..<9 {
