@@ -9,8 +9,6 @@ package final class StoredObject: Sendable {
     package let descriptor: SharedDescriptor
     /// Its position in the eviction queue; 0 if it is not stored.
     let sequence: Int64
-    /// Whether its row records an upload.
-    private let uploaded = Atomic(false)
     /// The number of responses that used it since its file was opened.
     fileprivate let uses = Atomic<Int>(0)
     /// The lap of the eviction hand in which a use was last reported.
@@ -20,12 +18,6 @@ package final class StoredObject: Sendable {
         self.record = record
         self.descriptor = descriptor
         self.sequence = sequence
-    }
-
-    var isUploaded: Bool { uploaded.load(ordering: .relaxed) }
-
-    func markUploaded() {
-        uploaded.store(true, ordering: .relaxed)
     }
 
     /// Whether the file has lost its name by eviction or purge.

@@ -50,10 +50,7 @@ struct RenditionFinder: Sendable {
     func open(_ row: ObjectRow, epoch: Epoch) throws(Unverified) -> StoredObject? {
         let record = row.record
         context.reached(.lookupReadIndex)
-        if let hot = context.hot.peek(record.id), hot.sequence == row.sequence {
-            if row.isUploaded { hot.markUploaded() }
-            return hot
-        }
+        if let hot = context.hot.peek(record.id), hot.sequence == row.sequence { return hot }
         guard hashesLargeFiles || record.length <= Self.largeFile || context.verified.contains(row.sequence) else {
             throw Unverified()
         }
@@ -75,7 +72,6 @@ struct RenditionFinder: Sendable {
         }
         context.reached(.lookupOpenedFile)
         let object = StoredObject(record: record, descriptor: descriptor, sequence: row.sequence)
-        if row.isUploaded { object.markUploaded() }
         context.hot.insert(object, epoch: epoch)
         return object
     }

@@ -156,13 +156,13 @@ package final class Cache: Sendable {
         }
     }
 
-    /// The rendition with that id, for the client that uploaded its source. Records the upload, so that a purge of a URL with
-    /// the same bytes leaves the object. If the record cannot be written, the rendition is still returned.
+    /// The rendition with that id, for the client that uploaded its source. Records the upload, so that the object outlives a
+    /// purge of a URL with the same bytes, and one that was accepted before. If the record cannot be written, the rendition is
+    /// still returned.
     ///
     /// - Throws: ``CacheError/busy`` if too much work waits or the cache is closed: a rendition may exist.
     package func uploadedObject(_ id: ObjectID) async throws(CacheError) -> CachedRendition? {
-        if let found = hotObject(id), found.object.isUploaded { return found }
-        return try count(await publishers.run { [publisher] in publisher.recordUpload(of: id) }, countsMiss: true)
+        try count(await publishers.run { [publisher] in publisher.recordUpload(of: id) }, countsMiss: true)
     }
 
     /// Looks up on a look-up thread, or, if a large file has to be hashed, on a verifier thread, so that no miss waits for it.

@@ -148,7 +148,6 @@ struct RenditionPublisher: Sendable {
             guard let present else { throw .unavailable }
             object = present
         }
-        if job.alias == nil { object.markUploaded() }
         if committed.isNew { context.hot.insert(object, epoch: epoch) }
         let rendition = CachedRendition(
             object: object, alias: job.alias, aliasSequence: committed.aliasSequence, epoch: epoch)
@@ -196,7 +195,6 @@ struct RenditionPublisher: Sendable {
         let epoch = context.purges.epoch
         guard let object = try? finder.storedObject(id) else { return nil }
         context.hot.visited.note(object)
-        if object.isUploaded { return CachedRendition(object: object, alias: nil, epoch: epoch) }
         return recordReference(nil, to: object, epoch: epoch)?.rendition
     }
 
@@ -226,7 +224,6 @@ struct RenditionPublisher: Sendable {
                 }
             }
             guard let sequence else { return nil }
-            if alias == nil { object.markUploaded() }
             let rendition = CachedRendition(object: object, alias: alias, aliasSequence: sequence, epoch: current)
             if context.hot.insert(rendition) { return .existing(rendition) }
         } catch {

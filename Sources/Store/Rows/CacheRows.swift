@@ -11,8 +11,6 @@ struct ObjectRow: Sendable, Equatable {
         var sequence: Int64 = 0
         var began: Int64 = 0
     }
-
-    var isUploaded: Bool { upload.sequence > 0 }
 }
 
 /// An alias in the ledger, with its object.

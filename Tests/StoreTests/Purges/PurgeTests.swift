@@ -266,6 +266,24 @@ import Testing
         #expect(await cache.object(.test("upload")) == nil)
     }
 
+    @Test(arguments: [PurgeScope.object(.test("upload")), .all])
+    func aPurgeOfAnotherNodeLeavesAnUploadThatWasRepeatedAfterIt(_ scope: PurgeScope) async throws {
+        let time = ManualClock()
+        let cache = try Cache.open(directory, clock: time.cacheClock)
+        defer { cache.close() }
+        cache.synchronize(time)
+        for _ in 0..<2 {
+            try await cache.put([1], url: nil, object: .test("upload"))
+            time.advance(10)
+            let moment = time.now * 1000
+            time.advance(10)
+            // The client gets the stored rendition.
+            #expect(try await cache.uploadedObject(.test("upload")) != nil)
+            #expect(try await cache.purge(scope, madeAt: moment) == PurgeCounts())
+            #expect(await cache.object(.test("upload")) != nil)
+        }
+    }
+
     // MARK: Work in flight
 
     @Test func workBegunBeforeAPurgeIsServedButNotStored() async throws {
