@@ -34,6 +34,8 @@ struct RenditionFinder: Sendable {
     func rendition(with id: ObjectID) throws(Unverified) -> CachedRendition? {
         let epoch = context.purges.epoch
         guard let object = try storedObject(id) else { return nil }
+        let missed = index.doubts.missed
+        guard object.sequence > missed || index.query({ try $0.isConfirmed(id, since: missed) }) == true else { return nil }
         context.hot.visited.note(object)
         return CachedRendition(object: object, alias: nil, epoch: epoch)
     }

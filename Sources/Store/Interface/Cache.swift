@@ -131,7 +131,8 @@ package final class Cache: Sendable {
 
     /// The rendition with that id, if it is in use and its file open. Never waits for a disk.
     ///
-    /// Returns nil for an object that ``holdAliases(_:)`` holds; ``rendition(for:countsMiss:)`` finds it.
+    /// Returns nil for an object that ``holdAliases(_:)`` holds, or that ``revalidateAll(_:)`` doubts;
+    /// ``rendition(for:countsMiss:)`` decides on it.
     package func hotObject(_ id: ObjectID) -> CachedRendition? {
         guard let found = context.hot.use(id), !index.doubts.isHeld(found.object.sequence) else { return nil }
         return found
@@ -434,16 +435,16 @@ package final class Cache: Sendable {
 
     /// Requires the origin of every alias to be asked again before the alias is used, because purges may have been missed. Work
     /// that began earlier is not stored when it is published. Drops renditions that a former process queued for the shared
-    /// store.
+    /// store. If `doubt` is certain, an object is found by its id only after an alias to it was renewed or it was uploaded again.
     ///
     /// This holds when the call returns. It survives a restart, unless the directory cannot be written to before the restart.
     package func revalidateAll(_ doubt: MissedPurges = .certain) async {
-        _ = await purgers.run { [index] in index.revalidateAll(doubt, dropsHeldPuts: true) }
+        _ = await purgers.run { [index] in index.revalidateAll(doubt, missesPurges: true) }
     }
 
-    /// Expires every alias as ``revalidateAll(_:)`` does, but drops no queued renditions. Blocks.
+    /// Expires every alias as ``revalidateAll(_:)`` does, but drops no queued renditions and doubts no uploads. Blocks.
     package func expireAliases() {
-        index.revalidateAll(.certain, dropsHeldPuts: false)
+        index.revalidateAll(.certain, missesPurges: false)
     }
 
     /// Doubts every alias until ``confirmAliases()``, including aliases stored from now on until ``doubtAliases()``: other

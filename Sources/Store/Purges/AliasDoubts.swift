@@ -23,14 +23,15 @@ final class AliasDoubts: Sendable {
     private let sequences: Mutex<Sequences>
     /// Aliases up to this sequence are doubted.
     private let doubted: Atomic<Int64>
-    /// Objects up to this sequence are held.
-    private let held = Atomic<Int64>(0)
+    /// Objects up to this sequence are held, or have to be confirmed.
+    private let held: Atomic<Int64>
 
     /// - Parameters: The recorded sequences.
     init(certain: Int64, possible: Int64) {
         let recorded = Sequences(certain: certain, possible: possible)
         sequences = Mutex(recorded)
         doubted = Atomic(recorded.latest)
+        held = Atomic(certain)
     }
 
     /// Returns why the origin has to confirm an alias; nil if it need not.
@@ -40,7 +41,10 @@ final class AliasDoubts: Sendable {
         return sequences.withLock { $0.doubt(of: sequence) }
     }
 
-    /// Whether ``hold(_:through:)`` holds an object.
+    /// The sequence up to which an alias or an upload says nothing about an object, because purges were missed since.
+    var missed: Int64 { sequences.withLock(\.certain) }
+
+    /// Whether ``hold(_:through:)`` holds an object, or it has to be confirmed.
     @inline(__always)
     func isHeld(_ object: Int64) -> Bool {
         object <= held.load(ordering: .relaxed) && object > 0
@@ -72,7 +76,7 @@ final class AliasDoubts: Sendable {
         sequences.withLock { sequences in
             body(&sequences)
             doubted.store(sequences.latest, ordering: .relaxed)
-            held.store(sequences.held, ordering: .relaxed)
+            held.store(max(sequences.held, sequences.certain), ordering: .relaxed)
         }
     }
 }

@@ -146,14 +146,21 @@ final class CacheIndex: Sendable {
 
     /// Marks every alias as doubted. Takes effect before this returns; durable unless the ledger fails.
     ///
-    /// - Parameter dropsHeldPuts: Whether the puts that the outbox holds are dropped in the same transaction.
-    func revalidateAll(_ doubt: MissedPurges, dropsHeldPuts: Bool) {
+    /// - Parameter missesPurges: Whether purges of objects may have been missed, too. Then the same transaction drops the puts
+    ///   that the outbox holds, and uploads count no longer if the doubt is certain.
+    func revalidateAll(_ doubt: MissedPurges, missesPurges: Bool) {
         changes.withLock { changes in
-            let outbox = dropsHeldPuts ? changes.outbox : nil
+            let outbox = missesPurges ? changes.outbox : nil
             let sequence = changes.takeSequences(1)
             purges.overtakeAll(sequence)
             doubts.doubt(doubt, through: sequence)
-            changes.recordOrRemember(.init(doubt: (doubt, sequence)) { try outbox?.dropHeldPuts(in: $0) })
+            changes.recordOrRemember(
+                .init(doubt: (doubt, sequence)) { database in
+                    try outbox?.dropHeldPuts(in: database)
+                    if missesPurges, doubt == .certain {
+                        try database.run("UPDATE objects SET upload = 0, upload_began = 0 WHERE upload > 0")
+                    }
+                })
         }
     }
 

@@ -227,6 +227,16 @@ struct CacheTables {
         return object.upload.sequence == 0 && !purges.covers(nil, id, object.sequence, began: 0)
     }
 
+    /// Whether an object counts as uploaded, or an origin has confirmed it since a sequence.
+    func isConfirmed(_ id: ObjectID, since sequence: Int64) throws -> Bool {
+        try database.first(
+            """
+            SELECT 1 FROM objects WHERE id = ? AND (upload > 0 OR EXISTS (
+                SELECT 1 FROM aliases WHERE object = objects.sequence AND former = 0 AND aliases.sequence > ?))
+            """, [id.bytes, sequence]
+        ) { _ in true } ?? false
+    }
+
     /// The number of an object's newest aliases to compare with purges. If purges cover all of them, the object counts as
     /// covered.
     private static var mostCompared: Int { 4096 }

@@ -284,6 +284,46 @@ import Testing
         }
     }
 
+    // MARK: Missed purges
+
+    @Test func anObjectIsFoundByItsIdAfterMissedPurgesOnceItIsConfirmed() async throws {
+        var cache = try Cache.open(directory)
+        let (source, upload) = (ObjectID.test("https://a/"), ObjectID.test("upload"))
+        try await cache.put([1], url: "https://a/")
+        try await cache.put([2], url: nil)
+        await cache.revalidateAll(.possible)
+        #expect(await cache.object(source) != nil)
+        #expect(await cache.object(upload) != nil)
+        await cache.revalidateAll(.certain)
+        for _ in 0..<2 {
+            for id in [source, upload] {
+                #expect(cache.hotObject(id) == nil)
+                #expect(await cache.object(id) == nil)
+            }
+            // What is stored since is found.
+            try await cache.put([3], url: "https://b/")
+            #expect(await cache.object(.test("https://b/")) != nil)
+            cache.close()
+            cache = try Cache.open(directory)
+        }
+        defer { cache.close() }
+        let renewed = await cache.renew(
+            .test("https://a/"), validators: Validators(), fetchedAt: 1_700_000_000, freshFor: nil, epoch: cache.epoch)
+        #expect(renewed != nil)
+        #expect(try await cache.uploadedObject(upload) != nil)
+        for id in [source, upload] { #expect(await cache.object(id) != nil) }
+    }
+
+    @Test func anUploadIsFoundByItsIdAfterAliasesWereExpired() async throws {
+        let cache = try Cache.open(directory)
+        defer { cache.close() }
+        try await cache.put([1], url: "https://a/")
+        try await cache.put([2], url: nil)
+        cache.expireAliases()
+        #expect(await cache.object(.test("https://a/")) == nil)
+        #expect(await cache.object(.test("upload")) != nil)
+    }
+
     // MARK: Work in flight
 
     @Test func workBegunBeforeAPurgeIsServedButNotStored() async throws {
