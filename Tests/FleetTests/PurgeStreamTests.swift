@@ -343,6 +343,23 @@ import Testing
         #expect(await back.cluster.flights.findOrLead("a1", sourceURL: "https://origin.test/3").lease != nil)
     }
 
+    @Test func aNodeHasCertainlyMissedPurgesWhereTheStreamIsAnotherAndWasTrimmed() async throws {
+        let server = try await RedisServer()
+        defer { server.stop() }
+        let one = try TestNode("one", server.unixAddress)
+        try await one.joined()
+        let folder = try await folderOfAbsentNode(one, server)
+        try server.kill()
+        try await server.start()
+        try await waitUntil("the node to be back") { one.revalidations == 2 }
+        try await one.joined()
+        for number in 1...3 { _ = await one.cluster.purger.broadcast(.url("https://origin.test/\(number)")) }
+        try server.run("XTRIM", "{test}:v1:purges", "MAXLEN", "1")
+        let back = try TestNode("two", server.unixAddress, folder: folder)
+        try await back.joined()
+        #expect(back.gaps == [.certain])
+    }
+
     @Test func aNodeThatComesBackAppliesWhatTheStreamStillHas() async throws {
         let server = try await RedisServer()
         defer { server.stop() }

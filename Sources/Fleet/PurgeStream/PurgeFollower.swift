@@ -177,7 +177,9 @@ final class PurgeFollower: Sendable {
         let reaches = isSame && (first.isGenesis || first.id <= saved.id)
         state.withLock { $0.followed = identity }
         if !reaches {
-            await missed(isSame ? .certain : .possible, isReported: !saved.stream.isEmpty, isTrimmed: !first.isGenesis)
+            // A trimmed stream has lost entries that this node has never seen, whichever stream it followed before.
+            let gap: MissedPurges = isSame || !first.isGenesis ? .certain : .possible
+            await missed(gap, isReported: !saved.stream.isEmpty, isTrimmed: !first.isGenesis)
         }
         // Read before the pages, because purges added meanwhile are not lost.
         let sent = await read { try PurgeTable($0).latestSent(limit: Self.repeatedLimit) } ?? []
