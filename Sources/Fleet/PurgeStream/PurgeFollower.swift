@@ -186,15 +186,19 @@ final class PurgeFollower: Sendable {
         var tokens: Set<String> = []
         var last = first.id
         var isPage = true
+        var passesPosition = first.isGenesis || !reaches
         while isPage {
             let page = try await stream.page(after: tokens.isEmpty && last == first.id ? nil : last)
             tokens.formUnion(page.compactMap { $0.purge?.token })
+            passesPosition = passesPosition || page.contains { $0.id == saved.id }
             // The position is not saved until everything is applied, so that a restart finds the gap again.
             try await apply(
                 page, areMissed: !saved.stream.isEmpty, knownAfter: isSame ? saved.id : .zero, savingPosition: false)
             last = page.last?.id ?? last
             isPage = page.count == PurgeStream.pageSize
         }
+        // The server has lost its end, so that entries with ids before the position may be new, and trimmed.
+        if !passesPosition { await missed(.certain, isReported: true, isTrimmed: true) }
         let lost = sent.filter { purge in
             guard !tokens.contains(purge.token) else { return false }
             // A trimmed purge is not lost.
