@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import SystemIO
 import TestSupport
 import Testing
@@ -494,6 +495,33 @@ import Testing
         let again = try TestNode("one", server.unixAddress, folder: folder)
         try await again.joined()
         try await waitUntil("the other node has it") { two.purges == [.url(url)] }
+    }
+
+    @Test func noPurgeCompletesWithoutANodeWhoseDiskStalls() async throws {
+        let server = try await RedisServer()
+        defer { server.stop() }
+        var timings = ClusterTimings.patient
+        (timings.beatInterval, timings.nodeLifetime) = (.milliseconds(100), .milliseconds(1500))
+        let (one, two) = (
+            try TestNode("one", server.unixAddress, timings: timings), try TestNode("two", server.unixAddress, timings: timings)
+        )
+        try await one.joined()
+        try await two.joined()
+        let isStalled = Mutex(false)
+        let end = Semaphore()
+        let thread = WorkThreads(count: 1, limit: 1, name: "stall")
+        defer { thread.close() }
+        _ = thread.submit { [ledger = two.cache.ledger] in
+            try? ledger.write(.normal) { _ in
+                isStalled.withLock { $0 = true }
+                _ = end.wait(for: .seconds(60))
+            }
+        }
+        defer { end.signal() }
+        try await waitUntil("the disk to stall") { isStalled.withLock { $0 } }
+        // Longer than a node without heartbeats is listed.
+        let report = await one.cluster.purger.broadcast(.url(url), within: .seconds(4))
+        #expect(report.nodes == 2 && report.acknowledged == 1)
     }
 
     @Test func aStoppedNodeDelaysAPurgeByTwoSecondsAtMost() async throws {

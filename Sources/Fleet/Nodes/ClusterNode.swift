@@ -152,7 +152,8 @@ final class ClusterNode: Sendable {
                 follower.fallBehind()
             }
             try? await ClusterTime.ask(context, cache.sharedClock)
-            if follower.isTakingPart { await follower.saveClock() }
+            // If heartbeats waited for a disk that stalls, purges would complete without this node.
+            if follower.isTakingPart { Task(executorPreference: executor) { await self.follower.saveClock() } }
             beats += 1
             // For reports only: a purge looks up the nodes itself.
             if beats.isMultiple(of: timings.beatsPerLook) {
