@@ -192,8 +192,14 @@ struct MissRunner: Sendable {
         _ request: RenditionRequest, validatorsOf stored: CachedRendition?, _ slot: AdmissionSlot
     ) async throws(RenditionError) -> SourceLoader.Outcome {
         do throws(RenditionError) {
-            let outcome = try await loader.load(
+            var outcome = try await loader.load(
                 request.source, validators: SourceValidators(stored?.alias?.validators), slot)
+            // A source that other renditions keep in memory may be older than a purge of this one's object.
+            if case .loaded(let loaded) = outcome,
+                cache.isPurged(RenditionJob(request.rendition, of: loaded).id, since: loaded.epoch)
+            {
+                outcome = .loaded(try await loader.loadApart(request.source, slot))
+            }
             state.missing.remove(request.source)
             return outcome
         } catch {

@@ -91,6 +91,27 @@ struct OvertakenByPurgeTests {
         }
     }
 
+    @Test func aSourceInMemoryFromBeforeThePurgeOfAnObjectIsFetchedAgain() async throws {
+        let gate = AsyncGate()
+        gate.open()
+        try await PipelineFixture.run(gates: .init(conversion: gate)) { world async throws in
+            world.answer("/a.gif", .content(gif))
+            let old = try await world.find("/a.gif").rendition.objectID
+            gate.close()
+            // Another rendition keeps the source in memory.
+            async let other = world.find("/a.gif", .mp4, ["quality": "30"])
+            try await waitUntil("its conversion") { gate.count == 2 }
+            world.answer("/a.gif", .content(Array("GIF89a after the purge".utf8)))
+            _ = try await world.purger.purge(.object(old))
+            async let again = world.find("/a.gif")
+            try await waitUntil("the next conversion") { gate.count == 3 }
+            gate.open()
+            let result = try await again
+            #expect(result.rendition.objectID != old && result.isStored)
+            _ = try await other
+        }
+    }
+
     @Test func aRenditionFromTheSharedStoreIsNotStorable() async throws {
         let gate = AsyncGate()
         try await PipelineFixture.run(tier: FullTier(gate: gate)) { world async throws in
