@@ -47,9 +47,12 @@ struct MissRunner: Sendable {
         // A client that follows the source does not wait for the node that runs the miss.
         if request.followsSource, sharing.isCoordinated { loader.start(request.source, slot) }
         do throws(RenditionError) {
-            return try await sharing.runOnOneNode(request) { () async throws(RenditionError) in
+            let result = try await sharing.runOnOneNode(request) { () async throws(RenditionError) in
                 try await runLocally(request, stored, slot, flight)
             }
+            // Another node may have asked the origin.
+            state.missing.remove(request.source)
+            return result
         } catch .remembered(let error, let remaining) {
             // Another node found the source missing.
             if stored != nil { _ = await removeIfGone(request.source, after: error) }

@@ -1,4 +1,5 @@
 import Fetch
+import Fleet
 import Glibc
 import Media
 import Sandbox
@@ -83,6 +84,25 @@ import Testing
             #expect(try await failing.value != nil)
             // The failure belongs to the source before the purge.
             #expect(world.renditionState.rememberedFailures == 0)
+        }
+    }
+
+    @Test func theGraceOfASourceBeginsAnewOnceAnotherNodeHasFoundIt() async throws {
+        let id = ObjectID(gif.withUnsafeBytes { SourceDigest(of: $0) }, .gif, Rendition(format: .mp4))
+        let record = SharedRecord(
+            outcome: .object(id: id.description, fileExtension: "mp4"), fetchedAt: 1_700_000_000, freshFor: 10_000)
+        let gate = AsyncGate()
+        gate.open()
+        let nodes = OtherNodes(gate: gate, role: .found(record, isFollowed: false))
+        try await PipelineFixture.run(tier: EmptyTier(), coordinator: nodes) { world async throws in
+            world.answer("/b.gif", .content(gif))
+            #expect(try await world.find("/b.gif").rendition.objectID == id)
+            let source = try world.url("/a.gif")
+            #expect(world.renditionState.missing.note(source, grace: .seconds(600)))
+            world.advance(700)
+            #expect(try await world.find("/a.gif").provenance == .shared)
+            #expect(world.fetches.map(\.path) == ["/b.gif"])
+            #expect(world.renditionState.missing.note(source, grace: .seconds(600)))
         }
     }
 
