@@ -115,6 +115,7 @@ package final class Outbox: Sendable {
 
     /// Drops the oldest puts beyond the limits. Deletions are never dropped: each is a confirmed purge.
     private func makeRoom(for length: Int) throws(SystemError) {
+        guard length <= settings.maxBytes else { throw SystemError("outbox", code: ENOBUFS) }
         while true {
             let totals = try? ledger.read { try OutboxTables($0).totals() }
             guard let totals, totals.puts >= settings.maxEntries || totals.bytes > settings.maxBytes - length else { return }
