@@ -35,8 +35,12 @@ final class AliasDoubts: Sendable {
     }
 
     /// Returns why the origin has to confirm an alias; nil if it need not.
+    ///
+    /// - Parameter sequence: 0 for an alias that is not stored.
     @inline(__always)
     func doubt(ofAlias sequence: Int64) -> MissedPurges? {
+        // An alias that is not stored is newer than every row.
+        let sequence = sequence > 0 ? sequence : .max
         guard sequence <= doubted.load(ordering: .relaxed) else { return nil }
         return sequences.withLock { $0.doubt(of: sequence) }
     }

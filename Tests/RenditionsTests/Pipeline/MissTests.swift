@@ -1,3 +1,4 @@
+import Fleet
 import Sandbox
 import Store
 import Synchronization
@@ -31,6 +32,21 @@ import Testing
             }
             #expect(world.fetches.count == 2 && world.conversions.count == 1)
             #expect(try await world.find("/b.gif").provenance == .hit)
+        }
+    }
+
+    @Test func theRenditionOfAnotherNodeIsUsedAlthoughTheDiskTakesNone() async throws {
+        let gate = AsyncGate()
+        gate.open()
+        let record = SharedRecord(
+            outcome: .object(id: String(repeating: "0a", count: 32), fileExtension: "mp4"), fetchedAt: 1_700_000_000,
+            freshFor: 100)
+        let nodes = OtherNodes(gate: gate, role: .found(record, isFollowed: true))
+        try await PipelineFixture.run(tier: FullTier(gate: gate), coordinator: nodes) { world async throws in
+            world.cache.setLimits(maxBytes: 1 << 30, minFreeBytes: 1 << 60)
+            let result = try await world.find("/a.gif")
+            #expect(result.provenance == .followed && !result.isStored)
+            #expect(world.fetches.isEmpty && world.conversions.isEmpty)
         }
     }
 

@@ -10,21 +10,6 @@ import Testing
 struct OvertakenByPurgeTests {
     private let gif: [UInt8] = Array("GIF89a before the purge".utf8)
 
-    /// A store that has every object, and sends it when a test opens a gate.
-    private struct FullTier: SharedTier {
-        let gate: AsyncGate
-
-        func load(_ id: ObjectID, fileExtension: String, into file: StagedFile, isOnlySource: Bool) async -> SharedLookUp {
-            await gate.pass()
-            guard (try? DescriptorIO.write([1, 2, 3], to: file.descriptor.number, at: 0)) != nil else { return .unavailable }
-            let record = StoredRecord(length: 1, digest: [UInt8](repeating: 0, count: 32), created: 0, facts: [], began: 1)
-            return record.map { .found($0) } ?? .absent
-        }
-
-        func save(_ rendition: CachedRendition) async -> Bool { false }
-        func awaitRemoval(of id: ObjectID) async {}
-    }
-
     private func purge(_ world: PipelineFixture) async throws {
         _ = try await world.purger.purge(.url(try world.url("/a.gif").canonical))
     }

@@ -1,6 +1,7 @@
 import Fetch
 import Fleet
 import Store
+import SystemIO
 import TestSupport
 
 @testable import Renditions
@@ -29,6 +30,21 @@ struct EmptyTier: SharedTier {
     var answer = SharedLookUp.absent
 
     func load(_ id: ObjectID, fileExtension: String, into file: StagedFile, isOnlySource: Bool) async -> SharedLookUp { answer }
+    func save(_ rendition: CachedRendition) async -> Bool { false }
+    func awaitRemoval(of id: ObjectID) async {}
+}
+
+/// A store that has every object, and sends it when a test opens a gate.
+struct FullTier: SharedTier {
+    let gate: AsyncGate
+
+    func load(_ id: ObjectID, fileExtension: String, into file: StagedFile, isOnlySource: Bool) async -> SharedLookUp {
+        await gate.pass()
+        guard (try? DescriptorIO.write([1, 2, 3], to: file.descriptor.number, at: 0)) != nil else { return .unavailable }
+        let record = StoredRecord(length: 1, digest: [UInt8](repeating: 0, count: 32), created: 0, facts: [], began: 1)
+        return record.map { .found($0) } ?? .absent
+    }
+
     func save(_ rendition: CachedRendition) async -> Bool { false }
     func awaitRemoval(of id: ObjectID) async {}
 }

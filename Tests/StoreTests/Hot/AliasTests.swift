@@ -147,6 +147,19 @@ import Testing
         #expect(cache.hotObject(.test(url)) != nil)
     }
 
+    @Test func anAliasThatIsNotStoredIsAsFreshAsANewOne() async throws {
+        let cache = try open()
+        defer { cache.close() }
+        let memory = try cache.stageInMemory(because: .diskFull, containing: [1])
+        let outcome = try await cache.publish(
+            memory, as: .test(url), fileExtension: "mp4", alias: .test(url, fetchedAt: clock.now), epoch: cache.epoch)
+        #expect(outcome.unstoredReason == .diskFull && cache.freshness(of: outcome.rendition) == .fresh(remaining: 100))
+        await cache.revalidateAll(.certain)
+        #expect(cache.freshness(of: outcome.rendition) == .fresh(remaining: 100))
+        cache.holdAliases()
+        #expect(cache.freshness(of: outcome.rendition) == .unconfirmed)
+    }
+
     @Test func whatIsStoredSinceAStartIsConfirmedOnceWhenTheNodeIsAloneForLong() async throws {
         let cache = try open()
         defer { cache.close() }
