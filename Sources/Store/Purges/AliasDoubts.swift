@@ -45,7 +45,7 @@ final class AliasDoubts: Sendable {
         return sequences.withLock { $0.doubt(of: sequence) }
     }
 
-    /// The sequence up to which an alias or an upload says nothing about an object, because purges were missed since.
+    /// The sequence up to which an alias does not confirm its object, because purges were missed since.
     var missed: Int64 { sequences.withLock(\.certain) }
 
     /// Whether ``hold(_:through:)`` holds an object, or it has to be confirmed.
