@@ -76,7 +76,7 @@ let package = Package(
         .target(
             name: "Fleet",
             dependencies: [
-                "Store", "CSystem", "CLinux", "SystemIO",
+                "Store", "HTTPClient", "CSystem", "CLinux", "SystemIO",
                 .product(name: "DequeModule", package: "swift-collections"),
             ],
             swiftSettings: strict),

@@ -5,6 +5,7 @@
 // of argument.
 
 #include <curl/curl.h>
+#include <openssl/ssl.h>
 
 static inline CURLcode ccurl_set_long(CURL *easy, CURLoption option, long value) {
     return curl_easy_setopt(easy, option, value);
@@ -63,6 +64,22 @@ static inline CURLcode ccurl_set_open_socket(CURL *easy, curl_opensocket_callbac
 static inline CURLcode ccurl_set_prerequest(CURL *easy, curl_prereq_callback callback, void *context) {
     CURLcode code = curl_easy_setopt(easy, CURLOPT_PREREQDATA, context);
     return code != CURLE_OK ? code : curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, callback);
+}
+
+static CURLcode ccurl_set_modes(CURL *easy, void *context, void *unused) {
+    (void)easy, (void)unused;
+    SSL_CTX_set_mode((SSL_CTX *)context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+    return CURLE_OK;
+}
+
+/// For curl_easy_send: over TLS, a write may be repeated from a buffer that has moved.
+static inline CURLcode ccurl_permit_moving_writes(CURL *easy) {
+    return curl_easy_setopt(easy, CURLOPT_SSL_CTX_FUNCTION, ccurl_set_modes);
+}
+
+/// The socket of a handle that only connects.
+static inline CURLcode ccurl_get_socket(CURL *easy, curl_socket_t *socket) {
+    return curl_easy_getinfo(easy, CURLINFO_ACTIVESOCKET, socket);
 }
 
 static inline CURLcode ccurl_get_offset(CURL *easy, CURLINFO info, curl_off_t *value) {

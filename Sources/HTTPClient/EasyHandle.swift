@@ -1,4 +1,4 @@
-internal import CSystem
+package import CSystem
 
 /// libcurl's process-wide state.
 enum CurlLibrary {
@@ -13,14 +13,14 @@ enum CurlLibrary {
     private static let isReady = curl_global_init(ccurl_global_all) == CURLE_OK
 }
 
-/// The owner of a `CURL`, which runs one request. It must be removed from its multi handle before it is destroyed.
-struct EasyHandle: ~Copyable {
+/// The owner of a `CURL`, which runs one request or only connects. It must be removed from its multi handle before it is destroyed.
+package struct EasyHandle: ~Copyable {
     /// libcurl's handle, which also identifies the transfer.
-    let raw: UnsafeMutableRawPointer
+    package let raw: UnsafeMutableRawPointer
     private let errorText: UnsafeMutablePointer<CChar>
     private var fields: UnsafeMutablePointer<curl_slist>?
 
-    init() throws(HTTPError) {
+    package init() throws(HTTPError) {
         guard let raw = curl_easy_init() else { throw .exhausted(cause: "curl_easy_init") }
         self.raw = raw
         errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
@@ -34,11 +34,11 @@ struct EasyHandle: ~Copyable {
         errorText.deallocate()
     }
 
-    func set(_ option: CURLoption, _ value: Int) throws(HTTPError) {
+    package func set(_ option: CURLoption, _ value: Int) throws(HTTPError) {
         try check(ccurl_set_long(raw, option, value), option)
     }
 
-    func set(_ option: CURLoption, _ value: String) throws(HTTPError) {
+    package func set(_ option: CURLoption, _ value: String) throws(HTTPError) {
         try check(ccurl_set_string(raw, option, value), option)
     }
 
@@ -57,7 +57,7 @@ struct EasyHandle: ~Copyable {
     }
 
     /// Sets the options common to all requests: no files from the home directory, verified certificates, no signals.
-    func setCommonOptions() throws(HTTPError) {
+    package func setCommonOptions() throws(HTTPError) {
         try set(CURLOPT_PATH_AS_IS, 1)
         try set(CURLOPT_PROTOCOLS_STR, "http,https")
         try set(CURLOPT_NETRC, 0)
@@ -73,18 +73,18 @@ struct EasyHandle: ~Copyable {
     }
 
     /// Sets the timeouts for connecting and for the whole request.
-    func setTimeouts(connect: Duration, total: Duration) throws(HTTPError) {
+    package func setTimeouts(connect: Duration, total: Duration) throws(HTTPError) {
         try set(CURLOPT_CONNECTTIMEOUT_MS, min(connect, total).wholeMilliseconds)
         try set(CURLOPT_TIMEOUT_MS, total.wholeMilliseconds)
     }
 
     /// libcurl's error message. It may contain addresses.
-    func errorMessage(_ code: CURLcode) -> String {
+    package func errorMessage(_ code: CURLcode) -> String {
         errorText.pointee != 0 ? String(cString: errorText) : String(cString: curl_easy_strerror(code))
     }
 
     /// Throws if libcurl refused to set `option`.
-    func check(_ code: CURLcode, _ option: CURLoption) throws(HTTPError) {
+    package func check(_ code: CURLcode, _ option: CURLoption) throws(HTTPError) {
         guard code == CURLE_OK else { throw .exhausted(cause: "curl_easy_setopt(\(option.rawValue)) failed: \(code.rawValue)") }
     }
 }

@@ -186,21 +186,6 @@ import Testing
         try await waitUntil("the connection") { link.isConnected }
     }
 
-    @Test func eachAddressOfAHostHasItsShareOfTheTime() {
-        let start = ContinuousClock.now
-        let end = start + .seconds(1)
-        // The first two addresses drop packets.
-        // At least the time of a round trip, where there is so much.
-        #expect(RedisTransport.attemptEnd(at: start, until: end, addresses: 10) == start + .milliseconds(300))
-        #expect(RedisTransport.attemptEnd(at: end - .milliseconds(9), until: end, addresses: 10) == end)
-        let first = RedisTransport.attemptEnd(at: start, until: end, addresses: 3)
-        let second = RedisTransport.attemptEnd(at: first, until: end, addresses: 2)
-        #expect(first < start + .milliseconds(334) && second < start + .milliseconds(667))
-        // One that refuses at once leaves its time to the others.
-        #expect(RedisTransport.attemptEnd(at: start, until: end, addresses: 2) == start + .milliseconds(500))
-        #expect(RedisTransport.attemptEnd(at: second, until: end, addresses: 1) == end)
-    }
-
     @Test func theBreakerAdmitsOneProbeAtOnceAfterAReconnection() throws {
         let breaker = ServiceBreaker<RedisError>(
             CircuitBreaker.Limits(failures: 2, pause: .seconds(3600), maxPause: .seconds(3600)), now: { [time] in time.now }

@@ -196,21 +196,29 @@ final class Session {
         var values: [RedisValue] = []
         output = commands.flatMap { CommandFormat.bytes($0) ?? [] }
         while values.count < commands.count {
+            var failure: RedisError?
             do throws(RedisError) {
                 try write()
                 guard time.now < end else { throw .unavailable("the server does not reply to a new connection in time") }
                 var interest = pollfd(
                     fd: descriptor, events: Int16(POLLIN) | (output.isEmpty ? 0 : Int16(POLLOUT)), revents: 0)
                 _ = poll(&interest, 1, Int32(clamping: (end - time.now).milliseconds + 1))
-                _ = try receive()
             } catch {
-                // A server with too many clients sends an error before it reads anything.
+                failure = error
+            }
+            do throws(RedisError) {
+                // To the end, because poll(2) does not see what libcurl has read ahead.
+                while try receive() {}
+            } catch {
+                failure = failure ?? error
+                // After a reset, what had arrived can still be read.
                 _ = try? receive()
-                while let value = try reader.next() { values.append(value) }
-                if case .error(let refusal)? = values.last { throw .refused(refusal) }
-                throw error
             }
             while values.count < commands.count, let value = try reader.next() { values.append(value) }
+            // A server with too many clients sends an error before it reads anything.
+            guard let failure, values.count < commands.count else { continue }
+            if case .error(let refusal)? = values.last { throw .refused(refusal) }
+            throw failure
         }
         return values
     }
