@@ -125,6 +125,16 @@ import Testing
         #expect(tag.attributes.map(\.name) == ["src", "alt", "width", "hidden", "data-a", "src"])
     }
 
+    @Test(arguments: [
+        ("&amp;&lt;&gt;&quot;&apos;", "&<>\"'"), ("&#65;&#x42;&#X43;", "ABC"), ("&#x1F600;", "😀"), ("&nbsp;", "&nbsp;"),
+        ("&amp", "&amp"), ("a&b=c", "a&b=c"), ("&#xD800;", "&#xD800;"), ("&#99999999;", "&#99999999;"), ("&;", "&;"),
+        ("&&amp;", "&&"), ("&#;", "&#;"), ("&amp;amp;", "&amp;"),
+        ("&#0;", "&#0;"), ("&#128;&#x9F;", "&#128;&#x9F;"), ("a&#160;b", "a\u{A0}b"), ("&#+65;&#x-0;", "&#+65;&#x-0;"),
+    ])
+    func characterReferencesAreDecodedAndOtherAmpersandsStay(_ text: String, _ decoded: String) {
+        #expect(CharacterReferences.decode(text.utf8) == decoded)
+    }
+
     @Test func aTagThatIsTooLongIsText() {
         let page = Array("<a b='".utf8) + [UInt8](repeating: 0x61, count: HTMLTokenizer.maxTagLength + 1) + Array("'><i>".utf8)
         var tokenizer = HTMLTokenizer()

@@ -51,6 +51,20 @@ import Testing
         #expect(try urls(text) == ["http://a/i.gif?x=1&y=2", "http://a/B.GIF"])
     }
 
+    @Test(arguments: [
+        ("<loc>\n http://a/&#49;.gif \n</loc>", "http://a/1.gif"), ("<LOC>http://a/1.gif<br>", "http://a/1.gif"),
+        ("<loc> <![CDATA[ http://a/1.gif?a&amp;b ]]>\n</loc>", "http://a/1.gif?a&amp;b"),
+        ("<loc>http://a/2 > 1.gif</loc>", "http://a/2 > 1.gif"),
+    ])
+    func theAddressInASitemapIsTheTextUpToTheNextTag(_ text: String, _ url: String) throws {
+        #expect(try urls("<urlset><url>\(text)</url></urlset>") == [url])
+    }
+
+    @Test func aLongSitemapIsReadInPieces() throws {
+        let locations = (0..<5000).map { "<url><loc>http://a/\($0).gif</loc></url>" }
+        #expect(try urls("<urlset>\(locations.joined())</urlset>") == (0..<5000).map { "http://a/\($0).gif" })
+    }
+
     @Test func aSitemapMayHaveAPrefix() throws {
         let start = "<?xml version='1.0'?><sm:urlset xmlns:sm='http://www.sitemaps.org/schemas/sitemap/0.9'>"
         let page = "<sm:url><sm:loc>http://a/1.gif</sm:loc></sm:url>"

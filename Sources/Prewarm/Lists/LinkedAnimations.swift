@@ -17,17 +17,18 @@ enum LinkedAnimations {
         var hasBaseElement = false
         var found: [String] = []
         var seen = Set<String>()
-        for element in MarkupScanner(page) {
-            if element.name == "base", let own = element.attributes["href"] {
+        PrewarmList.forEachToken(of: page) { token in
+            guard case .startTag(let tag) = token else { return }
+            if tag.name == "base", let own = tag["href"]?.value {
                 // The first `<base>` with an address counts (HTML standard, section 4.2.3).
-                if hasBaseElement { continue }
+                if hasBaseElement { return }
                 hasBaseElement = true
                 let link = LinkText.normalize(own)
                 base = link.flatMap { URL(string: $0, relativeTo: base)?.absoluteURL ?? base }
-                continue
+                return
             }
-            var links = attributes.compactMap { element.attributes[$0] }
-            for name in ["srcset", "data-srcset"] { links += element.attributes[name].map(SourceSet.links) ?? [] }
+            var links = attributes.compactMap { tag[$0]?.value }
+            for name in ["srcset", "data-srcset"] { links += tag[name].map { SourceSet.links($0.value) } ?? [] }
             for link in links.compactMap(LinkText.normalize) where isAnimation(link) {
                 guard let url = URL(string: link, relativeTo: base)?.absoluteURL,
                     ["http", "https"].contains(url.scheme?.lowercased()),

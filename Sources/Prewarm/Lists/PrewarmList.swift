@@ -1,4 +1,5 @@
 internal import Foundation
+internal import Markup
 
 /// A parsed list of sources.
 package struct PrewarmList: Sendable, Equatable {
@@ -20,7 +21,8 @@ package struct PrewarmList: Sendable, Equatable {
             switch first {
             case UInt8(ascii: "{"), UInt8(ascii: "["): return .ndjson
             case UInt8(ascii: "<"):
-                let names = MarkupScanner(Array(start)).lazy.prefix(3).map(\.localName)
+                var tokenizer = HTMLTokenizer()
+                let names = tokenizer.append(start).compactMap(PrewarmList.element).prefix(3)
                 return names.contains { $0 == "urlset" || $0 == "sitemapindex" } ? .sitemap : .html
             default: return .lines
             }
@@ -71,17 +73,48 @@ package struct PrewarmList: Sendable, Equatable {
     /// Collects animations from `loc` and from `loc` of extensions such as `image:loc`, and sitemaps from `loc` within `sitemap`.
     private mutating func readSitemap(_ text: [UInt8], _ template: PrewarmEntry) {
         var isIndexEntry = false
-        for element in MarkupScanner(text) {
-            switch element.localName {
+        var location: [UInt8]?
+        Self.forEachToken(of: text) { token in
+            if case .text(let piece) = token {
+                location? += piece
+                return
+            }
+            if let url = location.take().map(Self.content) {
+                if isIndexEntry {
+                    sitemaps.append(url)
+                } else if LinkedAnimations.isAnimation(url) {
+                    entries.append(PrewarmEntry(url: url, format: template.format, options: template.options))
+                }
+            }
+            switch Self.element(token) {
             case "sitemap": isIndexEntry = true
             case "url": isIndexEntry = false
-            case "loc" where isIndexEntry: sitemaps.append(element.text)
-            case "loc":
-                if LinkedAnimations.isAnimation(element.text) {
-                    entries.append(PrewarmEntry(url: element.text, format: template.format, options: template.options))
-                }
+            case "loc": location = []
             default: break
             }
         }
+    }
+
+    /// The name of an element without its prefix; nil for a token that is not its start.
+    private static func element(_ token: HTMLTokenizer.Token) -> Substring? {
+        guard case .startTag(let tag) = token else { return nil }
+        return tag.name.split(separator: ":").last
+    }
+
+    /// Decodes the text of an element, which may be a CDATA section. Surrounding spaces are removed.
+    private static func content(_ bytes: [UInt8]) -> String {
+        let (start, end) = ("<![CDATA[", "]]>")
+        let text = String(decoding: bytes, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
+        guard text.hasPrefix(start), text.hasSuffix(end) else { return CharacterReferences.decode(text.utf8) }
+        return text.dropFirst(start.count).dropLast(end.count).trimmingCharacters(in: .whitespacesAndNewlines)
+    }
+
+    /// Calls `body` with the tokens of a page or a sitemap. Few of them exist at the same time.
+    static func forEachToken(of text: [UInt8], _ body: (HTMLTokenizer.Token) -> Void) {
+        var tokenizer = HTMLTokenizer()
+        for start in stride(from: 0, to: text.count, by: 1 << 16) {
+            for token in tokenizer.append(text[start...].prefix(1 << 16)) { body(token) }
+        }
+        for token in tokenizer.finish() { body(token) }
     }
 }
