@@ -72,9 +72,13 @@ struct PrewarmEntryTests {
         #expect(first.identity == first.identity && first.identity != second.identity)
     }
 
+    private func decoded(_ json: some Sequence<UInt8>) throws -> PrewarmEntry {
+        try PrewarmListReader.read(Array(json), limit: 1)[0]
+    }
+
     @Test func anEntrySurvivesEncodingWithAllOptions() throws {
         let entry = PrewarmEntry(url: "http://a/ü.gif?\"", format: "webp", options: ["width": "40", "quality": "7"])
-        #expect(try JSONDecoder().decode(PrewarmEntry.self, from: JSONEncoder().encode(entry)) == entry)
+        #expect(try decoded(JSONEncoder().encode(entry)) == entry)
     }
 
     @Test(arguments: [
@@ -82,7 +86,7 @@ struct PrewarmEntryTests {
         (#"{"url":"u","width":480.0}"#, "480"),
     ])
     func aValueIsTextOrANumber(_ json: String, _ value: String) throws {
-        #expect(try JSONDecoder().decode(PrewarmEntry.self, from: Data(json.utf8)).options == ["width": value])
+        #expect(try decoded(json.utf8).options == ["width": value])
     }
 
     @Test(arguments: [
@@ -90,7 +94,7 @@ struct PrewarmEntryTests {
         #"{"url":"u","width":[1]}"#, #"{"url":"u","format":1}"#, "[]", "\"u\"",
     ])
     func otherValuesAreRefused(_ json: String) {
-        #expect(throws: (any Error).self) { try JSONDecoder().decode(PrewarmEntry.self, from: Data(json.utf8)) }
+        #expect(throws: (any Error).self) { try decoded(json.utf8) }
     }
 }
 

@@ -60,7 +60,7 @@ import Testing
         for (bytes, isKnown) in [("1099511627776", true), ("1099511627777", false), ("-1", false)] {
             try directory.write(
                 "state/run.ndjson",
-                #"{"entry":{"url":"https://a.test/0.gif","format":"mp4"},"result":"new","bytes":\#(bytes),"source_bytes":0}"#
+                #"{"identity":"\#(entries[0].identity)","outcome":{"result":"new","bytes":\#(bytes),"source_bytes":0}}"#
                     + "\n")
             let run = PrewarmRun(entries, journal: try RunJournal(path: journalPath))
             #expect(run.pending == (isKnown ? [1, 2] : [0, 1, 2]), "\(bytes)")

@@ -55,11 +55,7 @@ package struct PrewarmEntry: Sendable, Hashable {
 }
 
 /// An object in the body of `POST /prewarm` (docs/api.md): `{"url":…, "format":"mp4", …options}`.
-extension PrewarmEntry: Codable {
-    package init(from decoder: any Decoder) throws {
-        self = try ListedEntry(from: decoder).entry(PrewarmEntry(url: ""))
-    }
-
+extension PrewarmEntry: Encodable {
     package func encode(to encoder: any Encoder) throws {
         var fields = encoder.container(keyedBy: EntryKey.self)
         try fields.encode(url, forKey: EntryKey(stringValue: "url"))

@@ -7,29 +7,13 @@ extension PrewarmOutcome {
 }
 
 /// An entry with its outcome.
-package struct PrewarmResult: Sendable, Hashable, Codable {
+package struct PrewarmResult: Sendable, Hashable {
     package var entry: PrewarmEntry
     package var outcome: PrewarmOutcome
 
     package init(_ entry: PrewarmEntry, _ outcome: PrewarmOutcome) {
         self.entry = entry
         self.outcome = outcome
-    }
-
-    package init(from decoder: any Decoder) throws {
-        let fields = try decoder.container(keyedBy: CodingKeys.self)
-        entry = try fields.decode(PrewarmEntry.self, forKey: .entry)
-        outcome = try PrewarmOutcome(from: decoder)
-    }
-
-    package func encode(to encoder: any Encoder) throws {
-        var fields = encoder.container(keyedBy: CodingKeys.self)
-        try fields.encode(entry, forKey: .entry)
-        try outcome.encode(to: encoder)
-    }
-
-    private enum CodingKeys: String, CodingKey {
-        case entry
     }
 }
 

@@ -71,6 +71,11 @@ package final class PrewarmRun: Sendable {
 ///
 /// The file has one line of JSON per finished entry. Outcomes of entries that are not in the list are ignored. Thread-safe.
 package final class RunJournal: Sendable {
+    private struct Line: Codable {
+        let identity: String
+        let outcome: PrewarmOutcome
+    }
+
     private let file: Mutex<AppendedFile>
     private let path: String
     /// Outcomes of earlier runs by ``PrewarmEntry/identity``.
@@ -86,8 +91,7 @@ package final class RunJournal: Sendable {
             let decoder = JSONDecoder()
             // Entries whose lines were cut off by a crash, or have values out of range, count as unfinished.
             for line in text.split(separator: UInt8(ascii: "\n")) {
-                guard let result = try? decoder.decode(PrewarmResult.self, from: line) else { continue }
-                known[result.entry.identity] = result.outcome
+                if let line = try? decoder.decode(Line.self, from: line) { known[line.identity] = line.outcome }
             }
         }
         self.known = known
@@ -104,7 +108,7 @@ package final class RunJournal: Sendable {
 
     /// Appends an outcome, without waiting for the disk.
     fileprivate func append(_ entry: PrewarmEntry, _ outcome: PrewarmOutcome) throws(FileError) {
-        let line = JSONText.encode(PrewarmResult(entry, outcome))
+        let line = JSONText.encode(Line(identity: entry.identity, outcome: outcome))
         try file.withLock { (file) throws(FileError) in try file.append(Array(line)) }
     }
 
