@@ -20,8 +20,6 @@ package struct ClusterMetrics: Sendable, Equatable {
     package var flightsFollowed: Int64 = 0
     /// Callers that went on without the cluster.
     package var flightsAlone: Int64 = 0
-    /// Messages received on the subscription.
-    package var messages: Int64 = 0
     /// Purge stream entries that this node has applied.
     package var purgesApplied: Int64 = 0
     /// Purges that this node added to the stream.
@@ -30,8 +28,6 @@ package struct ClusterMetrics: Sendable, Equatable {
     package var revalidations: Int64 = 0
     /// Purges made on this node and not yet added to the stream.
     package var purgesPending: Int64 = 0
-    /// Age of the latest purge when this node applied it, by the clocks of the server and of this host.
-    package var purgeLag: Duration = .zero
 }
 
 typealias ClusterMeter = Meter<ClusterMetrics>

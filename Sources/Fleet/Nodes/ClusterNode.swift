@@ -95,7 +95,6 @@ final class ClusterNode: Sendable {
 
     /// Handles a message on the cluster's channel.
     func received(_ bytes: [UInt8]) {
-        context.meter.update { $0.messages += 1 }
         switch ClusterMessage(bytes) {
         case .flight(let key, let value): flights.received(key: key, value: value)
         case .failure(let sourceURL, let bytes):

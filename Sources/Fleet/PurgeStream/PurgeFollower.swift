@@ -267,14 +267,8 @@ final class PurgeFollower: Sendable {
             if savingPosition { (state.saved, state.position) = (position, last.id) }
             return state.onLatePurge
         }
-        let now = cache.sharedClock.latest
-        for (entry, purge) in new {
-            if areMissed || entry.isLate { onLatePurge(purge.scope) }
-            meter.update { metrics in
-                metrics.purgesApplied += 1
-                metrics.purgeLag = .milliseconds(max(0, now - purge.madeAt))
-            }
-        }
+        meter.update { $0.purgesApplied += Int64(new.count) }
+        for (entry, purge) in new where areMissed || entry.isLate { onLatePurge(purge.scope) }
         guard isDurable else { return }
         let due = new + known.filter { $0.entry.id > acknowledged }
         try await stream.acknowledge(due.map { ($0.entry.id, counts[$0.purge.token] ?? PurgeCounts()) })

@@ -23,8 +23,6 @@ package struct CacheStatistics: Sendable, Equatable {
     package var refused: Int64 = 0
     /// Published renditions.
     package var published: Int64 = 0
-    /// Their bytes.
-    package var publishedBytes: Int64 = 0
     /// Renditions and aliases that were not stored, because they were purged meanwhile or the disk refused them.
     package var unstored: Int64 = 0
     /// Renditions that were evicted.

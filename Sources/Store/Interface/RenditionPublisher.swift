@@ -134,9 +134,7 @@ struct RenditionPublisher: Sendable {
         context.reached(.publishCommitted)
         context.counters.update { counters in
             counters.refusal = nil
-            guard committed.isNew else { return }
-            counters.published += 1
-            counters.publishedBytes += record.length
+            if committed.isNew { counters.published += 1 }
         }
         if evictor.isNeeded { context.housekeeping.wake() }
 

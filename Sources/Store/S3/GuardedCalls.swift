@@ -19,10 +19,7 @@ final class GuardedCalls: Sendable {
         limits: CircuitBreaker.Limits, backoff: Backoff, meter: StoreMeter, now: @escaping @Sendable () -> Duration,
         probe: Probe? = nil, report: @escaping @Sendable (StoreEvent) -> Void
     ) {
-        breaker = ServiceBreaker(limits, now: now) { error in
-            meter.update { $0.transitions += 1 }
-            report(error.map { .suspended($0) } ?? .resumed)
-        }
+        breaker = ServiceBreaker(limits, now: now) { report($0.map { .suspended($0) } ?? .resumed) }
         self.backoff = backoff
         self.meter = meter
         self.now = now

@@ -29,8 +29,6 @@ package struct StoreStatistics: Sendable {
     package var bytesSent = 0
     /// The state of the circuit breaker.
     package var breaker = BreakerPhase.closed
-    /// The number of times that the circuit breaker opened or closed.
-    package var transitions = 0
     /// Writes in the outbox.
     package var queuedWrites = 0
     /// Bytes of renditions in the outbox.

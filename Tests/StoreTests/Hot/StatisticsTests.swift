@@ -30,7 +30,6 @@ import Testing
         #expect(statistics.misses == 1)
         #expect(statistics.hits == 3)
         #expect(statistics.published == 1)
-        #expect(statistics.publishedBytes == 2)
         #expect(statistics.limitBytes == cache.configuration.maxBytes)
     }
 

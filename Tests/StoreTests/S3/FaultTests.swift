@@ -129,7 +129,6 @@ import Testing
         time.withLock { $0 += .milliseconds(1) }
         #expect(try await store.has(rendition))
         #expect(store.statistics.breaker == .closed)
-        #expect(store.statistics.transitions == 2)
         #expect(fixture.reported.count == 2)
         guard case .suspended(let cause) = fixture.reported.first else {
             Issue.record("\(fixture.reported)")
