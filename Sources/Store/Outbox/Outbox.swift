@@ -51,8 +51,8 @@ package final class Outbox: Sendable {
         self.settings = settings
         self.meter = meter
         self.report = report
-        files = try OutboxFiles(path: settings.directory)
         do {
+            files = try OutboxFiles(path: settings.directory)
             let (puts, latest, found) = try ledger.write(.normal) { database in
                 let tables = OutboxTables(database)
                 let (puts, latest) = try tables.begin(holdingPuts: holdsPuts)

@@ -13,17 +13,15 @@ struct OutboxFiles: Sendable {
     private let root: SharedDescriptor
 
     /// Opens the directory, which is created if it does not exist.
-    init(path: String) throws(StoreError) {
-        do throws(FileError) { try Files.createDirectory(path) } catch { throw .file(SystemError("mkdir", code: error.code)) }
-        let number = Glibc.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard number >= 0 else { throw .file(.last("open(\(path))")) }
-        root = SharedDescriptor(OwnedDescriptor(taking: number))
+    init(path: String) throws(SystemError) {
+        do throws(FileError) { try Files.createDirectory(path) } catch { throw SystemError("mkdir", code: error.code) }
+        root = SharedDescriptor(try openDescriptor(path, below: AT_FDCWD, flags: O_RDONLY | O_DIRECTORY))
     }
 
     /// Links a file, or copies it if it is on another file system or has no name any more.
     func add(_ file: SharedDescriptor, _ sequence: Int64) throws(SystemError) {
         if clinux_link_tmpfile(file.number, root.number, "\(sequence)") == 0 { return }
-        let copy = try openFile(sequence, O_WRONLY | O_CREAT | O_TRUNC)
+        let copy = try openDescriptor("\(sequence)", below: root.number, flags: O_WRONLY | O_CREAT | O_TRUNC)
         do throws(SystemError) {
             try copyBytes(of: file, try file.size(), to: copy.number)
             try retryingOnInterrupt("fdatasync") { fdatasync(copy.number) }
@@ -34,7 +32,7 @@ struct OutboxFiles: Sendable {
     }
 
     func open(_ sequence: Int64) throws(SystemError) -> SharedDescriptor {
-        SharedDescriptor(try openFile(sequence, O_RDONLY))
+        SharedDescriptor(try openDescriptor("\(sequence)", below: root.number, flags: O_RDONLY))
     }
 
     func remove(_ sequence: Int64) {
@@ -47,11 +45,5 @@ struct OutboxFiles: Sendable {
             guard let sequence = Int64(name), !sequences.contains(sequence) else { continue }
             remove(sequence)
         }
-    }
-
-    private func openFile(_ sequence: Int64, _ flags: Int32) throws(SystemError) -> OwnedDescriptor {
-        let number = clinux_openat(root.number, "\(sequence)", flags | O_CLOEXEC, 0o644)
-        guard number >= 0 else { throw .last("open(outbox/\(sequence))") }
-        return OwnedDescriptor(taking: number)
     }
 }
