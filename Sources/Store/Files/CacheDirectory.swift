@@ -70,20 +70,6 @@ final class CacheDirectory: Sendable {
         try retryingOnInterrupt("fsync") { fsync(root.number) }
     }
 
-    /// Removes the files in which version 0.1 stored what is now in the ledger. The files in `objects/` then have no rows and
-    /// are removed as orphans.
-    ///
-    /// - Returns: Whether there were any.
-    func removeFormerFormat() -> Bool {
-        var isFormer = false
-        var names = ["journal", "journal.new", "revalidate", "index.sqlite", "index.sqlite-wal", "index.sqlite-shm", "cluster"]
-        let queue = "store-queue"
-        names += ((try? DirectoryNames.list(queue, below: root.number)) ?? []).map { "\(queue)/\($0)" }
-        for name in names where unlinkat(root.number, name, 0) == 0 { isFormer = true }
-        unlinkat(root.number, queue, AT_REMOVEDIR)
-        return isFormer
-    }
-
     /// Reserves space that ``giveUpReserve()`` frees, if enough stays free. On failure, there is no reserve until the next
     /// call.
     func keepReserve(leaving bytes: Int64) {

@@ -49,8 +49,6 @@ package enum CacheError: Error, Sendable, CustomStringConvertible {
 package enum CacheEvent: Sendable, Equatable, CustomStringConvertible {
     /// The database was damaged and was put aside. The cache begins empty.
     case ledgerReplaced(cause: String)
-    /// The directory was in the format of version 0.1, and was emptied.
-    case formerFormatRemoved(path: String)
     /// The database cannot be changed, so nothing is stored until it can be changed again.
     case storingStopped(cause: String)
     /// The database can be changed again.
@@ -66,8 +64,6 @@ package enum CacheEvent: Sendable, Equatable, CustomStringConvertible {
         switch self {
         case .ledgerReplaced(let cause):
             "the cache's database is damaged, was put aside as \(Ledger.damagedFileName), and the cache begins empty: \(cause)"
-        case .formerFormatRemoved(let path):
-            "the cache directory \(path) was in the format of version 0.1 and was emptied"
         case .storingStopped(let cause):
             "the cache's database cannot be changed, so nothing is stored for now: \(cause)"
         case .storingResumed:

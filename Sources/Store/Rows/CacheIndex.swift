@@ -28,7 +28,6 @@ final class CacheIndex: Sendable {
         report: @escaping @Sendable (CacheEvent) -> Void = { _ in }, onFailure: @escaping @Sendable () -> Void = {}
     ) throws(CacheError) {
         let directory = try CacheDirectory(path: path)
-        if directory.removeFormerFormat() { report(.formerFormatRemoved(path: path)) }
         let state: CacheState
         var failure: LedgerError?
         do throws(LedgerError) {

@@ -80,19 +80,6 @@ import Testing
         #expect(try await again.bytes(url: "https://b/") == [2])
     }
 
-    @Test func theDirectoryOfAFormerVersionIsEmptied() async throws {
-        try directory.create("journal", [1])
-        try directory.create("index.sqlite", [2])
-        try directory.create("objects/ab/" + String(repeating: "0", count: 62) + ".mp4", [3])
-        let events = Mutex<[CacheEvent]>([])
-        let cache = try Cache(configuration: .test(directory)) { event in events.withLock { $0.append(event) } }
-        defer { cache.close() }
-        try await waitUntil("the files to go") { directory.files().filter { $0.hasSuffix(".mp4") }.isEmpty }
-        #expect(events.withLock { $0 } == [.formerFormatRemoved(path: directory.path)])
-        #expect(!directory.files("").contains("journal") && !directory.files("").contains("index.sqlite"))
-        #expect(try await cache.put([1], url: url).isStored)
-    }
-
     /// Makes every change of objects fail, as a disk does.
     private func refuseChanges() throws -> SQLiteConnection {
         let database = try SQLiteConnection(path: directory.path + "/ledger.sqlite")
