@@ -8,7 +8,7 @@ internal import SystemIO
 /// Requests are pipelined. While no connection is up, a request fails at once. A request that misses its deadline fails; the
 /// connection is closed if the server then stays silent for ``stallLimit``.
 ///
-/// Thread-safe. Completions and events run on the link's thread, which they must not block.
+/// Thread-safe. Events run on the link's thread, which they must not block.
 final class RedisLink: Sendable {
     /// A change of the connection.
     enum Event: Sendable, Equatable {
@@ -130,13 +130,7 @@ final class RedisLink: Sendable {
     }
 
     /// Sends a pipeline.
-    ///
-    /// - Returns: A closure that completes the request with ``RedisError/cancelled``.
-    func submit(
-        _ commands: [RedisCommand], within limit: Duration,
-        _ completion: @escaping @Sendable (Result<[RedisValue], RedisError>) -> Void
-    ) -> @Sendable () -> Void {
-        let request = PendingRequest(commands.map(\.shape), deadline: time.now + limit, completion)
+    private func submit(_ commands: [RedisCommand], _ request: PendingRequest) {
         let bytes = commands.reduce(into: [UInt8]?([])) { bytes, command in
             if let next = CommandFormat.bytes(command) { bytes?.append(contentsOf: next) } else { bytes = nil }
         }
@@ -149,7 +143,6 @@ final class RedisLink: Sendable {
             return nil
         }
         if let failure { request.finish(.failure(failure)) } else { signal() }
-        return { request.finish(.failure(.cancelled)) }
     }
 
     private func signal() {
@@ -255,17 +248,8 @@ extension RedisLink: RedisCommands {
     func replies(to commands: [RedisCommand], within limit: Duration) async throws(RedisError) -> [RedisValue] {
         if commands.isEmpty { return [] }
         if Task.isCancelled { throw .cancelled }
-        let cancel = Mutex<(@Sendable () -> Void)?>(nil)
-        let result = await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                let action = submit(commands, within: limit) { continuation.resume(returning: $0) }
-                cancel.withLock { $0 = action }
-                // A cancellation before the action was stored had no effect.
-                if Task.isCancelled { action() }
-            }
-        } onCancel: {
-            cancel.withLock { $0 }?()
-        }
-        return try result.get()
+        let request = PendingRequest(commands.map(\.shape), deadline: time.now + limit)
+        submit(commands, request)
+        return try await request.replies()
     }
 }

@@ -224,23 +224,29 @@ final class Session {
     }
 }
 
-/// A pipeline of commands that waits for its replies. Its completion runs once, on any thread.
+/// A pipeline of commands that waits for its replies. Any thread.
 final class PendingRequest: Sendable {
-    typealias Completion = @Sendable (Result<[RedisValue], RedisError>) -> Void
-
     let shapes: [ReplyShape]
     let deadline: Duration
-    private let completion: Mutex<Completion?>
+    private let result = Mutex<Result<[RedisValue], RedisError>?>(nil)
+    private let waiters = Waiters()
 
-    init(_ shapes: [ReplyShape], deadline: Duration, _ completion: @escaping Completion) {
+    init(_ shapes: [ReplyShape], deadline: Duration) {
         self.shapes = shapes
         self.deadline = deadline
-        self.completion = Mutex(completion)
     }
 
     /// Completes the request unless it is complete already. The connection skips replies to a request that is complete.
-    func finish(_ result: Result<[RedisValue], RedisError>) {
-        completion.withLock { $0.take() }?(result)
+    func finish(_ new: Result<[RedisValue], RedisError>) {
+        result.withLock { $0 = $0 ?? new }
+        waiters.notify()
+    }
+
+    /// Waits for the replies. A cancelled task completes the request with ``RedisError/cancelled``.
+    func replies() async throws(RedisError) -> [RedisValue] {
+        await waiters.wait { result.withLock { $0 != nil } }
+        finish(.failure(.cancelled))
+        return try result.withLock { $0 }?.get() ?? []
     }
 }
 
