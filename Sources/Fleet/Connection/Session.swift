@@ -170,15 +170,9 @@ final class Session {
 
     /// Returns the server's name, `redis` or `valkey`, and its version from the reply to `HELLO`. Throws if it is too old.
     private static func server(_ reply: RedisValue) throws(RedisError) -> String {
-        let parts = try reply.elements()
-        var values: [String: String] = [:]
-        for index in stride(from: 0, to: parts.count - 1, by: 2) {
-            if case .bytes(let name) = parts[index], case .bytes(let value) = parts[index + 1] {
-                values[String(decoding: name, as: UTF8.self)] = String(decoding: value.prefix(32), as: UTF8.self)
-            }
-        }
-        guard let version = values["version"] else { throw .nonsense("a greeting without a version") }
-        let server = "\(values["server"] ?? "redis") \(version)"
+        let fields = try reply.fields()
+        guard let version = try fields["version"]?.text().prefix(32) else { throw .nonsense("a greeting without a version") }
+        let server = "\(try fields["server"]?.text().prefix(32) ?? "redis") \(version)"
         guard let major = version.split(separator: ".").first.flatMap({ Int($0) }), major >= leastMajor else {
             throw tooOld(server)
         }
