@@ -276,29 +276,23 @@ package final class SharedStore: Sendable {
     ) async -> StoreError? {
         await withTaskGroup(of: (deleted: [S3ListPage.Entry], failure: StoreError?).self) { group in
             var failure: StoreError?
-            var rest = entries[...]
-            var running = 0
-            while running > 0 || (failure == nil && !rest.isEmpty) {
-                if running >= concurrency || failure != nil || rest.isEmpty {
-                    running -= 1
-                    guard let end = await group.next() else { continue }
-                    for entry in end.deleted {
-                        meter.update { $0.deleted += 1 }
-                        totals.count(entry)
-                    }
-                    failure = failure ?? end.failure
-                    progress(totals)
-                    continue
-                }
-                let next = Array(rest.prefix(batch))
+            func count(_ end: (deleted: [S3ListPage.Entry], failure: StoreError?)) {
+                meter.update { $0.deleted += end.deleted.count }
+                for entry in end.deleted { totals.count(entry) }
+                failure = failure ?? end.failure
+                progress(totals)
+            }
+            for start in stride(from: 0, to: entries.count, by: batch) {
+                if start / batch >= concurrency, let end = await group.next() { count(end) }
+                if failure != nil { break }
+                let next = Array(entries[start...].prefix(batch))
                 guard await pace.wait(for: next.count) else {
                     failure = .cancelled
-                    continue
+                    break
                 }
-                rest = rest.dropFirst(next.count)
-                running += 1
                 group.addTask { await self.delete(next) }
             }
+            for await end in group { count(end) }
             return failure
         }
     }
