@@ -1,7 +1,5 @@
 internal import Foundation
-internal import Glibc
-internal import Synchronization
-internal import SystemIO
+internal import Store
 
 /// Shows the progress of a run on standard error: on a terminal as one line with a bar that is redrawn, otherwise as a plain
 /// line every ten seconds.
@@ -9,36 +7,25 @@ package final class ProgressDisplay: Sendable {
     private let run: PrewarmRun
     private let isTerminal: Bool
     private let began = ContinuousClock.now
-    private let isFinished = Atomic(false)
-    private let thread = Mutex<SystemThread?>(nil)
-
-    /// The interval of plain lines.
-    private static let interval = Duration.seconds(10)
+    private let thread: RepeatingThread
 
     package init(_ run: PrewarmRun, isTerminal: Bool) {
         self.run = run
         self.isTerminal = isTerminal
+        thread = RepeatingThread(every: isTerminal ? .milliseconds(200) : .seconds(10))
     }
 
     /// Starts the thread that shows the progress.
     package func start() {
-        let started = SystemThread.start(name: "gifreel-progress") { [self] in
-            var next = ContinuousClock.now + (isTerminal ? .zero : Self.interval)
-            while !isFinished.load(ordering: .relaxed) {
-                if ContinuousClock.now >= next {
-                    show(ends: false)
-                    next = ContinuousClock.now + (isTerminal ? .milliseconds(200) : Self.interval)
-                }
-                usleep(50_000)
-            }
+        thread.start(name: "gifreel-progress") { [self] in
+            // A plain line at once would say nothing.
+            if isTerminal || ContinuousClock.now - began >= .seconds(1) { show(ends: false) }
         }
-        thread.withLock { $0 = started }
     }
 
     /// Stops the thread, shows the final state, and ends the line.
     package func finish() {
-        isFinished.store(true, ordering: .relaxed)
-        thread.withLock { $0.take() }?.join()
+        thread.close()
         show(ends: true)
     }
 

@@ -2,7 +2,7 @@ internal import Synchronization
 internal import SystemIO
 
 /// A thread that repeats a round of work: after each interval, and at once when it is woken. Any thread.
-final class RepeatingThread: Sendable {
+package final class RepeatingThread: Sendable {
     private let interval: Duration
     private let wakeUps = Semaphore()
     /// Whether a wake-up is pending for the next round.
@@ -10,7 +10,7 @@ final class RepeatingThread: Sendable {
     private let closing = Atomic(false)
     private let thread = Mutex<SystemThread?>(nil)
 
-    init(every interval: Duration) {
+    package init(every interval: Duration) {
         self.interval = interval
     }
 
@@ -19,7 +19,7 @@ final class RepeatingThread: Sendable {
     /// - Parameter name: The thread's name in `top`, at most 15 bytes.
     /// - Returns: False if the system cannot create a thread.
     @discardableResult
-    func start(name: String, _ round: @escaping @Sendable () -> Void) -> Bool {
+    package func start(name: String, _ round: @escaping @Sendable () -> Void) -> Bool {
         let started = SystemThread.start(name: name) {
             repeat {
                 round()
@@ -41,7 +41,7 @@ final class RepeatingThread: Sendable {
     var isEnding: Bool { closing.load(ordering: .acquiring) }
 
     /// Ends the thread after its current round. Blocks; must not be called from the thread.
-    func close() {
+    package func close() {
         closing.store(true, ordering: .releasing)
         wakeUps.signal()
         thread.withLock { $0.take() }?.join()
