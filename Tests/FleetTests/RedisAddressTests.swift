@@ -34,20 +34,20 @@ import Testing
         "unix:/\(String(repeating: "a", count: 108))", "redis://a b",
     ])
     func whatIsNoAddressIsRefused(_ text: String) {
-        #expect(throws: RedisAddress.Invalid.self) { try RedisAddress(text) }
+        #expect(throws: ClusterSettingError.self) { try RedisAddress(text) }
     }
 
     @Test func noDescriptionContainsAPassword() throws {
         #expect(try !RedisAddress("redis://me:hunter2@h:1/2").description.contains("hunter2"))
-        let error = #expect(throws: RedisAddress.Invalid.self) { try RedisAddress("redis://me:hunter2@h:x") }
+        let error = #expect(throws: ClusterSettingError.self) { try RedisAddress("redis://me:hunter2@h:x") }
         #expect(error?.description.contains("hunter2") == false)
     }
 
     @Test func namesAreChecked() {
-        #expect(throws: ClusterConfiguration.Invalid.self) {
+        #expect(throws: ClusterSettingError.self) {
             try ClusterConfiguration(address: "redis://h", name: "a:b", node: nil)
         }
-        #expect(throws: ClusterConfiguration.Invalid.self) {
+        #expect(throws: ClusterSettingError.self) {
             try ClusterConfiguration(address: "redis://h", name: "a", node: "")
         }
         #expect(throws: Never.self) {

@@ -19,12 +19,7 @@ package struct RedisAddress: Sendable, Equatable, CustomStringConvertible {
     package let password: String?
     package let database: Int
 
-    /// The error for an invalid address. The description never contains the password.
-    package struct Invalid: Error, Sendable, Equatable, CustomStringConvertible {
-        package let description: String
-    }
-
-    package init(_ text: String) throws(Invalid) {
+    package init(_ text: String) throws(ClusterSettingError) {
         let queryStart = text.firstIndex(of: "?") ?? text.endIndex
         let query = try Self.parameters(text[queryStart...].dropFirst())
         let address = text[..<queryStart]
@@ -32,7 +27,7 @@ package struct RedisAddress: Sendable, Equatable, CustomStringConvertible {
             var path = address.dropFirst(5)
             if path.hasPrefix("//") { path = path.dropFirst(2) }
             guard path.hasPrefix("/"), path.utf8.count < 108, !path.utf8.contains(0) else {
-                throw Invalid(description: "unix: needs an absolute path of at most 107 bytes")
+                throw ClusterSettingError(description: "unix: needs an absolute path of at most 107 bytes")
             }
             endpoint = .unix(path: String(path))
             (usesTLS, caFile) = (false, nil)
@@ -43,7 +38,7 @@ package struct RedisAddress: Sendable, Equatable, CustomStringConvertible {
         }
         usesTLS = address.hasPrefix("rediss://")
         guard usesTLS || address.hasPrefix("redis://") else {
-            throw Invalid(description: "the address must begin with redis://, rediss:// or unix:")
+            throw ClusterSettingError(description: "the address must begin with redis://, rediss:// or unix:")
         }
         var rest = address.dropFirst(usesTLS ? 9 : 8)
         if let at = rest.lastIndex(of: "@") {
@@ -63,7 +58,7 @@ package struct RedisAddress: Sendable, Equatable, CustomStringConvertible {
         endpoint = try Self.endpoint(rest[..<slash])
         try Self.check(query, allowed: usesTLS ? ["ca"] : [])
         caFile = query["ca"]
-        guard caFile?.isEmpty != true else { throw Invalid(description: "ca= needs the path of a file") }
+        guard caFile?.isEmpty != true else { throw ClusterSettingError(description: "ca= needs the path of a file") }
     }
 
     /// The address without user name and password.
@@ -76,53 +71,61 @@ package struct RedisAddress: Sendable, Equatable, CustomStringConvertible {
         }
     }
 
-    private static func endpoint(_ text: Substring) throws(Invalid) -> Endpoint {
+    private static func endpoint(_ text: Substring) throws(ClusterSettingError) -> Endpoint {
         var host = text
         var port: UInt16 = 6379
         let bracket = text.lastIndex(of: "]") ?? text.startIndex
         if let colon = text[bracket...].lastIndex(of: ":") {
             host = text[..<colon]
             guard let number = UInt16(text[text.index(after: colon)...]), number > 0 else {
-                throw Invalid(description: "the port must be a number from 1 to 65535")
+                throw ClusterSettingError(description: "the port must be a number from 1 to 65535")
             }
             port = number
         }
         if host.hasPrefix("["), host.hasSuffix("]") { host = host.dropFirst().dropLast() }
         guard !host.isEmpty, host.utf8.count <= 255, host.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f }) else {
-            throw Invalid(description: "the address has no valid host")
+            throw ClusterSettingError(description: "the address has no valid host")
         }
         return .tcp(host: String(host), port: port)
     }
 
-    private static func database(_ text: String) throws(Invalid) -> Int {
+    private static func database(_ text: String) throws(ClusterSettingError) -> Int {
         guard let number = Int(text), (0...65_535).contains(number), text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
-            throw Invalid(description: "the database must be a number from 0 to 65535")
+            throw ClusterSettingError(description: "the database must be a number from 0 to 65535")
         }
         return number
     }
 
-    private static func parameters(_ text: Substring) throws(Invalid) -> [String: String] {
+    private static func parameters(_ text: Substring) throws(ClusterSettingError) -> [String: String] {
         var parameters: [String: String] = [:]
         for pair in text.split(separator: "&") {
             let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             guard parts.count == 2, parameters[String(parts[0])] == nil else {
-                throw Invalid(description: "the address has a malformed or repeated parameter")
+                throw ClusterSettingError(description: "the address has a malformed or repeated parameter")
             }
             parameters[String(parts[0])] = try decoded(parts[1])
         }
         return parameters
     }
 
-    private static func check(_ query: [String: String], allowed: Set<String>) throws(Invalid) {
+    private static func check(_ query: [String: String], allowed: Set<String>) throws(ClusterSettingError) {
         if let name = query.keys.sorted().first(where: { !allowed.contains($0) }) {
-            throw Invalid(description: "the address has the unknown parameter \(name)")
+            throw ClusterSettingError(description: "the address has the unknown parameter \(name)")
         }
     }
 
-    private static func decoded(_ text: Substring) throws(Invalid) -> String {
+    private static func decoded(_ text: Substring) throws(ClusterSettingError) -> String {
         guard let decoded = PercentEncoding.decode(text) else {
-            throw Invalid(description: "the address has a percent-encoding that is malformed or not UTF-8")
+            throw ClusterSettingError(description: "the address has a percent-encoding that is malformed or not UTF-8")
         }
         return decoded
     }
+}
+
+/// A setting of a cluster that cannot be used. The description is a sentence without the setting's name. It never contains a
+/// password.
+package struct ClusterSettingError: Error, Sendable, Equatable, CustomStringConvertible {
+    /// The last part of the setting's name: `redis`, `name` or `node`.
+    package internal(set) var setting = "redis"
+    package let description: String
 }

@@ -9,29 +9,19 @@ package struct ClusterConfiguration: Sendable {
     package let node: String
     package let timings: ClusterTimings
 
-    /// A setting that cannot be used. The description is a sentence without the setting's name.
-    package struct Invalid: Error, Sendable, Equatable, CustomStringConvertible {
-        /// The last part of the setting's name: `redis`, `name` or `node`.
-        package let setting: String
-        package let description: String
-    }
-
     /// - Parameters:
     ///   - address: See ``RedisAddress``.
     ///   - name: 1 to 64 characters of letters, digits, `.`, `_` and `-`.
     ///   - node: The same; nil for the host's name.
     package init(
         address: String, name: String, node: String?, timings: ClusterTimings = ClusterTimings()
-    ) throws(Invalid) {
+    ) throws(ClusterSettingError) {
         self.timings = timings
-        do throws(RedisAddress.Invalid) {
-            self.address = try RedisAddress(address)
-        } catch {
-            throw Invalid(setting: "redis", description: error.description)
-        }
+        self.address = try RedisAddress(address)
         let node = node ?? NodeName.current
         for (setting, text) in [("name", name), ("node", node)] where !Self.isName(text) {
-            throw Invalid(setting: setting, description: "must be 1 to 64 characters of letters, digits, '.', '_' and '-'")
+            throw ClusterSettingError(
+                setting: setting, description: "must be 1 to 64 characters of letters, digits, '.', '_' and '-'")
         }
         self.name = name
         self.node = node
@@ -39,11 +29,6 @@ package struct ClusterConfiguration: Sendable {
 
     private static func isName(_ text: String) -> Bool {
         (1...64).contains(text.utf8.count)
-            && text.utf8.allSatisfy { byte in
-                switch byte {
-                case 0x30...0x39, 0x41...0x5a, 0x61...0x7a, 0x2d, 0x2e, 0x5f: true
-                default: false
-                }
-            }
+            && text.utf8.allSatisfy { $0.isLetterOrDigit || "._-".utf8.contains($0) }
     }
 }

@@ -83,7 +83,7 @@ extension ServiceConfiguration {
         guard let redis = settings.redis else { return nil }
         return try translating(
             try ClusterConfiguration(address: redis, name: settings.name, node: settings.node, timings: settings.timings)
-        ) { (error: ClusterConfiguration.Invalid) in SettingsError("cluster.\(error.setting): \(error)") }
+        ) { (error: ClusterSettingError) in SettingsError("cluster.\(error.setting): \(error)") }
     }
 }
 
