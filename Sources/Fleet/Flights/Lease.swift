@@ -2,16 +2,6 @@ internal import Synchronization
 
 /// The right to do a flight's work for the whole cluster. It is renewed until it ends; releasing the last reference ends it.
 package final class Lease: Sendable {
-    /// The result of ending a flight.
-    package enum Completion: Sendable, Equatable {
-        /// The record is valid, and callers on other nodes get it.
-        case published
-        /// The lease was lost earlier: another node does the work, or a purge overtook it. This node may use the result.
-        case lost
-        /// The server did not confirm the completion in time. Other nodes may or may not see the record.
-        case unknown(RedisError)
-    }
-
     /// The earliest time at which the lease may have been taken, in milliseconds of the cluster's clock.
     package let began: Int64
     let key: String
@@ -43,13 +33,15 @@ package final class Lease: Sendable {
     ///   - lifetime: How long the record is kept; zero only delivers it to waiting callers.
     ///   - isOfSource: Whether the record is a failure of the source, which applies to all its renditions and is announced to
     ///     all nodes.
-    package func complete(_ record: SharedRecord, lifetime: Duration, isOfSource: Bool = false) async -> Completion {
-        guard end() else { return .lost }
+    /// - Returns: Whether callers on other nodes get the record. They do not if the lease was lost or a purge overtook it. If
+    ///   the server does not answer in time, they may.
+    package func complete(_ record: SharedRecord, lifetime: Duration, isOfSource: Bool = false) async -> Bool {
+        guard end() else { return false }
         var record = record
         record.began = began
-        let completion = await table.finish(self, record, lifetime: lifetime)
-        if isOfSource, completion == .published { await table.announce(record, of: sourceURL) }
-        return completion
+        let isPublished = await table.finish(self, record, lifetime: lifetime)
+        if isOfSource, isPublished { await table.announce(record, of: sourceURL) }
+        return isPublished
     }
 
     /// Ends the flight without a result: a caller on another node takes it over.

@@ -73,20 +73,16 @@ final class LeaseTable: Sendable {
         if lost > 0 { context.meter.update { $0.leasesLost += Int64(lost) } }
     }
 
-    /// Ends a flight, with or without a record.
-    func finish(_ lease: Lease, _ record: SharedRecord?, lifetime: Duration) async -> Lease.Completion {
+    /// Ends a flight, with or without a record. See ``Lease/complete(_:lifetime:isOfSource:)``.
+    func finish(_ lease: Lease, _ record: SharedRecord?, lifetime: Duration) async -> Bool {
         let isKnown = held.withLock { $0.removeValue(forKey: lease.value) != nil }
         var record = record
         // Nodes that have applied the purge use another key. The other nodes must not see the record for long.
         let isOvertaken = record.map { !$0.isCurrent(lease.sourceURL, purges) } ?? false
         if isOvertaken { record = nil }
-        do throws(RedisError) {
-            let isEnded = try await complete(lease.key, lease.value, record, lifetime)
-            if !isEnded, isKnown { context.meter.update { $0.leasesLost += 1 } }
-            return isEnded && !isOvertaken ? .published : .lost
-        } catch {
-            return .unknown(error)
-        }
+        guard let isEnded = try? await complete(lease.key, lease.value, record, lifetime) else { return false }
+        if !isEnded, isKnown { context.meter.update { $0.leasesLost += 1 } }
+        return isEnded && !isOvertaken
     }
 
     /// Tells all nodes that a source fails.
