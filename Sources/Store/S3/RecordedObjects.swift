@@ -30,12 +30,12 @@ final class RecordedObjects: Sendable {
         let start = ContinuousClock.now
         guard let object = try await client.get(keys.object(name), to: .file(file, limit: maxLength), timeout: timeout)
         else { return nil }
-        var record = try recordInMetadata(object.head)
+        var record = try recordIn(object.metadata)
         if record == nil { record = try await getRecord(name, timeout: timeout - (ContinuousClock.now - start)) }
         // Without a record, the object is being written, or another program has put it there.
         guard let record else { return nil }
-        guard object.head.length == record.length else {
-            throw .damaged(cause: "it has \(object.head.length) bytes in place of \(record.length)")
+        guard object.length == record.length else {
+            throw .damaged(cause: "it has \(object.length) bytes in place of \(record.length)")
         }
         guard object.digest == record.digest else { throw .damaged(cause: "its SHA-256 does not match") }
         return record
@@ -57,9 +57,9 @@ final class RecordedObjects: Sendable {
                 metadata: usesMetadata ? record.fields : [:]),
             timeout: timeout - (ContinuousClock.now - start))
         guard usesMetadata, support == nil,
-            let head = try await client.head(keys.object(name), timeout: timeout - (ContinuousClock.now - start))
+            let metadata = try await client.head(keys.object(name), timeout: timeout - (ContinuousClock.now - start))
         else { return }
-        let isKept = StoredRecord(fields: head.metadata) == record
+        let isKept = StoredRecord(fields: metadata) == record
         keepsMetadata.withLock { $0 = isKept }
         if !isKept { try await putRecord(name, record, timeout: timeout - (ContinuousClock.now - start)) }
     }
@@ -106,8 +106,8 @@ final class RecordedObjects: Sendable {
     /// The record of a rendition; nil if the store has no rendition with a readable record.
     private func record(_ name: RenditionName, timeout: Duration) async throws(StoreError) -> StoredRecord? {
         let start = ContinuousClock.now
-        guard let head = try await client.head(keys.object(name), timeout: timeout) else { return nil }
-        if StoredRecord.isPresent(in: head.metadata) { return StoredRecord(fields: head.metadata) }
+        guard let metadata = try await client.head(keys.object(name), timeout: timeout) else { return nil }
+        if StoredRecord.isPresent(in: metadata) { return StoredRecord(fields: metadata) }
         return try await getRecord(name, timeout: timeout - (ContinuousClock.now - start))
     }
 
@@ -121,17 +121,17 @@ final class RecordedObjects: Sendable {
         for key in keys { try await client.delete(key, timeout: timeout - (ContinuousClock.now - start)) }
     }
 
-    private func recordInMetadata(_ head: S3Client.ObjectHead) throws(StoreError) -> StoredRecord? {
-        guard StoredRecord.isPresent(in: head.metadata) else { return nil }
+    private func recordIn(_ metadata: [String: String]) throws(StoreError) -> StoredRecord? {
+        guard StoredRecord.isPresent(in: metadata) else { return nil }
         keepsMetadata.withLock { $0 = true }
-        guard let record = StoredRecord(fields: head.metadata) else { throw .damaged(cause: "its record cannot be read") }
+        guard let record = StoredRecord(fields: metadata) else { throw .damaged(cause: "its record cannot be read") }
         return record
     }
 
     private func getRecord(_ name: RenditionName, timeout: Duration) async throws(StoreError) -> StoredRecord? {
         let object = try await client.get(keys.record(name), to: .memory(limit: Self.maxRecordLength), timeout: timeout)
         guard let object else { return nil }
-        guard let record = StoredRecord(fields: FieldLines.decode(object.bytes)) else {
+        guard let record = StoredRecord(fields: FieldLines.decode(object.body)) else {
             throw .damaged(cause: "its record cannot be read")
         }
         return record

@@ -16,22 +16,6 @@ final class S3Client: Sendable {
         (self.http, self.bucket) = (http, bucket)
     }
 
-    /// The description of an object from the head of a response.
-    struct ObjectHead: Sendable, Equatable {
-        var length: Int
-        /// User metadata: names in lower case, without `x-amz-meta-`.
-        var metadata: [String: String]
-    }
-
-    /// A received object.
-    struct Object: Sendable, Equatable {
-        var head: ObjectHead
-        /// The bytes, if they went to memory.
-        var bytes: [UInt8]
-        /// SHA-256 of the bytes, if they went to a file.
-        var digest: [UInt8]?
-    }
-
     /// The bytes of an object to store, and what is stored with them.
     struct Upload: Sendable {
         var body: ClientRequest.Body
@@ -42,34 +26,29 @@ final class S3Client: Sendable {
         var metadata: [String: String] = [:]
     }
 
-    private static let metadataPrefix = "x-amz-meta-"
+    fileprivate static let metadataPrefix = "x-amz-meta-"
 
     /// Gets an object; nil if the bucket has none with this key.
     ///
     /// - Parameter destination: Memory or a file, with the largest object to accept.
     func get(
         _ key: String, to destination: ClientRequest.Destination, timeout: Duration
-    ) async throws(StoreError) -> Object? {
+    ) async throws(StoreError) -> ClientResponse? {
         var request = try await request("GET", key, timeout: timeout)
         request.destination = destination
         let response = try await send(request)
-        guard response.status == 200 else {
-            if Self.isMissing(response) { return nil }
-            throw StoreError(response)
-        }
-        return Object(head: Self.head(response, length: response.length), bytes: response.body, digest: response.digest)
+        if response.status == 200 { return response }
+        if Self.isMissing(response) { return nil }
+        throw StoreError(response)
     }
 
-    /// Gets the description of an object; nil if the bucket has none with this key.
-    func head(_ key: String, timeout: Duration) async throws(StoreError) -> ObjectHead? {
+    /// Gets the metadata of an object; nil if the bucket has none with this key.
+    func head(_ key: String, timeout: Duration) async throws(StoreError) -> [String: String]? {
         let response = try await send(try await request("HEAD", key, timeout: timeout))
         // The response has no body with a code, so a missing bucket cannot be told from a missing object.
         if response.status == 404 { return nil }
         guard response.status == 200 else { throw StoreError(response) }
-        guard let length = response.fields["content-length"].flatMap({ Int($0) }), length >= 0 else {
-            throw .invalidResponse(cause: "it has no length")
-        }
-        return Self.head(response, length: length)
+        return response.metadata
     }
 
     /// Stores an object, replacing any object with the same key.
@@ -185,17 +164,20 @@ final class S3Client: Sendable {
         return request
     }
 
-    private static func head(_ response: ClientResponse, length: Int) -> ObjectHead {
-        var metadata: [String: String] = [:]
-        for (name, value) in response.fields where name.hasPrefix(metadataPrefix) {
-            metadata[String(name.dropFirst(metadataPrefix.count))] = value
-        }
-        return ObjectHead(length: length, metadata: metadata)
-    }
-
     /// Whether the response says that the object does not exist. A missing bucket is an error.
     private static func isMissing(_ response: ClientResponse) -> Bool {
         response.status == 404 && S3ErrorBody(response.body).code != "NoSuchBucket"
+    }
+}
+
+extension ClientResponse {
+    /// An object's user metadata: names in lower case, without `x-amz-meta-`.
+    var metadata: [String: String] {
+        var metadata: [String: String] = [:]
+        for (name, value) in fields where name.hasPrefix(S3Client.metadataPrefix) {
+            metadata[String(name.dropFirst(S3Client.metadataPrefix.count))] = value
+        }
+        return metadata
     }
 }
 

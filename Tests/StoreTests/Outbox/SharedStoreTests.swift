@@ -53,8 +53,8 @@ import Testing
             try await $0.get(
                 "\(fixture.prefix)/\(id.prefix(2))/\(id).mp4", to: .memory(limit: 5000), timeout: .seconds(20))
         }
-        #expect(object?.bytes == rendition.bytes)
-        #expect(object.flatMap { StoredRecord(fields: $0.head.metadata) } == rendition.record)
+        #expect(object?.body == rendition.bytes)
+        #expect(object.flatMap { StoredRecord(fields: $0.metadata) } == rendition.record)
     }
 
     @Test func longFactsTravelInAnObjectOfTheirOwn() async throws {

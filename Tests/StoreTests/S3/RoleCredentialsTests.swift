@@ -280,7 +280,7 @@ import Testing
         let http = try HTTPClient(name: "test", limits: .init(running: 1))
         defer { http.stop() }
         let client = S3Client(http, bucket: try S3Bucket(endpoint: endpoint, name: "b", keys: .role(role)))
-        #expect(try await client.get("o", to: .memory(limit: 9), timeout: Self.limit)?.bytes == [1])
+        #expect(try await client.get("o", to: .memory(limit: 9), timeout: Self.limit)?.body == [1])
         let request = try #require(origin.requests.last)
         #expect(SignatureCheck.isValid(request, secretKey: "S", region: "r"))
         #expect(request.headers["x-amz-security-token"] == "T")

@@ -25,11 +25,11 @@ import Testing
 
             try await client.put(key, upload([1, 2, 3], metadata: ["gifreel-a": "b c"]), timeout: Self.limit)
             let object = try await client.get(key, to: .memory(limit: 3), timeout: Self.limit)
-            #expect(object?.bytes == [1, 2, 3])
-            #expect(object?.head.metadata["gifreel-a"] == "b c")
-            #expect(try await client.head(key, timeout: Self.limit) == object?.head)
+            #expect(object?.body == [1, 2, 3])
+            #expect(object?.metadata["gifreel-a"] == "b c")
+            #expect(try await client.head(key, timeout: Self.limit) == object?.metadata)
             try await client.put(key, upload([4]), timeout: Self.limit)
-            #expect(try await client.get(key, to: .memory(limit: 1), timeout: Self.limit)?.bytes == [4])
+            #expect(try await client.get(key, to: .memory(limit: 1), timeout: Self.limit)?.body == [4])
 
             try await client.delete(key, timeout: Self.limit)
             #expect(try await client.get(key, to: .memory(limit: 3), timeout: Self.limit) == nil)
@@ -52,7 +52,7 @@ import Testing
         try await fixture.withClient { client in
             let key = "\(fixture.prefix)/\(part)/file"
             try await client.put(key, upload([9]), timeout: Self.limit)
-            #expect(try await client.get(key, to: .memory(limit: 1), timeout: Self.limit)?.bytes == [9])
+            #expect(try await client.get(key, to: .memory(limit: 1), timeout: Self.limit)?.body == [9])
             let page = try await client.list(prefix: "\(fixture.prefix)/\(part)/", token: nil, timeout: Self.limit)
             #expect(page.entries.map(\.key) == [key])
             try await client.delete(key, timeout: Self.limit)

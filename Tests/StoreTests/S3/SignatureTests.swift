@@ -152,7 +152,7 @@ import Testing
         let http = try HTTPClient(name: "test", limits: .init(running: 1))
         defer { http.stop() }
         let client = S3Client(http, bucket: try S3Bucket(endpoint: endpoint, name: "b", keys: .none))
-        #expect(try await client.get("k", to: .memory(limit: 9), timeout: Self.limit)?.bytes == [1])
+        #expect(try await client.get("k", to: .memory(limit: 9), timeout: Self.limit)?.body == [1])
         #expect(origin.requests.first?.headers["authorization"] == nil)
     }
 }
