@@ -254,7 +254,7 @@ package final class SharedStore: Sendable {
             token = page.nextToken
             totals.listed += page.entries.count
             progress(totals)
-            let old = page.entries.filter { $0.modified < time && keys.contains($0.key) }
+            let old = page.entries.filter { $0.modified < time && keys.name($0.key) != nil }
             if isDryRun {
                 for entry in old { totals.count(entry) }
                 progress(totals)

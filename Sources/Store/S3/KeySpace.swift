@@ -22,9 +22,6 @@ struct KeySpace: Sendable, Equatable {
     /// The common prefix of the keys of an id's renditions and their records.
     func objects(_ id: ObjectID) -> String { "\(prefix)\(id.description.prefix(2))/\(id)." }
 
-    /// Whether a key is one that this store writes.
-    func contains(_ key: String) -> Bool { name(key) != nil }
-
     /// The rendition whose object, or whose record, has this key; nil if this store does not write such a key.
     func name(_ key: String) -> RenditionName? {
         guard key.hasPrefix(prefix) else { return nil }

@@ -90,11 +90,11 @@ final class RecordedObjects: Sendable {
         do throws(StoreError) {
             // An id has fewer objects than a page.
             let page = try await client.list(prefix: keys.objects(id), token: nil, timeout: timeout)
-            let present = page.entries.map(\.key).sorted()
-            return Dictionary(grouping: present.filter { keys.contains($0) }) { keys.name($0) }.reduce(into: [:]) {
-                result, group in
-                if let name = group.key { result[name] = group.value }
+            var present: [RenditionName: [String]] = [:]
+            for key in page.entries.map(\.key).sorted() {
+                if let name = keys.name(key) { present[name, default: []].append(key) }
             }
+            return present
         } catch {
             switch error {
             case .denied(code: "AccessDenied"), .rejected: return nil
