@@ -42,6 +42,12 @@ package struct EasyHandle: ~Copyable {
         try check(ccurl_set_string(raw, option, value), option)
     }
 
+    /// Trusts only the certificates in a file. libcurl would also trust those in the system's directory.
+    package func trustOnly(_ file: String) throws(HTTPError) {
+        try set(CURLOPT_CAINFO, file)
+        try check(ccurl_set_string(raw, CURLOPT_CAPATH, nil), CURLOPT_CAPATH)
+    }
+
     /// Sets a size option, which may exceed 32 bits.
     func setSize(_ option: CURLoption, _ value: Int) throws(HTTPError) {
         try check(ccurl_set_offset(raw, option, curl_off_t(value)), option)

@@ -61,7 +61,7 @@ final class HTTPTransfer {
         if call.checksAddresses { try easy.set(CURLOPT_DISALLOW_USERNAME_IN_URL, 1) }
         if onFreshConnection { try easy.set(CURLOPT_FRESH_CONNECT, 1) }
         if let path = request.unixPath { try easy.set(CURLOPT_UNIX_SOCKET_PATH, path) }
-        if let file = request.certificateAuthorities { try easy.set(CURLOPT_CAINFO, file) }
+        if let file = request.certificateAuthorities { try easy.trustOnly(file) }
         if request.usesProxies {
             try easy.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
         } else {

@@ -44,11 +44,7 @@ final class RedisTransport {
             let authority = "\(host.contains(":") ? "[\(host)]" : host):\(port)"
             try connection.set(CURLOPT_URL, "\(address.usesTLS ? "https" : "http")://\(authority)/")
         }
-        if let file = address.caFile {
-            try connection.set(CURLOPT_CAINFO, file)
-            // Otherwise the system's directory of certificates is trusted, too.
-            try connection.check(ccurl_set_string(connection.raw, CURLOPT_CAPATH, nil), CURLOPT_CAPATH)
-        }
+        if let file = address.caFile { try connection.trustOnly(file) }
         return connection
     }
 
