@@ -1,5 +1,5 @@
 internal import Foundation
-internal import Store
+internal import SystemIO
 
 /// Shows the progress of a run on standard error: on a terminal as one line with a bar that is redrawn, otherwise as a plain
 /// line every ten seconds.

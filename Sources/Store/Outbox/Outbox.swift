@@ -163,7 +163,7 @@ package final class Outbox: Sendable {
     func addDeletion(of id: ObjectID, until time: Int64, in database: SQLiteConnection) throws {
         let withdrawn = try OutboxTables(database).addDeletion(
             of: id, until: time, lastSequence.add(1, ordering: .relaxed).newValue)
-        // If the transaction fails, look-ups no longer find what is to be removed anyway.
+        // If the transaction fails, look-ups miss an object that is due for removal in any case.
         deletions.withLock { $0[id] = max(time, $0[id] ?? time) }
         // If the transaction fails, a withdrawn put stays without its file and is dropped later, as it should be.
         removeFiles(withdrawn)

@@ -1,8 +1,7 @@
-import SystemIO
 import Synchronization
 import Testing
 
-@testable import Store
+@testable import SystemIO
 
 @Suite("A repeating thread runs a round after each interval and when it is woken", .timeLimit(.minutes(10)))
 struct RepeatingThreadTests {

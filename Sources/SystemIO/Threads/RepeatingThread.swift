@@ -1,5 +1,4 @@
 internal import Synchronization
-internal import SystemIO
 
 /// A thread that repeats a round of work: after each interval, and at once when it is woken. Any thread.
 package final class RepeatingThread: Sendable {
@@ -33,12 +32,12 @@ package final class RepeatingThread: Sendable {
     }
 
     /// Starts the next round now, or after the current one.
-    func wake() {
+    package func wake() {
         if !isWoken.exchange(true, ordering: .acquiringAndReleasing) { wakeUps.signal() }
     }
 
     /// Whether ``close()`` was called. A long round should then end.
-    var isEnding: Bool { closing.load(ordering: .acquiring) }
+    package var isEnding: Bool { closing.load(ordering: .acquiring) }
 
     /// Ends the thread after its current round. Blocks; must not be called from the thread.
     package func close() {
