@@ -180,13 +180,17 @@ import Testing
 
     @Test func aSourceThatIsNoGIFOrTooLargeIsAnErrorBeforeTheFirstByte() async throws {
         let large = Self.gif
+        let gate = try LoopbackGate()
         try await run(
             [
                 "/a.gif": { _ in .ok(Array("<html>".utf8)) }, "/large.gif": { _ in .ok(large) },
                 "/gone.gif": { _ in .status(410) },
                 "/endless.gif": { _ in
                     LoopbackAnswer(
-                        steps: [.send(Array("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nGIF89a".utf8)), .sendForever([7])])
+                        steps: [
+                            .send(Array("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nGIF89a".utf8)), .wait(until: gate),
+                            .sendForever([7]),
+                        ])
                 },
             ], maxBytes: Self.gif.count - 1
         ) { web, _ async throws in
@@ -202,6 +206,7 @@ import Testing
                 var client = try RawHTTPClient(port: port)
                 try client.send("GET", "/m/endless.gif", headers: ["Accept: video/mp4"])
                 #expect(try client.readHead().status == 200)
+                gate.open()
                 #expect(client.readToEnd().bytes.count < Self.gif.count * 2)
             }
             #expect(try await web.request("GET", "/m/endless.gif", headers: ["Accept: video/mp4"]).code == "too_large")
