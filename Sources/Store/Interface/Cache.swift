@@ -216,7 +216,20 @@ package final class Cache: Sendable {
     /// - Throws: ``CacheError/busy`` if too many look-ups wait, ``CacheError/closed`` if the database fails or the cache is
     ///   closed.
     package func list(of sourceURL: String) async throws(CacheError) -> [ListedRendition] {
-        let rows = try await query { try $0.aliases(of: sourceURL, limit: Self.mostListed) }
+        try await list { try $0.aliases(of: sourceURL, limit: Self.mostListed) }
+    }
+
+    /// Those of the renditions that are stored. Does not count as use.
+    ///
+    /// - Throws: As ``list(of:)``.
+    package func list(_ keys: [AliasKey]) async throws(CacheError) -> [ListedRendition] {
+        try await list { tables in try keys.compactMap { try tables.aliasRow($0) } }
+    }
+
+    private func list(
+        _ rows: @escaping @Sendable (CacheTables) throws -> [AliasRow]
+    ) async throws(CacheError) -> [ListedRendition] {
+        let rows = try await query(rows)
         let now = context.clock.steadySeconds
         return rows.map { row in
             let (alias, object) = (row.record, row.object.record)

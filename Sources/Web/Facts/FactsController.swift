@@ -159,9 +159,10 @@ struct FactsController: Sendable {
         var found = item
         guard let source = item.target?.source else { return found }
         do throws(CacheError) {
-            for row in try await cache.list(of: source.canonical) where row.freshness.isUsable {
-                // The newest comes first.
-                if found.stored[row.rendition] == nil { found.stored[row.rendition] = row }
+            // A source may have any number of other renditions, and a list may name it 500 times.
+            let renditions = Rendition.listed.map(pipeline.defaults.applied) + [Rendition(format: .json)]
+            for row in try await cache.list(renditions.map { AliasKey(source, $0) }) where row.freshness.isUsable {
+                found.stored[row.rendition] = row
             }
         } catch {
             throw .busy

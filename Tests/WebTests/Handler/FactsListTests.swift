@@ -62,6 +62,16 @@ import Testing
         }
     }
 
+    @Test func otherRenditionsOfASourceDoNotHideItsFacts() async throws {
+        try await run { web async throws in
+            let url = web.origin.url("/a.gif")
+            _ = try await web.request("GET", "/json/\(url)")
+            try await web.addRenditions(1000, of: url)
+            let found = try images(try await list(web, [url, url]))
+            #expect(found.map { $0["state"] as? String } == ["known", "known"])
+        }
+    }
+
     @Test func whatIsNotStoredIsQueuedOnRequest() async throws {
         try await run { web async throws in
             let url = web.origin.url("/a.gif")

@@ -218,6 +218,19 @@ final class WebFixture: Sendable {
     /// Clients that wait for objects of the shared tier.
     var objectWaiters: Int { state.objectFlights.waiterCount }
 
+    /// Stores further renditions of a source, newer than all others.
+    func addRenditions(_ count: Int, of url: String) async throws {
+        let source = try SourceURL(url).canonical
+        let object = try #require(try await cache.list(of: source).first).object.id
+        for number in 1...count {
+            let rendition = "jpg,width=\(number)"
+            let alias = AliasRecord(
+                key: AliasKey(sourceURL: source, rendition: rendition), sourceURL: source, rendition: rendition,
+                fetchedAt: TimeSource.system.steadySeconds)
+            #expect(await cache.link(alias, to: object, epoch: cache.epoch) != nil)
+        }
+    }
+
     private func stop() async {
         background.stop()
         await hooks.stop(within: .seconds(1))
