@@ -20,7 +20,8 @@ struct StatusController: Sendable {
             wantsEvents && method != .delete && request.headerBytes("Last-Event-ID")?.equals(EventStream.lastID) == true
         guard let status = registry.find(id) else {
             guard let book else { throw .noStatus }
-            return .later { await sharedAnswer(method, id, book, wantsEvents: wantsEvents, isOver: isOver) }
+            let client = request.isFromUnlistedProxy ? nil : request.clientAddress.map(ClientNetwork.init)
+            return .later { await sharedAnswer(method, id, book, client, wantsEvents: wantsEvents, isOver: isOver) }
         }
         if method == .delete {
             registry.remove(status)
@@ -44,7 +45,8 @@ struct StatusController: Sendable {
 
     /// Answers a request for a status that another node may hold.
     private func sharedAnswer(
-        _ method: HTTPMethod, _ id: UInt128, _ book: any SharedStatusBook, wantsEvents: Bool, isOver: Bool
+        _ method: HTTPMethod, _ id: UInt128, _ book: any SharedStatusBook, _ client: ClientNetwork?, wantsEvents: Bool,
+        isOver: Bool
     ) async -> HTTPResponse {
         let key = Hex.encode(id)
         if method == .delete {
@@ -53,7 +55,7 @@ struct StatusController: Sendable {
         guard let document = try? await book.read(key) else { return ProblemDocument.response(.noStatus) }
         guard wantsEvents else { return Self.document(document) }
         if isOver { return Self.noContent }
-        guard let permit = registry.openSharedStream(of: id) else {
+        guard let permit = registry.openSharedStream(of: id, for: client) else {
             return ProblemDocument.response(registry.isClosed ? .draining : .tooManyStreams)
         }
         let stream = SharedEventStream(id: key, book: book, registry: registry)

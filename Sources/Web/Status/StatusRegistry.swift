@@ -28,6 +28,11 @@ package final class StatusRegistry: Sendable {
         let expires: UInt64
     }
 
+    private struct SharedStream: Equatable {
+        let status: UInt128
+        let client: ClientNetwork?
+    }
+
     private struct State {
         var requests: [UInt128: AsyncRequest] = [:]
         var clients: [ClientNetwork: Int] = [:]
@@ -35,9 +40,8 @@ package final class StatusRegistry: Sendable {
         var ended: Deque<Ended> = []
         var limit: Int
         var isClosed = false
-        /// The event streams of other nodes' statuses, by the ids of the statuses.
-        var sharedStreams: [UInt128: Int] = [:]
-        var allSharedStreams: Int { sharedStreams.values.reduce(0, +) }
+        /// The event streams of other nodes' statuses.
+        var sharedStreams: [SharedStream] = []
 
         mutating func remove(_ id: UInt128) -> AsyncRequest? {
             guard let request = requests.removeValue(forKey: id) else { return nil }
@@ -97,25 +101,27 @@ package final class StatusRegistry: Sendable {
     }
 
     /// Permits another event stream of another node's status until the returned value is released; nil if there are too many
-    /// for this status or in total, or after ``close()``.
-    func openSharedStream(of id: UInt128) -> StreamPermit? {
+    /// for this status, for the client or in total, or after ``close()``.
+    func openSharedStream(of id: UInt128, for client: ClientNetwork?) -> StreamPermit? {
+        let stream = SharedStream(status: id, client: client)
         let isPermitted = state.withLock { state in
-            let streams = state.sharedStreams[id, default: 0]
-            guard !state.isClosed, streams < AsyncRequest.mostStreams, state.allSharedStreams < Self.mostSharedStreams
+            let open = state.sharedStreams
+            guard !state.isClosed, open.count < Self.mostSharedStreams,
+                open.count(where: { $0.status == id }) < AsyncRequest.mostStreams,
+                client == nil || open.count(where: { $0.client == client }) < Self.mostSharedStreams / 4
             else { return false }
-            state.sharedStreams[id] = streams + 1
+            state.sharedStreams.append(stream)
             return true
         }
-        return isPermitted ? StreamPermit { self.closeSharedStream(of: id) } : nil
+        return isPermitted ? StreamPermit { self.closeSharedStream(stream) } : nil
     }
 
     /// The number of event streams of other nodes' statuses.
-    var sharedStreams: Int { state.withLock { $0.allSharedStreams } }
+    var sharedStreams: Int { state.withLock { $0.sharedStreams.count } }
 
-    private func closeSharedStream(of id: UInt128) {
+    private func closeSharedStream(_ stream: SharedStream) {
         state.withLock { state in
-            let streams = state.sharedStreams[id, default: 0]
-            state.sharedStreams[id] = streams > 1 ? streams - 1 : nil
+            if let index = state.sharedStreams.firstIndex(of: stream) { state.sharedStreams.remove(at: index) }
         }
     }
 

@@ -103,16 +103,29 @@ struct StatusRegistryTests {
 
     @Test func fourStreamsFollowAStatusOfAnotherNode() throws {
         let registry = StatusRegistry(limit: 1, clock: time.clock)
-        var permits = try (0..<4).map { _ in try #require(registry.openSharedStream(of: 1)) }
-        #expect(registry.openSharedStream(of: 1) == nil)
-        permits.append(try #require(registry.openSharedStream(of: 2)))
+        var permits = try (0..<4).map { _ in try #require(registry.openSharedStream(of: 1, for: nil)) }
+        #expect(registry.openSharedStream(of: 1, for: nil) == nil)
+        permits.append(try #require(registry.openSharedStream(of: 2, for: nil)))
         #expect(registry.sharedStreams == 5)
         permits.removeFirst()
-        #expect(registry.openSharedStream(of: 1) != nil)
+        #expect(registry.openSharedStream(of: 1, for: nil) != nil)
         permits.removeAll()
         #expect(registry.sharedStreams == 0)
         registry.close()
-        #expect(registry.openSharedStream(of: 1) == nil)
+        #expect(registry.openSharedStream(of: 1, for: nil) == nil)
+    }
+
+    @Test func aClientLeavesStreamsOfOtherNodesStatusesToOthers() throws {
+        let registry = StatusRegistry(limit: 1, clock: time.clock)
+        func open(_ number: Int, _ client: ClientNetwork) -> StreamPermit? {
+            registry.openSharedStream(of: UInt128(number / 4), for: client)
+        }
+        let (first, second) = (try client(1), try client(2))
+        var permits = try (0..<64).map { try #require(open($0, first)) }
+        #expect(open(64, first) == nil)
+        permits.append(try #require(open(64, second)))
+        permits.removeFirst()
+        #expect(open(65, first) != nil)
     }
 
     @Test func closingEndsTheWaitOfStreams() async {
