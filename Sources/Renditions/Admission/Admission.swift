@@ -34,6 +34,9 @@ package final class Admission: Sendable {
         var isBackground = false
         /// The origin of a fetch.
         var origin: Origin?
+
+        /// The share of an origin ends with its fetch, which the slot records.
+        var withoutOrigin: Owner { Owner(client: client, isBackground: isBackground) }
     }
 
     /// The used part of a resource.

@@ -17,7 +17,7 @@ package final class AdmissionSlot: Sendable {
     private let kept = Mutex<(any AnyObject & Sendable)?>(nil)
 
     private enum FetchState {
-        case waiting, running, ended
+        case waiting, running(Admission.Owner), ended
     }
 
     init(_ admission: Admission, _ owner: Admission.Owner, bytes: Int, cost: Int) {
@@ -32,13 +32,15 @@ package final class AdmissionSlot: Sendable {
 
     /// Reserves memory for the largest source, when the fetch begins. A second call has no effect.
     ///
-    /// - Returns: False if the fetch has to wait because all memory is in use, or the share of its client or origin.
-    func beginFetch() -> Bool {
+    /// - Parameter clients: The clients that wait for the fetch. The share of one of them suffices, and is charged.
+    /// - Returns: False if the fetch has to wait because all memory is in use, or the shares of its clients or its origin.
+    func beginFetch(for clients: [ClientNetwork?] = []) -> Bool {
         fetch.withLock { fetch in
             guard case .waiting = fetch else { return true }
-            guard admission.beginFetch(bytes: maxBytes, owner) else { return false }
-            memory.add(reserved: maxBytes)
-            fetch = .running
+            let owners = [owner] + clients.map { Admission.Owner(client: $0, origin: owner.origin) }
+            guard let owner = owners.first(where: { admission.beginFetch(bytes: maxBytes, $0) }) else { return false }
+            memory.add(reserved: maxBytes, owner)
+            fetch = .running(owner)
             return true
         }
     }
@@ -75,14 +77,14 @@ package final class AdmissionSlot: Sendable {
             defer { fetch = .ended }
             return fetch
         }
-        if case .running = earlier { admission.endFetch(bytes: maxBytes, owner) }
+        if case .running(let owner) = earlier { admission.endFetch(bytes: maxBytes, owner) }
         if case .ended = earlier { return }
         if let origin = owner.origin { admission.jobLeavesOrigin(origin, cost: cost) }
     }
 
     deinit {
         endFetch()
-        admission.releaseJob(cost: cost, Admission.Owner(client: owner.client, isBackground: owner.isBackground))
+        admission.releaseJob(cost: cost, owner.withoutOrigin)
         memory.endJob()
         for memory in joined.withLock(\.self) { memory.endJob() }
     }

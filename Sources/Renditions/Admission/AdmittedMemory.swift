@@ -3,6 +3,8 @@ internal import Synchronization
 /// The bytes of a source in memory that ``Admission`` accounts for, until the last reference is released. Any thread.
 final class AdmittedMemory: Sendable {
     private struct State {
+        /// The owner whose shares the bytes count towards while jobs use them.
+        var owner: Admission.Owner
         /// Bytes that are to be released.
         var bytes: Int
         /// Jobs that use the source and have not ended.
@@ -14,38 +16,37 @@ final class AdmittedMemory: Sendable {
     }
 
     private let admission: Admission
-    /// The owner whose shares the bytes count towards while jobs use them.
-    private let owner: Admission.Owner
     private let state: Mutex<State>
 
     /// - Parameter bytes: The bytes that ``Admission`` has reserved.
     init(_ admission: Admission, bytes: Int, _ owner: Admission.Owner) {
         self.admission = admission
-        // The share of an origin ends with its fetch, which the slot records.
-        self.owner = Admission.Owner(client: owner.client, isBackground: owner.isBackground)
-        state = Mutex(State(bytes: bytes))
+        state = Mutex(State(owner: owner.withoutOrigin, bytes: bytes))
     }
 
-    /// Takes over bytes that ``Admission`` has reserved.
-    func add(reserved count: Int) {
-        state.withLock { $0.bytes += count }
+    /// Takes over the bytes that ``Admission`` has reserved for a fetch.
+    func add(reserved count: Int, _ owner: Admission.Owner) {
+        state.withLock { state in
+            state.owner = owner.withoutOrigin
+            state.bytes += count
+        }
     }
 
     /// Accounts for the size of the source once it is known.
     func set(to count: Int) {
-        let change = state.withLock { state in
+        let (change, owner) = state.withLock { state in
             defer { state.bytes = count }
-            return count - state.bytes
+            return (count - state.bytes, state.owner)
         }
         admission.change(bytes: change, owner)
     }
 
     /// Returns all bytes, because the memory of another job accounts for the source; no effect if this one has readers.
     func leaveToOtherJob() {
-        let unused = state.withLock { state in
-            guard state.release.isEmpty else { return 0 }
+        let (unused, owner) = state.withLock { state in
+            guard state.release.isEmpty else { return (0, state.owner) }
             defer { state.bytes = 0 }
-            return state.bytes
+            return (state.bytes, state.owner)
         }
         admission.change(bytes: -unused, owner)
     }
@@ -61,7 +62,7 @@ final class AdmittedMemory: Sendable {
     func addJob() -> Bool {
         state.withLock { state in
             if let number = state.number {
-                guard let bytes = admission.readersGotJob(number, owner) else { return false }
+                guard let bytes = admission.readersGotJob(number, state.owner) else { return false }
                 state.number = nil
                 state.bytes = bytes
             }
@@ -75,7 +76,7 @@ final class AdmittedMemory: Sendable {
         state.withLock { state in
             state.jobs -= 1
             guard state.jobs == 0, !state.release.isEmpty else { return }
-            state.number = admission.leaveToReaders(bytes: state.bytes, owner) { [release = state.release] in
+            state.number = admission.leaveToReaders(bytes: state.bytes, state.owner) { [release = state.release] in
                 for end in release { end() }
             }
             state.bytes = 0
@@ -83,7 +84,7 @@ final class AdmittedMemory: Sendable {
     }
 
     deinit {
-        let (bytes, number) = state.withLock { ($0.bytes, $0.number) }
+        let (bytes, number, owner) = state.withLock { ($0.bytes, $0.number, $0.owner) }
         admission.change(bytes: -bytes, owner)
         if let number { admission.readersEnded(number) }
     }

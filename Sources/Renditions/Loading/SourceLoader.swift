@@ -1,6 +1,7 @@
 package import Fetch
 internal import Sandbox
 internal import Store
+internal import Synchronization
 internal import SystemIO
 internal import Tracing
 
@@ -22,6 +23,8 @@ package struct SourceLoader: Sendable {
     final class State: Sendable {
         fileprivate let fetches: SingleFlight<Key, Outcome>
         fileprivate let shared: SharedSources
+        /// The jobs that wait for a fetch. It may begin within the shares of any of their clients.
+        fileprivate let turns = Mutex<[SourceURL: [JobTurn]]>([:])
 
         /// - Parameters:
         ///   - lifetime: A backstop for one fetch, which has timeouts of its own.
@@ -59,17 +62,25 @@ package struct SourceLoader: Sendable {
     ///
     /// - Parameters:
     ///   - validators: The validators of the stored rendition; the origin may answer that nothing has changed.
+    ///   - turn: Knows the clients that wait for the source.
     ///   - slot: Reserves the memory if a new fetch begins, and is held until that fetch ends.
     func load(
-        _ url: SourceURL, validators: SourceValidators, _ slot: AdmissionSlot
+        _ url: SourceURL, validators: SourceValidators, _ turn: JobTurn, _ slot: AdmissionSlot
     ) async throws(RenditionError) -> Outcome {
         if let source = state.shared.whole(url) { return .loaded(source) }
+        state.turns.withLock { $0[url, default: []].append(turn) }
+        defer {
+            state.turns.withLock { turns in
+                turns[url]?.removeAll { $0 === turn }
+                if turns[url]?.isEmpty == true { turns[url] = nil }
+            }
+        }
         var key = Key(url: url, validators: SourceValidators())
         // The outcome of an unconditional fetch suits every caller; that of a conditional one suits only equal validators.
         if !state.fetches.isJoinable(key) { key = Key(url: url, validators: validators) }
         do throws(RenditionError) {
             return try await state.fetches.value(for: key) { [key] _ async throws(RenditionError) in
-                try await fetchNow(key, slot)
+                try await fetchNow(key, turn, slot)
             }.value
         } catch .cancelled {
             throw .overloaded(cause: nil)
@@ -93,12 +104,12 @@ package struct SourceLoader: Sendable {
     ///
     /// - Parameter slot: Held until the end of the fetch. If the source may be stored, the slot accounts for its size and keeps
     ///   it in memory, so that the caller's own ``load(_:validators:)`` finds it there.
-    func start(_ url: SourceURL, _ slot: AdmissionSlot) {
+    func start(_ url: SourceURL, _ turn: JobTurn, _ slot: AdmissionSlot) {
         if let source = state.shared.whole(url) { return slot.keep(source) }
         let key = Key(url: url, validators: SourceValidators())
         state.fetches.start(key, urgency: .visitor) { _ async throws(RenditionError) in
             defer { withExtendedLifetime(slot) {} }
-            let outcome = try await fetchNow(key, slot)
+            let outcome = try await fetchNow(key, turn, slot)
             if case .loaded(let loaded) = outcome {
                 if loaded.storage.isAllowed {
                     slot.keep(loaded)
@@ -110,12 +121,16 @@ package struct SourceLoader: Sendable {
         }
     }
 
-    private func fetchNow(_ key: Key, _ slot: AdmissionSlot) async throws(RenditionError) -> Outcome {
+    private func fetchNow(
+        _ key: Key, _ turn: JobTurn, _ slot: AdmissionSlot
+    ) async throws(RenditionError) -> Outcome {
         // Noted before the origin is asked: a later purge covers the origin's answer.
         let epoch = cache.epoch
         let arriving = state.shared.open(key.url, epoch: epoch)
         if withholds { arriving.withhold() }
-        arriving.setGate { slot.beginFetch() }
+        arriving.setGate { [state] in
+            slot.beginFetch(for: ([turn] + state.turns.withLock { $0[key.url] ?? [] }).flatMap(\.clients))
+        }
         defer { arriving.setGate(nil) }
         let outcome: FetchOutcome
         do throws(FetchError) {

@@ -45,7 +45,7 @@ struct MissRunner: Sendable {
         defer { withExtendedLifetime(slot) {} }
         guard let sharing else { return try await runLocally(request, stored, slot, flight) }
         // A client that follows the source does not wait for the node that runs the miss.
-        if request.followsSource, sharing.isCoordinated { loader.start(request.source, slot) }
+        if request.followsSource, sharing.isCoordinated { loader.start(request.source, flight.turn, slot) }
         do throws(RenditionError) {
             let result = try await sharing.runOnOneNode(request) { () async throws(RenditionError) in
                 try await runLocally(request, stored, slot, flight)
@@ -93,7 +93,7 @@ struct MissRunner: Sendable {
         _ request: RenditionRequest, _ stored: CachedRendition?, _ slot: AdmissionSlot, _ flight: Flight
     ) async throws(RenditionError) -> RenditionResult {
         flight.progress.fetches { loader.arrived(request.source) }
-        switch try await fetch(request, validatorsOf: stored, slot) {
+        switch try await fetch(request, validatorsOf: stored, slot, flight.turn) {
         case .notModified(let unmodified, let epoch):
             return try await renew(request, stored, unmodified, epoch)
         case .loaded(let loaded):
@@ -192,11 +192,11 @@ struct MissRunner: Sendable {
     }
 
     private func fetch(
-        _ request: RenditionRequest, validatorsOf stored: CachedRendition?, _ slot: AdmissionSlot
+        _ request: RenditionRequest, validatorsOf stored: CachedRendition?, _ slot: AdmissionSlot, _ turn: JobTurn
     ) async throws(RenditionError) -> SourceLoader.Outcome {
         do throws(RenditionError) {
             var outcome = try await loader.load(
-                request.source, validators: SourceValidators(stored?.alias?.validators), slot)
+                request.source, validators: SourceValidators(stored?.alias?.validators), turn, slot)
             // A source that other renditions keep in memory may be older than a purge of this one's object.
             if case .loaded(let loaded) = outcome,
                 cache.isPurged(RenditionJob(request.rendition, of: loaded).id, since: loaded.epoch)

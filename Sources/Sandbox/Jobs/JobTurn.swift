@@ -48,6 +48,9 @@ package final class JobTurn: Sendable {
     /// The clients that wait for the job; empty if none does.
     var claims: [Claim] { state.withLock { $0.claims } }
 
+    /// The clients of ``claims``.
+    package var clients: [ClientNetwork?] { claims.map(\.client) }
+
     /// Records another request for the job. The urgency never decreases.
     package func raise(to urgency: Urgency, for client: ClientNetwork? = nil) {
         state.withLock { $0.add(urgency, client) }

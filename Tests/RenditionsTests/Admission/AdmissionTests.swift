@@ -96,6 +96,22 @@ extension ArrivingSource {
         withExtendedLifetime(other) {}
     }
 
+    @Test func aFetchBeginsWithinTheShareOfAnyClientThatWaitsForIt() throws {
+        let admission = Admission(jobs: 1000, bytes: 1000, fetches: 40)
+        let clients = try (1...2).map { try client($0) }
+        for _ in 1...2 {
+            let one = try begin(admission, 33, bytes: 20, client: clients[0])
+            let shared = one.slots[30...]
+            #expect(one.begun == 30 && !shared[30].beginFetch(for: [clients[0]]))
+            #expect(shared.allSatisfy { $0.beginFetch(for: clients) })
+            // They count towards the second client's share.
+            #expect(try begin(admission, 12, bytes: 20, client: clients[1]).begun == 5)
+            for slot in one.slots { slot.sourceArrived(bytes: 10) }
+            #expect(admission.load == (33, 330))
+        }
+        #expect(admission.load == (0, 0))
+    }
+
     @Test func aHostLeavesHalfOfTheMemoryWhateverItsPorts() throws {
         let admission = Admission(jobs: 1000, bytes: 1000)
         let slow = try begin(admission, 40, bytes: 20) { $0 % 2 == 0 ? "a.test" : "a.test:8443" }

@@ -1,7 +1,9 @@
 import Fetch
 import Foundation
+import Sandbox
 import Store
 import SystemIO
+import TestSupport
 import Testing
 
 @testable import Renditions
@@ -61,6 +63,31 @@ import Testing
             #expect(sources.open(other, epoch: cache.epoch) !== reserved)
             // A fetch that began before the purge opens a value of its own and leaves the new one to the next fetch.
             #expect(after.claim())
+        }
+    }
+
+    @Test func aFetchWaitsForTheShareOfNoClientIfAnotherNeedsItsSource() async throws {
+        var gates = PipelineFixture.Gates()
+        gates.waits = true
+        try await PipelineFixture.run(gates: gates) { fixture in
+            fixture.answer("/a.gif", .content(Array("GIF89a".utf8)))
+            let clients = try [1, 2].map { ClientNetwork(try #require(IPAddress("192.0.2.\($0)"))) }
+            let admission = fixture.renditionState.admission
+            let slow = try (0..<48).map {
+                try admission.admit("\($0).test", bytes: 1, cost: 0, urgency: .visitor, client: clients[0])
+            }
+            #expect(slow.count(where: { $0.beginFetch() }) == 48)
+            let requests = try zip([Rendition.Format.mp4, .jpg], clients).map { format, client in
+                var request = try fixture.request("/a.gif", format)
+                request.client = client
+                return request
+            }
+            async let first = fixture.pipeline.find(requests[0])
+            try await waitUntil("the first job") { admission.load.jobs > 0 }
+            async let second = fixture.pipeline.find(requests[1])
+            _ = try await (first, second)
+            #expect(fixture.fetches.count == 1)
+            withExtendedLifetime(slow) {}
         }
     }
 

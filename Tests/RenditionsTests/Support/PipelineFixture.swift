@@ -41,6 +41,8 @@ final class PipelineFixture: Sendable {
     struct Gates: Sendable {
         var fetch: AsyncGate?
         var conversion: AsyncGate?
+        /// Whether a fetch waits until it may begin. Otherwise it fails.
+        var waits = false
     }
 
     let cache: Cache
@@ -89,7 +91,7 @@ final class PipelineFixture: Sendable {
             cache: cache,
             clock: clock,
             fetch: { url, validators, arriving async throws(FetchError) in
-                try await script.fetch(url, validators, arriving, gates.fetch)
+                try await script.fetch(url, validators, arriving, gates)
             },
             convert: { source, rendition, flight async throws(RenditionError) in
                 try await script.convert(source, rendition, flight, cache, gates.conversion)
@@ -179,9 +181,11 @@ final class PipelineFixture: Sendable {
         let state = Mutex(State())
 
         func fetch(
-            _ url: SourceURL, _ validators: SourceValidators, _ arriving: ArrivingSource, _ gate: AsyncGate?
+            _ url: SourceURL, _ validators: SourceValidators, _ arriving: ArrivingSource, _ gates: Gates
         ) async throws(FetchError) -> FetchOutcome {
+            if gates.waits { try? await waitUntil("the permission to fetch") { arriving.mayBegin() } }
             guard arriving.mayBegin() else { throw .busy }
+            let gate = gates.fetch
             let answer = state.withLock { state in
                 state.fetches.append(Fetched(path: url.path, etag: validators.etag))
                 return state.answers[url.path] ?? .failure(.notFound)
