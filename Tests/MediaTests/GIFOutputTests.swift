@@ -36,6 +36,28 @@ import Testing
         }
     }
 
+    /// A copy of the source is smaller here: its encoder begins a new table where the pattern changes.
+    @Test func aCopyOfARepeatedPictureHasItsTimes() throws {
+        var state: UInt32 = 1
+        func number(below bound: Int) -> Int {
+            state = state &* 1_103_515_245 &+ 12345
+            return Int(state >> 16) % bound
+        }
+        var pixels: [UInt8] = []
+        var tiles: [[UInt8]] = []
+        while pixels.count < 256 * 256 {
+            if pixels.count % 16384 == 0 { tiles = (0..<20).map { _ in (0..<16).map { _ in UInt8(number(below: 4)) } } }
+            pixels += tiles[number(below: tiles.count)]
+        }
+        var builder = GIFBuilder(width: 256, height: 256)
+        builder.add(GIFBuilder.Frame(width: 256, height: 256, pixels: pixels))
+        builder.add(GIFBuilder.Frame(width: 1, height: 1, color: pixels[0]))
+        let source = builder.finish()
+        let gif = try convert(source)
+        #expect(gif.bytes.count <= source.count && gif.result.samples == 2 && gif.result.duration == 20)
+        #expect(try inspectionFlaw(gif.bytes, OutputClaim(Transcoder(output: .gif), gif.result)) == nil)
+    }
+
     @Test func aCopyLeavesOutCommentsAndKeepsWhatIsShown() throws {
         var builder = GIFBuilder(width: 12, height: 9, palette: nil, version: "87a")
         builder.addExtension(0xfe, Array("a comment".utf8))

@@ -48,7 +48,9 @@ enum GIFOutput: OutputMaker {
             copy.count < result.bytes || !isExact
         else { return result }
         try replace(descriptor, by: copy)
+        // The copy of a still picture may repeat it.
         (result.bytes, result.samples) = (copy.count, summary.delays.count)
+        result.duration = result.samples == 1 ? 0 : end
         return result
     }
 
