@@ -190,6 +190,28 @@ import Testing
         }
     }
 
+    /// Dark pictures have many colours close to one another.
+    @Test func similarColoursUseTheWholePalette() throws {
+        let words = (0..<128 * 128).map { index -> UInt32 in
+            let (x, y) = (UInt32(index % 128), UInt32(index / 128))
+            return 0xff00_0000 | (x / 4) << 16 | (y / 4) << 8 | (x + y) / 8
+        }
+        var builder = WebPBuilder(width: 128, height: 128, hasAlpha: false)
+        builder.add(WebPBuilder.Frame(width: 128, height: 128, words: words))
+        builder.add(WebPBuilder.Frame(width: 128, height: 128, words: words.reversed()))
+        let picture = try ShownPictures(try convert(builder.finish()).bytes).pictures[0]
+        #expect(Set(picture.words).count > 240)
+        var error = 0
+        for (one, two) in zip(try ShownPictures(builder.finish()).pictures[0].words, picture.words) {
+            for shift in [0, 8, 16] {
+                let difference = Int(one >> shift & 255) - Int(two >> shift & 255)
+                error += difference * difference
+            }
+        }
+        // Pillow's median cut: 0.41.
+        #expect(Double(error) / Double(3 * words.count) < 0.5)
+    }
+
     @Test func aQualityMakesAFilmSmaller() throws {
         let palette: [GIFBuilder.Color] = (0..<64).map { (level: Int) -> GIFBuilder.Color in
             let grey = UInt8(level * 4)

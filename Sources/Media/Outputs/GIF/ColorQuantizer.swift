@@ -1,12 +1,18 @@
 /// Chooses a palette by median cut (Heckbert 1982) and three rounds of k-means. Uses integer arithmetic, so that the same
 /// colours yield the same palette everywhere. Not thread-safe.
 final class ColorQuantizer {
-    /// The bits of each component that distinguish colours.
-    private static let bits: UInt32 = 5
     private static let rounds = 3
+
+    /// The most cells that cost little time.
+    private static let mostCells = 4096
+    private static let fewestBits = 5
+    /// The size of the hash table: a power of two, twice the cells of the fewest bits.
+    private static let slots = 1 << 16
 
     /// Similar colours that are counted together.
     private struct Cell {
+        /// The bits that the colours share.
+        var key: UInt32 = 0
         var count = 0
         var red = 0
         var green = 0
@@ -15,39 +21,65 @@ final class ColorQuantizer {
         subscript(component: Int) -> Int { (component == 0 ? red : component == 1 ? green : blue) / max(1, count) }
     }
 
+    /// The bits of each component that distinguish colours: as many as ``mostCells`` allow.
+    private var bits = 8
+    /// An open-addressing table with linear probing.
     private let cells: HeapBuffer<Cell>
+    /// The slots of the cells.
+    private var used: [Int] = []
     /// The index of each cell's colour in the palette.
     private let nearest: HeapBuffer<UInt8>
 
     init() throws(TranscodeError) {
-        cells = try HeapBuffer(count: 1 << (3 * Int(Self.bits)))
-        nearest = try HeapBuffer(count: 1 << (3 * Int(Self.bits)))
+        cells = try HeapBuffer(count: Self.slots)
+        nearest = try HeapBuffer(count: Self.slots)
+        cells.base.initialize(repeating: Cell(), count: cells.count)
         nearest.base.initialize(repeating: 0, count: nearest.count)
     }
 
     /// Forgets all colours.
-    func begin() { cells.base.initialize(repeating: Cell(), count: cells.count) }
+    func begin(bits: Int = 8) {
+        for slot in used { cells.base[slot] = Cell() }
+        used.removeAll(keepingCapacity: true)
+        self.bits = bits
+    }
 
     func count(_ color: UInt32) {
-        let cell = cells.base + Self.cell(color)
-        cell.pointee.count &+= 1
-        cell.pointee.red &+= Int(color & 255)
-        cell.pointee.green &+= Int(color >> 8 & 255)
-        cell.pointee.blue &+= Int(color >> 16 & 255)
+        add(
+            Cell(
+                key: color, count: 1, red: Int(color & 255), green: Int(color >> 8 & 255), blue: Int(color >> 16 & 255)))
+        while used.count > Self.mostCells, bits > Self.fewestBits {
+            let finer = used.map { cells.base[$0] }
+            begin(bits: bits - 1)
+            finer.forEach(add)
+        }
+    }
+
+    private func add(_ other: Cell) {
+        let slot = slot(of: other.key)
+        if cells.base[slot].count == 0 { used.append(slot) }
+        cells.base[slot].key = key(other.key)
+        cells.base[slot].count &+= other.count
+        cells.base[slot].red &+= other.red
+        cells.base[slot].green &+= other.green
+        cells.base[slot].blue &+= other.blue
     }
 
     /// Returns the palette index for a counted colour.
-    func index(of color: UInt32) -> Int { Int(nearest.base[Self.cell(color)]) }
+    func index(of color: UInt32) -> Int { Int(nearest.base[slot(of: color)]) }
 
-    private static func cell(_ color: UInt32) -> Int {
-        let rest = 8 - bits
-        let mask: UInt32 = 1 << bits - 1
-        return Int((color >> rest & mask) << (2 * bits) | (color >> (8 + rest) & mask) << bits | color >> (16 + rest) & mask)
+    private func key(_ color: UInt32) -> UInt32 { color & (0x01_0101 &* (0xff &<< UInt32(8 &- bits) & 0xff)) }
+
+    /// Returns the slot of a colour's cell, or the empty slot for it.
+    private func slot(of color: UInt32) -> Int {
+        let key = key(color)
+        var slot = Int((key &* 0x9e37_79b1) >> 16)
+        while cells.base[slot].count > 0, cells.base[slot].key != key { slot = (slot &+ 1) & (Self.slots &- 1) }
+        return slot
     }
 
     /// Chooses up to `most` opaque colours.
     func palette(_ most: Int) -> [UInt32] {
-        let used = (0..<cells.count).filter { cells.base[$0].count > 0 }
         var means = boxes(used, most).map(mean)
         for round in 0...Self.rounds {
             var sums = [Cell](repeating: Cell(), count: means.count)
