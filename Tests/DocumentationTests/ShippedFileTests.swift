@@ -47,6 +47,25 @@ import Testing
         #expect(checked.code == 0, "\(checked.log)")
     }
 
+    /// Returns what a pattern with one group finds in a file.
+    private func found(_ pattern: String, _ file: String) throws -> [String] {
+        try Document(file).text.matches(of: Regex(pattern, as: (Substring, Substring).self)).map { String($0.1) }
+    }
+
+    @Test func allAddressesOfASourceBelowAMountMeetOnOneNode() throws {
+        let pattern = try #require(try found(#""~\*(\^\(\?<gifreel_path>.+)" \$"#, "config/nginx/cluster.conf").first)
+        let rule = try Regex(pattern).ignoresCase()
+        for (addresses, node) in [
+            ("gif mp4 webm avif awebp jpg png webp json html auto gif.gif mp4?width=3", "/media/cats/1"),
+            ("webp webp.mp4 webp.auto webp.json mov mov.mp4 apng apng.avif", "/media/a.b"), ("GIF JPG MP4", "/media/A"),
+        ] {
+            for address in addresses.split(separator: " ") {
+                let match = try #require(try rule.firstMatch(in: "\(node).\(address)"), "\(address)")
+                #expect(match["gifreel_path"]?.substring == node[...], "\(address)")
+            }
+        }
+    }
+
     /// A reload whose file the server refuses is to fail for `systemctl` as well.
     @Test func aReloadChecksTheSettingsFirst() throws {
         let unit = try Document("config/systemd/gifreel.service").text
