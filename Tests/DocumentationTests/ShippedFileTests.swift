@@ -66,6 +66,19 @@ import Testing
         }
     }
 
+    @Test(arguments: ["gifreel.conf", "cluster.conf"])
+    func theRoutesOfOperatorsAreForPrivateNetworks(_ name: String) throws {
+        let pattern = try #require(try found(#"location ~ (\S+) \{\n +allow 127"#, "config/nginx/\(name)").first)
+        let table = try #require(try Document("docs/api.md").text.components(separatedBy: "## Administration").last)
+        let paths = table.matches(of: try Regex("`(?:GET|POST|DELETE) (/[a-z]+)[^`]*` \\|", as: (Substring, Substring).self))
+        #expect(paths.count > 8)
+        let rule = try Regex(pattern)
+        let service = ["/healthz", "/readyz", "/metrics"]
+        for path in Set(paths.map { $0.1 }) where !service.contains(String(path)) {
+            #expect(try rule.firstMatch(in: path) != nil, "\(path)")
+        }
+    }
+
     /// A reload whose file the server refuses is to fail for `systemctl` as well.
     @Test func aReloadChecksTheSettingsFirst() throws {
         let unit = try Document("config/systemd/gifreel.service").text
