@@ -79,6 +79,18 @@ import Testing
         }
     }
 
+    @Test func proxiesWaitLongerThanTheServer() throws {
+        let minutes = try #require(try found("`transcode.wait_timeout`.*?\\| `(\\d+)m` \\|", "docs/configuration.md").first)
+        let limit = try #require(Int(minutes)) * 60
+        let times = try [
+            ("config/nginx/gifreel.conf", "proxy_read_timeout (\\d+)s;"),
+            ("config/nginx/cluster.conf", "proxy_read_timeout (\\d+)s;"),
+            ("config/kubernetes/ingress.yaml", "proxy-read-timeout: \"(\\d+)\""),
+            ("config/compose.yaml", "stop signal.\n +stop_grace_period: (\\d+)s"),
+        ].map { try #require(try found($0.1, $0.0).first.flatMap { Int($0) }, "\($0.0)") }
+        #expect(times.allSatisfy { $0 > limit }, "\(times)")
+    }
+
     /// A reload whose file the server refuses is to fail for `systemctl` as well.
     @Test func aReloadChecksTheSettingsFirst() throws {
         let unit = try Document("config/systemd/gifreel.service").text
