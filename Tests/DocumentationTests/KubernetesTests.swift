@@ -118,4 +118,11 @@ import Yams
         #expect(rules.contains { $0["targetLabel"] as? String == "job" && $0["replacement"] as? String == "gifreel" })
         #expect(rules.contains { $0["targetLabel"] as? String == "instance" })
     }
+
+    @Test func theIngressTakesBodiesAsTheBalancerDoes() throws {
+        let ingress = try #require(try resources()["Ingress"]?.first)
+        let annotations = try value(ingress, "metadata.annotations", as: [String: String].self)
+        let size = try #require(annotations["nginx.ingress.kubernetes.io/proxy-body-size"])
+        #expect(try Document("config/nginx/cluster.conf").text.contains("client_max_body_size \(size);"))
+    }
 }
