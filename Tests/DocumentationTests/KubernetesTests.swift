@@ -119,6 +119,16 @@ import Yams
         #expect(rules.contains { $0["targetLabel"] as? String == "instance" })
     }
 
+    /// The adapter publishes the metric of the HorizontalPodAutoscaler for the pods that these labels name. The operator sets them itself.
+    @Test func theRulesWithoutTheOperatorSetTheLabelsOfTheAdapter() throws {
+        let adapter = try #require(try Yams.load(yaml: Document("\(Self.folder)/prometheus-adapter.yaml").text) as? Resource)
+        let rule = try #require(try value(adapter, "rules.custom", as: [Resource].self).first)
+        let labels = try value(rule, "resources.overrides", as: Resource.self).keys
+        let text = try Document("docs/operations.md").text
+        #expect(Set(labels) == ["namespace", "pod"])
+        for label in ["job", "instance"] + labels { #expect(text.contains("target_label: \(label)"), "\(label)") }
+    }
+
     @Test func theIngressTakesBodiesAsTheBalancerDoes() throws {
         let ingress = try #require(try resources()["Ingress"]?.first)
         let annotations = try value(ingress, "metadata.annotations", as: [String: String].self)
