@@ -18,7 +18,6 @@ struct UploadController: Sendable {
     func sink(
         _ unchecked: ParsedTarget, _ rendition: Rendition, _ client: ClientContext, _ request: borrowing HTTPRequest
     ) throws(Problem) -> any HTTPBodySink {
-        guard rendition.format != .html else { throw .badRequest("A page needs the URL of a GIF; uploads have no pages.") }
         var target = unchecked
         let form = try MultipartParser(form: request.headerBytes("Content-Type"))
         try access.checkLoop(request)

@@ -1,16 +1,22 @@
 internal import Fetch
 internal import Media
-internal import Renditions
+package import Renditions
 internal import Store
 internal import SystemIO
 
 /// Parses request targets. A pure function of the target and the mounts.
-struct RouteParser: Sendable {
+package struct RouteParser: Sendable {
     let mounts: [String: Mount]
     /// The values of options that requests omit.
     var defaults = RenditionDefaults()
     /// The formats that can be produced.
     var offered = Rendition.Format.offered
+
+    /// Throws what a server with the presets answers a target of no mount with, whatever encoders it has.
+    package static func check(_ target: String, hasBody: Bool, _ presets: RenditionPresets) throws(Problem) {
+        let defaults = RenditionDefaults(presets: presets)
+        _ = try RouteParser(mounts: [:], defaults: defaults, offered: Rendition.Format.allCases).parse(target, hasBody: hasBody)
+    }
 
     /// Parses a target.
     ///
@@ -178,6 +184,7 @@ struct RouteParser: Sendable {
         if rest.withoutLeadingSlashes.isEmpty {
             let url = try reader.readQuery(try Self.items(query) + (fields ?? []))
             if hasBody {
+                guard format != .html else { throw .badRequest("A page needs the URL of a GIF; uploads have no pages.") }
                 guard url == nil else { throw .badOption("url", "cannot be combined with a body") }
                 guard reader.onMiss == nil else { throw .badOption("on_miss", "has no effect on uploads") }
                 guard reader.onLarger == nil else { throw .badOption("on_larger", "has no effect on uploads") }

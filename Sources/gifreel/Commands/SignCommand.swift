@@ -68,7 +68,6 @@ struct SignCommand: ParsableCommand {
                 guard option.contains("=") else { throw SettingsError("“\(option)” is not an option of the form name=value.") }
                 try reader.readPair(option[...])
             }
-            _ = try reader.finish()
             guard reader.credentials.signature == nil, reader.credentials.expires == nil else {
                 throw SettingsError("expires and sig cannot be given as options; use --expires.")
             }
@@ -83,8 +82,9 @@ struct SignCommand: ParsableCommand {
                     "sources.allow excludes this source, and no mount has it; the server would refuse the request.")
             }
             guard let path = keys.target(format, reader.credentials.options, of: url, expires: expires) else {
-                throw SettingsError("An option holds a character that cannot be signed.")
+                throw SettingsError("An option has a comma, an equals sign or a line break, which cannot be signed.")
             }
+            try RouteParser.check(path, hasBody: upload, presets)
             return path
         } catch let problem as Problem {
             throw SettingsError(problem.detail)

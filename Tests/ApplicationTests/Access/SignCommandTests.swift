@@ -31,6 +31,7 @@ import Testing
             (["https://example.com/", "quality=0"], "quality"), (["https://example.com/", "sig=1"], "--expires"),
             (["https://example.com/", "--expires", "soon"], "soon"), (["ftp://example.com/"], "http"),
             (["https://example.com/", "--format", "exe"], "exe"),
+            (["https://example.com/", "--format", "html", "title=One, two"], "a comma"),
         ]
         for (arguments, word) in cases {
             let outcome = try GifreelCommandLine.run(["sign"] + arguments, environment: keys)
@@ -38,6 +39,19 @@ import Testing
         }
         let bare = try GifreelCommandLine.run(["sign", "https://example.com/"], environment: ["GIFREEL_SIGNING_KEYS": ""])
         #expect(bare.code == 1 && bare.log.contains("signing.keys"))
+    }
+
+    @Test(arguments: [
+        "--upload --format html", "--upload --format auto", "--upload on_miss=queue", "--upload on_larger=problem",
+        "--format auto on_miss=queue https://example.com/", "--format auto on_larger=problem https://example.com/",
+        "zoom=2 width=10 https://example.com/",
+    ])
+    func nothingIsSignedThatTheServerRefuses(_ arguments: String) throws {
+        let words = arguments.split(separator: " ").map(String.init).sorted {
+            $0.hasPrefix("https:") && !$1.hasPrefix("https:")
+        }
+        let outcome = try GifreelCommandLine.run(["sign"] + words, environment: keys)
+        #expect(outcome.code == 1 && outcome.output.isEmpty && outcome.log.hasPrefix("gifreel: "), "\(outcome)")
     }
 
     @Test func keysAreNeverShown() throws {
