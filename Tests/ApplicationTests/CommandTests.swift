@@ -231,6 +231,17 @@ import Testing
         #expect(blocked.code == 1 && blocked.log == "gifreel: /dev/null/frames cannot be created: Not a directory.\n")
     }
 
+    @Test func framesOfAClipAreWrittenWithoutMessagesOfLibav() throws {
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let input = try write("a.gif", GIFBuilder.animation(frames: 2))
+        for format in ["mp4", "webm"] {
+            let clip = directory.path + "/a.\(format)"
+            #expect(try gifreel(["convert", input, clip]).code == 0)
+            let outcome = try gifreel(["frames", clip, directory.path + "/\(format)"])
+            #expect(outcome.code == 0 && outcome.log.isEmpty, "\(outcome)")
+        }
+    }
+
     @Test func framesAreWrittenRawWithTheirFacts() throws {
         defer { try? FileManager.default.removeItem(at: directory) }
         var builder = GIFBuilder(width: 2, height: 1)

@@ -19,6 +19,7 @@ struct FramesCommand: ParsableCommand {
 
     /// Writes the frames, or prints on standard error why it cannot. Exits with 1 then.
     func run() throws {
+        Transcoder.prepareLibraries()
         let source = try Files.read(file)
         try Files.createDirectory(directory)
         do {
