@@ -87,7 +87,10 @@ package struct S3Endpoint: Sendable, Equatable {
         guard scheme == "http" || !bucket.contains(".") else {
             throw StoreConfigurationError("bucket", "must not contain a dot over TLS, unless path_style is on")
         }
-        guard !authority.hasPrefix("["), !bucket.contains("_"), bucket == bucket.lowercased() else {
+        // No name lies below an address, whose last part is a number.
+        let isAddress =
+            authority.hasPrefix("[") || authority.prefix { $0 != ":" }.split(separator: ".").last.flatMap { Int($0) } != nil
+        guard !isAddress, !bucket.contains("_"), bucket == bucket.lowercased() else {
             throw StoreConfigurationError("bucket", "cannot be part of a host's name: set path_style")
         }
     }

@@ -128,14 +128,14 @@ struct ClusterTests {
     @Test func oneKeyOfAPairIsRefused() throws {
         for (set, other) in [("access_key", "secret_key"), ("secret_key", "access_key")] {
             let outcome = try GifreelCommandLine.run([
-                "serve", "--check", "--set", "store.s3.bucket=b", "--set", "store.s3.endpoint=http://127.0.0.1:1", "--set",
+                "serve", "--check", "--set", "store.s3.bucket=b", "--set", "store.s3.endpoint=http://localhost:1", "--set",
                 "store.s3.\(set)=x",
             ])
             #expect(outcome.code == 1 && outcome.log.contains("store.s3.\(set) must be set together"), "\(other): \(outcome)")
         }
         for (name, code) in [("AWS_ACCESS_KEY_ID", Int32(1)), ("AWS_SESSION_TOKEN", 0)] {
             let outcome = try GifreelCommandLine.run(
-                ["serve", "--check", "--set", "store.s3.bucket=b", "--set", "store.s3.endpoint=http://127.0.0.1:1"],
+                ["serve", "--check", "--set", "store.s3.bucket=b", "--set", "store.s3.endpoint=http://localhost:1"],
                 environment: [name: "x"])
             #expect(outcome.code == code, "\(outcome)")
         }
@@ -143,7 +143,7 @@ struct ClusterTests {
 
     @Test func aStoreWithoutKeysIsNamedOnceInTheLog() async throws {
         let node = try GifreelProcess(
-            ["store.s3.bucket=b", "store.s3.endpoint=http://127.0.0.1:1"],
+            ["store.s3.bucket=b", "store.s3.endpoint=http://localhost:1"],
             environment: ["AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": ""])
         let line = "Requests to the shared store are not signed"
         try await waitUntil("the line") { node.log.contains(line) }

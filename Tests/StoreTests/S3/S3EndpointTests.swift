@@ -63,6 +63,11 @@ import Testing
         for name in ["my.bucket", "My", "my_bucket"] {
             #expect(throws: StoreConfigurationError.self) { try host.validate(bucket: name) }
         }
+        for address in ["http://127.0.0.1:9000", "http://10.0.0.7", "http://[::1]:9000"] {
+            try endpoint(address, pathStyle: true).validate(bucket: "b")
+            #expect(throws: StoreConfigurationError.self) { try endpoint(address, pathStyle: false).validate(bucket: "b") }
+        }
+        try endpoint("http://minio1:9000", pathStyle: false).validate(bucket: "b")
     }
 
     @Test func locationsOfMountsAreRead() throws {
