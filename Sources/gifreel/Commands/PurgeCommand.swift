@@ -153,8 +153,10 @@ struct PurgeCommand: ParsableCommand {
                 if !json { print(result) }
                 return true
             }
-            if !json { print("\(result), applied by \(acknowledged) of \(nodes) nodes") }
-            return purged.complete ?? (acknowledged >= nodes)
+            let isComplete = purged.complete ?? (acknowledged >= nodes)
+            let rest = isComplete ? "" : "; the others apply it later, and --wait 30s waits for them"
+            if !json { print("\(result), applied by \(acknowledged) of \(nodes) nodes\(rest)") }
+            return isComplete
         }
         StandardError.write("gifreel: \(name): \(AdminServer.refusal(answer))\n")
         return false

@@ -266,6 +266,7 @@ struct ClusterTests {
         #expect(try ClusterLab.object(purge.body)["complete"] as? Bool == false)
         let command = try run(["purge", lab.origin.url("/a.gif"), "--token", "secret"], on: lab.nodes[0])
         #expect(command.code == 1 && command.output.contains("applied by 0 of "), "\(command)")
+        #expect(command.output.contains("--wait 30s"), "\(command)")
         try await lab.redis.start()
         try lab.store.restart()
         for node in lab.nodes {
