@@ -93,6 +93,17 @@ import Testing
         }
     }
 
+    @Test func eachMissingLineIsGivenAsTheShippedFileHasIt() throws {
+        let folder = try ScratchDirectory()
+        let empty = try folder.write("empty", "")
+        for (option, file, count) in [("--unit", "systemd/gifreel.service", 8), ("--nginx", "nginx/gifreel.conf", 8)] {
+            let shipped = try String(contentsOf: root.appendingPathComponent("config/" + file), encoding: .utf8)
+                .split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }
+            let advice = try doctor(ready, [option, empty]).output.matches(of: #/→ add: (.+)/#).map { String($0.1) }
+            #expect(advice.count == count && Set(advice).isSubset(of: shipped), "\(advice)")
+        }
+    }
+
     // MARK: serve --check --changed
 
     @Test func onlyChangedSettingsArePrinted() throws {

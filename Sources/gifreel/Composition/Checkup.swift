@@ -175,13 +175,16 @@ struct Checkup {
     struct RequiredLine {
         /// The beginning of the line, with single spaces.
         let text: String
+        /// The rest of the shipped line.
+        var rest = ""
         /// Completes the sentence “Without it, …”.
         let consequence: String
     }
 
     static let unitLines = [
         RequiredLine(
-            text: "ExecReload=/usr/local/bin/gifreel serve --check", consequence: "a reload with a bad file reports success"),
+            text: "ExecReload=/usr/local/bin/gifreel serve --check", rest: " --config /etc/gifreel/gifreel.yaml",
+            consequence: "a reload with a bad file reports success"),
         RequiredLine(text: "LimitNOFILE=65536", consequence: "connections and open renditions are limited by descriptors"),
         RequiredLine(text: "DynamicUser=yes", consequence: "the server may run as root"),
         RequiredLine(text: "NoNewPrivileges=yes", consequence: "a decoder that is taken over may gain privileges"),
@@ -193,14 +196,15 @@ struct Checkup {
 
     static let nginxLines = [
         RequiredLine(text: "merge_slashes off;", consequence: "the URLs in paths lose a slash"),
-        RequiredLine(text: "proxy_set_header Host", consequence: "links in pages have the address of the upstream"),
-        RequiredLine(text: "proxy_set_header X-Forwarded-For", consequence: "all clients count as one"),
-        RequiredLine(text: "proxy_set_header X-Forwarded-Proto", consequence: "links in pages begin with http:"),
+        RequiredLine(
+            text: "proxy_set_header Host", rest: " $host;", consequence: "links in pages have the address of the upstream"),
+        RequiredLine(text: "proxy_set_header X-Forwarded-For", rest: " $remote_addr;", consequence: "all clients count as one"),
+        RequiredLine(
+            text: "proxy_set_header X-Forwarded-Proto", rest: " $scheme;", consequence: "links in pages begin with http:"),
         RequiredLine(text: "proxy_set_header Forwarded \"\";", consequence: "clients may forge their addresses"),
         RequiredLine(text: "proxy_set_header traceparent \"\";", consequence: "clients decide which requests are traced"),
-        RequiredLine(text: "proxy_set_header CDN-Loop", consequence: "loops are not noticed"),
-        RequiredLine(text: "client_max_body_size", consequence: "uploads over 1 MiB are refused"),
-        RequiredLine(text: "proxy_read_timeout", consequence: "long conversions end with 504 after 60 s"),
+        RequiredLine(text: "client_max_body_size", rest: " 21m;", consequence: "uploads over 1 MiB are refused"),
+        RequiredLine(text: "proxy_read_timeout", rest: " 130s;", consequence: "long conversions end with 504 after 60 s"),
     ]
 
     /// Checks a file for the required lines of the shipped file.
@@ -221,7 +225,7 @@ struct Checkup {
             return !present.contains { line in texts.contains(where: line.hasPrefix) }
         }
         for line in missing {
-            warn(check, "\(path) lacks a line of \(shipped); without it, \(line.consequence)", "add: \(line.text)")
+            warn(check, "\(path) lacks a line of \(shipped); without it, \(line.consequence)", "add: \(line.text)\(line.rest)")
         }
         if missing.isEmpty { pass(check, "\(path) has what \(shipped) has") }
     }
