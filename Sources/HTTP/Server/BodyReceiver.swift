@@ -33,9 +33,9 @@ final class BodyReceiver {
     private let input: InputBuffer
 
     init(settings: LoopSettings, clock: LoopClock, timeouts: ConnectionTimeouts, input: InputBuffer) {
-        maxBody = settings.maxBody
-        maxDiscarded = settings.maxDiscarded
-        bodyTimeout = settings.bodyTimeout
+        maxBody = settings.configuration.maxBodyBytes
+        maxDiscarded = settings.configuration.maxDiscardedBytes
+        bodyTimeout = settings.configuration.bodyTimeout.nanoseconds
         self.clock = clock
         self.timeouts = timeouts
         self.input = input

@@ -24,17 +24,19 @@ struct ConnectionTimeouts {
     private let headTimeout: UInt64
     private let idleTimeout: UInt64
     private let rateWindow: UInt64
+    /// The minimum number of body bytes to transfer in one window.
     private let bytesPerWindow: Int
     private let responseTimeout: UInt64
 
     init(settings: LoopSettings, clock: LoopClock) {
         self.clock = clock
-        probe = PeerProbe(looksUpLocalPeers: settings.looksUpLocalPeers)
-        headTimeout = settings.headTimeout
-        idleTimeout = settings.idleTimeout
-        rateWindow = settings.bodyRateWindow
-        bytesPerWindow = settings.bodyBytesPerWindow
-        responseTimeout = settings.responseTimeout
+        let configuration = settings.configuration
+        probe = PeerProbe(looksUpLocalPeers: configuration.looksUpLocalPeers)
+        headTimeout = configuration.headTimeout.nanoseconds
+        idleTimeout = configuration.idleTimeout.nanoseconds
+        rateWindow = configuration.bodyRateWindow.nanoseconds
+        bytesPerWindow = configuration.minBodyRate * Int(rateWindow / 1_000_000) / 1000
+        responseTimeout = configuration.responseTimeout.nanoseconds
     }
 
     /// Limits the time until the head of a request has arrived.

@@ -121,7 +121,7 @@ final class EventLoop {
             case .loaded(let token): driver.continueSending(token)
             case .streamEnded(let token, let isComplete): driver.endStream(token, isComplete: isComplete)
             case .ping(let ping): ping.answer()
-            case .drain: startDraining(within: settings.drainTimeout)
+            case .drain: startDraining(within: settings.configuration.drainTimeout.nanoseconds)
             case .stop: startDraining(within: 0)
             }
         }
@@ -242,7 +242,9 @@ final class EventLoop {
         let now = clock.now
         let isOver = now >= drain.end
         let mayClose = now >= drain.start + Self.settlingTime && acceptor.isOpen
-        if isOver || mayClose && (now >= drain.start + settings.handshakeTimeout || acceptor.isSettled) {
+        if isOver
+            || mayClose && (now >= drain.start + settings.configuration.handshakeTimeout.nanoseconds || acceptor.isSettled)
+        {
             acceptor.close { index in while accept(from: index) {} }
         }
         let expired = connections.filter { connection in

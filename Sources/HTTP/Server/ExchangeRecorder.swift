@@ -18,7 +18,7 @@ final class ExchangeRecorder {
     init(_ log: AccessLog, settings: LoopSettings, clock: LoopClock) {
         batches = AccessRecorder(log)
         parser = settings.parser
-        recordsClientFields = settings.recordsClientFields
+        recordsClientFields = settings.configuration.recordsClientFields
         self.clock = clock
     }
 

@@ -20,7 +20,6 @@ package final class HTTPServer: Sendable {
         var logThread: Countdown?
     }
 
-    private let configuration: HTTPServerConfiguration
     private let settings: LoopSettings
     private let observer: (any HTTPObserver)?
     private let state = Mutex(State())
@@ -35,7 +34,6 @@ package final class HTTPServer: Sendable {
         report: @escaping @Sendable (HTTPServerEvent) -> Void = { _ in }
     ) {
         settings = LoopSettings(configuration, handler: handler, report: report)
-        self.configuration = configuration
         self.observer = observer
     }
 
@@ -81,6 +79,7 @@ package final class HTTPServer: Sendable {
 
     /// Creates the listeners of each loop: its own TCP socket, and Unix or inherited sockets shared by all loops.
     private func listen() throws(HTTPServerError) -> [[Listener]] {
+        let configuration = settings.configuration
         let threads = configuration.threads ?? Processors.available
         if configuration.usesSocketActivation {
             let inherited = try Listener.inherited(SocketActivation().descriptors)

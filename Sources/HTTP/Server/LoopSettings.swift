@@ -1,58 +1,35 @@
 internal import Synchronization
 internal import SystemIO
 
-/// The state shared by all loops of a server: the handler, and the settings in the units that a loop uses.
+/// What all loops of a server share: the handler, the configuration, and what follows from it.
 struct LoopSettings: Sendable {
+    let configuration: HTTPServerConfiguration
     let handler: any HTTPHandler
-    let recordsClientFields: Bool
     let proxies: TrustedProxies
     let parser: RequestHeadParser
-    let maxDiscarded: Int
-    let maxBody: Int
-    /// Times in nanoseconds.
-    let headTimeout: UInt64
-    let idleTimeout: UInt64
-    let drainTimeout: UInt64
-    let handshakeTimeout: UInt64
-    let bodyTimeout: UInt64
-    let bodyRateWindow: UInt64
-    let responseTimeout: UInt64
-    /// The minimum number of body bytes to transfer in one window.
-    let bodyBytesPerWindow: Int
     /// Nanoseconds between checks of all deadlines, which bounds the delay of a timeout.
     let sweepInterval: UInt64
     let connectionLimit: ConnectionLimit
     let loader = FileLoader()
-    /// See ``PeerProbe``.
-    let looksUpLocalPeers: Bool
 
     init(
         _ configuration: HTTPServerConfiguration, handler: any HTTPHandler,
         report: @escaping @Sendable (HTTPServerEvent) -> Void = { _ in }
     ) {
+        self.configuration = configuration
         self.handler = handler
-        recordsClientFields = configuration.recordsClientFields
         proxies = TrustedProxies(configuration.trustedProxies, configuration.forwardedField)
         var limits = HeadLimits()
         limits.head = configuration.maxHeadBytes
         limits.target = configuration.maxTargetBytes
         parser = RequestHeadParser(limits: limits)
-        maxDiscarded = configuration.maxDiscardedBytes
-        maxBody = configuration.maxBodyBytes
-        headTimeout = configuration.headTimeout.nanoseconds
-        idleTimeout = configuration.idleTimeout.nanoseconds
-        drainTimeout = configuration.drainTimeout.nanoseconds
-        handshakeTimeout = configuration.handshakeTimeout.nanoseconds
-        bodyTimeout = configuration.bodyTimeout.nanoseconds
-        bodyRateWindow = configuration.bodyRateWindow.nanoseconds
-        responseTimeout = configuration.responseTimeout.nanoseconds
-        bodyBytesPerWindow = configuration.minBodyRate * Int(bodyRateWindow / 1_000_000) / 1000
-        let shortest = min(headTimeout, idleTimeout, bodyTimeout, bodyRateWindow, responseTimeout)
-        sweepInterval = max(10_000_000, min(1_000_000_000, shortest / 8))
+        let shortest = min(
+            configuration.headTimeout, configuration.idleTimeout, configuration.bodyTimeout, configuration.bodyRateWindow,
+            configuration.responseTimeout)
+        sweepInterval = max(10_000_000, min(1_000_000_000, shortest.nanoseconds / 8))
         connectionLimit = ConnectionLimit(
             configuration.maxConnections, perClient: configuration.maxConnectionsPerClient, proxies: proxies,
             report: report)
-        looksUpLocalPeers = configuration.looksUpLocalPeers
     }
 }
 

@@ -11,7 +11,7 @@ final class RequestDispatcher {
         handler = settings.handler
         proxies = settings.proxies
         connectionLimit = settings.connectionLimit
-        responseTimeout = settings.responseTimeout
+        responseTimeout = settings.configuration.responseTimeout.nanoseconds
         self.clock = clock
     }
 
