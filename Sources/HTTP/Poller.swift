@@ -1,5 +1,4 @@
 internal import CLinux
-internal import Glibc
 internal import SystemIO
 
 /// An epoll instance. It passes tokens to the kernel instead of pointers, so that a report for a closed connection can be
@@ -63,30 +62,4 @@ struct Readiness: OptionSet {
     static let peerClosed = Readiness(rawValue: clinux_event_hangup_read)
     /// The connection is closed in both directions.
     static let broken: Readiness = [Readiness(rawValue: clinux_event_hangup), Readiness(rawValue: clinux_event_error)]
-}
-
-/// Wakes a thread that waits in its poller (eventfd(2)). Any thread.
-final class Wakeup: Sendable {
-    private let descriptor: SharedDescriptor
-
-    init() throws(SystemError) {
-        let number = clinux_eventfd()
-        guard number >= 0 else { throw .last("eventfd") }
-        descriptor = SharedDescriptor(OwnedDescriptor(taking: number))
-    }
-
-    /// The descriptor to add to the poller.
-    var number: Int32 { descriptor.number }
-
-    /// Makes the descriptor readable. Fails only if it is readable already.
-    func signal() {
-        var one: UInt64 = 1
-        _ = write(descriptor.number, &one, 8)
-    }
-
-    /// Makes the descriptor unreadable until the next signal.
-    func clear() {
-        var count: UInt64 = 0
-        _ = read(descriptor.number, &count, 8)
-    }
 }

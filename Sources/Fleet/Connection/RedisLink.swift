@@ -1,4 +1,3 @@
-internal import CLinux
 internal import Glibc
 internal import Synchronization
 internal import SystemIO
@@ -61,7 +60,7 @@ final class RedisLink: Sendable {
     private let onEvent: @Sendable (Event) -> Void
     private let onMessage: @Sendable ([UInt8]) -> Void
     private let state = Mutex(State())
-    private let wake: SharedDescriptor?
+    private let wakeup = try? Wakeup()
     private let ended = Semaphore()
 
     /// - Parameters:
@@ -82,19 +81,17 @@ final class RedisLink: Sendable {
         self.time = time
         self.onEvent = onEvent
         self.onMessage = onMessage
-        let number = clinux_eventfd()
-        wake = number >= 0 ? SharedDescriptor(OwnedDescriptor(taking: number)) : nil
     }
 
     /// Starts the thread. Without a thread or a descriptor every request fails, as without a server.
     func start() {
-        guard let wake,
+        guard let wakeup,
             state.withLock({ state in
                 defer { state.isStarted = true }
                 return !state.isStarted && !state.isClosing
             })
         else { return }
-        guard let thread = SystemThread.start(name: name, { self.run(wake.number) }) else {
+        guard let thread = SystemThread.start(name: name, { self.run(wakeup) }) else {
             state.withLock { $0.isStarted = false }
             onEvent(.failed(.unavailable("the system has no more threads")))
             return
@@ -109,7 +106,7 @@ final class RedisLink: Sendable {
             return state.isStarted
         }
         if isRunning {
-            signal()
+            wakeup?.signal()
             _ = ended.wait(for: .seconds(2))
             ended.signal()
         }
@@ -126,7 +123,7 @@ final class RedisLink: Sendable {
             (state.lastDrop, state.dropReason) = (now, reason)
             return true
         }
-        if isDue { signal() }
+        if isDue { wakeup?.signal() }
     }
 
     /// Sends a pipeline.
@@ -142,18 +139,12 @@ final class RedisLink: Sendable {
             state.queue.append((request, bytes))
             return nil
         }
-        if let failure { request.finish(.failure(failure)) } else { signal() }
-    }
-
-    private func signal() {
-        guard let wake else { return }
-        var one: UInt64 = 1
-        _ = Glibc.write(wake.number, &one, MemoryLayout<UInt64>.size)
+        if let failure { request.finish(.failure(failure)) } else { wakeup?.signal() }
     }
 
     // MARK: The thread
 
-    private func run(_ wake: Int32) {
+    private func run(_ wakeup: Wakeup) {
         var failures = 0
         while !state.withLock({ $0.isClosing }) {
             let failure: RedisError
@@ -166,20 +157,20 @@ final class RedisLink: Sendable {
                     state.isConnected = true
                 }
                 onEvent(.connected)
-                failure = serve(session, wake)
+                failure = serve(session, wakeup)
                 onEvent(.lost(failure))
             } catch {
                 failure = error
                 onEvent(.failed(error))
             }
             failures += 1
-            pause(for: Self.backoff.pause(after: failures), wake)
+            pause(for: Self.backoff.pause(after: failures), wakeup)
         }
         ended.signal()
     }
 
     /// Serves requests until the connection is lost or the link is closed.
-    private func serve(_ session: Session, _ wake: Int32) -> RedisError {
+    private func serve(_ session: Session, _ wakeup: Wakeup) -> RedisError {
         var reason = RedisError.unavailable("the connection is closed")
         do throws(RedisError) {
             try receive(session)
@@ -192,7 +183,7 @@ final class RedisLink: Sendable {
                 session.add(queue)
                 if isClosing { break }
                 if let drop { throw drop }
-                try turn(session, wake)
+                try turn(session, wakeup)
             }
         } catch {
             reason = error
@@ -208,7 +199,7 @@ final class RedisLink: Sendable {
     }
 
     /// Writes, waits and reads once.
-    private func turn(_ session: Session, _ wake: Int32) throws(RedisError) {
+    private func turn(_ session: Session, _ wakeup: Wakeup) throws(RedisError) {
         try session.write()
         let now = time.now
         var next = channel == nil ? now + .seconds(60) : try session.pingIfIdle(now, every: Self.pingInterval)
@@ -216,11 +207,11 @@ final class RedisLink: Sendable {
         try session.write()
         var interests = [
             pollfd(fd: session.descriptor, events: Int16(POLLIN) | (session.wantsWrite ? Int16(POLLOUT) : 0), revents: 0),
-            pollfd(fd: wake, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: wakeup.number, events: Int16(POLLIN), revents: 0),
         ]
         // Adds a millisecond, so that the deadline has passed when poll returns.
         _ = poll(&interests, 2, Int32(clamping: (next - now).milliseconds + 1))
-        if interests[1].revents != 0 { drain(wake) }
+        if interests[1].revents != 0 { wakeup.clear() }
         if interests[0].revents != 0 { try receive(session) }
     }
 
@@ -229,18 +220,13 @@ final class RedisLink: Sendable {
         if finished > 0 { state.withLock { $0.openCount = max(0, $0.openCount - finished) } }
     }
 
-    private func pause(for delay: Duration, _ wake: Int32) {
+    private func pause(for delay: Duration, _ wakeup: Wakeup) {
         let end = time.now + delay
         while time.now < end, !state.withLock({ $0.isClosing }) {
-            var interest = pollfd(fd: wake, events: Int16(POLLIN), revents: 0)
+            var interest = pollfd(fd: wakeup.number, events: Int16(POLLIN), revents: 0)
             _ = poll(&interest, 1, Int32(clamping: (end - time.now).milliseconds + 1))
-            drain(wake)
+            wakeup.clear()
         }
-    }
-
-    private func drain(_ wake: Int32) {
-        var value: UInt64 = 0
-        _ = Glibc.read(wake, &value, MemoryLayout<UInt64>.size)
     }
 }
 

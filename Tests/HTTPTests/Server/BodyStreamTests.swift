@@ -1,4 +1,5 @@
 import Glibc
+import SystemIO
 import TestSupport
 import Testing
 
