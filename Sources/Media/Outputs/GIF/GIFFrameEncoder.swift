@@ -33,7 +33,7 @@ struct GIFFrameEncoder: ~Copyable {
     /// Whether any picture so far has a transparent pixel.
     private(set) var hasTransparency = false
     /// The colours of frames without a palette of their own.
-    private(set) var global = GIFPalette(hasTransparency: true)
+    private(set) var global = IndexedPalette(hasTransparency: true)
 
     init(width: Int, height: Int, quality: Int?) throws(TranscodeError) {
         let count = width * height
@@ -183,14 +183,14 @@ struct GIFFrameEncoder: ~Copyable {
         return frame
     }
 
-    private static func palette(_ colors: [UInt32], hasTransparency: Bool) -> GIFPalette {
-        var palette = GIFPalette(hasTransparency: hasTransparency)
+    private static func palette(_ colors: [UInt32], hasTransparency: Bool) -> IndexedPalette {
+        var palette = IndexedPalette(hasTransparency: hasTransparency)
         for color in colors { _ = palette.add(color) }
         return palette
     }
 
     /// Whether a palette has the colours of all pixels of a rectangle.
-    private func isCovered(_ area: Rectangle, by palette: GIFPalette) -> Bool {
+    private func isCovered(_ area: Rectangle, by palette: IndexedPalette) -> Bool {
         for y in area.y..<area.maxY {
             for x in area.x..<area.maxX where palette.index(of: held.base[y * width + x]) == nil { return false }
         }
@@ -221,7 +221,7 @@ struct GIFFrameEncoder: ~Copyable {
     // MARK: Indices
 
     /// Writes the indices of a rectangle, and which of them may be transparent.
-    private func load(_ area: Rectangle, _ palette: GIFPalette) {
+    private func load(_ area: Rectangle, _ palette: IndexedPalette) {
         var last: (word: UInt32, index: UInt8?) = (0, palette.hasTransparency ? 0 : nil)
         forEachPixel(area) { place, word, isChanged in
             if word != last.word { last = (word, word == 0 ? nil : palette.index(of: word)) }
@@ -236,7 +236,7 @@ struct GIFFrameEncoder: ~Copyable {
         for place in 0..<area.width * area.height where mayBeTransparent.base[place] == 0 {
             highest = max(highest, indices.base[place])
         }
-        let bits = GIFPalette.bits(Int(highest) + 1)
+        let bits = IndexedPalette.bits(Int(highest) + 1)
         for place in 0..<area.width * area.height where Int(indices.base[place]) >> bits > 0 { indices.base[place] = 0 }
         return bits
     }
@@ -249,7 +249,7 @@ struct GIFFrameEncoder: ~Copyable {
     ///   - least: The fewest bytes so far, which are those of ``bytes``.
     /// - Returns: Whether any of the ways needs fewer bytes.
     private mutating func compress(
-        _ area: Rectangle, _ palette: GIFPalette, bits: Int, tableLength: Int, _ least: inout Int
+        _ area: Rectangle, _ palette: IndexedPalette, bits: Int, tableLength: Int, _ least: inout Int
     ) -> Bool {
         let count = area.width * area.height
         var tolerance: GIFCompressor.Tolerance?
@@ -279,7 +279,7 @@ struct GIFFrameEncoder: ~Copyable {
         return least < before
     }
 
-    private func loadDistances(_ palette: GIFPalette) {
+    private func loadDistances(_ palette: IndexedPalette) {
         for (row, one) in palette.colors.enumerated() {
             for (column, other) in palette.colors.enumerated() {
                 var sum: Int32 = 0
@@ -319,7 +319,7 @@ private struct ColorCounts {
     private(set) var sorted: [UInt32]?
 
     init(_ words: UnsafePointer<UInt32>, over base: UnsafePointer<UInt32>, _ area: Rectangle, stride: Int) {
-        var palette = GIFPalette(hasTransparency: false)
+        var palette = IndexedPalette(hasTransparency: false)
         var counts = [Int](repeating: 0, count: 256)
         var fits = true
         var last: (word: UInt32, index: Int) = (0, 0)

@@ -13,7 +13,7 @@ struct GIFWriter {
 
     let width: Int
     let height: Int
-    let palette: GIFPalette
+    let palette: IndexedPalette
     /// The number of plays of the animation; nil for endless.
     let plays: Int?
 

@@ -53,7 +53,7 @@ enum PosterEncoder {
         defer { free(file.bytes) }
         let (width, height) = (UInt32(picture.width), UInt32(picture.height))
         let status: Int32
-        if let palette = PicturePalette(picture) {
+        if let palette = IndexedPalette(picture) {
             let indices = try HeapBuffer<UInt8>(count: picture.width * picture.height)
             palette.index(picture, into: indices.base)
             status = gifreel_png_encode_indices(

@@ -1,5 +1,5 @@
-/// Up to 256 opaque colours by index. The first index may be reserved for transparent pixels.
-struct GIFPalette {
+/// Up to 256 colours by index. The first index may be reserved for transparent pixels.
+struct IndexedPalette {
     /// The size of the hash table: a power of two, four times the maximum number of colours, so that probe sequences are short.
     private static let slots = 1024
 
