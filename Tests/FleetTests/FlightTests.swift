@@ -88,7 +88,8 @@ import Testing
         try await one.joined()
         try await two.joined()
         let lease = try #require(await one.cluster.flights.findOrLead("a1", sourceURL: url).lease)
-        let failure = SharedRecord(outcome: .failure(code: "source_gone", details: [4, 1, 0]), fetchedAt: 1)
+        let failure = SharedRecord(
+            outcome: .failure(code: "source_gone", details: [4, 1, 0]), times: OriginTimes(fetchedAt: 1))
         #expect(await lease.complete(failure, lifetime: .milliseconds(300)))
         #expect(await two.cluster.flights.findOrLead("a1", sourceURL: url).record?.outcome == failure.outcome)
         try await waitUntil("the failure to be forgotten") { try server.run("GET", "{test}:v1:flight:a1:0").hasPrefix("$-1") }
@@ -122,7 +123,8 @@ import Testing
         try await one.cache.forget(url)
         let failure = SharedRecord.Outcome.failure(code: "gone", details: [])
         let isPublished = await lease.complete(
-            SharedRecord(outcome: failure, fetchedAt: 1_700_000_000, freshFor: 60), lifetime: .seconds(60), isOfSource: true)
+            SharedRecord(outcome: failure, times: OriginTimes(fetchedAt: 1_700_000_000, freshFor: 60)), lifetime: .seconds(60),
+            isOfSource: true)
         #expect(isPublished)
         for node in [one, two] {
             #expect(await node.cluster.flights.findOrLead("a1", sourceURL: url).record?.outcome == failure)

@@ -1,3 +1,4 @@
+import Store
 import TestSupport
 import Testing
 
@@ -92,7 +93,7 @@ import Testing
         record.began = 12
         #expect(SharedRecord(record.bytes) == record)
         record.outcome = .failure(code: "source_gone", details: [0, 255])
-        record.freshFor = nil
+        record.times.freshFor = nil
         #expect(SharedRecord(record.bytes) == record)
         for count in 0..<record.bytes.count { #expect(SharedRecord(Array(record.bytes.prefix(count))) == nil) }
         #expect(SharedRecord(record.bytes + [0]) == nil)

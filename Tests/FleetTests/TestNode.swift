@@ -84,7 +84,8 @@ extension Cache {
         let staged = try await stage(expecting: 0)
         _ = Array(url.utf8).withUnsafeBytes { write(staged.number, $0.baseAddress, $0.count) }
         let alias = AliasRecord(
-            key: AliasKey(sourceURL: url, rendition: "mp4"), sourceURL: url, rendition: "mp4", fetchedAt: 1_700_000_000)
+            key: AliasKey(sourceURL: url, rendition: "mp4"), sourceURL: url, rendition: "mp4",
+            times: OriginTimes(fetchedAt: 1_700_000_000))
         let source = Array(url.utf8).withUnsafeBytes { SourceDigest(of: $0) }
         _ = try await publish(
             staged, as: ObjectID(source: source, rendition: "mp4", encoderVersion: "1"), fileExtension: "mp4", facts: [],
@@ -196,7 +197,9 @@ final class TestNodeRecord: Sendable {
 extension SharedRecord {
     /// A record of an object.
     static func test(_ id: String) -> SharedRecord {
-        SharedRecord(outcome: .object(id: id, fileExtension: "mp4"), etag: "\"\(id)\"", fetchedAt: 1_700_000_000, freshFor: 60)
+        SharedRecord(
+            outcome: .object(id: id, fileExtension: "mp4"), validators: Validators(etag: "\"\(id)\""),
+            times: OriginTimes(fetchedAt: 1_700_000_000, freshFor: 60))
     }
 }
 

@@ -219,7 +219,7 @@ extension OneAtATime {
                 staged: staged,
                 id: ObjectID(source: SourceContents(group: 0, version: 1).digest, rendition: "mp4", encoderVersion: ""),
                 fileExtension: "mp4", facts: [],
-                alias: AliasRecord(key: key, sourceURL: Self.url, rendition: "mp4", fetchedAt: 0),
+                alias: AliasRecord(key: key, sourceURL: Self.url, rendition: "mp4", times: OriginTimes(fetchedAt: 0)),
                 epoch: cache.epoch)
             return try cache.publisher.process(job)
         }

@@ -1,3 +1,5 @@
+package import Store
+
 /// A node's result for a rendition of a source, shared with all nodes.
 package struct SharedRecord: Sendable, Equatable {
     package enum Outcome: Sendable, Equatable {
@@ -8,31 +10,14 @@ package struct SharedRecord: Sendable, Equatable {
     }
 
     package var outcome: Outcome
-    /// The origin's `ETag` and `Last-Modified` fields, verbatim.
-    package var etag: String?
-    package var lastModified: String?
-    /// The time of the origin's response, in seconds since 1970.
-    package var fetchedAt: Int64
-    /// The freshness lifetime in seconds, if the origin gave one.
-    package var freshFor: Int64?
-    /// Whether the origin forbids using the response once it is stale.
-    package var mustRevalidate: Bool
+    package var validators: Validators
+    /// The times of the origin's response, in seconds since 1970.
+    package var times: OriginTimes
     /// The earliest time at which the work may have begun, in milliseconds of the cluster's clock. Set by the cluster.
     package internal(set) var began: Int64 = 0
 
-    /// The largest plausible time in seconds. Sums of such times cannot overflow.
-    private static let maxTime: Int64 = 1 << 53
-
-    package init(
-        outcome: Outcome, etag: String? = nil, lastModified: String? = nil, fetchedAt: Int64, freshFor: Int64? = nil,
-        mustRevalidate: Bool = false
-    ) {
-        self.outcome = outcome
-        self.etag = etag
-        self.lastModified = lastModified
-        self.fetchedAt = fetchedAt
-        self.freshFor = freshFor
-        self.mustRevalidate = mustRevalidate
+    package init(outcome: Outcome, validators: Validators = Validators(), times: OriginTimes) {
+        (self.outcome, self.validators, self.times) = (outcome, validators, times)
     }
 
     /// The rendition's id; nil for a failure.
@@ -49,11 +34,11 @@ package struct SharedRecord: Sendable, Equatable {
             case .object(let id, let fileExtension): ["object", id, fileExtension]
             case .failure(let code, let details): ["failure", code, details]
             }
-        let times: [any RedisArgument] = [
-            FieldCoding.optional(etag), FieldCoding.optional(lastModified), fetchedAt,
-            FieldCoding.optional(freshFor.map { String($0) }), mustRevalidate ? 1 : 0, began,
+        let answer: [any RedisArgument] = [
+            FieldCoding.optional(validators.etag), FieldCoding.optional(validators.lastModified), times.fetchedAt,
+            FieldCoding.optional(times.freshFor.map { String($0) }), times.mustRevalidate ? 1 : 0, began,
         ]
-        return FieldCoding.encode(Self.kind, form + times)
+        return FieldCoding.encode(Self.kind, form + answer)
     }
 
     /// Returns nil if the bytes are not a record or contain values out of range.
@@ -72,17 +57,14 @@ package struct SharedRecord: Sendable, Equatable {
             let freshFor = reader.optionalText(), let strictness = reader.number(),
             let began = reader.number(), reader.isAtEnd
         else { return nil }
-        self.etag = etag
-        self.lastModified = lastModified
-        self.fetchedAt = fetchedAt
-        mustRevalidate = strictness != 0
+        validators = Validators(etag: etag, lastModified: lastModified)
+        times = OriginTimes(fetchedAt: fetchedAt, mustRevalidate: strictness != 0)
         if let freshFor {
             guard let seconds = Int64(freshFor) else { return nil }
-            self.freshFor = seconds
+            times.freshFor = seconds
         }
         self.began = began
-        let range = -Self.maxTime...Self.maxTime
-        guard range.contains(fetchedAt), range.contains(self.freshFor ?? 0) else { return nil }
+        guard times.isInRange else { return nil }
     }
 
     /// Ids and extensions become parts of paths: `a…z 0…9` only.

@@ -35,8 +35,9 @@ package struct SourceFile: Sendable {
         origin.map { origin in
             AliasRecord(
                 key: AliasKey(origin.url, rendition), sourceURL: origin.url.canonical,
-                rendition: rendition.canonicalText, validators: origin.validators, fetchedAt: origin.fetchedAt,
-                freshFor: storage.freshFor, mustRevalidate: storage.mustRevalidate)
+                rendition: rendition.canonicalText, validators: origin.validators,
+                times: OriginTimes(
+                    fetchedAt: origin.fetchedAt, freshFor: storage.freshFor, mustRevalidate: storage.mustRevalidate))
         }
     }
 }

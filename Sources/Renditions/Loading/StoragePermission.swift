@@ -45,10 +45,10 @@ extension OriginRules {
     func permission(for url: SourceURL, _ directives: CacheDirectives, renewing known: AliasRecord) -> StoragePermission {
         var found = permission(for: url, directives)
         guard obeyOrigin, found.isAllowed else { return found }
-        if found.freshFor == nil, let lifetime = known.freshFor {
+        if found.freshFor == nil, let lifetime = known.times.freshFor {
             found = permission(min(max(lifetime, minFreshFor), maxFreshFor))
         }
-        found.mustRevalidate = directives.isEmpty ? known.mustRevalidate : directives.forbidsStale
+        found.mustRevalidate = directives.isEmpty ? known.times.mustRevalidate : directives.forbidsStale
         return found
     }
 

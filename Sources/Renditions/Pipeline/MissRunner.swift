@@ -239,9 +239,11 @@ struct MissRunner: Sendable {
             return RenditionResult(stored, .unstored(.unwanted), times: times)
         }
         let renewed = await cache.renew(
-            alias.key, validators: Validators(unmodified.validators), fetchedAt: clock.steadySeconds,
-            freshFor: stored.isOfIncompleteSource ? storage.freshForIncomplete : storage.freshFor,
-            mustRevalidate: storage.mustRevalidate, epoch: epoch)
+            alias.key, validators: Validators(unmodified.validators),
+            times: OriginTimes(
+                fetchedAt: clock.steadySeconds,
+                freshFor: stored.isOfIncompleteSource ? storage.freshForIncomplete : storage.freshFor,
+                mustRevalidate: storage.mustRevalidate), epoch: epoch)
         if let renewed { return RenditionResult(renewed, .renewed, times: times) }
         // If the cache cannot record the renewal, the stored rendition is still valid for this response, unless a purge is the
         // reason.

@@ -60,7 +60,7 @@ struct RenditionJob: Sendable {
     func alias(with facts: [UInt8]) -> AliasRecord? {
         guard var alias else { return nil }
         if isOfIncompleteSource || RenditionFacts(stored: facts)?.isOfIncompleteSource ?? false {
-            alias.freshFor = storage.freshForIncomplete
+            alias.times.freshFor = storage.freshForIncomplete
         }
         return alias
     }

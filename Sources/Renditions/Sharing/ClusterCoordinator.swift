@@ -58,21 +58,21 @@ package struct FlightLease: Sendable {
     /// Ends the lease and hands the rendition to the waiting nodes, which must be able to read its object.
     func complete(_ rendition: CachedRendition) async {
         guard let alias = rendition.alias else { return await release() }
-        let seconds = (alias.freshFor ?? freshFor) - (clock.steadySeconds - alias.fetchedAt)
+        let seconds = (alias.times.freshFor ?? freshFor) - (clock.steadySeconds - alias.times.fetchedAt)
+        var times = alias.times
+        times.fetchedAt += clock.unixSeconds - clock.steadySeconds
         // The record contains wall-clock time, because the nodes have that in common.
         let record = SharedRecord(
             outcome: .object(id: rendition.objectID.description, fileExtension: rendition.fileExtension),
-            etag: alias.validators.etag, lastModified: alias.validators.lastModified,
-            fetchedAt: alias.fetchedAt + clock.unixSeconds - clock.steadySeconds, freshFor: alias.freshFor,
-            mustRevalidate: alias.mustRevalidate)
+            validators: alias.validators, times: times)
         _ = await lease.complete(record, lifetime: .seconds(max(0, seconds)))
     }
 
     /// Ends the lease and hands the failure to the waiting nodes, and to those that ask within its lifetime.
     func fail(_ failure: SharedFailure) async {
         let record = SharedRecord(
-            outcome: .failure(code: failure.code, details: failure.details(scope: failureScope)), fetchedAt: failure.foundAt,
-            freshFor: failure.lifetime)
+            outcome: .failure(code: failure.code, details: failure.details(scope: failureScope)),
+            times: OriginTimes(fetchedAt: failure.foundAt, freshFor: failure.lifetime))
         _ = await lease.complete(record, lifetime: .seconds(failure.lifetime), isOfSource: failure.isOfSource)
     }
 
@@ -85,8 +85,8 @@ package struct FlightLease: Sendable {
 extension SharedFailure {
     /// Nil for a record of an object, or of a failure under other limits.
     package init?(_ record: SharedRecord, scope: String) {
-        guard case .failure(let code, let details) = record.outcome, let lifetime = record.freshFor else { return nil }
-        self.init(code: code, details: details, scope: scope, foundAt: record.fetchedAt, lifetime: lifetime)
+        guard case .failure(let code, let details) = record.outcome, let lifetime = record.times.freshFor else { return nil }
+        self.init(code: code, details: details, scope: scope, foundAt: record.times.fetchedAt, lifetime: lifetime)
     }
 }
 
@@ -102,12 +102,12 @@ extension SharedRecord {
 
     /// The alias of the local cache.
     func alias(of request: RenditionRequest, _ clock: TimeSource) -> AliasRecord {
-        let age = clock.unixSeconds - fetchedAt
+        let age = clock.unixSeconds - times.fetchedAt
+        var times = times
+        times.fetchedAt = clock.steadySeconds - (-Self.tolerance..<0 ~= age ? 0 : age)
         return AliasRecord(
             key: request.key, sourceURL: request.source.canonical, rendition: request.rendition.canonicalText,
-            validators: Validators(etag: etag, lastModified: lastModified),
-            fetchedAt: clock.steadySeconds - (-Self.tolerance..<0 ~= age ? 0 : age), freshFor: freshFor,
-            mustRevalidate: mustRevalidate)
+            validators: validators, times: times)
     }
 }
 

@@ -57,7 +57,7 @@ package final class CachedRendition: Sendable {
     /// The epoch of the look-up or publish: no purge up to that epoch covers it.
     package let epoch: Epoch
     /// The alias's times. Every hit reads them, and copying the alias would retain its strings.
-    let aliasTimes: (fetchedAt: Int64, freshFor: Int64?, mustRevalidate: Bool)?
+    let aliasTimes: OriginTimes?
     /// The sequence of the alias's row; a newer one has a greater sequence.
     let aliasSequence: Int64
     /// The address of an owned ``Attachment``, or 0. (`AtomicLazyReference` takes 600 instructions per read.)
@@ -66,7 +66,7 @@ package final class CachedRendition: Sendable {
     init(object: StoredObject, alias: AliasRecord?, aliasSequence: Int64 = 0, epoch: Epoch) {
         self.object = object
         self.alias = alias
-        aliasTimes = alias.map { ($0.fetchedAt, $0.freshFor, $0.mustRevalidate) }
+        aliasTimes = alias?.times
         self.aliasSequence = aliasSequence
         self.epoch = epoch
     }

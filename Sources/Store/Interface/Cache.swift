@@ -200,9 +200,7 @@ package final class Cache: Sendable {
         return freshness(times, sequence: rendition.aliasSequence)
     }
 
-    private func freshness(
-        _ times: (fetchedAt: Int64, freshFor: Int64?, mustRevalidate: Bool), sequence: Int64
-    ) -> Freshness {
+    private func freshness(_ times: OriginTimes, sequence: Int64) -> Freshness {
         let doubt = index.doubts.doubt(ofAlias: sequence)
         if doubt == .certain { return .expired }
         let freshness = Freshness(
@@ -234,9 +232,8 @@ package final class Cache: Sendable {
         return rows.map { row in
             let (alias, object) = (row.record, row.object.record)
             return ListedRendition(
-                rendition: alias.rendition, object: object, age: max(0, now - alias.fetchedAt),
-                freshness: freshness((alias.fetchedAt, alias.freshFor, alias.mustRevalidate), sequence: row.sequence),
-                uses: context.hot.uses(of: object.id))
+                rendition: alias.rendition, object: object, age: max(0, now - alias.times.fetchedAt),
+                freshness: freshness(alias.times, sequence: row.sequence), uses: context.hot.uses(of: object.id))
         }
     }
 
@@ -286,21 +283,17 @@ package final class Cache: Sendable {
         await publishers.run { [publisher] in publisher.addAlias(alias, to: object, epoch: epoch) } ?? nil
     }
 
-    /// Records that the origin has confirmed the bytes (304): the alias is fresh from `fetchedAt` on.
+    /// Records that the origin has confirmed the bytes (304): the alias is fresh from the time of its response on.
     ///
     /// - Parameters:
     ///   - validators: From the origin's response; a missing one keeps its value (RFC 9111 section 4.3.4).
-    ///   - freshFor: The freshness lifetime in seconds, if the origin gave one.
-    ///   - mustRevalidate: Whether the origin forbids using the response once it is stale.
     ///   - epoch: The epoch noted before the origin was asked.
     /// - Returns: The renewed rendition; nil if the alias is gone or was purged meanwhile.
     package func renew(
-        _ key: AliasKey, validators: Validators, fetchedAt: Int64, freshFor: Int64?, mustRevalidate: Bool = false, epoch: Epoch
+        _ key: AliasKey, validators: Validators, times: OriginTimes, epoch: Epoch
     ) async -> CachedRendition? {
         await publishers.run { [publisher] in
-            publisher.renewAlias(
-                key, validators: validators, fetchedAt: fetchedAt, freshFor: freshFor, mustRevalidate: mustRevalidate,
-                epoch: epoch)
+            publisher.renewAlias(key, validators: validators, times: times, epoch: epoch)
         } ?? nil
     }
 

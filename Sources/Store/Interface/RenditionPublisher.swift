@@ -198,15 +198,13 @@ struct RenditionPublisher: Sendable {
 
     /// Renews an alias after the origin confirmed it; nil if it is gone or was purged meanwhile.
     func renewAlias(
-        _ key: AliasKey, validators: Validators, fetchedAt: Int64, freshFor: Int64?, mustRevalidate: Bool = false, epoch: Epoch
+        _ key: AliasKey, validators: Validators, times: OriginTimes, epoch: Epoch
     ) -> CachedRendition? {
         guard let current = try? finder.rendition(under: key), var alias = current.alias else { return nil }
         alias.validators = Validators(
             etag: validators.etag ?? alias.validators.etag,
             lastModified: validators.lastModified ?? alias.validators.lastModified)
-        alias.fetchedAt = fetchedAt
-        alias.freshFor = freshFor
-        alias.mustRevalidate = mustRevalidate
+        alias.times = times
         guard case .existing(let rendition)? = recordReference(alias, to: current.object, epoch: epoch) else { return nil }
         return rendition
     }

@@ -42,28 +42,35 @@ package struct AliasRecord: Sendable, Equatable {
     package let rendition: String
     /// The validators of the origin's last response.
     package var validators: Validators
-    /// The time of the origin's last response by ``TimeSource/steadySeconds``.
+    /// Its times, by ``TimeSource/steadySeconds``.
+    package var times: OriginTimes
+
+    package init(
+        key: AliasKey, sourceURL: String, rendition: String, validators: Validators = Validators(), times: OriginTimes
+    ) {
+        self.key = key
+        self.sourceURL = sourceURL
+        self.rendition = rendition
+        self.validators = validators
+        self.times = times
+    }
+}
+
+/// When an origin's response came, and for how long it may be used.
+package struct OriginTimes: Sendable, Equatable {
+    /// The time of the response in seconds.
     package var fetchedAt: Int64
     /// The freshness lifetime in seconds, if the origin gave one; nil for ``CacheConfiguration/freshFor``.
     package var freshFor: Int64?
     /// Whether the origin forbids using the response once it is stale (RFC 9111 section 4.2.4).
     package var mustRevalidate: Bool
 
-    package init(
-        key: AliasKey, sourceURL: String, rendition: String, validators: Validators = Validators(), fetchedAt: Int64,
-        freshFor: Int64? = nil, mustRevalidate: Bool = false
-    ) {
-        self.key = key
-        self.sourceURL = sourceURL
-        self.rendition = rendition
-        self.validators = validators
-        self.fetchedAt = fetchedAt
-        self.freshFor = freshFor
-        self.mustRevalidate = mustRevalidate
+    package init(fetchedAt: Int64, freshFor: Int64? = nil, mustRevalidate: Bool = false) {
+        (self.fetchedAt, self.freshFor, self.mustRevalidate) = (fetchedAt, freshFor, mustRevalidate)
     }
 
-    /// Whether the values may be trusted after they were read from the database.
-    var isInRange: Bool {
+    /// Whether the values may be trusted after they were read from the database, or came from another node.
+    package var isInRange: Bool {
         let range = -ObjectRecord.maxNumber...ObjectRecord.maxNumber
         return range.contains(fetchedAt) && range.contains(freshFor ?? 0)
     }

@@ -106,8 +106,8 @@ extension AliasRow {
         let record = AliasRecord(
             key: try row.digest(1), sourceURL: try row.value(2), rendition: try row.value(8),
             validators: Validators(etag: try row.value(3), lastModified: try row.value(4)),
-            fetchedAt: try row.value(5), freshFor: try row.value(6), mustRevalidate: try row.value(7))
-        guard record.isInRange else { throw LedgerError(.damage, "an alias has values out of range") }
+            times: OriginTimes(fetchedAt: try row.value(5), freshFor: try row.value(6), mustRevalidate: try row.value(7)))
+        guard record.times.isInRange else { throw LedgerError(.damage, "an alias has values out of range") }
         self.init(
             sequence: try row.value(0), record: record, began: try row.value(9), object: try ObjectRow(row, from: 10))
     }

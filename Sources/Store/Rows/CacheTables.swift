@@ -299,7 +299,8 @@ struct CacheTables {
             """,
             [
                 sequence, key, object, record.sourceURL, record.validators.etag, record.validators.lastModified,
-                record.fetchedAt, record.freshFor, record.space, record.mustRevalidate, record.rendition, began,
+                record.times.fetchedAt, record.times.freshFor, record.space, record.times.mustRevalidate, record.rendition,
+                began,
             ])
     }
 

@@ -52,7 +52,7 @@ struct CachingFields: Sendable {
             let age = lifetime(of: rendition, configured, terms, isStale: isStale)
             var (number, rest) = (age, "")
             if let left { number = min(age, left) }
-            if alias?.mustRevalidate == true {
+            if alias?.times.mustRevalidate == true {
                 rest = ", must-revalidate"
             } else if !isIncomplete, left.map({ $0 >= age + policy.staleFor }) ?? true {
                 rest = ", stale-while-revalidate=\(policy.staleFor), stale-if-error=\(policy.staleFor)"

@@ -85,7 +85,7 @@ import Testing
         let digest = try #require(SourceDigest(hex: String(repeating: "a", count: 64)))
         let alias = AliasRecord(
             key: AliasKey(sourceURL: url, rendition: rendition.canonicalText), sourceURL: url,
-            rendition: rendition.canonicalText, fetchedAt: Int64(Date().timeIntervalSince1970))
+            rendition: rendition.canonicalText, times: OriginTimes(fetchedAt: Int64(Date().timeIntervalSince1970)))
         let id = ObjectID(
             source: digest, rendition: rendition.canonicalText, encoderVersion: rendition.encoderVersion(of: .gif))
         let outcome = try await cache.publish(

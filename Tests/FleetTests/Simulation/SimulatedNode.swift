@@ -129,7 +129,7 @@ final class SimulatedNode: @unchecked Sendable {
         guard !isDead, let staged = try? await cache.stage(expecting: 0) else { return false }
         let bytes = Array("\(url) \(version)".utf8)
         _ = bytes.withUnsafeBytes { write(staged.number, $0.baseAddress, $0.count) }
-        let alias = AliasRecord(key: key(url), sourceURL: url, rendition: "mp4", fetchedAt: 1000)
+        let alias = AliasRecord(key: key(url), sourceURL: url, rendition: "mp4", times: OriginTimes(fetchedAt: 1000))
         let id = ObjectID(
             source: bytes.withUnsafeBytes { SourceDigest(of: $0) }, rendition: "mp4", encoderVersion: "1")
         let outcome = try? await cache.publish(

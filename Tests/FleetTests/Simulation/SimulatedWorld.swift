@@ -221,7 +221,7 @@ final class SimulatedWorld: @unchecked Sendable {
         let record = SharedRecord(
             outcome: isMissing
                 ? .failure(code: String(version), details: []) : .object(id: String(version), fileExtension: "mp4"),
-            fetchedAt: 1)
+            times: OriginTimes(fetchedAt: 1))
         _ = await lease.complete(record, lifetime: .seconds(100), isOfSource: isMissing)
     }
 

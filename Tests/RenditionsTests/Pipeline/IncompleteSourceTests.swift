@@ -15,7 +15,7 @@ import Testing
             fixture.answer("/a.gif", .content(half, CacheDirectives(directives ?? "")))
             fixture.setBreaksOff(true)
             let result = try await fixture.find("/a.gif")
-            #expect(result.rendition.isOfIncompleteSource && result.rendition.alias?.freshFor == expected)
+            #expect(result.rendition.isOfIncompleteSource && result.rendition.alias?.times.freshFor == expected)
         }
     }
 
@@ -26,7 +26,7 @@ import Testing
             fixture.answer("/a.gif", .content(half))
             fixture.setBreaksOff(true)
             let result = try await fixture.find("/a.gif")
-            #expect(result.rendition.alias?.freshFor == 100)
+            #expect(result.rendition.alias?.times.freshFor == 100)
         }
     }
 
@@ -45,7 +45,7 @@ import Testing
             #expect(await fixture.pipeline.stored(request) == nil)
             let result = try await fixture.find("/a.gif")
             #expect(result.provenance == .stored && !result.rendition.isOfIncompleteSource)
-            #expect(result.rendition.alias?.freshFor == 5000)
+            #expect(result.rendition.alias?.times.freshFor == 5000)
         }
     }
 
@@ -56,7 +56,7 @@ import Testing
             _ = try await fixture.find("/a.gif")
             fixture.advance(601)
             let result = try await fixture.find("/a.gif")
-            #expect(result.provenance == .renewed && result.rendition.alias?.freshFor == 600)
+            #expect(result.provenance == .renewed && result.rendition.alias?.times.freshFor == 600)
         }
     }
 
@@ -66,7 +66,7 @@ import Testing
             fixture.setBreaksOff(true)
             _ = try await fixture.find("/a.gif")
             let result = try await fixture.find("/b.gif")
-            #expect(fixture.conversions.count == 1 && result.rendition.alias?.freshFor == 600)
+            #expect(fixture.conversions.count == 1 && result.rendition.alias?.times.freshFor == 600)
         }
     }
 
@@ -77,7 +77,7 @@ import Testing
             let original = Rendition(format: .original)
             _ = try await fixture.pipeline.find(fixture.request("/a.gif", alternative: original))
             let stored = try #require(await fixture.pipeline.stored(fixture.request("/a.gif", .original)))
-            #expect(stored.alias?.freshFor == 600)
+            #expect(stored.alias?.times.freshFor == 600)
         }
     }
 }

@@ -62,7 +62,8 @@ struct LookUpTests {
     private func publishAlias(_ path: String, to other: CachedRendition, in world: PipelineFixture) {
         guard let request = try? world.request(path), let known = other.alias else { return }
         let alias = AliasRecord(
-            key: request.key, sourceURL: request.source.canonical, rendition: known.rendition, fetchedAt: known.fetchedAt)
+            key: request.key, sourceURL: request.source.canonical, rendition: known.rendition,
+            times: OriginTimes(fetchedAt: known.times.fetchedAt))
         _ = world.cache.publisher.addAlias(alias, to: other.objectID, epoch: world.cache.version.epoch)
     }
 

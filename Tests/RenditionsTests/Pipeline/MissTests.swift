@@ -39,8 +39,8 @@ import Testing
         let gate = AsyncGate()
         gate.open()
         let record = SharedRecord(
-            outcome: .object(id: String(repeating: "0a", count: 32), fileExtension: "mp4"), fetchedAt: 1_700_000_000,
-            freshFor: 100)
+            outcome: .object(id: String(repeating: "0a", count: 32), fileExtension: "mp4"),
+            times: OriginTimes(fetchedAt: 1_700_000_000, freshFor: 100))
         let nodes = OtherNodes(gate: gate, role: .found(record, isFollowed: true))
         try await PipelineFixture.run(tier: FullTier(gate: gate), coordinator: nodes) { world async throws in
             world.cache.setLimits(maxBytes: 1 << 30, minFreeBytes: 1 << 60)
@@ -271,7 +271,7 @@ import Testing
             world.answer("/a.gif", .content(gif, etag: "\"1\""))
             let first = try await world.find("/a.gif")
             var alias = try #require(first.rendition.alias)
-            alias.freshFor = 10
+            alias.times.freshFor = 10
             let epoch = world.cache.epoch
             _ = try #require(await world.cache.link(alias, to: first.rendition.objectID, epoch: epoch))
             world.advance(20)

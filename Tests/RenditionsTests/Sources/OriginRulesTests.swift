@@ -33,7 +33,7 @@ import Testing
     private func known(freshFor: Int64?, mustRevalidate: Bool = false) -> AliasRecord {
         AliasRecord(
             key: AliasKey(sourceURL: url.canonical, rendition: "mp4"), sourceURL: url.canonical,
-            rendition: "mp4", fetchedAt: 0, freshFor: freshFor, mustRevalidate: mustRevalidate)
+            rendition: "mp4", times: OriginTimes(fetchedAt: 0, freshFor: freshFor, mustRevalidate: mustRevalidate))
     }
 
     /// RFC 9111 section 4.2.4.
@@ -48,7 +48,7 @@ import Testing
         #expect(!disobeying.permission(for: url, CacheDirectives(text)).mustRevalidate)
         for known in [known(freshFor: nil, mustRevalidate: true), known(freshFor: 200)] {
             let renewed = rules.permission(for: url, CacheDirectives(text), renewing: known)
-            #expect(renewed.mustRevalidate == (text.isEmpty ? known.mustRevalidate : expected))
+            #expect(renewed.mustRevalidate == (text.isEmpty ? known.times.mustRevalidate : expected))
         }
     }
 

@@ -29,7 +29,7 @@ import Testing
         defer { cache.close() }
         #expect(try await cache.bytes(url: "https://a/1") == [1, 1])
         #expect(try await cache.bytes(url: "https://a/2") == [2, 2])
-        #expect(await cache.alias(.test("https://a/2"))?.alias?.fetchedAt == 1_600_000_000)
+        #expect(await cache.alias(.test("https://a/2"))?.alias?.times.fetchedAt == 1_600_000_000)
         #expect(await cache.alias(.test("https://a/1"))?.facts == [1])
         #expect(try await cache.object(.test("upload"))?.descriptor.readAll() == [3, 3])
         #expect(await cache.alias(.test("https://a/gone")) == nil)

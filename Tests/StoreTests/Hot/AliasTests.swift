@@ -56,7 +56,7 @@ import Testing
     @Test func anOriginMayForbidToUseItsResponseOnceItIsStale() async throws {
         let cache = try open()
         var alias = AliasRecord.test(url, fetchedAt: clock.now)
-        alias.mustRevalidate = true
+        alias.times.mustRevalidate = true
         let epoch = cache.epoch
         let rendition = try await cache.publish(
             try cache.staged([1]), as: .test(url), fileExtension: "mp4", alias: alias, epoch: epoch
@@ -72,7 +72,7 @@ import Testing
         #expect(await after.alias(.test(url))?.alias == alias)
         let renewed = try #require(
             await after.renew(
-                .test(url), validators: Validators(), fetchedAt: clock.now, freshFor: nil, mustRevalidate: false,
+                .test(url), validators: Validators(), times: OriginTimes(fetchedAt: clock.now),
                 epoch: after.epoch))
         clock.advance(100)
         #expect(after.freshness(of: renewed) == .stale(age: 0))
@@ -187,7 +187,7 @@ import Testing
         clock.advance(120)
         let renewed = try #require(
             await cache.renew(
-                .test(url), validators: Validators(etag: nil, lastModified: "Tue"), fetchedAt: clock.now, freshFor: nil,
+                .test(url), validators: Validators(etag: nil, lastModified: "Tue"), times: OriginTimes(fetchedAt: clock.now),
                 epoch: cache.epoch))
         #expect(cache.freshness(of: renewed) == .fresh(remaining: 100))
         #expect(renewed.alias?.validators == Validators(etag: "\"\(url)\"", lastModified: "Tue"))
@@ -197,7 +197,7 @@ import Testing
         let after = try open()
         defer { after.close() }
         let found = try #require(await after.alias(.test(url)))
-        #expect(found.alias?.fetchedAt == clock.now)
+        #expect(found.alias?.times.fetchedAt == clock.now)
         #expect(found.alias?.validators.lastModified == "Tue")
     }
 
@@ -205,12 +205,12 @@ import Testing
         let cache = try open()
         defer { cache.close() }
         let epoch = cache.epoch
-        #expect(await cache.renew(.test(url), validators: Validators(), fetchedAt: 1, freshFor: nil, epoch: epoch) == nil)
+        #expect(await cache.renew(.test(url), validators: Validators(), times: OriginTimes(fetchedAt: 1), epoch: epoch) == nil)
         try await cache.put([1], url: url)
         _ = try await cache.purge(.url(url))
         try await cache.put([2], url: url, object: .test("new"))
         // The origin was asked before the purge, so its 304 is about the purged rendition.
-        #expect(await cache.renew(.test(url), validators: Validators(), fetchedAt: 1, freshFor: nil, epoch: epoch) == nil)
+        #expect(await cache.renew(.test(url), validators: Validators(), times: OriginTimes(fetchedAt: 1), epoch: epoch) == nil)
         #expect(try await cache.bytes(url: url) == [2])
     }
 

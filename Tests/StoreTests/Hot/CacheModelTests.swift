@@ -104,7 +104,7 @@ private struct CacheModel {
                 model.upload(id)
             case 9:
                 let renewed = await cache.renew(
-                    .test(url), validators: Validators(), fetchedAt: Int64(step), freshFor: nil, epoch: cache.epoch)
+                    .test(url), validators: Validators(), times: OriginTimes(fetchedAt: Int64(step)), epoch: cache.epoch)
                 #expect(renewed?.objectID == model.aliases[url], note)
             case 10..<13:
                 let scopes: [PurgeScope] = [

@@ -181,7 +181,8 @@ private final class World: Sendable {
         turns.pause()
         guard Int(bytes[1]) == state.withLock({ $0.versions[source] }) else { return }
         turns.pause()
-        _ = cache.publisher.renewAlias(key, validators: Validators(), fetchedAt: 1_700_000_100, freshFor: nil, epoch: epoch)
+        _ = cache.publisher.renewAlias(
+            key, validators: Validators(), times: OriginTimes(fetchedAt: 1_700_000_100), epoch: epoch)
     }
 
     /// Looks up all versions after the operations have ended.

@@ -308,7 +308,7 @@ import Testing
         }
         defer { cache.close() }
         let renewed = await cache.renew(
-            .test("https://a/"), validators: Validators(), fetchedAt: 1_700_000_000, freshFor: nil, epoch: cache.epoch)
+            .test("https://a/"), validators: Validators(), times: OriginTimes(fetchedAt: 1_700_000_000), epoch: cache.epoch)
         #expect(renewed != nil)
         #expect(try await cache.uploadedObject(upload) != nil)
         for id in [source, upload] { #expect(await cache.object(id) != nil) }

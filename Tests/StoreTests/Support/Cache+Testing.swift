@@ -115,7 +115,7 @@ extension AliasRecord {
     static func test(_ url: String, fetchedAt: Int64 = 1_700_000_000, freshFor: Int64? = nil) -> AliasRecord {
         AliasRecord(
             key: .test(url), sourceURL: url, rendition: "mp4", validators: Validators(etag: "\"\(url)\"", lastModified: nil),
-            fetchedAt: fetchedAt, freshFor: freshFor)
+            times: OriginTimes(fetchedAt: fetchedAt, freshFor: freshFor))
     }
 }
 

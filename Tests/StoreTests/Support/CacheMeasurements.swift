@@ -79,7 +79,7 @@ struct CacheMeasurements {
                 for number in 100..<200 {
                     let url = "https://a/\(number)"
                     let epoch = cache.epoch
-                    _ = await cache.renew(.test(url), validators: Validators(), fetchedAt: 5, freshFor: nil, epoch: epoch)
+                    _ = await cache.renew(.test(url), validators: Validators(), times: OriginTimes(fetchedAt: 5), epoch: epoch)
                 }
             }
         }

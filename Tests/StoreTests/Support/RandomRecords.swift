@@ -60,7 +60,7 @@ struct RandomRecords {
         AliasRecord(
             key: key ?? digest(), sourceURL: url ?? text(), rendition: text(),
             validators: Validators(etag: chance(50) ? text() : nil, lastModified: chance(50) ? text() : nil),
-            fetchedAt: bounded(), freshFor: chance(50) ? bounded() : nil, mustRevalidate: chance(50))
+            times: OriginTimes(fetchedAt: bounded(), freshFor: chance(50) ? bounded() : nil, mustRevalidate: chance(50)))
     }
 
 }

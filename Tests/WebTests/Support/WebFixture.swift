@@ -226,7 +226,7 @@ final class WebFixture: Sendable {
             let rendition = "jpg,width=\(number)"
             let alias = AliasRecord(
                 key: AliasKey(sourceURL: source, rendition: rendition), sourceURL: source, rendition: rendition,
-                fetchedAt: TimeSource.system.steadySeconds)
+                times: OriginTimes(fetchedAt: TimeSource.system.steadySeconds))
             #expect(await cache.link(alias, to: object, epoch: cache.epoch) != nil)
         }
     }
