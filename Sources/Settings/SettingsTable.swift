@@ -225,7 +225,7 @@ extension Setting {
     private static let transcode = [
         Setting(
             "transcode.workers", \.transcode.workers, in: 1...256, .restart, whenUnset: "one per processor", example: "2",
-            "Conversions that run at the same time, each in its own process."),
+            "Conversions that run at once, each in its own process; one more for a client that has none, if another has most."),
         Setting(
             "transcode.queue", \.transcode.queue, in: 0...100_000, unit: "conversions", .restart,
             "Conversions that may wait for a worker, including those whose source is being fetched. Further requests get 503."),

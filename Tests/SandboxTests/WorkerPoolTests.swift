@@ -15,11 +15,11 @@ extension SerialTests {
         }
 
         /// Runs a job and returns its error.
-        private func error(_ pool: WorkerPool, _ gif: [UInt8]) async throws -> SandboxError? {
+        private func error(_ pool: WorkerPool, _ gif: [UInt8], _ turn: JobTurn = JobTurn()) async throws -> SandboxError? {
             let input = try SandboxFixture.input(gif)
             let output = try SandboxFixture.output()
             do throws(SandboxError) {
-                _ = try await pool.run(SandboxFixture.job(), input: input, output: output)
+                _ = try await pool.run(SandboxFixture.job(), turn: turn, input: input, output: output)
                 return nil
             } catch {
                 return error
@@ -55,6 +55,34 @@ extension SerialTests {
             running.cancel()
             #expect(try await running.value == .cancelled)
             #expect(try await waiting.value == nil)
+            pool.close()
+        }
+
+        /// Who holds the two workers, and whether a job of the third client begins beside them.
+        @Test(arguments: [
+            (holders: [1, 1], begins: true), ([nil, nil], true), ([1, 2], false), ([1, 3], false), ([1, nil], false),
+        ]) func nobodyCanHoldAllWorkers(_ holders: [Int?], _ begins: Bool) async throws {
+            let pool = try pool(workers: 2)
+            func run(_ gif: [UInt8], for client: Int?) throws -> Task<Bool, any Error> {
+                let turn = client.map { JobTurn(for: Self.client(UInt32($0))) } ?? JobTurn(.prewarm)
+                let (input, output) = (try SandboxFixture.input(gif), try SandboxFixture.output())
+                return Task { (try? await pool.run(SandboxFixture.job(), turn: turn, input: input, output: output)) != nil }
+            }
+            let held = try holders.map { try run(SandboxFixture.long, for: $0) }
+            try await waitUntil("the workers to be taken") { pool.load.running == 2 }
+            let others = try holders.map { try run(GIFBuilder.animation(), for: $0) }
+            try await waitUntil("the jobs of those who have a worker to wait") { pool.load.waiting == 2 }
+            let third = try run(GIFBuilder.animation(), for: 3)
+            if begins {
+                #expect(try await third.value)
+                // The worker ends with the job.
+                try await waitUntil("the end of the third worker") { pool.load.running == 2 }
+            } else {
+                try await waitUntil("the job to wait") { pool.load.waiting == 3 }
+            }
+            #expect(pool.load == (2, begins ? 2 : 3))
+            for task in held { task.cancel() }
+            for task in others + [third] { #expect(try await task.value) }
             pool.close()
         }
 
@@ -98,8 +126,11 @@ extension SerialTests {
             let turns =
                 (0..<4).map { _ in JobTurn(Urgency(level: 0), for: greedy) } + [JobTurn(Urgency(level: 7), for: visitor)]
             let outputs = try turns.map { _ in try SandboxFixture.output() }
-            let blocker = Task { try await error(pool, SandboxFixture.long) }
-            try await waitUntil("the worker to be busy") { pool.load.running == 1 }
+            // Each has a worker, so that none may begin beside them.
+            let blockers = [greedy, visitor].map { client in
+                Task { try await error(pool, SandboxFixture.long, JobTurn(for: client)) }
+            }
+            try await waitUntil("the workers to be busy") { pool.load.running == 2 }
             await withTaskGroup(of: Void.self) { group in
                 for (index, (turn, output)) in zip(turns, outputs).enumerated() {
                     group.addTask {
@@ -108,10 +139,10 @@ extension SerialTests {
                     try? await waitUntil("the job to be queued") { pool.load.waiting == index + 1 }
                 }
                 #expect(turns.map { pool.position(of: $0) } == [1, 3, 4, 5, 2])
-                blocker.cancel()
+                for blocker in blockers { blocker.cancel() }
                 await group.waitForAll()
             }
-            #expect(try await blocker.value == .cancelled)
+            for blocker in blockers { #expect(try await blocker.value == .cancelled) }
             pool.close()
         }
 

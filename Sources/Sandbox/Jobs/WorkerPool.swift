@@ -27,8 +27,8 @@ package final class WorkerPool: Sendable {
         /// The queued jobs in order of arrival.
         var waiting: [Entry] = []
         var turns = FairTurns()
-        var running: [Int: JobCancellation] = [:]
-        /// The number of threads that run jobs or are about to; at most ``WorkerPoolConfiguration/workers``.
+        var running: [Int: (cancellation: JobCancellation, turn: JobTurn)] = [:]
+        /// The number of threads that run jobs or are about to.
         var runners = 0
         var nextNumber = 0
         /// Whether the pool has cancelled its jobs and accepts no more.
@@ -45,7 +45,8 @@ package final class WorkerPool: Sendable {
         self.configuration = configuration
         self.zygote = zygote
         supervisor = JobSupervisor(zygote: zygote)
-        threads = WorkThreads(count: configuration.workers, limit: configuration.workers, name: "gifreel-worker")
+        let most = configuration.workers + 1
+        threads = WorkThreads(count: most, limit: most, name: "gifreel-worker")
     }
 
     /// Cancels all waiting and running jobs and accepts no more. Returns at once; ``close()`` then waits only until the workers
@@ -54,7 +55,7 @@ package final class WorkerPool: Sendable {
         let (waiting, running) = state.withLock { state in
             state.isCancelled = true
             defer { state.waiting = [] }
-            return (state.waiting, Array(state.running.values))
+            return (state.waiting, state.running.values.map(\.cancellation))
         }
         for entry in waiting { entry.continuation.resume(returning: .failure(.cancelled)) }
         for cancellation in running { cancellation.cancel() }
@@ -137,7 +138,9 @@ package final class WorkerPool: Sendable {
             if state.waiting.count >= room { return .refuse(.queueFull) }
             state.waiting.append(entry)
             // A runner takes jobs until none waits, so a cancelled job leaves no work item behind.
-            guard state.runners < configuration.workers else { return .wait }
+            let isNeeded = state.runners < configuration.workers
+            let isExtra = state.runners == configuration.workers && !ready(state).isEmpty
+            guard isNeeded || isExtra else { return .wait }
             state.runners += 1
             return .startRunner
         }
@@ -168,7 +171,7 @@ package final class WorkerPool: Sendable {
 
     private func cancel(_ number: Int) {
         remove(number, because: .cancelled)
-        state.withLock { $0.running[number] }?.cancel()
+        state.withLock { $0.running[number]?.cancellation }?.cancel()
     }
 
     // MARK: Running
@@ -178,16 +181,30 @@ package final class WorkerPool: Sendable {
         while let (entry, threads) = takeNext() { run(entry, encoderThreads: threads) }
     }
 
-    /// Moves the job whose turn it is from the queue to the running jobs. Returns nil if no job waits; the calling runner then
+    /// Returns the indices of the waiting jobs that may begin.
+    ///
+    /// While all workers are busy and one client, or background work, has more than half of them, a job of a client that has none
+    /// may begin beside them: nobody can hold all workers.
+    private func ready(_ state: State) -> [Int] {
+        if state.running.count < configuration.workers { return Array(state.waiting.indices) }
+        let served = state.running.values.map(\.turn.clients)
+        let shares = Dictionary(served.joined().map { ($0, 1) }, uniquingKeysWith: +)
+        let largest = max(served.count(where: \.isEmpty), shares.values.max() ?? 0)
+        guard served.count == configuration.workers, largest * 2 > served.count else { return [] }
+        return state.waiting.indices.filter { state.waiting[$0].turn.clients.contains { shares[$0] == nil } }
+    }
+
+    /// Moves the job whose turn it is from the queue to the running jobs. Returns nil if no job may begin; the calling runner then
     /// ends, and a job enqueued later starts another runner.
     private func takeNext() -> (entry: Entry, encoderThreads: Int)? {
         state.withLock { state in
-            guard let next = state.turns.next(state.waiting.map(\.waiting)) else {
+            let ready = ready(state)
+            guard let next = state.turns.next(ready.map { state.waiting[$0].waiting }) else {
                 state.runners -= 1
                 return nil
             }
-            let entry = state.waiting.remove(at: next)
-            state.running[entry.number] = entry.cancellation
+            let entry = state.waiting.remove(at: ready[next])
+            state.running[entry.number] = (entry.cancellation, entry.turn)
             return (entry, state.running.count == 1 && state.waiting.isEmpty ? configuration.threadsAlone : 1)
         }
     }
@@ -215,7 +232,8 @@ package final class WorkerPool: Sendable {
 
 /// The size of a worker pool and of its queue (settings `transcode.*`).
 package struct WorkerPoolConfiguration: Sendable, Equatable {
-    /// The maximum number of concurrent workers.
+    /// The number of concurrent workers. While one client, or background work, has more than half of them, one more may run a job
+    /// of a client that has none.
     package var workers: Int
     /// The maximum number of waiting jobs.
     package var queue: Int
