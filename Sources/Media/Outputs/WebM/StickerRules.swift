@@ -1,8 +1,8 @@
 /// The limits that Telegram publishes for video stickers (https://core.telegram.org/stickers/webm-vp9-encoding): VP9 in WebM
 /// without sound, one side of exactly 512 pixels and the other no longer, at most 3 seconds, 30 frames per second and 256 KB.
 ///
-/// The animation is scaled; pixel art is enlarged by a whole number, with a transparent margin for the rest. The end is cut
-/// off, frames that exceed the rate are dropped, and the quality is lowered until the file is small enough.
+/// The animation is scaled; pixel art of up to half the size is enlarged by a whole number, with a transparent margin for the
+/// rest. The end is cut off, frames that exceed the rate are dropped, and the quality is lowered until the file is small enough.
 struct StickerRules {
     /// In hundredths of a second.
     private static let duration = 300
