@@ -2,6 +2,7 @@ internal import Fetch
 internal import Fleet
 internal import HTTP
 internal import Media
+internal import Renditions
 internal import Sandbox
 internal import Store
 

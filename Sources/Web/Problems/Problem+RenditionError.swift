@@ -1,7 +1,7 @@
 internal import Fetch
 package import Fleet
 internal import Media
-package import Prewarm
+internal import Prewarm
 package import Renditions
 internal import Sandbox
 internal import Store
