@@ -131,7 +131,7 @@ package final class WebHandler: HTTPHandler {
             playerPage: PlayerPage(policy.preview))
         admin = AdminController(
             pipeline: pipeline, purges: dependencies.purges, cache: dependencies.cache, state: dependencies.state,
-            sharing: dependencies.sharing, hooks: dependencies.hooks, mounts: policy.mounts, publicURL: policy.publicURL,
+            sharing: dependencies.sharing, hooks: dependencies.hooks, parser: parser, publicURL: policy.publicURL,
             tokens: AdminController.digests(of: policy))
         explain = ExplainController(policy: policy, parser: parser, access: access, admin: admin)
         top = TopController(board: dependencies.usage, admin: admin)

@@ -13,7 +13,7 @@ struct AdminController: Sendable {
     let state: RenditionState
     let sharing: @Sendable () async -> SharingStatus
     let hooks: PurgeHooks
-    let mounts: [String: Mount]
+    let parser: RouteParser
     let publicURL: String?
     /// See ``digests(of:)``.
     let tokens: [[UInt8]]
@@ -61,7 +61,7 @@ struct AdminController: Sendable {
 
     /// Calls the hooks for a purge that this node has applied later than others.
     func appliedLate(_ scope: PurgeScope) {
-        if hooks.isOn { hooks.call(PurgeNotice(scope, mounts: mounts, publicURL: publicURL)) }
+        if hooks.isOn { hooks.call(PurgeNotice(scope, mounts: parser.mounts, publicURL: publicURL)) }
     }
 
     /// Handles `/cache`. GET returns statistics, the stored renditions of a source (`url`), or the stored sources that the
@@ -75,7 +75,7 @@ struct AdminController: Sendable {
         guard method == .delete else {
             switch (query.first?.name, query.first?.value, query.dropFirst().first?.name, query.count) {
             case ("url", let url?, nil, 1):
-                return list(try translating(try SourceURL.canonicalText(of: url), to: Problem.badSourceURL))
+                return list(try source(url))
             case ("blocked", "true", nil, 1): return try listBlocked(after: "")
             case ("blocked", "true", "after", 2): return try listBlocked(after: query[1].value)
             case (nil, _, _, _):
@@ -92,8 +92,7 @@ struct AdminController: Sendable {
         }
         switch (item.name, item.value) {
         case ("url", let text):
-            return reply(
-                purging: .url(try translating(try SourceURL.canonicalText(of: text), to: Problem.badSourceURL)), within: limit)
+            return reply(purging: .url(try source(text)), within: limit)
         case ("prefix", let text) where !text.isEmpty:
             return reply(
                 purging: .prefix(try translating(try SourceURL.canonicalPrefix(of: text), to: Problem.badSourceURL)),
@@ -104,11 +103,24 @@ struct AdminController: Sendable {
             }
             return reply(purging: .host(host), within: limit)
         case ("mount", let name):
-            guard let mount = mounts[name] else { throw .badRequest("There is no mount “\(name.prefix(64))”.") }
+            guard let mount = parser.mounts[name] else { throw .badRequest("There is no mount “\(name.prefix(64))”.") }
             return reply(purging: .prefix(mount.rule.base), within: limit)
         case ("all", "true"): return reply(purging: .all, within: limit)
         default: throw Self.wrongScope
         }
+    }
+
+    /// Returns the target of an address on this server; nil for any other URL.
+    func ownTarget(_ text: String) throws(Problem) -> ParsedTarget? {
+        if text.hasPrefix("/") { return try parser.parse(text) }
+        guard let publicURL, text.hasPrefix(publicURL + "/") else { return nil }
+        return try parser.parse(String(text[...].droppingBytes(publicURL.utf8.count)))
+    }
+
+    /// Returns the canonical URL of a source, for which the address of a rendition on this server may stand.
+    private func source(_ text: String) throws(Problem) -> String {
+        if let target = try? ownTarget(text), case .rendition(_, let source) = target.route { return source.canonical }
+        return try translating(try SourceURL.canonicalText(of: text), to: Problem.badSourceURL)
     }
 
     private static let wrongScope = Problem.badRequest(
@@ -128,7 +140,7 @@ struct AdminController: Sendable {
     }
 
     private func reply(purging scope: PurgeScope, within limit: Duration?) -> HTTPReply {
-        .later { [cache, purges, hooks, mounts, publicURL] in
+        .later { [cache, purges, hooks, parser, publicURL] in
             // After the purge, the cache lists nothing.
             var stored: [ListedRendition] = []
             if hooks.isOn, case .url(let url) = scope { stored = (try? await cache.list(of: url)) ?? [] }
@@ -136,7 +148,7 @@ struct AdminController: Sendable {
                 let report = try await purges.purge(scope, within: limit)
                 var response = HTTPResponse.json(Purged(report))
                 let notice =
-                    hooks.isOn ? PurgeNotice(scope, stored: stored, mounts: mounts, publicURL: publicURL) : nil
+                    hooks.isOn ? PurgeNotice(scope, stored: stored, mounts: parser.mounts, publicURL: publicURL) : nil
                 guard !report.isComplete, let id = report.id else {
                     // After the purge: a CDN that asks again must not get the old rendition.
                     if let notice { hooks.call(notice) }

@@ -64,10 +64,7 @@ struct ExplainController: Sendable {
 
     /// Returns the target of an address on this server, or the target of a source's MP4.
     private func target(_ text: String) throws(Problem) -> ParsedTarget {
-        if text.hasPrefix("/") { return try parser.parse(text) }
-        if let publicURL = policy.publicURL, text.hasPrefix(publicURL + "/") {
-            return try parser.parse(String(text[...].droppingBytes(publicURL.utf8.count)))
-        }
+        if let target = try admin.ownTarget(text) { return target }
         return try parser.parse("/mp4?url=\(PercentEncoding.encode(text))")
     }
 

@@ -28,6 +28,9 @@ struct AdminServer: ParsableArguments {
         try Self.document(target, of: try Self.client(server, token: token, timeout: timeout), at: server)
     }
 
+    /// Returns the path of an address of the server, which knows itself by `server.public_url` only; any other URL stays.
+    func subject(_ url: String) -> String { url.hasPrefix(server + "/") ? String(url.dropFirst(server.count)) : url }
+
     static func validate(_ server: String) throws {
         if ServerClient.socketPath(server) != nil { return }
         guard isURL(server) else {

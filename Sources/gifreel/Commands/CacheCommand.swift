@@ -22,7 +22,7 @@ struct CacheCommand: ParsableCommand {
 
     /// Exits with 1 if the server cannot be reached or refuses.
     func run() throws {
-        let targets = urls.isEmpty ? ["/cache"] : urls.map { "/cache?url=\(PercentEncoding.encode($0))" }
+        let targets = urls.isEmpty ? ["/cache"] : urls.map { "/cache?url=\(PercentEncoding.encode(admin.subject($0)))" }
         for target in targets {
             let body = try admin.document(target)
             if json {

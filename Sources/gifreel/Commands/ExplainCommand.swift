@@ -31,9 +31,7 @@ struct ExplainCommand: ParsableCommand {
     func run() throws {
         var isAnswered = true
         for url in urls {
-            // The server knows itself by server.public_url only.
-            let subject = url.hasPrefix(admin.server + "/") ? String(url.dropFirst(admin.server.count)) : url
-            let target = "/explain?url=\(PercentEncoding.encode(subject))\(fetch ? "&fetch=true" : "")"
+            let target = "/explain?url=\(PercentEncoding.encode(admin.subject(url)))\(fetch ? "&fetch=true" : "")"
             let body = try admin.document(target, timeout: fetch ? 600 : 60)
             let explanation = try AdminServer.decoded(Explanation.self, body)
             if json { print(String(decoding: body, as: UTF8.self)) } else { Self.show(explanation) }

@@ -21,7 +21,7 @@ struct PurgeCommand: ParsableCommand {
             """
     )
 
-    @Argument(help: "URLs of the sources whose renditions are removed.")
+    @Argument(help: "URLs of the sources whose renditions are removed, or addresses of renditions on the server.")
     var urls: [String] = []
 
     @Option(help: "Removes the renditions of all sources whose URL begins with this. Can be repeated.")
@@ -131,7 +131,7 @@ struct PurgeCommand: ParsableCommand {
     }
 
     private var scopes: [Scope] {
-        urls.map { .url($0) } + prefix.map { .prefix($0) } + host.map { .host($0) } + mount.map { .mount($0) }
+        urls.map { .url(admin.subject($0)) } + prefix.map { .prefix($0) } + host.map { .host($0) } + mount.map { .mount($0) }
             + object.compactMap { Self.objectPath($0).map { .object(path: $0) } } + (all ? [.all] : [])
     }
 

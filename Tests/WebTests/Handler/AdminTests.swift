@@ -142,6 +142,26 @@ import Testing
         }
     }
 
+    @Test func anAddressOnTheServerStandsForItsSource() async throws {
+        try await WebFixture.run(paths) { settings in
+            configure(&settings)
+            settings.policy.publicURL = "https://gifs.example"
+        } _: { web async throws in
+            let source = web.origin.url("/up/a.gif")
+            for address in ["/png,width=9/\(source)", "https://gifs.example/html/\(source)", source] {
+                _ = try await web.request("GET", web.target("png", "/up/a.gif"))
+                let listed = try await web.request("GET", "/cache?url=\(address)", headers: Self.token)
+                #expect(try listed.json()["url"] as? String == source, "\(listed.text)")
+                let purged = try await web.request("DELETE", "/cache?url=\(address)", headers: Self.token)
+                #expect(try purged.json()["purged"] as? Int == 1, "\(address): \(purged.text)")
+            }
+            // A source may be below the server's public URL.
+            let other = try await web.request("DELETE", "/cache?url=https://gifs.example/b.gif", headers: Self.token)
+            #expect(try other.json()["purged"] as? Int == 0, "\(other.text)")
+            #expect(try await web.request("DELETE", "/cache?url=/healthz", headers: Self.token).status == 400)
+        }
+    }
+
     @Test func aPrefixInAnySpellingOfItsHostCoversItsSources() async throws {
         try await WebFixture.run(paths, configure) { web async throws in
             for path in ["/up/a.gif", "/up/b.gif", "/c.gif"] { _ = try await web.request("GET", web.target("png", path)) }
