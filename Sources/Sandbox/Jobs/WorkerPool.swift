@@ -184,7 +184,7 @@ package final class WorkerPool: Sendable {
     /// Returns the indices of the waiting jobs that may begin.
     ///
     /// While all workers are busy and one client, or background work, has more than half of them, a job of a client that has none
-    /// may begin beside them: nobody can hold all workers.
+    /// may begin in one more. Otherwise a client with a few long jobs would make all others wait until they end.
     private func ready(_ state: State) -> [Int] {
         if state.running.count < configuration.workers { return Array(state.waiting.indices) }
         let served = state.running.values.map(\.turn.clients)
