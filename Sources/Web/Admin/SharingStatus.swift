@@ -6,32 +6,32 @@ internal import SystemIO
 package struct SharingStatus: Sendable {
     package struct Store: Codable, Sendable {
         /// Whether look-ups are sent to the store: false while its circuit breaker is open.
-        let available: Bool
+        package let available: Bool
         /// Writes that wait to be sent, and their bytes.
-        let queued: Int
-        let queuedBytes: Int
+        package let queued: Int
+        package let queuedBytes: Int
     }
 
     package struct Cluster: Codable, Sendable {
         /// Whether this node shares its work now.
-        let shared: Bool
-        let node: String
+        package let shared: Bool
+        package let node: String
         /// The number of live nodes at the last check.
-        let nodes: Int
+        package let nodes: Int
         /// Misses that this node runs for the cluster.
         let leases: Int
         /// Purges that wait to be sent to the other nodes.
-        let pendingPurges: Int64
+        package let pendingPurges: Int64
         /// The live nodes.
-        let members: [Member]
+        package let members: [Member]
 
         /// A live node.
         package struct Member: Codable, Sendable {
-            let node: String
+            package let node: String
             /// The latest purge up to which the node has applied all purges.
             let position: String
             /// The time between that purge and the latest one that any node has applied, in seconds; 0 if they are the same.
-            let lag: Double
+            package let lag: Double
         }
     }
 

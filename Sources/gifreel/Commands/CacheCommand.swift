@@ -51,5 +51,14 @@ struct CacheCommand: ParsableCommand {
         print("look-ups     \(numbers.hits) hits, \(numbers.misses) misses since the start")
         print("evictions    \(numbers.evictions)")
         print("in progress  \(numbers.inProgress)")
+        if let store = numbers.store {
+            let state = store.available ? "available" : "unavailable"
+            print("store        \(state); waiting writes: \(store.queued), \(store.queuedBytes) bytes")
+        }
+        if let cluster = numbers.cluster {
+            let state = cluster.shared ? "shares work" : "works alone"
+            print("cluster      \(cluster.node) \(state); nodes: \(cluster.nodes), waiting purges: \(cluster.pendingPurges)")
+            for member in cluster.members { print("  \(member.node): \(member.lag) s behind in purges") }
+        }
     }
 }

@@ -267,12 +267,18 @@ struct ClusterTests {
         let command = try run(["purge", lab.origin.url("/a.gif"), "--token", "secret"], on: lab.nodes[0])
         #expect(command.code == 1 && command.output.contains("applied by 0 of "), "\(command)")
         #expect(command.output.contains("--wait 30s"), "\(command)")
+        let alone = try run(["cache", "--token", "secret"], on: lab.nodes[0]).output
+        #expect(alone.contains(/cluster      a-\S+ works alone; nodes: 2, waiting purges: 2/), "\(alone)")
+        #expect(alone.contains(/store        \w+; waiting writes: [1-9]\d*, \d+ bytes/), "\(alone)")
         try await lab.redis.start()
         try lab.store.restart()
         for node in lab.nodes {
             try await waitUntil("the node shares again") { try ClusterLab.cluster(node)["shared"] as? Bool == true }
             try await lab.waitForUploads(of: node)
         }
+        let shared = try run(["cache", "--token", "secret"], on: lab.nodes[0]).output
+        #expect(shared.contains("store        available; waiting writes: 0, 0 bytes\n"), "\(shared)")
+        #expect(shared.matches(of: /\n  [ab]-\S+: \d+\.\d+ s behind in purges/).count == 2, "\(shared)")
         #expect(lab.nodes[0].log.contains("the node works without the cluster"))
     }
 
