@@ -84,10 +84,52 @@ import Testing
         let third = try #require(try budget.next(after: size, at: second))
         let reached = 1200 * (0..<60 - third).reduce(1.0) { size, _ in size * 0.99 }
         #expect(reached <= 1000 && reached > 940)
-        #expect(try budget.next(after: 1001, at: third) == ByteBudget.lowest)
+        let fourth = try #require(try budget.next(after: 1001, at: third))
+        #expect(fourth < third && fourth > ByteBudget.lowest)
+        #expect(try budget.next(after: 1001, at: fourth) == ByteBudget.lowest)
         #expect(throws: TranscodeError.overBudget(smallest: 1001, maximum: 1000)) {
             try budget.next(after: 1002, at: ByteBudget.lowest)
         }
+    }
+
+    /// The bytes of two WebM files and an AVIF of small animations, at the qualities 60, 58, … 10. Each quality aims at the
+    /// similarity of an H.264, so the sizes fall in leaps.
+    @Test(
+        arguments: [
+            [
+                3230, 3011, 3352, 2996, 2996, 3053, 2829, 2750, 2750, 2704, 2548, 2548, 2481, 2548, 2340, 2360, 2192, 2157,
+                2082, 2049, 1990, 1961, 1961, 1990, 1892, 1871,
+            ],
+            [
+                3528, 3722, 3555, 3722, 3347, 3439, 3322, 3197, 3257, 3064, 3026, 2820, 2867, 2802, 2701, 2645, 2612, 2612,
+                2637, 2529, 2577, 2577, 2394, 2387, 2228, 2239,
+            ],
+            [
+                14763, 13411, 11821, 10964, 10492, 10140, 8537, 8205, 7542, 7801, 7294, 6736, 6482, 6038, 5649, 5499, 4611,
+                4753, 4434, 4345, 4158, 3968, 3700, 3700, 3700, 3700,
+            ],
+        ])
+    func theQualityStaysNearTheHighestThatFits(sizes: [Int]) throws {
+        func size(_ quality: Int) -> Int { sizes[(60 - quality) / 2] }
+        for allowed in stride(from: size(60) - 1, through: size(ByteBudget.lowest), by: -size(60) / 50) {
+            let highest = try #require((ByteBudget.lowest...60).last { size($0) <= allowed })
+            var budget = ByteBudget(allowed, isDrawing: false)
+            var (quality, attempts) = (60, 1)
+            while let lower = try budget.next(after: size(quality), at: quality) {
+                quality = lower
+                attempts += 1
+            }
+            #expect(quality >= highest - 16, "\(highest) fits in \(allowed)")
+            #expect(attempts <= 5)
+        }
+    }
+
+    @Test func anObjectWithABudgetIsNamedAfterTheSearch() {
+        var options = TranscodeOptions()
+        let plain = OutputFormat.mp4.version(options, of: .gif)
+        #expect(!plain.contains(ByteBudget.version))
+        options.maxBytes = 100_000
+        #expect(OutputFormat.mp4.version(options, of: .gif) == "\(plain)+\(ByteBudget.version)")
     }
 
     @Test func aFileThatFitsNeedsNoOtherAttempt() throws {

@@ -61,7 +61,8 @@ extension OutputFormat {
     /// The version of the decoders and of the encoder that the options select.
     package func version(_ options: TranscodeOptions, of source: SourceFormat) -> String {
         let encoder = codec(options)?.traits.version ?? traits.version
-        return "\(encoder)+\(source.version)"
+        let version = "\(encoder)+\(source.version)"
+        return options.maxBytes == nil ? version : "\(version)+\(ByteBudget.version)"
     }
 
     /// Returns the expected processor time of a conversion with the options, as a multiple of H.264's.

@@ -1,8 +1,11 @@
 /// The search for a quality at which a file stays within the bytes that a request allows (the option `max_bytes`).
 ///
 /// The quality of the second attempt follows from the size of the first and from what is usual for the content; most files then
-/// fit. A file that does not fit is tried at the quality that both sizes suggest, and finally at ``lowest``.
+/// fit. A file that does not fit is tried up to twice at the quality that the first and the last size suggest, and finally at
+/// ``lowest``.
 struct ByteBudget {
+    /// The version that becomes part of the name of an object with a budget. Change it with anything that changes the search.
+    static let version = "budget-2"
     /// The lowest quality that is tried.
     static let lowest = 10
 
@@ -28,21 +31,26 @@ struct ByteBudget {
         }
         switch attempts.count {
         case 1: return lower(quality, after: bytes, perMille: isDrawing ? 975 : 950)
-        case 2: return lower(quality, after: bytes, perMille: slope)
+        case 2, 3: return lower(quality, after: bytes, perMille: slope(to: (quality, bytes)))
         default: return Self.lowest
         }
     }
 
-    /// Thousandths of the bytes that remain per step of quality, estimated from the first two attempts and rounded up.
-    private var slope: Int {
-        let (first, second) = (attempts[0], attempts[1])
-        var perMille = 999
-        let steps = first.quality - second.quality
-        while perMille > 800, Self.bytes(first.bytes, steps: steps, perMille: perMille - 1) >= second.bytes {
+    /// Thousandths of the bytes that remain per step of quality, estimated from the first attempt and the last, and rounded up.
+    ///
+    private func slope(to last: (quality: Int, bytes: Int)) -> Int {
+        let first = attempts[0]
+        var perMille = Self.flattest
+        let steps = first.quality - last.quality
+        while perMille > 800, Self.bytes(first.bytes, steps: steps, perMille: perMille - 1) >= last.bytes {
             perMille -= 1
         }
         return perMille
     }
+
+    /// The highest estimate. Sizes fall in leaps: if the first steps save hardly any bytes, later ones save more. A higher
+    /// estimate would lead to the lowest quality.
+    private static let flattest = 990
 
     private func lower(_ quality: Int, after bytes: Int, perMille: Int) -> Int {
         var steps = 0
