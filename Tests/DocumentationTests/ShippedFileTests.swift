@@ -66,6 +66,52 @@ import Testing
         }
     }
 
+    /// What Safari, Chromium, Safari before AVIF, and others send for an image, and a client that refuses a format; with what Gifreel gets.
+    static let negotiations = [
+        (
+            "image/webp,image/avif,image/jxl,video/*;q=0.8,image/png,image/*;q=0.8,*/*;q=0.5",
+            "video/mp4,image/avif,image/webp,image/gif"
+        ),
+        ("image/avif,image/webp,image/apng,image/svg+xml,image/*,*/*;q=0.8", "image/avif,image/webp,image/gif"),
+        ("image/webp,image/png,image/svg+xml,image/*;q=0.8,video/*;q=0.8,*/*;q=0.5", "video/mp4,image/webp,image/gif"),
+        ("*/*", "image/gif"), ("", "image/gif"),
+        ("video/mp4;q=0, image/avif;q=0.0, IMAGE/WEBP ; q=0.1", "image/webp,image/gif"),
+    ]
+
+    @Test(arguments: negotiations) func theSitePassesOnEachFormatThatABrowserNames(_ accept: String, _ wanted: String) throws {
+        let site = try Document("config/nginx/gifreel.conf").text
+        var types = try #require(try found(#"set \$wanted_types (.+);"#, "config/nginx/gifreel.conf").first)
+        let maps = site.matches(of: /map \$http_accept \$(wanted_\w+) \{\n +"~\*(.+)" (.+);\n\}/)
+        #expect(maps.count == 3)
+        for map in maps {
+            let isNamed = try Regex(String(map.2)).ignoresCase().firstMatch(in: accept) != nil
+            for name in ["${\(map.1)}", "$\(map.1)"] {
+                types = types.replacingOccurrences(of: name, with: isNamed ? String(map.3) : "")
+            }
+        }
+        #expect(types == wanted)
+    }
+
+    @Test(.enabled(if: ChildProcess.find("node") != nil), arguments: negotiations)
+    func theFunctionsForCDNsPassOnTheSame(_ accept: String, _ wanted: String) throws {
+        let functions = try Document("docs/negotiation.md").codeBlocks.filter { $0.language == "js" }.map(\.text)
+        #expect(functions.count == 2)
+        let calls = [
+            "console.log(handler({ request: { headers: { accept: { value: accept } } } }).headers.accept.value);",
+            """
+            globalThis.fetch = (request, { cf }) => console.log(request.headers.get('Accept') + ' ' + cf.cacheKey);
+            worker.fetch(new Request('http://localhost/a.gif', { headers: { accept } }));
+            """,
+        ]
+        let outputs = try zip(functions, calls).map { function, call in
+            let script =
+                "const accept = '\(accept)';\n" + function.replacingOccurrences(of: "export default", with: "const worker =")
+                + call
+            return try ChildProcess(try #require(ChildProcess.find("node")), ["-e", script]).finish().output
+        }
+        #expect(outputs == [wanted, "\(wanted) http://localhost/a.gif#\(wanted)"])
+    }
+
     @Test(arguments: ["gifreel.conf", "cluster.conf"])
     func theRoutesOfOperatorsAreForPrivateNetworks(_ name: String) throws {
         let pattern = try #require(try found(#"location ~ (\S+) \{\n +allow 127"#, "config/nginx/\(name)").first)
