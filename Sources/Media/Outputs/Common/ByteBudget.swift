@@ -37,7 +37,6 @@ struct ByteBudget {
     }
 
     /// Thousandths of the bytes that remain per step of quality, estimated from the first attempt and the last, and rounded up.
-    ///
     private func slope(to last: (quality: Int, bytes: Int)) -> Int {
         let first = attempts[0]
         var perMille = Self.flattest
