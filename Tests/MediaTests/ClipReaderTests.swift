@@ -221,6 +221,23 @@ import Testing
         #expect(error(cut, limits: MediaLimits(frames: 25)) == nil)
     }
 
+    /// Its first pictures refer to those before the cut. Players begin with the first picture that they can decode.
+    @Test(arguments: ["libx264 -x264-params ", "libx265 -tag:v hvc1 -x265-params log-level=none:"], ["0.6", "1"])
+    func aClipCutOutOfAnotherBeginsWithAWholePicture(_ codec: String, _ start: String) throws {
+        let whole = try Made("", "mkv", "-c:v \(codec)open-gop=1:keyint=8:min-keyint=8:bframes=3:b-adapt=0:scenecut=0")
+            .bytes(seconds: "1.4")
+        let file = FileManager.default.temporaryDirectory.appendingPathComponent("whole-\(UUID().uuidString).mkv")
+        defer { try? FileManager.default.removeItem(at: file) }
+        try Data(whole).write(to: file)
+        let cut = try FFmpeg.make(["-ss", start, "-i", file.path, "-c", "copy", "-use_editlist", "0"], "mp4")
+        let composed = try Animation.compose(cut)
+        let shown = try FFmpeg.clipFrames(cut, "mp4", matrix: "170m")
+        #expect(composed.canvases.count == shown.count && composed.summary.ending == .complete)
+        let (delays, second) = (composed.summary.delays, composed.summary.timescale)
+        #expect(delays == Array(repeating: second / 25, count: shown.count))
+        for (canvas, picture) in zip(composed.canvases, shown) { #expect(difference(canvas, picture) <= 1) }
+    }
+
     @Test(arguments: ["libvpx", "libvpx-vp9"]) func alphaOfWebMIsRead(_ codec: String) throws {
         let made = Made(
             "", "webm",

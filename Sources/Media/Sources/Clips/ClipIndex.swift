@@ -81,6 +81,9 @@ struct ClipIndex: Sendable {
             stream.pointee.time_base, from: start ?? 0, last: length, isClip: container.format.isVideo, limits: limits)
     }
 
+    /// Removes the frames before a time, and their durations.
+    mutating func removeFrames(before time: Int64) { frames.removeAll { $0.time < time } }
+
     /// Returns the reorder depth: the maximum number of frames that come before a frame and are shown after it.
     private static func reordering(_ frames: [Frame]) -> Int {
         // No codec reorders by more than 16 frames.

@@ -20,7 +20,8 @@ final class ClipPictures {
     private var isConverted: Bool
     /// The first picture, until its pixels are requested.
     private var first: ClipStream.Picture?
-    private let firstTime: Int64
+    /// The time of the first picture. Those before it in the index cannot be decoded.
+    let firstTime: Int64
     /// A row of a decoded picture, and one of its alpha.
     private var row: HeapBuffer<UInt32>
     private var alphaRow: HeapBuffer<UInt32>
@@ -61,8 +62,14 @@ final class ClipPictures {
         isPremultiplied = alphaNumber.map { container.boxes(of: track)?.premultipliedBy.contains($0) ?? false } ?? false
         stream = try ClipStream(container, track, .colors, reordering: index.reordering, limits: limits)
         orientation = ClipOrientation(track, in: container)
-        firstTime = firstFrame.time
-        let picture = try stream.picture(at: firstTime)
+        // A clip that was cut out of another may begin with pictures that refer to those before the cut. Players begin with the
+        // next one.
+        var (time, picture) = (firstFrame.time, try stream.picture(at: firstFrame.time))
+        for next in index.frames.dropFirst() {
+            guard case .missing = picture else { break }
+            (time, picture) = (next.time, try stream.picture(at: next.time))
+        }
+        firstTime = time
         guard case .frame(let frame) = picture else {
             throw index.ending == .brokenOff ? .incomplete(format) : .corrupt(format, .unreadableFrame)
         }

@@ -8,7 +8,7 @@ package struct ClipReader: AnimationDecoder, ~Copyable {
     package static let format = SourceFormat.mp4
     package static let replacesShortDelays = false
 
-    private let index: ClipIndex
+    private var index: ClipIndex
     private let pictures: ClipPictures
     /// The number of frames whose headers were read.
     private var number = 0
@@ -41,6 +41,7 @@ package struct ClipReader: AnimationDecoder, ~Copyable {
         }
         pictures = try ClipPictures(bytes, format, index, limits: limits)
         self.index = index
+        self.index.removeFrames(before: pictures.firstTime)
         // A clip repeats endlessly, as most GIFs do.
         let boxes = format == .avif ? container.boxes(of: track) : nil
         loopCount = boxes.map(\.loopCount) ?? 0
