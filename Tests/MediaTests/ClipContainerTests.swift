@@ -126,6 +126,14 @@ import Testing
                 == red)
     }
 
+    /// As in Chromium.
+    @Test(arguments: ["mp4", "mov", "mkv"]) func aTrackThatCannotBeReadIsPassedOver(_ fileExtension: String) throws {
+        let clip = try Self.clip(
+            "-map 0 -map 1 -c:v:0 mjpeg -pix_fmt:v:0 yuvj420p -c:v:1 libx264 -pix_fmt:v:1 yuv420p", fileExtension,
+            inputs: ["color=red:s=32x32:d=0.2", "color=lime:s=32x32:d=0.2"])
+        #expect(try Self.color(clip) == 0x8000)
+    }
+
     @Test func alphaIsTheAuxiliaryTrackOfTheColours() throws {
         let avif = try Self.sequence()
         let patch = BoxPatch(avif)

@@ -119,10 +119,12 @@ final class ClipContainer {
         }
     }
 
-    /// The track to show: the first that is enabled and not auxiliary. An image sequence is shown even if its track is
-    /// disabled, and so is a clip whose tracks are all disabled.
+    /// The track to show: the first that is enabled, not auxiliary and in a supported codec. An image sequence is shown even if
+    /// its track is disabled, and so is a clip whose tracks are all disabled.
     var color: UnsafeMutablePointer<AVStream>? {
-        let videos = videos
+        // Cameras put previews in Motion JPEG in front of the video.
+        let readable = videos.filter { ClipStream.decoder(of: $0.pointee.codecpar.pointee.codec_id) != nil }
+        let videos = readable.isEmpty ? videos : readable
         let primary = videos.filter { !(boxes(of: $0)?.isAuxiliary ?? false) }
         let enabled = format == .avif ? nil : primary.first { boxes(of: $0)?.isEnabled ?? true }
         return enabled ?? primary.first ?? videos.first

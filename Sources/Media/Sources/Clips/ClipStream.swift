@@ -77,7 +77,7 @@ final class ClipStream {
     }
 
     /// Returns the decoder for a codec; nil for unsupported codecs.
-    private static func decoder(of codec: AVCodecID) -> UnsafePointer<AVCodec>? {
+    static func decoder(of codec: AVCodecID) -> UnsafePointer<AVCodec>? {
         switch codec {
         case AV_CODEC_ID_H264, AV_CODEC_ID_HEVC, AV_CODEC_ID_VP8, AV_CODEC_ID_VP9: avcodec_find_decoder(codec)
         // libavcodec's own decoder of AV1 needs a graphics card.
