@@ -295,4 +295,17 @@ import Testing
         let delays = try Animation.compose(edited.bytes).summary.delays
         #expect(delays.count == 6 && delays.last == 5)
     }
+
+    private static func number(_ value: Int) -> [UInt8] { (0..<4).map { UInt8(truncatingIfNeeded: value >> (24 - 8 * $0)) } }
+
+    /// All ones mean an unknown duration (ISO/IEC 14496-12 §8.2.2, §8.3.2, §8.4.2), as in recordings of cameras.
+    @Test(arguments: ["-movflags frag_keyframe+empty_moov -g 2", "-movflags frag_keyframe -g 2", "-use_editlist 0"])
+    func anUnknownDurationIsNotTheLongest(_ arguments: String) throws {
+        let clip = try Self.clip("-c:v libx264 -pix_fmt yuv420p -bf 0 " + arguments)
+        let ones: [UInt8] = [255, 255, 255, 255]
+        let unknown = BoxPatch(clip).writing(ones, at: 20, of: "mvhd").writing(ones, at: 24, of: "tkhd")
+            .writing(ones, at: 20, of: "mdhd")
+        let summary = try Animation.compose(unknown.bytes).summary
+        #expect(summary.delays == Array(repeating: 10, count: 6) && summary.ending == .complete)
+    }
 }

@@ -117,20 +117,22 @@ struct ClipIndex: Sendable {
         let (before, overflow) = last.time.subtractingReportingOverflow(first.time)
         if overflow { return 0 }
         let base = stream.pointee.time_base
+        // All ones mean an unknown duration (ISO/IEC 14496-12 §8.4.2), from which libavformat computes the last packet's.
+        let isUnknown = stream.pointee.duration == Int64(UInt32.max)
         if ending == .complete {
             // The durations in the headers (`mdhd`, `tkhd`) may be wrong, and players do not use them.
             if length > 0 {
                 let ofTable = !hasHidden ? length - before : reordering == 0 ? ofPacket : 0
                 if let rest = Self.rest(ofTable, edits, after: before, base, hasHidden: hasHidden) { return rest }
             }
-            if stream.pointee.duration > before { return stream.pointee.duration - before }
+            if !isUnknown, stream.pointee.duration > before { return stream.pointee.duration - before }
             // The packet's duration may be the track's default. Sound may outlast the pictures.
-            if container.isOnlyTrack || ofPacket <= 0, let whole = container.duration, base.num > 0 {
+            if !isUnknown, container.isOnlyTrack || ofPacket <= 0, let whole = container.duration, base.num > 0 {
                 let rest = whole * Double(base.den) / Double(base.num) - Double(last.time)
                 if rest >= 1, rest < 1e15 { return Int64(rest.rounded()) }
             }
         }
-        if ofPacket > 0 { return ofPacket }
+        if !isUnknown, ofPacket > 0 { return ofPacket }
         return frames.count > 1 ? last.time - frames[frames.count - 2].time : 0
     }
 
