@@ -308,4 +308,17 @@ import Testing
         let summary = try Animation.compose(unknown.bytes).summary
         #expect(summary.delays == Array(repeating: 10, count: 6) && summary.ending == .complete)
     }
+
+    /// The standard forbids them. As in Chromium, a negative duration is 1, and what follows is shortened.
+    @Test func negativeDurationsAreNotHuge() throws {
+        let clip = try Self.clip("-c:v libx264 -pix_fmt yuv420p -bf 0 -use_editlist 0 -video_track_timescale 1000")
+        for (durations, total) in [([(5, 100), (1, -100)], 50), ([(3, 100), (1, -50), (2, 100)], 45)] {
+            let table = [0, durations.count] + durations.flatMap { [$0.0, $0.1] }
+            let patch = BoxPatch(clip).renaming("stts", "free").appending(
+                "stts", table.flatMap(Self.number), in: ["moov", "trak", "mdia", "minf", "stbl"])
+            let composed = try Animation.compose(patch.bytes)
+            let length = composed.summary.delays.reduce(0, +) * 100 / composed.summary.timescale
+            #expect(composed.canvases.count == 6 && length == total, "\(durations)")
+        }
+    }
 }

@@ -112,7 +112,9 @@ struct ISOTrack {
         var sum: Int64 = 0
         for index in 0..<entries {
             let count = Int64(ISOBoxes.number(table, 8 + 8 * index))
-            let (part, tooLarge) = count.multipliedReportingOverflow(by: Int64(ISOBoxes.number(table, 12 + 8 * index)))
+            // Some files have negative durations, which the standard forbids. Players read them.
+            let delta = Int32(bitPattern: ISOBoxes.number(table, 12 + 8 * index))
+            let (part, tooLarge) = count.multipliedReportingOverflow(by: Int64(delta))
             let (total, overflow) = sum.addingReportingOverflow(part)
             if tooLarge || overflow { return 0 }
             sum = total
