@@ -321,4 +321,12 @@ import Testing
             #expect(composed.canvases.count == 6 && length == total, "\(durations)")
         }
     }
+
+    @Test(arguments: ["-bf 0", "-bf 2"]) func editsWithoutDurationHideNothing(_ arguments: String) throws {
+        let clip = try Self.clip("-c:v libx264 -pix_fmt yuv420p -use_editlist 1 " + arguments)
+        let expected = try Animation.compose(clip)
+        let composed = try Animation.compose(BoxPatch(clip).writing([0, 0, 0, 0], at: 12, of: "elst").bytes)
+        let isSame = composed.canvases == expected.canvases
+        #expect(isSame && composed.summary == expected.summary && expected.canvases.count == 6)
+    }
 }

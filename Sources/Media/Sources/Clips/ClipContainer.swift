@@ -60,7 +60,8 @@ final class ClipContainer {
         var options: OpaquePointer?
         defer { av_dict_free(&options) }
         // The edit list of an image sequence states how often it is played, and hides nothing (AV1 image file format §6).
-        if format == .avif { av_dict_set(&options, "ignore_editlist", "1", 0) }
+        let ignoresEdits = format == .avif || tracks.contains(where: \.hasEditsWithoutDuration)
+        if ignoresEdits { av_dict_set(&options, "ignore_editlist", "1", 0) }
         // `avformat_open_input` frees the context if it fails.
         var opened: UnsafeMutablePointer<AVFormatContext>? = opening
         let status = avformat_open_input(&opened, nil, demuxer, &options)

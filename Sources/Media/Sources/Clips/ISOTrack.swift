@@ -20,6 +20,9 @@ struct ISOTrack {
     /// The sum of the durations of all samples, in units of the track; 0 if the file has fragments.
     let length: Int64
     let edits: EditList?
+    /// Whether it is a video without fragments whose edits have no duration. This means the whole track only in a movie with
+    /// fragments (ISO/IEC 14496-12 §8.6.6), but players show such a video, too.
+    let hasEditsWithoutDuration: Bool
 
     /// An edit list (ISO/IEC 14496-12 §8.6.6).
     struct EditList {
@@ -78,6 +81,7 @@ struct ISOTrack {
         edits = ISOBoxes.first(path: "edts.elst", in: body).flatMap {
             Self.edits($0, movie: movie, duration: isEndless ? nil : duration)
         }
+        hasEditsWithoutDuration = !hasFragments && handler == "vide" && edits?.shown == 0
     }
 
     /// Returns the types of the sample descriptions, and the properties in the first one.
