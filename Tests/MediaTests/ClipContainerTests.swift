@@ -329,4 +329,14 @@ import Testing
         let isSame = composed.canvases == expected.canvases
         #expect(isSame && composed.summary == expected.summary && expected.canvases.count == 6)
     }
+
+    /// The headers state the duration of all pictures, of which two edits show a half.
+    @Test func hiddenPicturesDoNotLengthenTheLast() throws {
+        let clip = try Self.clip(
+            "-c:v libx264 -pix_fmt yuv420p -g 50 -bf 2 -video_track_timescale 10000", inputs: ["testsrc2=s=96x64:r=10:d=2"])
+        let edits = [0, 2, 500, 2000, 0x1_0000, 500, 12_000, 0x1_0000].flatMap(Self.number)
+        let patch = BoxPatch(clip).renaming("elst", "free").appending("elst", edits, in: ["moov", "trak", "edts"])
+        let summary = try Animation.compose(patch.bytes).summary
+        #expect(summary.delays.count == 10 && summary.delays.last == 10)
+    }
 }

@@ -125,9 +125,11 @@ struct ClipIndex: Sendable {
                 let ofTable = !hasHidden ? length - before : reordering == 0 ? ofPacket : 0
                 if let rest = Self.rest(ofTable, edits, after: before, base, hasHidden: hasHidden) { return rest }
             }
-            if !isUnknown, stream.pointee.duration > before { return stream.pointee.duration - before }
+            // The headers count hidden pictures, too.
+            let isStated = !isUnknown && !hasHidden
+            if isStated, stream.pointee.duration > before { return stream.pointee.duration - before }
             // The packet's duration may be the track's default. Sound may outlast the pictures.
-            if !isUnknown, container.isOnlyTrack || ofPacket <= 0, let whole = container.duration, base.num > 0 {
+            if isStated, container.isOnlyTrack || ofPacket <= 0, let whole = container.duration, base.num > 0 {
                 let rest = whole * Double(base.den) / Double(base.num) - Double(last.time)
                 if rest >= 1, rest < 1e15 { return Int64(rest.rounded()) }
             }
