@@ -6,6 +6,7 @@
 #include <libavformat/avformat.h>
 #include <libavutil/cpu.h>
 #include <libavutil/display.h>
+#include <libavutil/dovi_meta.h>
 #include <libavutil/log.h>
 #include <libavutil/opt.h>
 #include <libavutil/pixdesc.h>

@@ -350,6 +350,16 @@ import Testing
         #expect(error(web) == .unsupported(.webm, .encryption))
     }
 
+    /// Other decoders show the colours of profile 5 in green and purple. Profiles with a compatible base layer are read.
+    @Test(arguments: [(5, 0, true), (10, 0, true), (20, 0, true), (8, 1, false), (8, 4, false), (10, 1, false)])
+    func coloursOfDolbyVisionAloneAreUnsupported(_ profile: UInt8, _ compatible: UInt8, _ isRefused: Bool) throws {
+        let clip = try Made("", "mp4", "-c:v libx265 -tag:v hvc1 -x265-params log-level=none").bytes(seconds: "0.1")
+        let record = [1, 0, profile << 1, 5 << 3 | 5, compatible << 4] + [UInt8](repeating: 0, count: 19)
+        let patch = BoxPatch(clip).appending(
+            "dvcC", record, in: ["moov", "trak", "mdia", "minf", "stbl", "stsd", "hvc1"])
+        #expect(error(patch.bytes) == (isRefused ? .unsupported(.mp4, .colors) : nil))
+    }
+
     @Test func soundIsIgnored() throws {
         let clip = try FFmpeg.make(
             [

@@ -63,6 +63,7 @@ package enum TranscodeError: Error, Equatable, Sendable {
         case codec
         case pixels
         case encryption
+        case colors
 
         var phrase: String {
             switch self {
@@ -71,6 +72,7 @@ package enum TranscodeError: Error, Equatable, Sendable {
             case .codec: "its codec is not H.264, HEVC, VP8, VP9 or AV1"
             case .pixels: "its pixel format cannot be read"
             case .encryption: "it is encrypted"
+            case .colors: "its colours need Dolby Vision"
             }
         }
     }

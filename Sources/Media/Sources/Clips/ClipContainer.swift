@@ -153,6 +153,17 @@ final class ClipContainer {
         matroska?.isEncrypted ?? boxes(of: stream)?.descriptions.contains("encv") ?? false
     }
 
+    /// Whether a track has no colours but those of Dolby Vision, which other decoders show in green and purple: profile 5, and the
+    /// profiles 10 and 20 without a compatible base layer (Dolby Vision streams within the ISO base media file format, 2.5).
+    func needsDolbyVision(_ stream: UnsafeMutablePointer<AVStream>) -> Bool {
+        var size = 0
+        guard let data = gifreel_stream_side_data(stream, AV_PKT_DATA_DOVI_CONF, &size),
+            size >= MemoryLayout<AVDOVIDecoderConfigurationRecord>.size
+        else { return false }
+        let record = UnsafeRawPointer(data).loadUnaligned(as: AVDOVIDecoderConfigurationRecord.self)
+        return record.dv_bl_signal_compatibility_id == 0 && [5, 10, 20].contains(record.dv_profile)
+    }
+
     /// Whether the index lists a sample past the end of the file.
     func lacksSamples(of stream: UnsafeMutablePointer<AVStream>) -> Bool {
         // Matroska has no index of all samples.

@@ -35,6 +35,7 @@ package struct ClipReader: AnimationDecoder, ~Copyable {
             throw container.isCutOff ? .incomplete(format) : .unsupported(format, .video)
         }
         if container.isEncrypted(track) { throw .unsupported(format, .encryption) }
+        if container.needsDolbyVision(track) { throw .unsupported(format, .colors) }
         let index = try ClipIndex(container, track, limits: limits)
         guard !index.frames.isEmpty else {
             throw index.ending == .brokenOff ? .incomplete(format) : .corrupt(format, .noFrames)
