@@ -207,7 +207,7 @@ struct APIOperation: Sendable {
             answers: [
                 Answer(200, "The rendition.", APISchemas.anyRendition, fields: ["ETag", "Cache-Control"]),
                 .part(APISchemas.anyRendition), .notModified,
-            ], problems: ProblemTable.request + ProblemTable.rate + ProblemTable.load)
+            ], problems: ProblemTable.request + ProblemTable.store + ProblemTable.rate + ProblemTable.load)
     ]
 
     private static func file(_ file: SiteFile, _ summary: String, _ type: String, _ schema: JSONValue) -> APIOperation {

@@ -175,6 +175,15 @@ import Testing
         }
     }
 
+    @Test func whatIsNotStoredIsAmongTheResponses() async throws {
+        try await WebFixture.run([:]) { web async throws in
+            for operation in APIOperation.table(try presets()) where operation.method == "get" {
+                let response = try await web.request("GET", operation.example, headers: ["Cache-Control: only-if-cached"])
+                #expect(operation.statuses.contains(response.status), "\(operation.path): \(response.status)")
+            }
+        }
+    }
+
     @Test func everyReferenceHasASchema() throws {
         let document = OpenAPIDocument.document(try presets(), version: "1", publicURL: nil)
         let text = String(decoding: JSONText.encode(document), as: UTF8.self)
