@@ -66,6 +66,13 @@ import Testing
         }
     }
 
+    /// Uploads have one path, by which all would meet on one node. Their lengths differ.
+    @Test func uploadsAreSpreadOverTheNodes() throws {
+        let key = "$request_uri$http_content_length"
+        #expect(try found(#"default (\$request_uri.*);"#, "config/nginx/cluster.conf") == [key])
+        #expect(try found(#"upstream-hash-by: (.+)"#, "config/kubernetes/ingress.yaml") == [key])
+    }
+
     /// What Safari, Chromium, Safari before AVIF, and others send for an image, and a client that refuses a format; with what Gifreel gets.
     static let negotiations = [
         (
