@@ -67,6 +67,15 @@ import Yams
         for resource in found { #expect(try value(resource, path, as: [String: String].self) == labels) }
     }
 
+    /// The kubelet refuses an image whose user is a name where only runAsNonRoot is set.
+    @Test func theImageStatesTheUserOfThePodsByNumber() throws {
+        let set = try #require(try resources()["StatefulSet"]?.first)
+        let user = try value(set, "spec.template.spec.securityContext.runAsUser", as: Int.self)
+        let image = try Document("Dockerfile").text
+        #expect(image.contains("\nUSER \(user)\n"))
+        #expect(image.contains("--uid \(user) "))
+    }
+
     @Test func portsAreThoseOfThePods() throws {
         let (resources, ports) = (try resources(), try pod().ports)
         for service in try #require(resources["Service"]) {
