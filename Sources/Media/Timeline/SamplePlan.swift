@@ -3,10 +3,11 @@
 struct SamplePlan {
     /// The number of frames.
     private(set) var count = 0
-    /// The numbers, from 1, of the first frame, the last but one and the last; 0 without such a frame.
+    /// The numbers, from 1, of the first frame and the last; 0 without such a frame.
     private(set) var first = 0
-    private(set) var lastButOne = 0
     private(set) var last = 0
+    /// The time of the last frame but one, in units of the video; 0 without such a frame.
+    private(set) var lastButOne = 0
     /// The numbers, among these frames and from 1, of sync frames, or of the next frame if a sync frame is not among them.
     private(set) var syncs: [Int] = []
     /// The shortest time between two of the frames, in units of the video. For a single frame, its duration.
@@ -27,7 +28,7 @@ struct SamplePlan {
             if isAfterSync { syncs.append(count) }
             isAfterSync = false
             if count == 1 { first = index + 1 } else { enter(start - time) }
-            (time, lastButOne, last) = (start, last, index + 1)
+            (time, lastButOne, last) = (start, time, index + 1)
         }
         // In a file with several loops, the first frame follows the last one.
         if count == 1 || (count > 0 && options.loops > 1) { enter(end - time) }

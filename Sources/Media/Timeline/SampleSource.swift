@@ -1,6 +1,6 @@
 /// The samples of a video: ``PictureSource`` ▸ converter.
 ///
-/// A picture becomes no sample if its planes equal those of the previous one. Not thread-safe.
+/// A picture becomes no sample if its planes equal those of the previous one, except near the end. Not thread-safe.
 final class SampleSource<Decoder: AnimationDecoder & ~Copyable> {
     /// The size of the planes in pixels; both sides are even.
     let width: Int
@@ -16,6 +16,7 @@ final class SampleSource<Decoder: AnimationDecoder & ~Copyable> {
 
     private let pictures: PictureSource<Decoder>
     private let converter: Converter
+    private let ending: Int
 
     private enum Converter {
         case planes
@@ -30,11 +31,13 @@ final class SampleSource<Decoder: AnimationDecoder & ~Copyable> {
     ///   - hasAlpha: Whether transparent pixels stay transparent.
     ///   - pace: The pace of the output format.
     ///   - chroma: The resolution of the chroma planes.
+    ///   - ending: The time from which all frames after three samples become samples.
     init(
         _ bytes: UnsafeRawBufferPointer, _ summary: AnimationSummary, limits: MediaLimits, options: TranscodeOptions,
-        hasAlpha: Bool = false, _ pace: Timeline.Pace = .video, chroma: ChromaFormat = .half
+        hasAlpha: Bool = false, _ pace: Timeline.Pace = .video, chroma: ChromaFormat = .half, ending: Int = .max
     ) throws(TranscodeError) {
         self.chroma = chroma
+        self.ending = ending
         pictures = try PictureSource(
             bytes, summary, limits: limits, options: options,
             format: hasAlpha ? .rgba : .yuv(background: options.background), pace,
@@ -80,10 +83,12 @@ final class SampleSource<Decoder: AnimationDecoder & ~Copyable> {
     /// - Parameter planes: Called when there is a picture to write. Returns the planes, which hold the previous sample.
     /// - Throws: ``TranscodeError``; `incomplete` or `startPastEnd` at the end of a source without a sample.
     func next(into planes: () throws(TranscodeError) -> PixelConverter.Planes) throws(TranscodeError) -> Sample? {
-        while let picture = try pictures.next(repeatingAt: newest + Timeline.longestSample) {
+        // A picture that looks like the previous one extends its sample, up to the longest duration of a sample.
+        let longest = newest + Timeline.longestSample
+        let repetition = samples > 2 ? min(ending, longest) : longest
+        while let picture = try pictures.next(repeatingAt: repetition) {
             let hasChanged = try convert(picture.area, into: try planes())
-            // A picture that looks like the previous one extends its sample, up to the longest duration of a sample.
-            guard hasChanged || samples == 0 || picture.time - newest >= Timeline.longestSample else { continue }
+            guard hasChanged || samples == 0 || picture.time >= repetition else { continue }
             samples += 1
             newest = picture.time
             let whole = Rectangle(x: 0, y: 0, width: width, height: height)

@@ -48,9 +48,11 @@ enum MP4Output: OutputMaker {
         _ settings: Settings, to descriptor: Int32, _ progress: FrameMeter
     ) throws(TranscodeError) -> TranscodeResult {
         let options = transcoder.options
-        let source = try SampleSource<Decoder>(
-            bytes, summary, limits: transcoder.limits, options: options, chroma: settings.plane.chroma)
         let plan = SamplePlan(options.time, of: summary)
+        // The encoder must know the last two samples when they come, so they are those of the last two frames.
+        let source = try SampleSource<Decoder>(
+            bytes, summary, limits: transcoder.limits, options: options, chroma: settings.plane.chroma,
+            ending: Settings.reordersFrames ? plan.lastButOne : .max)
         let size = Settings.needsEvenSides ? (source.width, source.height) : (source.geometry.width, source.geometry.height)
         let encoder = try VideoEncoder(
             width: size.0, height: size.1,
@@ -67,9 +69,9 @@ enum MP4Output: OutputMaker {
         while let sample = try next(source, thread, into: encoder) {
             muxer.expect(time: sample.time)
             progress.enter(frame: sample.frame)
-            // The last frame is thus decoded last. If the last frames look alike, the last sample is an earlier one, as the
-            // muxer allows.
-            let isNearEnd = sample.frame >= plan.lastButOne
+            // The last frame is thus decoded last. If the source breaks off, the last sample is an earlier one, as the muxer
+            // allows.
+            let isNearEnd = sample.time >= plan.lastButOne
             let steps = sample.gain * Settings.temporalMeanOffset
             try encoder.encode(decodedInOrder: isNearEnd, coarserBy: steps) { packet throws(TranscodeError) in
                 try muxer.append(packet)
