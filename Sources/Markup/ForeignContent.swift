@@ -27,7 +27,9 @@ struct ForeignContent {
         if isCurrent, Self.breaksOut(tag) { end() }
         let isPoint = contexts.last.flatMap { Self.integrationPoints[$0] }?.contains(tag.name) ?? false
         let isForeign = isCurrent || Self.roots.contains(tag.name)
-        if isPoint || Self.roots.contains(tag.name), !tag.isSelfClosing { contexts.append(tag.name) }
+        if isPoint || Self.roots.contains(tag.name), !tag.isSelfClosing, contexts.count < HTMLTokenizer.maxDepth {
+            contexts.append(tag.name)
+        }
         return isForeign
     }
 

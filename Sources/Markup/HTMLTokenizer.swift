@@ -13,6 +13,8 @@ package struct HTMLTokenizer {
 
     /// The longest tag in bytes.
     package static let maxTagLength = 1 << 20
+    /// The number of open elements that are remembered. Chromium nests no more either.
+    static let maxDepth = 512
 
     private enum State: Equatable {
         case data
@@ -159,7 +161,9 @@ package struct HTMLTokenizer {
     }
 
     /// Removes the start of a tag that is too long, as text; returns nil if the tag may still end.
+    ///
+    /// A shorter piece would let a page of many `<` be searched to its end once for each of them.
     private func takeLongTag(_ rest: inout ArraySlice<UInt8>) -> Token? {
-        rest.count > Self.maxTagLength ? Self.take(rest.startIndex + 1, from: &rest) : nil
+        rest.count > Self.maxTagLength ? Self.take(rest.startIndex + Self.maxTagLength, from: &rest) : nil
     }
 }

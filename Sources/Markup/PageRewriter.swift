@@ -53,6 +53,7 @@ package struct PageRewriter {
     private var openOwners: [String] = []
     private var openPictures = 0
     private var page = Page()
+    private var noted: Set<Remainder> = []
 
     /// - Parameters:
     ///   - base: The page's URL, which resolves relative links unless the page has a `<base>`.
@@ -100,7 +101,7 @@ package struct PageRewriter {
             } else {
                 page.bytes += tag.text
             }
-            if Self.owners.contains(tag.name) { openOwners.append(tag.name) }
+            if Self.owners.contains(tag.name), openOwners.count < HTMLTokenizer.maxDepth { openOwners.append(tag.name) }
             if tag.name == "picture" { openPictures += 1 }
             if tag.name == "base" { use(tag) }
             if tag.name == "script", let link = tag["src"]?.value, link.hasSuffix("/gifreel.js") { page.hasScript = true }
@@ -128,6 +129,7 @@ package struct PageRewriter {
         case "link" where tag["as"]?.value == "image" && tag["rel"]?.value == "preload": names = ["href", "imagesrcset"]
         default: return nil
         }
+        let reason = reasonToStay(tag)
         var still: String?
         var changes: [(attribute: StartTag.Attribute, value: String)] = []
         for attribute in tag.attributes where names.contains(attribute.name) {
@@ -139,8 +141,8 @@ package struct PageRewriter {
             }
             let changed =
                 attribute.name.hasSuffix("set")
-                ? SourceSet.replaceLinks(in: value) { replacement(of: $0, in: tag, &still) }
-                : replacement(of: value, in: tag, &still)
+                ? SourceSet.replaceLinks(in: value) { replacement(of: $0, unless: reason, &still) }
+                : replacement(of: value, unless: reason, &still)
             if let changed, changed != value { changes.append((attribute, changed)) }
         }
         guard !changes.isEmpty else { return nil }
@@ -167,17 +169,19 @@ package struct PageRewriter {
 
     private mutating func note(_ link: String, _ reason: String) {
         let remainder = Remainder(link: link, reason: reason)
-        if !page.remaining.contains(remainder) { page.remaining.append(remainder) }
+        if noted.insert(remainder).inserted { page.remaining.append(remainder) }
     }
 
     /// Returns the new text of a link; nil if the link stays.
-    private mutating func replacement(of text: String, in tag: StartTag, _ still: inout String?) -> String? {
+    ///
+    /// - Parameter reason: Why the element stays; nil if it need not stay.
+    private mutating func replacement(of text: String, unless reason: String?, _ still: inout String?) -> String? {
         guard let link = LinkText.normalize(text) else {
             if isAnimation(text) { note(text, "its address is uncertain") }
             return nil
         }
         guard isAnimation(link) else { return nil }
-        if let reason = reasonToStay(tag) {
+        if let reason {
             note(link, reason)
             return nil
         }

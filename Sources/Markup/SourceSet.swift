@@ -14,36 +14,34 @@ package enum SourceSet {
     ///
     /// - Parameter replacement: Returns the new link of a candidate; nil if the link stays.
     package static func replaceLinks(in text: String, _ replacement: (String) -> String?) -> String {
-        var output = String.UnicodeScalarView()
-        var rest = text.unicodeScalars[...]
+        // Appending to a view of a string copies the string each time.
+        let bytes = Array(text.utf8)
+        var output: [UInt8] = []
+        var rest = bytes[...]
         func take(_ count: Int) {
             output += rest.prefix(count)
             rest = rest.dropFirst(count)
         }
         while true {
-            take(rest.prefix { isSpace($0) || $0 == "," }.count)
+            take(rest.prefix { $0.isHTMLSpace || $0 == UInt8(ascii: ",") }.count)
             // A URL extends to a space, and may contain commas.
-            let token = rest.prefix { !isSpace($0) }
-            guard let last = token.lastIndex(where: { $0 != "," }) else {
+            let token = rest.prefix { !$0.isHTMLSpace }
+            guard let last = token.lastIndex(where: { $0 != UInt8(ascii: ",") }) else {
                 output += rest
-                return String(output)
+                return String(decoding: output, as: UTF8.self)
             }
-            let link = token[...last]
-            output += (replacement(String(link)) ?? String(link)).unicodeScalars
-            rest = rest[link.endIndex...]
-            if rest.first == "," { continue }
+            let link = String(decoding: token[...last], as: UTF8.self)
+            output += (replacement(link) ?? link).utf8
+            rest = rest[(last + 1)...]
+            if rest.first == UInt8(ascii: ",") { continue }
             // Descriptors of width or density. A comma within parentheses belongs to them.
             var isInParentheses = false
             take(
-                rest.prefix { scalar in
-                    if scalar == "(" { isInParentheses = true }
-                    if scalar == ")" { isInParentheses = false }
-                    return scalar != "," || isInParentheses
+                rest.prefix { byte in
+                    if byte == UInt8(ascii: "(") { isInParentheses = true }
+                    if byte == UInt8(ascii: ")") { isInParentheses = false }
+                    return byte != UInt8(ascii: ",") || isInParentheses
                 }.count)
         }
-    }
-
-    private static func isSpace(_ scalar: Unicode.Scalar) -> Bool {
-        [" ", "\t", "\n", "\u{0C}", "\r"].contains(scalar)
     }
 }

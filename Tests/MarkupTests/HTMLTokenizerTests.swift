@@ -143,4 +143,11 @@ import Testing
         let all = first + tokenizer.append(page.suffix(5)) + tokenizer.finish()
         #expect(text(all) == page)
     }
+
+    @Test func aPageOfTagsWithoutAnEndIsSearchedOnceForEachPieceOfTheLongestLength() {
+        let page = Array(String(repeating: "<a ", count: HTMLTokenizer.maxTagLength / 3 + 12).utf8)
+        let tokens = tokens(page)
+        #expect(text(tokens) == page)
+        #expect(tokens.count <= 4, "\(tokens.count) pieces")
+    }
 }
