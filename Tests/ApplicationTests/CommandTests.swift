@@ -79,6 +79,16 @@ import Testing
         #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path).filter { $0.contains("mp4") }.isEmpty)
     }
 
+    @Test func theNameOfAFileDoesNotReachATerminalAsControlCharacters() throws {
+        defer { try? FileManager.default.removeItem(at: directory) }
+        _ = try write("a\u{1B}[2J\nb.gif: converted\u{9B}31m.gif", Array("no gif at all".utf8))
+        let outcome = try gifreel(["convert", "--to", directory.path + "/out", directory.path])
+        let name = "\(directory.path)/a\u{FFFD}[2J\u{FFFD}b.gif: converted\u{FFFD}31m.gif"
+        #expect(outcome.code == 1 && outcome.log == "\(name): not_an_animation: The file is not an animation or a video.\n")
+        let missing = try gifreel(["convert", "\u{1B}[2J.gif"])
+        #expect(missing.code == 64 && !missing.log.contains("\u{1B}"), "\(missing)")
+    }
+
     @Test func manyFilesGoIntoADirectory() throws {
         defer { try? FileManager.default.removeItem(at: directory) }
         let inputs =

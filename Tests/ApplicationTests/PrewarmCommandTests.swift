@@ -157,6 +157,13 @@ extension OperationsTests {
                 outcome.output == "jpg,width=100 https://a.test/1.gif\npng,width=40 https://a.test/2.gif", "\(outcome)")
         }
 
+        @Test func aURLOfAListDoesNotReachATerminalAsControlCharacters() throws {
+            defer { try? FileManager.default.removeItem(at: directory) }
+            let outcome = try prewarm([try list(["https://a.test/\u{1B}[2J.gif"])] + settings(directory.path + "/cache"))
+            #expect(outcome.code == 1 && !outcome.output.contains("\u{1B}"), "\(outcome)")
+            #expect(outcome.output.contains("https://a.test/\u{FFFD}[2J.gif: The source URL contains a control character"))
+        }
+
         @Test func aFormatWithoutAFileIsRefused() throws {
             defer { try? FileManager.default.removeItem(at: directory) }
             let outcome = try prewarm([try list(["https://a.test/1.gif"]), "--dry-run", "--format", "html"])

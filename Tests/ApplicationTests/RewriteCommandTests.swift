@@ -99,6 +99,12 @@ import Testing
         #expect(try rewrite(arguments, images.joined()).output == all.output)
     }
 
+    @Test func aLinkOfAPageDoesNotReachATerminalAsControlCharacters() throws {
+        let outcome = try rewrite(["--server", "https://g.test"], "<img src='http://[&#27;[2J/a.gif'>")
+        let line = "gifreel: standard input: http://[\u{FFFD}[2J/a.gif stays: its address is relative; give --base\n"
+        #expect(outcome.code == 0 && outcome.log == line, "\(outcome)")
+    }
+
     @Test(arguments: [
         ("<rss><item>&lt;img src=a.gif></item></rss>", "a feed"),
         ("<html amp><amp-img><img src=https://x.test/a.gif>", "an AMP page"),

@@ -170,6 +170,9 @@ package struct AppendedFile: ~Copyable {
 
 /// Standard error of a command.
 package enum StandardError {
+    /// Writes a line. See ``write(_:)`` and ``Swift/String/withoutControls``.
+    package static func writeLine(_ text: String) { write(text.withoutControls + "\n") }
+
     /// Writes `text`. Blocks while the reader of a pipe stalls. On a full disk or a closed pipe the text is lost, because no
     /// other output is left to report the error.
     package static func write(_ text: String) {

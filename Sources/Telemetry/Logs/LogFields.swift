@@ -110,8 +110,3 @@ extension String {
         !isEmpty && unicodeScalars.allSatisfy { !$0.isControl && $0 != " " && $0 != "\"" && $0 != "=" && $0 != "\\" }
     }
 }
-
-extension Unicode.Scalar {
-    /// Whether the scalar is a control character: C0, DEL or C1.
-    fileprivate var isControl: Bool { value < 0x20 || (0x7F...0x9F).contains(value) }
-}

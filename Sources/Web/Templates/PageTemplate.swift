@@ -64,7 +64,7 @@ enum HTMLText {
     private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case 0x202a...0x202e, 0x2066...0x2069, 0x200e, 0x200f, 0x061c: true
-        default: scalar.properties.generalCategory == .control
+        default: scalar.isControl
         }
     }
 }

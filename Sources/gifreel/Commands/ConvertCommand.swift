@@ -93,7 +93,7 @@ struct ConvertCommand: ParsableCommand {
             }
             return try ConvertPlan(input: files[0], output: files[1], fileExtension: format ?? "mp4")
         } catch {
-            StandardError.write("gifreel: \(error)\n")
+            StandardError.writeLine("gifreel: \(error)")
             throw ExitCode.validationFailure
         }
     }

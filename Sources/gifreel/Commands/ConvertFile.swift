@@ -15,7 +15,7 @@ struct ConvertFailure: Error {
     let sentence: String
 
     /// Prints the failure on standard error.
-    func report() { StandardError.write("\(path): \(code): \(sentence)\n") }
+    func report() { StandardError.writeLine("\(path): \(code): \(sentence)") }
 }
 
 extension ConvertFailure {

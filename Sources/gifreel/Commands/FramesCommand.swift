@@ -26,7 +26,7 @@ struct FramesCommand: ParsableCommand {
             try write(try Self.dump(source, to: directory))
         } catch let error as TranscodeError {
             try write(["error": error.description])
-            StandardError.write("\(file == "-" ? "standard input" : file): \(error)\n")
+            StandardError.writeLine("\(file == "-" ? "standard input" : file): \(error)")
             throw ExitCode.failure
         }
     }

@@ -34,7 +34,7 @@ struct GifreelCommand: ParsableCommand {
         do throws(FileError) {
             try StandardOutput.flush()
         } catch {
-            StandardError.write("gifreel: \(error)\n")
+            StandardError.writeLine("gifreel: \(error)")
             if code.isSuccess { code = .failure }
         }
         Glibc.exit(code.rawValue)
@@ -48,10 +48,11 @@ struct GifreelCommand: ParsableCommand {
         } else if code == .validationFailure,
             let suggestion = CommandSuggestion.sentence(for: Array(CommandLine.arguments.dropFirst()))
         {
-            StandardError.write("gifreel: \(suggestion)\n")
+            StandardError.writeLine("gifreel: \(suggestion)")
         } else if !message.isEmpty {
             // The description of an error of a command is a sentence; the parser words its own.
-            StandardError.write(code == .failure ? "gifreel: \(error)\n" : message + "\n")
+            let text = code == .failure ? "gifreel: \(error)" : message
+            for line in text.split(separator: "\n", omittingEmptySubsequences: false) { StandardError.writeLine(String(line)) }
         }
         return code
     }

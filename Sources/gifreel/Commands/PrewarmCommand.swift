@@ -246,7 +246,9 @@ struct PrewarmCommand: ParsableCommand {
         _ prewarmRun: PrewarmRun, _ journal: RunJournal, _ seconds: Int, _ failure: PrewarmRunError?, wasInterrupted: Bool
     ) throws {
         let (totals, results) = (prewarmRun.totals, prewarmRun.results)
-        for line in RunSummary.lines(results, totals: totals, of: prewarmRun.entries.count, seconds: seconds) { print(line) }
+        for line in RunSummary.lines(results, totals: totals, of: prewarmRun.entries.count, seconds: seconds) {
+            print(line.withoutControls)
+        }
         if let report {
             try ReportFile.write(results, totals: totals, of: prewarmRun.entries.count, seconds: seconds, to: report)
         }
@@ -300,7 +302,7 @@ struct PrewarmCommand: ParsableCommand {
 
     /// Prints a sentence on standard error.
     private static func complain(_ sentence: String) {
-        StandardError.write("gifreel: \(sentence)\n")
+        StandardError.writeLine("gifreel: \(sentence)")
     }
 }
 

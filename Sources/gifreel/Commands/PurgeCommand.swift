@@ -158,7 +158,7 @@ struct PurgeCommand: ParsableCommand {
             if !json { print("\(result), applied by \(acknowledged) of \(nodes) nodes\(rest)") }
             return isComplete
         }
-        StandardError.write("gifreel: \(name): \(AdminServer.refusal(answer))\n")
+        StandardError.writeLine("gifreel: \(name): \(AdminServer.refusal(answer))")
         return false
     }
 }

@@ -119,7 +119,7 @@ struct RewriteCommand: ParsableCommand {
         let name = file == "-" ? "standard input" : file
         let kind = kind ?? PageKind(of: document)
         guard kind == .page else {
-            StandardError.write("gifreel: \(name): stays, because it is \(kind.words); --for page rewrites it\n")
+            StandardError.writeLine("gifreel: \(name): stays, because it is \(kind.words); --for page rewrites it")
             return document
         }
         var urls: [String] = []
@@ -133,12 +133,12 @@ struct RewriteCommand: ParsableCommand {
         let page = PageRewriter.rewrite(
             document, base: base, extensions: extensions, script: script ? tag() : nil, decide: images.decision)
         if page.changed > 0 {
-            StandardError.write(
-                "gifreel: \(name): \(page.changed) \(page.changed == 1 ? "element negotiates" : "elements negotiate")\n")
-            if !page.hasScript { StandardError.write("gifreel: \(name): has no </body>; add \(tag())\n") }
+            StandardError.writeLine(
+                "gifreel: \(name): \(page.changed) \(page.changed == 1 ? "element negotiates" : "elements negotiate")")
+            if !page.hasScript { StandardError.writeLine("gifreel: \(name): has no </body>; add \(tag())") }
         }
         for remainder in page.remaining {
-            StandardError.write("gifreel: \(name): \(remainder.link) stays: \(remainder.reason)\n")
+            StandardError.writeLine("gifreel: \(name): \(remainder.link) stays: \(remainder.reason)")
         }
         return page.bytes
     }

@@ -152,13 +152,13 @@ struct ServeCommand: ParsableCommand {
         let configuration = try ServiceConfiguration(read.settings)
         try StartCheck.check(configuration)
         if !read.ignoredVariables.isEmpty {
-            StandardError.write("gifreel: ignored, set by Kubernetes: \(read.ignoredVariables.joined(separator: ", "))\n")
+            StandardError.writeLine("gifreel: ignored, set by Kubernetes: \(read.ignoredVariables.joined(separator: ", "))")
         }
         for each in read.overrides {
-            StandardError.write("gifreel: \(each.variable) overrides \(each.setting) of \(each.overridden)\n")
+            StandardError.writeLine("gifreel: \(each.variable) overrides \(each.setting) of \(each.overridden)")
         }
-        for warning in configuration.secretWarnings { StandardError.write("gifreel: warning: \(warning)\n") }
-        for package in LinkedPackages.program.outdated() { StandardError.write("gifreel: \(package)\n") }
+        for warning in configuration.secretWarnings { StandardError.writeLine("gifreel: warning: \(warning)") }
+        for package in LinkedPackages.program.outdated() { StandardError.writeLine("gifreel: \(package)") }
         for line in changed ? read.changedLines : read.lines { print(line) }
         if connect { try connectParts(configuration) }
     }
@@ -171,7 +171,7 @@ struct ServeCommand: ParsableCommand {
             case .success(let text): print("# \(name): \(text)")
             case .failure(let error):
                 hasFailed = true
-                StandardError.write("gifreel: \(name): \(error)\n")
+                StandardError.writeLine("gifreel: \(name): \(error)")
             }
         }
         if hasFailed { throw ExitCode.failure }
