@@ -89,6 +89,15 @@ import Testing
         #expect(missing.code == 64 && !missing.log.contains("\u{1B}"), "\(missing)")
     }
 
+    @Test func whatIsNoFileIsNotConvertedWithItsDirectory() throws {
+        defer { try? FileManager.default.removeItem(at: directory) }
+        _ = try write("a.gif", GIFBuilder.animation(frames: 2))
+        for name in ["b.gif", "c.png"] { try #require(mkfifo("\(directory.path)/\(name)", 0o600) == 0) }
+        let outcome = try gifreel(["convert", "--to", directory.path + "/out", directory.path])
+        #expect(outcome.code == 0 && outcome.log.isEmpty, "\(outcome)")
+        #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path + "/out") == ["a.mp4"])
+    }
+
     @Test func manyFilesGoIntoADirectory() throws {
         defer { try? FileManager.default.removeItem(at: directory) }
         let inputs =

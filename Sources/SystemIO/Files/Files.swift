@@ -88,6 +88,12 @@ package enum Files {
         return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
     }
 
+    /// Whether the path names a regular file; symbolic links are followed.
+    package static func isRegular(_ path: String) -> Bool {
+        var status = stat()
+        return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+    }
+
     /// Whether the path names anything; symbolic links are followed.
     package static func exists(_ path: String) -> Bool {
         var status = stat()

@@ -88,7 +88,7 @@ struct ConvertPlan {
     private static func animations(below directory: String) -> [String] {
         let all = FileManager.default.enumerator(atPath: directory)?.compactMap { $0 as? String } ?? []
         return all.filter { name in
-            guard let format = format(named: name), found.contains(format), !Files.isDirectory(join(directory, name)) else {
+            guard let format = format(named: name), found.contains(format), Files.isRegular(join(directory, name)) else {
                 return false
             }
             return format == .gif || isAnimation(join(directory, name))
