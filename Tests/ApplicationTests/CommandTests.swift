@@ -98,6 +98,14 @@ import Testing
         #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path + "/out") == ["a.mp4"])
     }
 
+    @Test func aFileThatIsTooLargeIsNotReadIntoMemory() throws {
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let input = try write("a.mp4", [])
+        try #require(truncate(input, 2 << 30 | 1) == 0)
+        let outcome = try gifreel(["convert", input, directory.path + "/b.mp4"])
+        #expect(outcome.code == 1 && outcome.log.contains("a.mp4: too_large: The source has more than 2147483648 bytes"))
+    }
+
     @Test func manyFilesGoIntoADirectory() throws {
         defer { try? FileManager.default.removeItem(at: directory) }
         let inputs =

@@ -1,4 +1,5 @@
 internal import CLinux
+internal import Fetch
 internal import Foundation
 internal import Glibc
 internal import Media
@@ -96,18 +97,29 @@ struct ConvertFile: Sendable {
         }
     }
 
+    /// The largest input in bytes, which is the largest `sources.max_bytes`. A larger one would use up the machine's memory.
+    private static let maxBytes = 2 << 30
+
     /// Copies the input into sealed memory, so that it cannot change while it is converted.
     private func readInput() throws(ConvertFailure) -> (SharedDescriptor, Int) {
         let number = input == "-" ? dup(0) : clinux_openat(AT_FDCWD, input, O_RDONLY, 0)
         guard number >= 0 else { throw ConvertFailure(input, "read", .last("open")) }
-        let source = OwnedDescriptor(taking: number)
+        let source = SharedDescriptor(OwnedDescriptor(taking: number))
+        let tooLarge = SystemError("read", code: EFBIG)
         let (bytes, count): (SharedDescriptor, Int)
         do throws(SystemError) {
+            if try source.size() > Self.maxBytes { throw tooLarge }
             var file = try MemoryFile(name: "gifreel-input")
-            try DescriptorIO.readToEnd(of: source.number) { chunk throws(SystemError) in try file.append(chunk) }
+            try DescriptorIO.readToEnd(of: source.number) { chunk throws(SystemError) in
+                if file.count + chunk.count > Self.maxBytes { throw tooLarge }
+                try file.append(chunk)
+            }
             count = file.count
             bytes = try file.seal()
         } catch {
+            if error == tooLarge {
+                throw ConvertFailure(Problem(.fetchFailed(.tooLarge(limit: Self.maxBytes, declared: nil))), of: input)
+            }
             throw ConvertFailure(input, "read", error)
         }
         guard count > 0 else {
