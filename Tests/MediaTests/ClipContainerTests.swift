@@ -322,6 +322,19 @@ import Testing
         }
     }
 
+    /// As in Chromium and Firefox.
+    @Test(arguments: ["-g 1", "-g 50"]) func theLastOfThePicturesWithOneTimeIsSeen(_ arguments: String) throws {
+        let clip = try Self.clip(
+            "-c:v libx264 -pix_fmt yuv420p -bf 0 -use_editlist 0 -video_track_timescale 1000 " + arguments)
+        let table = [0, 3, 2, 100, 2, 0, 2, 100].flatMap(Self.number)
+        let patch = BoxPatch(clip).renaming("stts", "free").appending(
+            "stts", table, in: ["moov", "trak", "mdia", "minf", "stbl"])
+        let composed = try Animation.compose(patch.bytes)
+        let whole = try Animation.compose(clip).canvases
+        let isSame = composed.canvases == [0, 1, 4, 5].map { whole[$0] }
+        #expect(isSame && composed.summary.delays == [10, 10, 10, 10])
+    }
+
     @Test(arguments: ["-bf 0", "-bf 2"]) func editsWithoutDurationHideNothing(_ arguments: String) throws {
         let clip = try Self.clip("-c:v libx264 -pix_fmt yuv420p -use_editlist 1 " + arguments)
         let expected = try Animation.compose(clip)

@@ -5,6 +5,8 @@ struct ClipIndex: Sendable {
     struct Frame: Sendable {
         /// The display time, in units of the track.
         let time: Int64
+        /// The number of the packet in the track, from 1.
+        let packet: Int
         /// The size of the packet in bytes.
         let size: Int
         /// Whether decoding can begin with this frame.
@@ -22,6 +24,8 @@ struct ClipIndex: Sendable {
     private(set) var reordering = 0
     /// Whether some block carries alpha as an addition (Matroska: `AlphaMode` 1, block addition 1).
     private(set) var hasAlpha = false
+    /// The numbers of the packets whose pictures are not seen, because a later one has the same time.
+    private(set) var unseen: Set<Int> = []
 
     /// Reads all packets of a track.
     ///
@@ -54,12 +58,13 @@ struct ClipIndex: Sendable {
             guard time != gifreel_no_time, packet.pointee.size > 0 else { continue }
             if isVP8, let data = packet.pointee.data, data[0] & 0x10 == 0 { continue }
             if mayHaveAlpha, ClipStream.addition(of: packet) != nil { hasAlpha = true }
-            try frames.grow(by: Frame(time: time, size: Int(packet.pointee.size), isSync: packet.pointee.isKey))
+            let size = Int(packet.pointee.size)
+            try frames.grow(by: Frame(time: time, packet: Int(packets), size: size, isSync: packet.pointee.isKey))
             if time >= last.time { last = (time, packet.pointee.duration) }
         }
         reordering = Self.reordering(frames)
-        frames.sort { $0.time < $1.time }
-        frames = Self.withoutRepetitions(frames)
+        frames.sort { ($0.time, $0.packet) < ($1.time, $1.packet) }
+        removeUnseen()
         // Matroska has no index of all samples.
         let hasAll = container.format == .webm || packets >= avformat_index_get_entries_count(stream)
         // The alpha may be stored after all colours.
@@ -96,11 +101,15 @@ struct ClipIndex: Sendable {
         return min(depth, deepest)
     }
 
-    private static func withoutRepetitions(_ frames: [Frame]) -> [Frame] {
+    /// Keeps the last of the frames with one time, as players do.
+    private mutating func removeUnseen() {
         var kept: [Frame] = []
         kept.reserveCapacity(frames.count)
-        for frame in frames where kept.last?.time != frame.time { kept.append(frame) }
-        return kept
+        for frame in frames {
+            if let last = kept.last, last.time == frame.time { unseen.insert(kept.removeLast().packet) }
+            kept.append(frame)
+        }
+        frames = kept
     }
 
     /// Returns the duration of the last frame, in units of the track; 0 if unknown.

@@ -54,13 +54,15 @@ final class ClipPictures {
             let other = try ClipContainer(bytes, format)
             guard let track = index.hasAlpha ? other.color : other.alpha else { throw .corrupt(format, .header) }
             alpha = try ClipStream(
-                other, track, index.hasAlpha ? .additions : .colors, reordering: index.reordering, limits: limits)
+                other, track, index.hasAlpha ? .additions : .colors, reordering: index.reordering,
+                unseen: index.hasAlpha ? index.unseen : [], limits: limits)
         } else {
             alpha = nil
         }
         let alphaNumber = alphaTrack.flatMap { container.boxes(of: $0)?.number }
         isPremultiplied = alphaNumber.map { container.boxes(of: track)?.premultipliedBy.contains($0) ?? false } ?? false
-        stream = try ClipStream(container, track, .colors, reordering: index.reordering, limits: limits)
+        stream = try ClipStream(
+            container, track, .colors, reordering: index.reordering, unseen: index.unseen, limits: limits)
         orientation = ClipOrientation(track, in: container)
         // A clip that was cut out of another may begin with pictures that refer to those before the cut. Players begin with the
         // next one.

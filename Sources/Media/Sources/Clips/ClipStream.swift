@@ -13,6 +13,8 @@ final class ClipStream {
     let stream: UnsafeMutablePointer<AVStream>
     private let plane: Plane
     private let limits: MediaLimits
+    private let unseen: Set<Int>
+    private var packets = 0
     // Optional because an initialiser that fails must free what it has allocated.
     private var context: UnsafeMutablePointer<AVCodecContext>?
     private var packet: UnsafeMutablePointer<AVPacket>?
@@ -28,16 +30,19 @@ final class ClipStream {
     /// The error for a picture that exceeds a limit.
     private var excess: TranscodeError?
 
-    /// - Parameter reordering: The maximum number of frames decoded before a frame and shown after it.
+    /// - Parameters:
+    ///   - reordering: The maximum number of frames decoded before a frame and shown after it.
+    ///   - unseen: The numbers of the packets whose pictures are left out, from 1.
     /// - Throws: ``TranscodeError``.
     init(
         _ container: ClipContainer, _ stream: UnsafeMutablePointer<AVStream>, _ plane: Plane, reordering: Int,
-        limits: MediaLimits
+        unseen: Set<Int> = [], limits: MediaLimits
     ) throws(TranscodeError) {
         self.container = container
         self.stream = stream
         self.plane = plane
         self.limits = limits
+        self.unseen = unseen
         container.select(stream)
         guard let codec = Self.decoder(of: stream.pointee.codecpar.pointee.codec_id) else {
             throw .unsupported(container.format, .codec)
@@ -173,7 +178,9 @@ final class ClipStream {
                 _ = end
                 return avcodec_send_packet(context, nil) >= 0
             }
+            packets += 1
             if packet.pointee.pts == gifreel_no_time { packet.pointee.pts = packet.pointee.dts }
+            if unseen.contains(packets) { packet.pointee.flags |= AV_PKT_FLAG_DISCARD }
             if let awaitedSync {
                 guard packet.pointee.pts == awaitedSync else { continue }
                 resumedSync = awaitedSync
