@@ -16,19 +16,16 @@ import Testing
     }
 
     static let shapes = [
-        Shape(testDescription: "candidates of a srcset", count: 500) {
-            "<img srcset='\(String(repeating: "a.gif 1x, ", count: $0))'>"
-        },
         Shape(testDescription: "candidates and attributes", count: 100) {
             "<img srcset='\(String(repeating: "a.gif 1x, ", count: $0))' \((0..<$0).map { "a\($0)=b " }.joined())>"
         },
-        Shape(testDescription: "different links that stay", count: 200) {
+        Shape(testDescription: "different links that stay", count: 1000) {
             (0..<$0).map { "<img src=\($0).gif data-gifreel=off>" }.joined()
         },
-        Shape(testDescription: "drawings and end tags of others", count: 500) {
+        Shape(testDescription: "drawings and end tags of others", count: 1500) {
             String(repeating: "<svg>", count: $0) + String(repeating: "</math>", count: $0)
         },
-        Shape(testDescription: "videos and end tags of others", count: 500) {
+        Shape(testDescription: "videos and end tags of others", count: 1500) {
             String(repeating: "<video>", count: $0) + String(repeating: "</audio>", count: $0)
         },
     ]
