@@ -153,8 +153,9 @@ package final class SharedStore: Sendable {
             // A deletion has not reached the store yet, so the failed look-up counts as a miss.
             record = nil
         }
-        // A deletion may have been added meanwhile.
-        guard let record, outbox?.deletion(of: name.id).map(record.began(until:)) != true, !isRemoved(name, record) else {
+        // A deletion may have been added, or sent, meanwhile.
+        let deletions = [deletion, outbox?.deletion(of: name.id)].compactMap(\.self)
+        guard let record, !deletions.contains(where: record.began(until:)), !isRemoved(name, record) else {
             meter.update { $0.misses += 1 }
             return nil
         }
