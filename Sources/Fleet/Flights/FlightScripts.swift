@@ -3,16 +3,13 @@
 /// A flight's key holds its lease, `L:token:`, to which `w` is appended once a caller on another node waits; later its record,
 /// `R…`. A single key for both lets one command look up the record and take the lease.
 enum FlightScripts {
-    /// Marks a lease as awaited by a caller, and returns the previous value: nil, a lease or a record. Argument: the time of a
-    /// lease in ms, which bounds its key's lifetime. A server whose clock was set back, or that got a copy of the data without
-    /// lifetimes, would keep the lease of a dead node.
+    /// Marks a lease as awaited by a caller, and returns the previous value: nil, a lease or a record.
     static let await = RedisScript(
         .bytesOrNone,
         """
         local value = redis.call('GET', KEYS[1])
-        if value and string.sub(value, 1, 1) == 'L' then
-          redis.call('PEXPIRE', KEYS[1], ARGV[1], 'LT')
-          if string.sub(value, -1) ~= 'w' then redis.call('SET', KEYS[1], value .. 'w', 'KEEPTTL') end
+        if value and string.sub(value, 1, 1) == 'L' and string.sub(value, -1) ~= 'w' then
+          redis.call('SET', KEYS[1], value .. 'w', 'KEEPTTL')
         end
         return value
         """)
@@ -55,14 +52,14 @@ enum FlightScripts {
 /// The value of a flight's key.
 enum FlightValue: Equatable {
     case record(SharedRecord)
-    /// A lease of any node.
-    case lease
+    /// A lease of any node, and whether its end will be announced.
+    case lease(isAwaited: Bool)
 
     init?(_ bytes: [UInt8]) {
         if let record = SharedRecord(bytes) {
             self = .record(record)
         } else if bytes.starts(with: "L:".utf8), bytes.count < 512 {
-            self = .lease
+            self = .lease(isAwaited: bytes.last == UInt8(ascii: "w"))
         } else {
             return nil
         }

@@ -122,9 +122,8 @@ package final class FlightTable: Sendable {
             .lead(leases.take(key, value, began, sourceURL, since: start))
         }
         guard known != nil else { return lease() }
-        if let bytes = known, FlightValue(bytes) == .lease {
-            known = try await context.run(.script(FlightScripts.await, keys: [key], [leaseTime]), within: end - time.now)
-                .optionalBytes()
+        if let bytes = known, FlightValue(bytes) == .lease(isAwaited: false) {
+            known = try await context.run(.script(FlightScripts.await, keys: [key], []), within: end - time.now).optionalBytes()
         }
         guard let bytes = known else { return .again }
         switch FlightValue(bytes) {

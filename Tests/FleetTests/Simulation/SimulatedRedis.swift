@@ -145,11 +145,8 @@ final class SimulatedRedis {
         switch script {
         case FlightScripts.await:
             guard let value else { return .none }
-            if value.first == UInt8(ascii: "L") {
-                let (former, latest) = (strings[key]?.end, end(arguments[0], now))
-                let isMarked = value.last == UInt8(ascii: "w")
-                strings[key] = Expiring(
-                    value: isMarked ? value : value + [UInt8(ascii: "w")], end: min(former ?? latest, latest))
+            if value.first == UInt8(ascii: "L"), value.last != UInt8(ascii: "w") {
+                strings[key]?.value = value + [UInt8(ascii: "w")]
             }
             return .bytes(value)
         case FlightScripts.replace:
