@@ -11,9 +11,11 @@ package struct ClusterTimings: Sendable {
     package var pollInterval: Duration = .milliseconds(500)
     /// The time after its last heartbeat during which a node counts as live.
     package var nodeLifetime: Duration = .seconds(9)
-    /// The interval of heartbeats, each with a look-up of the live nodes. Apart from these, and from reads of the purge stream, an
+    /// The interval of heartbeats. Apart from these, occasional look-ups of the other nodes, and reads of the purge stream, an
     /// idle node sends no commands.
     package var beatInterval: Duration = .seconds(3)
+    /// The number of heartbeats between two look-ups of the live nodes.
+    package var beatsPerLook = 4
     /// The longest time that a purge waits for the other nodes.
     package var purgeLimit: Duration = .seconds(2)
     /// The longest time that one read of the purge stream waits for entries.

@@ -133,7 +133,7 @@ package final class Cluster: Sendable {
     /// The node's name: the configured name and the identity of this run.
     package var name: String { node.registry.name }
 
-    /// The number of live nodes, including this one, at the latest look-up, which may be a heartbeat old.
+    /// The number of live nodes, including this one, at the latest look-up, which may be a few heartbeats old.
     package var nodeCount: Int { node.registry.knownNodes.count }
 
     /// The number of flights that this node leads.

@@ -135,6 +135,7 @@ final class ClusterNode: Sendable {
 
     private func sendHeartbeats() async {
         let pause = AsyncSignal()
+        var beats = 0
         var lastPart = time.now
         while !Task.isCancelled {
             await pause.wait(for: timings.beatInterval, time)
@@ -152,8 +153,11 @@ final class ClusterNode: Sendable {
             try? await ClusterTime.ask(context, cache.sharedClock)
             // If heartbeats waited for a disk that stalls, purges would complete without this node.
             if follower.isTakingPart { Task(executorPreference: executor) { await self.follower.saveClock() } }
-            // A purge looks up the nodes itself, but counts those of the latest look-up if the server has lost its list.
-            _ = try? await registry.liveNodes(context.commands, within: timings.commandLimit)
+            beats += 1
+            // For reports only: a purge looks up the nodes itself.
+            if beats.isMultiple(of: timings.beatsPerLook) {
+                _ = try? await registry.liveNodes(context.commands, within: timings.commandLimit)
+            }
         }
     }
 
