@@ -63,7 +63,7 @@ COPY --from=build /out/licences /usr/share/doc/gifreel/licences
 COPY --from=documents /out/documents /usr/share/doc/gifreel
 COPY LICENSE docs/NOTICES.md docs/vex.cdx.json /usr/share/doc/gifreel/
 COPY config/gifreel.yaml /etc/gifreel/gifreel.yaml
-# By its number, or Kubernetes could not tell that it is not root, and runAsNonRoot would refuse the image.
+# A number, because runAsNonRoot of Kubernetes refuses an image whose user has only a name.
 USER 10001
 ENV GIFREEL_SERVER_HOST=0.0.0.0 GIFREEL_CACHE_DIR=/var/cache/gifreel
 VOLUME /var/cache/gifreel
