@@ -26,6 +26,32 @@ import Testing
         #expect(try codecs(made.bytes, claim) == "avc1.6400\(Hex.encode([level]))")
     }
 
+    /// By its size and rate, the stream could have level 1.
+    @Test(arguments: [1, 3]) func theLevelOfH264HoldsTheBitRate(_ loops: Int) throws {
+        var options = TranscodeOptions()
+        (options.quality, options.time.loops) = (100, loops)
+        let transcoder = Transcoder(options: options)
+        let made = try Converted(GIFBuilder.noise(frames: 40, width: 64, height: 64), transcoder)
+        // Level 1 takes 27,343 bytes at once and 10,000 per second.
+        #expect(made.bytes.count > 30_000 + 10_000 * made.result.duration / made.result.timescale)
+        #expect(made.boxes.level > 10)
+        // ffprobe reads the sequence parameter set.
+        #expect(try made.stream()["level"] == "\(made.boxes.level)")
+        let named = try codecs(made.bytes, OutputClaim(transcoder, made.result))
+        #expect(named == "avc1.6400\(Hex.encode([UInt8(made.boxes.level)]))")
+    }
+
+    /// Level 1 takes 10,000 bytes per second, and 27,343 at once.
+    @Test(arguments: [
+        (27_343, 1, 100, 10), (27_344, 1, 100, 11), (10_000, 10_000, 100, 10), (10_002, 10_000, 100, 11),
+        (10_000, 1000, 98, 11), (1 << 30, 99, 1, 62),
+    ])
+    func aLevelOfH264HoldsTheRateAndTheBuffer(_ bytes: Int, _ pictures: Int, _ distance: Int, _ level: UInt8) {
+        var levels = H264Levels(timescale: 100)
+        for index in 0..<pictures { levels.add(bytes: bytes, at: Int64(index * distance)) }
+        #expect(levels.lowest == level)
+    }
+
     @Test func aDifferentFileHasDifferentCodecs() throws {
         let made = try Converted(GIFBuilder.animation(frames: 3))
         let claim = OutputClaim(Transcoder(), made.result)

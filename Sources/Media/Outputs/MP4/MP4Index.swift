@@ -18,8 +18,9 @@ struct MP4Index: ~Copyable {
 
     private static var malformed: TranscodeError { .failed(.mux, code: gifreel_averror(EINVAL)) }
 
-    /// Returns the length of the file.
-    consuming func moveToFront() throws(TranscodeError) -> Int {
+    /// - Parameter level: The lowest level that an H.264 track may declare; nil to keep what it declares.
+    /// - Returns: The length of the file.
+    consuming func moveToFront(level: UInt8?) throws(TranscodeError) -> Int {
         let (type, data, dataHead, moov) = try parts()
         try HeapBuffer.check(bytes: 2 * moov.count)
         var index = try file.read(moov)
@@ -28,7 +29,10 @@ struct MP4Index: ~Copyable {
         var head = try file.read(type)
         let tail = try file.read(dataHead)
         let distance = head.count + index.count - dropped.reduce(0) { $0 + $1.range.count } + tail.count - data.lowerBound
-        for child in children where child.kind == "trak" { try Self.moveChunks(child.range, of: &index, by: distance) }
+        for child in children where child.kind == "trak" {
+            try Self.moveChunks(child.range, of: &index, by: distance)
+            if let level { try Self.raiseLevel(child.range, of: &index, to: level) }
+        }
         for box in dropped.reversed() { index.removeSubrange(box.range) }
         try Self.store(index.count, 4, at: 0, in: &index)
         head += index
@@ -95,6 +99,25 @@ struct MP4Index: ~Copyable {
                 for place in stride(from: range.lowerBound + 16, to: range.upperBound, by: size) {
                     try store(number(index, place, size) + distance, size, at: place, in: &index)
                 }
+            default: break
+            }
+        }
+    }
+
+    /// Raises the level in the `avcC` inside a box, and in its sequence parameter set (ISO/IEC 14496-15 §5.3.3.1, ITU-T H.264
+    /// §7.3.2.1.1). No `level_idc` is so low that emulation prevention concerns it.
+    private static func raiseLevel(
+        _ box: Range<Int>, of index: inout [UInt8], to level: UInt8, header: Int = 8
+    ) throws(TranscodeError) {
+        for (kind, range) in try boxes(index, box.lowerBound + header..<box.upperBound) {
+            switch kind {
+            case "mdia", "minf", "stbl": try raiseLevel(range, of: &index, to: level)
+            case "stsd": try raiseLevel(range, of: &index, to: level, header: 16)
+            case "avc1": try raiseLevel(range, of: &index, to: level, header: 86)
+            case "avcC":
+                // The levels are the fourth bytes of the record and of the set, which follows 8 bytes of the record.
+                guard range.count > 19 else { throw malformed }
+                for place in [range.lowerBound + 11, range.lowerBound + 19] { index[place] = max(index[place], level) }
             default: break
             }
         }

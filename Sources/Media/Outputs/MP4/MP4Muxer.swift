@@ -41,6 +41,8 @@ struct MP4Muxer: ~Copyable {
     private let isH264: Bool
     /// Whether packets are byte streams with start codes. Packets of another MP4 have lengths.
     private let hasStartCodes: Bool
+    /// The levels that the packets allow.
+    private var levels: H264Levels
 
     /// Opens the container and writes its header.
     ///
@@ -85,6 +87,7 @@ struct MP4Muxer: ~Copyable {
         self.timescale = timescale
         self.isH264 = isH264
         self.hasStartCodes = hasStartCodes
+        levels = H264Levels(timescale: timescale)
         stored = repeats ? [] : nil
     }
 
@@ -166,7 +169,8 @@ struct MP4Muxer: ~Copyable {
         avio_flush(context.pointee.pb)
         let failure = context.pointee.pb.pointee.error
         guard failure >= 0 else { throw .library(.write, code: failure) }
-        return try MP4Index(of: descriptor, length: Int(output.length)).moveToFront()
+        // A copied stream keeps its own level.
+        return try MP4Index(of: descriptor, length: Int(output.length)).moveToFront(level: hasStartCodes ? levels.lowest : nil)
     }
 
     private mutating func write(_ packet: UnsafeMutablePointer<AVPacket>, duration: Int64) throws(TranscodeError) {
@@ -177,14 +181,16 @@ struct MP4Muxer: ~Copyable {
         let position = avio_tell(context.pointee.pb)
         let status = av_write_frame(context, packet)
         guard status >= 0 else { throw .library(.mux, code: status) }
+        let size = Int(avio_tell(context.pointee.pb) - position)
+        levels.add(bytes: size, at: packet.pointee.dts)
         try stored?.grow(
             by: StoredPacket(
-                position: position, size: Int(avio_tell(context.pointee.pb) - position), presentation: packet.pointee.pts,
-                decoding: packet.pointee.dts, duration: duration, flags: packet.pointee.flags))
+                position: position, size: size, presentation: packet.pointee.pts, decoding: packet.pointee.dts,
+                duration: duration, flags: packet.pointee.flags))
     }
 
     /// Writes all packets again, with their times shifted by `time`. Reads the data from the file: memory holds one packet.
-    private func repeatAll(after time: Int64) throws(TranscodeError) {
+    private mutating func repeatAll(after time: Int64) throws(TranscodeError) {
         avio_flush(context.pointee.pb)
         guard let copy = av_packet_alloc() else { throw .outOfMemory }
         defer { Self.free(copy) }
@@ -202,6 +208,7 @@ struct MP4Muxer: ~Copyable {
             copy.pointee.stream_index = 0
             let status = av_write_frame(context, copy)
             guard status >= 0 else { throw .library(.mux, code: status) }
+            levels.add(bytes: packet.size, at: packet.decoding + time)
         }
     }
 
