@@ -58,6 +58,17 @@ import Testing
         }
     }
 
+    @Test("The level holds the rate of the pictures", arguments: [(4, 4), (2, 8)])
+    func theLevelFollowsFromTheShortestPicture(_ delay: Int, _ level: Int) throws {
+        var builder = GIFBuilder(width: 1088, height: 612)
+        for (color, delay) in [(1, delay), (2, 10)] { builder.add(color: UInt8(color), delay: delay) }
+        let avif = try Converted(builder.finish(), as: .avif) { _ in }
+        let start = try #require(avif.bytes.indices.first { avif.bytes[$0...].starts(with: "av1C".utf8) }) + 4
+        #expect(Int(avif.bytes[start + 1] & 31) == level)
+        let sample = try #require(try AVIFBoxes(avif.bytes).tracks.first?.samples.first)
+        #expect(AV1Stream(sample, isMonochrome: false)?.level == level)
+    }
+
     @Test(
         "The baseline profile has levels up to 5.1",
         arguments: [(0, nil), (13, nil), (14, nil), (13, 14), (13, 13), (31, nil)] as [(Int, Int?)])

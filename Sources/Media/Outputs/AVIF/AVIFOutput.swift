@@ -1,3 +1,5 @@
+internal import CMedia
+
 /// Writes an AVIF: a still image for a still source, otherwise an image sequence; with alpha where the source is transparent.
 enum AVIFOutput: OutputMaker {
     static func make<Decoder: AnimationDecoder & ~Copyable>(
@@ -28,6 +30,9 @@ enum AVIFOutput: OutputMaker {
         } encoder: { isAlpha, source, pass throws(TranscodeError) in
             try VideoEncoder(
                 width: source.geometry.width, height: source.geometry.height,
+                highestRate: AVRational(
+                    num: Int32(source.timescale),
+                    den: Int32(clamping: max(FrameClock.shortestDelay(timescale: source.timescale), plan.shortest))),
                 settings: isAlpha
                     ? AVIFSettings(alphaBeside: tools, quality: options.quality) : AVIFSettings(tools, quantizer: quantizer),
                 pass: pass)

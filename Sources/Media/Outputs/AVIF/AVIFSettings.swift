@@ -7,7 +7,7 @@ struct AVIFSettings: EncoderSettings {
     static let reordersFrames = false
 
     /// The version that becomes part of an object's name. Change it with anything that changes the output bytes.
-    static let version = "avif-26"
+    static let version = "avif-27"
 
     let plane: EncodedPlane
     private let tools: AV1Tools
@@ -28,9 +28,13 @@ struct AVIFSettings: EncoderSettings {
     }
 
     func configure(_ context: UnsafeMutablePointer<AVCodecContext>, highestRate: AVRational) {
-        // Pictures are counted, not timed.
-        context.pointee.time_base = AVRational(num: 1, den: 30)
-        context.pointee.framerate = AVRational(num: 30, den: 1)
+        // The level follows from the rate. Below 30 frames per second, pictures are counted, not timed.
+        let isFast = Int(highestRate.num) > Self.usualRate * Int(highestRate.den)
+        let rate = isFast ? highestRate : AVRational(num: Int32(Self.usualRate), den: 1)
+        (context.pointee.time_base, context.pointee.framerate) = (AVRational(num: rate.den, den: rate.num), rate)
         tools.configure(context, quantizer: quantizer)
     }
+
+    /// In frames per second.
+    private static let usualRate = 30
 }
