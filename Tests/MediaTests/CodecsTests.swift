@@ -78,6 +78,14 @@ import Testing
         // The same size at more pictures per second.
         let fast = GIFBuilder.animation(frames: 3, width: 320, height: 180, delay: 2)
         #expect(try codecs(fast, Transcoder(output: .webm)) == "vp09.00.20.08")
+        // The small size at a higher bit rate.
+        var options = TranscodeOptions()
+        (options.quality, options.chroma) = (90, .subsampled)
+        let transcoder = Transcoder(output: .webm, options: options)
+        let noise = try Converted(GIFBuilder.noise(frames: 40, width: 64, height: 64), transcoder)
+        let claim = OutputClaim(transcoder, noise.result)
+        #expect(noise.bytes.count * noise.result.timescale > 30_000 * noise.result.duration)
+        #expect(try codecs(noise.bytes, claim) == "vp09.00.11.08")
     }
 
     @Test(arguments: [
@@ -86,7 +94,13 @@ import Testing
         (3840, 2160, 33_333_334, 50), (4096, 2, 1_000_000_000, 40), (65_536, 65_536, 1, 62), (2, 2, .max, 10),
     ])
     func aLevelHoldsRateSizeAndSide(_ width: Int, _ height: Int, _ shortest: Int, _ number: Int) {
-        #expect(VP9Level.of(width: width, height: height, shortest: shortest).number == number)
+        #expect(VP9Level.of(width: width, height: height, VP9Load(shortest: shortest)).number == number)
+    }
+
+    @Test(arguments: [(200_000, 400_000, 10), (200_001, 0, 11), (0, 400_001, 11), (180_000_000, 46_000_001, 52), (.max, 0, 62)])
+    func aLevelHoldsTheBitRateAndTheBuffer(_ rate: Int, _ bits: Int, _ number: Int) {
+        let load = VP9Load(shortest: VP9Load.nanosecondsPerSecond, bitsPerSecond: rate, mostBits: bits)
+        #expect(VP9Level.of(width: 64, height: 64, load).number == number)
     }
 
     @Test(arguments: [OutputFormat.avif, .jpg, .png, .webp, .facts])

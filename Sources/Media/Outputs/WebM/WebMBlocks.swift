@@ -11,6 +11,8 @@ struct WebMBlocks {
     private var duration: Int?
     /// The shortest time between two pictures, or from the last one to the end, in ticks.
     private var shortestInTicks = Int.max
+    /// The bytes of all pictures, of the last ones, and the most in sequence.
+    private var (bytes, recentBytes, mostBytes): (Int, [Int], Int) = (0, [], 0)
     /// The positions and times of the clusters that begin with a keyframe.
     private var keys: [(position: Int, time: Int)] = []
 
@@ -37,6 +39,9 @@ struct WebMBlocks {
             if isFirst && block.isKey { keys.append((cluster.start - segment.lowerBound, next)) }
             isFirst = false
             samples += 1
+            self.bytes += block.bytes
+            recentBytes = recentBytes.suffix(VP9Load.window - 1) + [block.bytes]
+            mostBytes = max(mostBytes, recentBytes.reduce(0, +))
             time = next
             duration = block.duration
         }
@@ -49,10 +54,13 @@ struct WebMBlocks {
         guard let duration, time + duration == clock.ticks(claim.duration) else { throw .wrongDuration }
     }
 
-    /// The shortest time for which a picture is shown, in nanoseconds, at least 1. Known at the end.
-    var shortest: Int {
+    /// What the pictures demand of a decoder. Known at the end.
+    var load: VP9Load {
         let (product, overflow) = min(shortestInTicks, duration ?? .max).multipliedReportingOverflow(by: clock.scale)
-        return overflow ? .max : max(1, product)
+        let bits = Double(8 * bytes) * Double(claim.timescale) / Double(max(1, claim.duration))
+        return VP9Load(
+            shortest: overflow ? .max : max(1, product), bitsPerSecond: Int(min(bits, Double(Int32.max))),
+            mostBits: 8 * mostBytes)
     }
 
     /// Checks that the index lists every cluster that begins with a keyframe, with its position and time.
@@ -73,46 +81,53 @@ struct WebMBlocks {
     private struct Block {
         let offset: Int
         let isKey: Bool
+        /// Those of the picture without its alpha.
+        let bytes: Int
         /// In ticks; nil for a block outside a group.
         var duration: Int?
 
-        init(_ part: EBMLSpan, _ bytes: OutputWindow, hasAlpha: Bool, _ chroma: ChromaFormat) throws(OutputFlaw) {
+        init(_ part: EBMLSpan, _ file: OutputWindow, hasAlpha: Bool, _ chroma: ChromaFormat) throws(OutputFlaw) {
             switch part.element {
             case .simpleBlock:
                 guard !hasAlpha else { throw .missingPart }
                 let flags: Int
-                (offset, flags) = try Self.head(part.range, bytes, chroma)
+                (offset, flags) = try Self.head(part.range, file, chroma)
                 guard flags & 0x7f == 0 else { throw .malformed }
                 isKey = flags == 0x80
+                bytes = part.range.count - Self.headLength
             case .blockGroup:
-                var walk = EBMLWalk(bytes, part.range)
+                var walk = EBMLWalk(file, part.range)
                 guard let block = try walk.next(), block.element == .block else { throw .missingPart }
                 let flags: Int
-                (offset, flags) = try Self.head(block.range, bytes, chroma)
+                (offset, flags) = try Self.head(block.range, file, chroma)
                 guard flags == 0 else { throw .malformed }
                 var next = try walk.next()
                 if hasAlpha {
                     guard let additions = next, additions.element == .blockAdditions else { throw .missingPart }
-                    try Self.inspectAlpha(additions, bytes)
+                    try Self.inspectAlpha(additions, file)
                     next = try walk.next()
                 }
                 guard let length = next, length.element == .blockDuration else { throw .missingPart }
-                duration = try length.number(in: bytes)
+                duration = try length.number(in: file)
                 let reference = try walk.next()
                 guard reference == nil || reference?.element == .referenceBlock, try walk.next() == nil else {
                     throw .malformed
                 }
                 isKey = reference == nil
+                bytes = block.range.count - Self.headLength
             default: throw .malformed
             }
         }
+
+        /// Track, time and flags.
+        private static let headLength = 4
 
         /// Reads the time and the flags in front of a picture, which must be VP9.
         private static func head(
             _ range: Range<Int>, _ bytes: OutputWindow, _ chroma: ChromaFormat
         ) throws(OutputFlaw) -> (offset: Int, flags: Int) {
-            guard range.count >= 5 else { throw .malformed }
-            var head = try bytes.read(range.lowerBound..<range.lowerBound + 5)
+            guard range.count > headLength else { throw .malformed }
+            var head = try bytes.read(range.lowerBound..<range.lowerBound + headLength + 1)
             guard try head.number(1) == 0x81 else { throw .malformed }
             let offset = try head.number(2)
             guard offset < 1 << 15 else { throw .malformed }

@@ -47,7 +47,7 @@ enum WebMInspection {
         // The level is derived from the pictures, because the stream does not declare it. Without further fields, chroma is
         // 4:2:0 (VP9 codec ISO media file format binding, codecs parameter). 4:4:4 states chroma, primaries, transfer, matrix
         // and range.
-        let level = VP9Level.of(width: claim.width, height: claim.height, shortest: blocks.shortest).number
+        let level = VP9Level.of(width: claim.width, height: claim.height, blocks.load).number
         return chroma == .half ? "vp09.00.\(level).08" : "vp09.01.\(level).08.03.01.13.01.00"
     }
 
