@@ -53,6 +53,31 @@ import Testing
         #expect(later.nodes == 4 && later.acknowledged == 4)
     }
 
+    @Test func aPurgeCountsANodeThatTheServerLosesBeforeTheNextLook() async throws {
+        let server = try await RedisServer()
+        defer { server.stop() }
+        let proxy = try FaultProxy(to: server.port)
+        defer { proxy.stop() }
+        var timings = ClusterTimings.patient
+        timings.beatsPerLook = .max
+        timings.nodeLifetime = .seconds(60)
+        timings.purgeLimit = .milliseconds(100)
+        let one = try TestNode("one", server.unixAddress, timings: timings)
+        try await one.joined()
+        let two = try TestNode("two", "redis://127.0.0.1:\(proxy.port)", timings: timings)
+        try await two.joined()
+        try await waitUntil("one knows both") { one.cluster.nodeCount == 2 }
+        // The other node does not reach the server that has lost everything.
+        proxy.faults = .refusing
+        proxy.closeConnections()
+        try server.kill()
+        try await waitUntil("the loss is noticed") { !one.cluster.isSharing }
+        try await server.start()
+        try await waitUntil("the node takes part again") { one.cluster.isSharing }
+        let report = await one.cluster.purger.broadcast(.url(url))
+        #expect(report.nodes == 2 && report.acknowledged == 1)
+    }
+
     @Test func aPurgeMadeAloneIsIncompleteUntilEveryNodeHasAppliedIt() async throws {
         let server = try await RedisServer(isDurable: true)
         defer { server.stop() }

@@ -108,7 +108,8 @@ import Testing
     }
 
     @Test func messagesSurviveTheirEncoding() {
-        for message in [ClusterMessage.flight(key: "k", value: [1]), .acknowledged(StreamID(1, 2)), .prewarm] {
+        let messages = [ClusterMessage.flight(key: "k", value: [1]), .acknowledged(StreamID(1, 2)), .prewarm, .registered("n")]
+        for message in messages {
             #expect(ClusterMessage(message.bytes) == message)
         }
         #expect(ClusterMessage([]) == nil && ClusterMessage([1, 2, 3]) == nil)

@@ -20,7 +20,7 @@ struct ClusterKeys: Sendable {
     ///
     /// - Parameter cover: The latest purge that covers the source. Work from before and after a purge has distinct keys.
     func flight(_ alias: String, cover: Int64) -> String { "\(prefix)flight:\(alias):\(cover)" }
-    /// Completed flights, acknowledged purges, and new prewarm lists.
+    /// See ``ClusterMessage``.
     var channel: String { prefix + "events" }
     var purges: String { prefix + "purges" }
     func acknowledgements(_ id: StreamID) -> String { "\(prefix)acks:\(id)" }

@@ -8,6 +8,8 @@ enum ClusterMessage: Equatable {
     case acknowledged(StreamID)
     /// Prewarm entries were added.
     case prewarm
+    /// The node with this name has listed itself as live.
+    case registered(String)
 
     private static let kind = UInt8(ascii: "E")
 
@@ -17,6 +19,7 @@ enum ClusterMessage: Equatable {
         case .failure(let sourceURL, let record): FieldCoding.encode(Self.kind, ["failure", sourceURL, record])
         case .acknowledged(let id): FieldCoding.encode(Self.kind, ["purge", id.description])
         case .prewarm: FieldCoding.encode(Self.kind, ["prewarm"])
+        case .registered(let node): FieldCoding.encode(Self.kind, ["node", node])
         }
     }
 
@@ -34,6 +37,9 @@ enum ClusterMessage: Equatable {
             guard let id = reader.text().flatMap({ StreamID($0) }) else { return nil }
             self = .acknowledged(id)
         case "prewarm": self = .prewarm
+        case "node":
+            guard let node = reader.text() else { return nil }
+            self = .registered(node)
         default: return nil
         }
     }

@@ -30,7 +30,7 @@ final class NodeRegistry: Sendable {
         var joined = StreamID.zero
         /// See ``LiveNode/position``.
         var position = StreamID.zero
-        /// The nodes that were live before the connection was lost, and the time until which they count as live: the server may
+        /// The nodes that were known before the connection was lost, and the time until which they count as live: the server may
         /// have lost them without their knowledge.
         var expected: (names: Set<String>, end: Duration) = ([], .zero)
     }
@@ -70,17 +70,20 @@ final class NodeRegistry: Sendable {
     /// Whether the node was listed, and no heartbeat since has found it missing.
     var isRegistered: Bool { state.withLock { $0.lastBeat != nil } }
 
-    /// The live nodes at the latest look-up; at least this node.
+    /// The live nodes at the latest look-up, and those that were listed since; at least this node.
     var knownNodes: [String] { state.withLock { $0.knownNodes.isEmpty ? [name] : $0.knownNodes } }
 
     /// The live nodes at the latest look-up.
     var liveNodes: [LiveNode] { state.withLock(\.live) }
 
-    /// Counts the previously live nodes as live until they would have noticed otherwise: the server may be another one.
+    /// Notes that another node has listed itself. The server may lose the list before the next look-up.
+    func registered(_ other: String) {
+        state.withLock { $0.knownNodes = Set($0.knownNodes).union([name, other]).sorted() }
+    }
+
+    /// Counts the known nodes as live until they would have noticed otherwise: the server may be another one.
     func reconnected() {
-        state.withLock { state in
-            state.expected = (Set(state.live.map(\.name)).union(state.expected.names), time.now + timings.nodeLifetime)
-        }
+        state.withLock { $0.expected = ($0.expected.names.union($0.knownNodes), time.now + timings.nodeLifetime) }
     }
 
     /// Lists this node as live. Purges from now on wait for it.
@@ -89,7 +92,10 @@ final class NodeRegistry: Sendable {
         state.withLock { $0.joined = .zero }
         // The key is set first, because other nodes remove names without a key from the list.
         let replies = try await commands.run(
-            [beatCommand, RedisCommand(.integer, ["SADD", keys.nodes, name])], within: timings.commandLimit, time)
+            [
+                beatCommand, RedisCommand(.integer, ["SADD", keys.nodes, name]),
+                RedisCommand(.integer, ["PUBLISH", keys.channel, ClusterMessage.registered(name).bytes]),
+            ], within: timings.commandLimit, time)
         for reply in replies { try reply.succeeded() }
         state.withLock { $0.lastBeat = start }
         // Looks up the other nodes, so that purges made without the server count them.

@@ -103,6 +103,7 @@ final class ClusterNode: Sendable {
         case .acknowledged(let id): purger.received(id)
         case .prewarm: prewarm.arrivals.signal()
         case nil: context.meter.count(.nonsense("a message of an unknown form"))
+        case .registered(let node): registry.registered(node)
         }
     }
 

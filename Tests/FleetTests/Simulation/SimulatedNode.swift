@@ -146,9 +146,12 @@ final class SimulatedNode: @unchecked Sendable {
         for _ in 0..<Int.random(in: 0...count, using: &scheduler.numbers) { await Task.yield() }
     }
 
-    /// Publishes a message to this node's subscription, which may lose it.
+    /// Publishes a message to this node's subscription, which may lose it. That of a new node only adds to a number here, and
+    /// arrives at once.
     func publish(_ message: [UInt8]) {
-        if !isDead && !scheduler.chance(6) { messages.append(message) }
+        if isDead { return }
+        if case .registered = ClusterMessage(message) { return core.received(message) }
+        if !scheduler.chance(6) { messages.append(message) }
     }
 
     /// Ends the node as SIGKILL does. Its tasks go on without effect.
