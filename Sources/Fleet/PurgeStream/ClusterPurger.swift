@@ -65,31 +65,32 @@ package final class ClusterPurger: Sendable {
         let live = nodes ?? Set(registry.knownNodes).union(counts.keys).union([registry.name])
         return PurgeReport(
             counts: Self.sum(counts), nodes: live.count, acknowledged: isCertain ? live.intersection(counts.keys).count : 0,
-            id: id.description)
+            id: purge.token)
     }
 
     /// Returns the progress of a purge of any node; nil if the purge is unknown or more than an hour old.
     ///
     /// - Parameter name: ``PurgeReport/id``.
     package func progress(of name: String) async throws(RedisError) -> PurgeReport? {
-        let entry: StreamEntry?
+        // A stream that was lost gets the purge again, as another entry.
+        let (known, isPending) = await follower.entry(ofToken: name)
+        var entry = known
         do throws(RedisError) {
-            entry = try await stream.entry(name)
+            if entry == nil { entry = try await stream.entry(name) }
         } catch {
-            guard await follower.isPending(name) else { throw error }
-            entry = nil
+            guard isPending else { throw error }
         }
         guard let entry else {
-            guard await follower.isPending(name) else { return nil }
+            guard isPending else { return nil }
             return PurgeReport(counts: PurgeCounts(), nodes: registry.knownNodes.count, acknowledged: 0, id: name)
         }
         let oldest = UInt64(max(0, time.unixMilliseconds - PurgeStream.acknowledgementTime.milliseconds))
-        guard entry.id.milliseconds >= oldest else { return nil }
+        guard entry.milliseconds >= oldest else { return nil }
         let live = try await registry.liveNodes(context.commands, within: timings.commandLimit)
         let nodes = registry.liveNodes
-        let counts = try await stream.acknowledgements(of: entry.id)
+        let counts = try await stream.acknowledgements(of: entry)
         // A node that joined after the entry was added has not acknowledged it.
-        let acknowledged = nodes.count { counts[$0.name] != nil || $0.joined >= entry.id }
+        let acknowledged = nodes.count { counts[$0.name] != nil || $0.joined >= entry }
         return PurgeReport(counts: Self.sum(counts), nodes: live.count, acknowledged: acknowledged, id: name)
     }
 

@@ -130,12 +130,12 @@ final class PurgeFollower: Sendable {
         state.withLock { _ = $0.sending.remove(purge.token) }
     }
 
-    /// Whether this node has made the purge with a token, and the stream does not have it yet.
-    func isPending(_ token: String) async -> Bool {
+    /// Returns the entry of a purge that this node knows; nil if the stream does not have it yet, as far as is recorded.
+    func entry(ofToken token: String) async -> (entry: StreamID?, isPending: Bool) {
         guard let purge = await read({ try PurgeTable($0).purge(withToken: token) }) ?? nil else {
-            return cache.purges.isKnown(token)
+            return (nil, cache.purges.isKnown(token))
         }
-        return purge.isLocal && purge.entry == nil
+        return (purge.entry.flatMap { StreamID($0) }, purge.entry == nil)
     }
 
     // MARK: Following

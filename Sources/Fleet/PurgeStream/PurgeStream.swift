@@ -55,17 +55,17 @@ struct PurgeStream: Sendable {
         return (entries, !first.isGenesis && first.id > position)
     }
 
-    /// Returns the entry of a purge by its id, or by its token if its node made the purge alone; nil if the stream does not
-    /// contain it.
-    func entry(_ name: String) async throws(RedisError) -> StreamEntry? {
+    /// Returns the entry of a purge by its token, or by its own id, as nodes of older versions report it; nil if the stream does
+    /// not contain it.
+    func entry(_ name: String) async throws(RedisError) -> StreamID? {
         if let id = StreamID(name) {
             let entry = try await range("XRANGE", id.description, id.description, count: 1).first
-            return entry?.isGenesis == true ? nil : entry
+            return entry?.isGenesis == true ? nil : entry?.id
         }
         var end = "+"
         while true {
             let page = try await range("XREVRANGE", end, "-", count: Self.pageSize)
-            if let entry = page.first(where: { $0.text("i") == name }) { return entry }
+            if let entry = page.first(where: { $0.text("i") == name }) { return entry.id }
             guard page.count == Self.pageSize, let last = page.last else { return nil }
             end = "(\(last.id)"
         }
