@@ -143,6 +143,30 @@ import Testing
         #expect(one.statistics.deleted == 1)
     }
 
+    @Test func aRenditionWhoseDeletionIsSentDuringItsLookUpIsNotFound() async throws {
+        let fixture = try StoreFixture()
+        let (rendition, gate) = (try TestRendition(1), try LoopbackGate())
+        let path = "/b/\(try fixture.key(rendition.name))"
+        let fields = rendition.record.fields.map { "x-amz-meta-\($0.key): \($0.value)" }
+        let origin = try LoopbackOrigin([path: { _ in .ok(rendition.bytes, fields).after(gate) }])
+        defer { origin.stop() }
+        defer { fixture.stop() }
+        let store = try fixture.store { configuration in
+            let endpoint = try S3Endpoint(url: origin.url(""), region: "us-east-1", usesPathStyle: true)
+            configuration.bucket = try S3Bucket(endpoint: endpoint, name: "b", keys: .none)
+            configuration.outbox.uploads = 0
+        }
+        try store.remove(rendition)
+        async let isFound = store.has(rendition)
+        try await waitUntil("the look-up") { origin.count(path) == 1 }
+        let outbox = try #require(store.outbox)
+        outbox.startSending(concurrency: 1) { _, _ in }
+        #expect(await outbox.awaitDeletion(of: rendition.name.id, within: .seconds(60)))
+        #expect(outbox.deletion(of: rendition.name.id) == nil)
+        gate.open()
+        #expect(try await !isFound)
+    }
+
     @Test func aRemovalUpToATimeDeletesOlderObjectsOnly() async throws {
         let fixture = try StoreFixture()
         defer { fixture.stop() }
