@@ -26,24 +26,17 @@ struct SharedRenditions: Sendable {
     func runOnOneNode(
         _ request: RenditionRequest, _ work: () async throws(RenditionError) -> RenditionResult
     ) async throws(RenditionError) -> RenditionResult {
-        guard let coordinator else {
-            let result = try await work()
-            save(result)
-            return result
-        }
         // Noted before the record is received: a later purge covers it.
         let epoch = cache.epoch
         var rejected: SharedRecord?
-        for _ in 0..<Self.maxRecords {
+        attempts: for _ in 0..<Self.maxRecords {
+            guard let coordinator else { break }
             let role = await inSpan("join") { [rejected] _ in
                 await coordinator.join(
                     request.key, of: request.source, rejecting: rejected, failureScope: failureScope)
             }
             switch role {
-            case .alone:
-                let result = try await work()
-                save(result)
-                return result
+            case .alone: break attempts
             case .found(let record, let isFollowed):
                 if let result = await adopt(record, request, epoch, isFollowed: isFollowed) { return result }
                 rejected = record
@@ -63,7 +56,9 @@ struct SharedRenditions: Sendable {
                 }
             }
         }
-        return try await work()
+        let result = try await work()
+        save(result)
+        return result
     }
 
     /// Ends a lease after the work has failed, while the error is returned to the callers.

@@ -50,6 +50,21 @@ import Testing
         }
     }
 
+    @Test func aRenditionMadeInPlaceOfUselessRecordsIsStoredForTheOtherNodes() async throws {
+        let (gate, saved) = (AsyncGate(), AsyncGate())
+        gate.open()
+        let record = SharedRecord(
+            outcome: .object(id: String(repeating: "0a", count: 32), fileExtension: "mp4"),
+            times: OriginTimes(fetchedAt: 1_700_000_000, freshFor: 100))
+        let nodes = OtherNodes(gate: gate, role: .found(record, isFollowed: false))
+        try await PipelineFixture.run(tier: EmptyTier(saved: saved), coordinator: nodes) { world async throws in
+            world.answer("/a.gif", .content(gif))
+            #expect(try await world.find("/a.gif").provenance == .stored)
+            try await waitUntil("the upload") { saved.count == 1 }
+            saved.open()
+        }
+    }
+
     @Test func renditionsThatAreRequestedTogetherShareAFetch() async throws {
         let gate = AsyncGate()
         try await PipelineFixture.run(gates: .init(fetch: gate)) { world async throws in
