@@ -43,6 +43,34 @@ struct PurgeFollowerTests {
         #expect(try disk.ledger.read { try PurgeTables($0).position().id } == added.last)
     }
 
+    @Test func aDiskThatStallsGetsOneSaveOfTheClockAtATime() async throws {
+        let server = try await RedisServer()
+        defer { server.stop() }
+        let (link, stream) = (
+            try await RedisLink.connected(server.unixAddress), try await RedisLink.connected(server.unixAddress)
+        )
+        defer {
+            link.close()
+            stream.close()
+        }
+        var timings = ClusterTimings.patient
+        timings.beatInterval = .milliseconds(5)
+        let (own, disk) = (try TestDisk(), StallingDisk())
+        let node = ClusterNode(
+            .test(link, timings: timings), stream: stream, cache: own.cache, disk: disk,
+            reporter: StateReporter(server: "test", onChange: { _ in }), handlers: ClusterHandlers { _ in })
+        node.start { _ in }
+        node.streamConnected()
+        try await waitUntil("the node takes part") { node.follower.isTakingPart }
+        disk.stall()
+        let before = try server.commandCalls()["set", default: 0]
+        try await waitUntil("heartbeats") { try server.commandCalls()["set", default: 0] >= before + 20 }
+        // One more is a read of the follower.
+        #expect(disk.waiting <= 2)
+        disk.resume()
+        await node.leave()
+    }
+
     // MARK: Purges made alone
 
     private func url(_ number: Int) -> PurgeScope { .url("https://origin.test/\(number)") }
@@ -214,4 +242,38 @@ private final class ReplacedConnection: RedisCommands {
         onReplacement()
         return [.none]
     }
+}
+
+/// Runs work at once, and keeps it while it is stalled.
+private final class StallingDisk: BlockingWork {
+    private struct State {
+        var isStalled = false
+        var waiting: [Work] = []
+    }
+
+    private let state = Mutex(State())
+
+    var waiting: Int { state.withLock { $0.waiting.count } }
+
+    func submit(_ work: @escaping Work) -> Bool {
+        let isStalled = state.withLock { state in
+            if state.isStalled { state.waiting.append(work) }
+            return state.isStalled
+        }
+        if !isStalled { work() }
+        return true
+    }
+
+    func stall() { state.withLock { $0.isStalled = true } }
+
+    func resume() {
+        let waiting = state.withLock { state in
+            state.isStalled = false
+            defer { state.waiting = [] }
+            return state.waiting
+        }
+        for work in waiting { work() }
+    }
+
+    func close() {}
 }

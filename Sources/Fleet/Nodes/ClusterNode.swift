@@ -23,6 +23,7 @@ final class ClusterNode: Sendable {
     private var time: TimeSource { context.time }
     private let tasks = Mutex<[Task<Void, Never>]>([])
     private let reconnected = AsyncSignal()
+    private let isSavingClock = Atomic(false)
 
     /// Blocks.
     ///
@@ -102,8 +103,8 @@ final class ClusterNode: Sendable {
             handlers.onFailure(sourceURL, record) { [cache] in record.isCurrent(sourceURL, cache.purges) }
         case .acknowledged(let id): purger.received(id)
         case .prewarm: prewarm.arrivals.signal()
-        case nil: context.meter.count(.nonsense("a message of an unknown form"))
         case .registered(let node): registry.registered(node)
+        case nil: context.meter.count(.nonsense("a message of an unknown form"))
         }
     }
 
@@ -153,7 +154,12 @@ final class ClusterNode: Sendable {
             }
             try? await ClusterTime.ask(context, cache.sharedClock)
             // If heartbeats waited for a disk that stalls, purges would complete without this node.
-            if follower.isTakingPart { Task(executorPreference: executor) { await self.follower.saveClock() } }
+            if follower.isTakingPart, !isSavingClock.exchange(true, ordering: .relaxed) {
+                Task(executorPreference: executor) {
+                    await self.follower.saveClock()
+                    self.isSavingClock.store(false, ordering: .relaxed)
+                }
+            }
             beats += 1
             // For reports only: a purge looks up the nodes itself.
             if beats.isMultiple(of: timings.beatsPerLook) {
