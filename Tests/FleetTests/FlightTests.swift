@@ -43,6 +43,21 @@ import Testing
         #expect(await !lease.complete(.test("object1"), lifetime: .seconds(60)))
     }
 
+    @Test(arguments: ["", "w"]) func theLeaseOfADeadNodeEndsAlthoughTheServerHasLostItsLifetime(_ mark: String) async throws {
+        let server = try await RedisServer()
+        defer { server.stop() }
+        var timings = ClusterTimings.patient
+        timings.pollInterval = .milliseconds(20)
+        timings.commandLimit = .seconds(20)
+        let node = try TestNode("one", server.unixAddress, timings: timings)
+        try await node.joined()
+        try server.run("SET", "{test}:v1:flight:a1:0", "L:dead-0/0:\(mark)")
+        let taken = Task { await node.cluster.flights.findOrLead("a1", sourceURL: url).lease }
+        defer { taken.cancel() }
+        try await waitUntil("the lease to end") { try server.run("GET", "{test}:v1:flight:a1:0").contains("one") }
+        #expect(await taken.value != nil)
+    }
+
     @Test func aLeaseIsRenewedWhileItIsHeld() async throws {
         let server = try await RedisServer()
         defer { server.stop() }

@@ -3,13 +3,18 @@
 /// A flight's key holds its lease, `L:token:`, to which `w` is appended once a caller on another node waits; later its record,
 /// `R…`. A single key for both lets one command look up the record and take the lease.
 enum FlightScripts {
-    /// Marks a lease as awaited by a caller, and returns the previous value: nil, a lease or a record.
+    /// Marks a lease as awaited by a caller, and returns the previous value: nil, a lease or a record. Argument: the time of a
+    /// lease in ms, for one that is marked and that never expires, as in a copy of the server's data without lifetimes.
     static let await = RedisScript(
         .bytesOrNone,
         """
         local value = redis.call('GET', KEYS[1])
-        if value and string.sub(value, 1, 1) == 'L' and string.sub(value, -1) ~= 'w' then
-          redis.call('SET', KEYS[1], value .. 'w', 'KEEPTTL')
+        if value and string.sub(value, 1, 1) == 'L' then
+          if string.sub(value, -1) ~= 'w' then
+            redis.call('SET', KEYS[1], value .. 'w', 'KEEPTTL')
+          else
+            redis.call('PEXPIRE', KEYS[1], ARGV[1], 'NX')
+          end
         end
         return value
         """)

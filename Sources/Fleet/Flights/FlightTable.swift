@@ -24,6 +24,8 @@ package final class FlightTable: Sendable {
 
     /// How often a caller retries immediately after the value changed between two commands.
     private static let maxRaces = 4
+    /// The number of polls after which a caller has the lifetime of another node's lease checked.
+    private static let pollsPerCheck = 10
 
     private let context: ClusterContext
     private let purges: PurgeIndex
@@ -67,12 +69,13 @@ package final class FlightTable: Sendable {
                 if waiters[key]?.isEmpty == true { waiters[key] = nil }
             }
         }
-        var isFollowed = false
+        var polls = 0
         var races = 0
         while true {
             let step: Step
             do throws(RedisError) {
-                step = try await look(key, value, sourceURL, began, outdated)
+                let checksLease = polls % Self.pollsPerCheck == Self.pollsPerCheck - 1
+                step = try await look(key, value, sourceURL, began, outdated, checksLease: checksLease)
             } catch {
                 // The server may have given the lease to this node.
                 if error == .timedOut || error == .cancelled { leases.abandon(key: key, value: value) }
@@ -80,14 +83,14 @@ package final class FlightTable: Sendable {
             }
             switch step {
             case .lead(let lease): return .lead(lease)
-            case .found(let record): return found(record, isFollowed)
+            case .found(let record): return found(record, polls > 0)
             case .again where races < Self.maxRaces:
                 races += 1
                 continue
             case .again, .wait: break
             }
             races = 0
-            isFollowed = true
+            polls += 1
             await waiter.wakeup.wait(for: context.timings.pollInterval, context.time)
             if Task.isCancelled { return alone(.cancelled) }
             if let bytes = waiter.value.withLock({ $0.take() }), let record = SharedRecord(bytes),
@@ -109,7 +112,8 @@ package final class FlightTable: Sendable {
 
     /// Looks up a record, takes the lease, or requests a message at the flight's end, all within one command limit.
     private func look(
-        _ key: String, _ value: [UInt8], _ sourceURL: String, _ began: Int64, _ outdated: SharedRecord?
+        _ key: String, _ value: [UInt8], _ sourceURL: String, _ began: Int64, _ outdated: SharedRecord?,
+        checksLease: Bool
     ) async throws(RedisError) -> Step {
         let (time, leaseTime) = (context.time, context.timings.leaseTime)
         let end = time.now + context.timings.commandLimit
@@ -122,8 +126,9 @@ package final class FlightTable: Sendable {
             .lead(leases.take(key, value, began, sourceURL, since: start))
         }
         guard known != nil else { return lease() }
-        if let bytes = known, FlightValue(bytes) == .lease(isAwaited: false) {
-            known = try await context.run(.script(FlightScripts.await, keys: [key], []), within: end - time.now).optionalBytes()
+        if let bytes = known, case .lease(let isAwaited) = FlightValue(bytes), !isAwaited || checksLease {
+            known = try await context.run(.script(FlightScripts.await, keys: [key], [leaseTime]), within: end - time.now)
+                .optionalBytes()
         }
         guard let bytes = known else { return .again }
         switch FlightValue(bytes) {

@@ -81,7 +81,8 @@ struct BrokenCommands: RedisCommands {
             return [RedisCommand(.statusOrBytes, ["SET", words[1], words[2], "PX", words[6]])]
         case .leasesNeverExpire where isLease(command):
             return [RedisCommand(command.shape, Array(words.dropLast(2)))]
-        case .leasesNeverExpire where [FlightScripts.renew, FlightScripts.replace].contains(command.script):
+        case .leasesNeverExpire
+        where [FlightScripts.renew, FlightScripts.replace, FlightScripts.await].contains(command.script):
             let arguments = Array(words[4...].dropLast()) + [String(forever).argument]
             guard let script = command.script else { return [command] }
             return [RedisCommand.script(script, keys: [text(words[3])], arguments)]

@@ -145,8 +145,12 @@ final class SimulatedRedis {
         switch script {
         case FlightScripts.await:
             guard let value else { return .none }
-            if value.first == UInt8(ascii: "L"), value.last != UInt8(ascii: "w") {
-                strings[key]?.value = value + [UInt8(ascii: "w")]
+            if value.first == UInt8(ascii: "L") {
+                if value.last != UInt8(ascii: "w") {
+                    strings[key]?.value = value + [UInt8(ascii: "w")]
+                } else if strings[key]?.end == nil {
+                    strings[key]?.end = end(arguments[0], now)
+                }
             }
             return .bytes(value)
         case FlightScripts.replace:
