@@ -35,7 +35,9 @@ struct RenditionFinder: Sendable {
         let epoch = context.purges.epoch
         guard let object = try storedObject(id) else { return nil }
         let missed = index.doubts.missed
-        guard object.sequence > missed || index.query({ try $0.isConfirmed(id, since: missed) }) == true else { return nil }
+        guard object.sequence > missed.aliases || index.query({ try $0.isConfirmed(id, since: missed) }) == true else {
+            return nil
+        }
         context.hot.visited.note(object)
         return CachedRendition(object: object, alias: nil, epoch: epoch)
     }

@@ -11,6 +11,8 @@ final class AliasDoubts: Sendable {
         /// Not recorded; see ``Cache/holdAliases(_:)`` and ``Cache/doubtAliases()``.
         var held: Int64 = 0
         var alone: Int64 = 0
+        /// Uploads up to here count no longer. Not recorded, because the ledger has none of them once it can be changed.
+        var uploads: Int64 = 0
 
         func doubt(of sequence: Int64) -> MissedPurges? {
             if sequence <= max(certain, held) { return .certain }
@@ -45,8 +47,8 @@ final class AliasDoubts: Sendable {
         return sequences.withLock { $0.doubt(of: sequence) }
     }
 
-    /// The sequence up to which an alias does not confirm its object, because purges were missed since.
-    var missed: Int64 { sequences.withLock(\.certain) }
+    /// The sequences up to which an alias, or an upload, does not confirm its object, because purges were missed since.
+    var missed: (aliases: Int64, uploads: Int64) { sequences.withLock { ($0.certain, $0.uploads) } }
 
     /// Whether ``hold(_:through:)`` holds an object, or it has to be confirmed.
     @inline(__always)
@@ -54,8 +56,11 @@ final class AliasDoubts: Sendable {
         object <= held.load(ordering: .relaxed) && object > 0
     }
 
-    func doubt(_ doubt: MissedPurges, through sequence: Int64) {
-        change { if doubt == .certain { $0.certain = sequence } else { $0.possible = sequence } }
+    func doubt(_ doubt: MissedPurges, includingUploads: Bool, through sequence: Int64) {
+        change { sequences in
+            if doubt == .certain { sequences.certain = sequence } else { sequences.possible = sequence }
+            if includingUploads { sequences.uploads = sequence }
+        }
     }
 
     /// See ``Cache/holdAliases(_:)``. Aliases stored from now on are doubted, too.

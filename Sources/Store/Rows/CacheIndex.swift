@@ -150,13 +150,14 @@ final class CacheIndex: Sendable {
     func revalidateAll(_ doubt: MissedPurges, missesPurges: Bool) {
         changes.withLock { changes in
             let outbox = missesPurges ? changes.outbox : nil
+            let includesUploads = missesPurges && doubt == .certain
             let sequence = changes.takeSequences(1)
             purges.overtakeAll(sequence)
-            doubts.doubt(doubt, through: sequence)
+            doubts.doubt(doubt, includingUploads: includesUploads, through: sequence)
             changes.recordOrRemember(
                 .init(doubt: (doubt, sequence)) { database in
                     try outbox?.dropHeldPuts(in: database)
-                    if missesPurges, doubt == .certain {
+                    if includesUploads {
                         try database.run("UPDATE objects SET upload = 0, upload_began = 0 WHERE upload > 0")
                     }
                 })

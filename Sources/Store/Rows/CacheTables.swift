@@ -227,13 +227,13 @@ struct CacheTables {
         return object.upload.sequence == 0 && !purges.covers(nil, id, object.sequence, began: 0)
     }
 
-    /// Whether an object counts as uploaded, or an origin has confirmed it since a sequence.
-    func isConfirmed(_ id: ObjectID, since sequence: Int64) throws -> Bool {
+    /// Whether an object was uploaded, or confirmed by an origin, since purges were missed; see ``AliasDoubts/missed``.
+    func isConfirmed(_ id: ObjectID, since missed: (aliases: Int64, uploads: Int64)) throws -> Bool {
         try database.first(
             """
-            SELECT 1 FROM objects WHERE id = ? AND (upload > 0 OR EXISTS (
+            SELECT 1 FROM objects WHERE id = ? AND (upload > ? OR EXISTS (
                 SELECT 1 FROM aliases WHERE object = objects.sequence AND former = 0 AND aliases.sequence > ?))
-            """, [id.bytes, sequence]
+            """, [id.bytes, missed.uploads, missed.aliases]
         ) { _ in true } ?? false
     }
 
