@@ -110,15 +110,21 @@ struct OutboxTables {
 
     // MARK: Adding
 
-    /// Adds a put, unless a put with the same name is queued.
+    /// Adds a put. If a put with the same name is queued, records when its bytes were requested last.
     func add(_ name: RenditionName, _ record: StoredRecord, mediaType: String, _ sequence: Int64) throws {
+        let fields = FieldLines.encode(record.fields)
+        if let queued = try entries("id = ? AND extension = ?", [name.id.description, name.fileExtension]).first {
+            guard case .put(_, let older, _) = queued.change, older.digest == record.digest, older.began < record.began else {
+                return
+            }
+            return try database.run("UPDATE outbox SET record = ? WHERE sequence = ?", [fields, queued.sequence])
+        }
         try database.run(
             """
             INSERT INTO outbox
             SELECT ?1, ?2, ?3, ?4, ?5, ?6, CASE WHEN EXISTS (\(Self.deletion)) THEN \(Turn.blocked) ELSE 0 END, 0, 0, NULL
-            WHERE NOT EXISTS (SELECT 1 FROM outbox WHERE id = ?2 AND extension = ?3)
             """,
-            [sequence, name.id.description, name.fileExtension, mediaType, FieldLines.encode(record.fields), record.length])
+            [sequence, name.id.description, name.fileExtension, mediaType, fields, record.length])
     }
 
     private static let deletion = "SELECT 1 FROM outbox AS other WHERE other.id = ?2 AND other.extension IS NULL"

@@ -50,6 +50,17 @@ import Testing
         }
     }
 
+    @Test func aPutOutlivesADeletionOfWhatBeganBeforeItsLatestRequest() async throws {
+        try await run { fixture in
+            let (first, second) = (try TestRendition(1, began: 100), try TestRendition(1, began: 200))
+            for rendition in [first, second, first] { try await fixture.put(rendition) }
+            try fixture.ledger.write(.full) { try fixture.outbox.addDeletion(of: first.name.id, until: 150, in: $0) }
+            fixture.start()
+            #expect(await fixture.outbox.drain(within: .seconds(60)))
+            #expect(fixture.sent.values.map(\.change).contains(.put(second.name, second.record, mediaType: "video/mp4")))
+        }
+    }
+
     @Test func aDeletionWithdrawsTheEntriesBeforeIt() async throws {
         try await run { fixture in
             let a = try TestRendition(1)
