@@ -30,11 +30,11 @@ enum Break: String, CaseIterable, Sendable {
     /// The first order to try: shortly before one that notices the missing step. Later orders follow.
     var firstOrder: UInt64 {
         switch self {
-        case .countsItselfIfTheLookFails: 2300
-        case .purgesWaitForNobody: 200
-        case .leasesNeverExpire: 180
+        case .countsItselfIfTheLookFails: 2550
+        case .purgesWaitForNobody: 490
+        case .leasesNeverExpire: 340
         case .servesBeforeCatchingUp, .gapsAreIgnored: 135
-        case .positionsAreNotCompared: 85
+        case .positionsAreNotCompared: 200
         default: 0
         }
     }

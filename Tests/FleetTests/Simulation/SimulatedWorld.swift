@@ -188,6 +188,8 @@ final class SimulatedWorld: @unchecked Sendable {
             check(node, version, floor, isFollowed ? "followed" : "found")
             await SimulatedNode.pause(scheduler, 2)
             await store(node, url, version, epoch.began(at: record.began), since: nil)
+            // Until a purge that the server has lost is added again, an older record may replace what is stored.
+            kept.removeAll { $0.node === node && $0.url == url && $0.version > version }
         case .alone:
             outcome.alone += 1
             let version = versions[url] ?? 0
