@@ -99,7 +99,7 @@ final class NodeRegistry: Sendable {
         for reply in replies { try reply.succeeded() }
         state.withLock { $0.lastBeat = start }
         // Looks up the other nodes, so that purges made without the server count them.
-        _ = try? await liveNodes(commands, within: timings.commandLimit)
+        _ = try? await liveNodes(commands)
     }
 
     /// Announces that this node joins the cluster, with all purges up to a position applied.
@@ -133,9 +133,9 @@ final class NodeRegistry: Sendable {
     }
 
     /// Returns the names of the live nodes, and removes dead nodes from the list.
-    func liveNodes(_ commands: some RedisCommands, within limit: Duration) async throws(RedisError) -> [String] {
-        let end = time.now + limit
-        let list = try await commands.run(RedisCommand(.array, ["SMEMBERS", keys.nodes]), within: limit, time)
+    func liveNodes(_ commands: some RedisCommands) async throws(RedisError) -> [String] {
+        let end = time.now + timings.commandLimit
+        let list = try await commands.run(RedisCommand(.array, ["SMEMBERS", keys.nodes]), within: timings.commandLimit, time)
         var names: [String] = []
         for element in try list.elements().prefix(Self.maxNodes) { names.append(try element.text()) }
         names.sort()

@@ -88,7 +88,7 @@ final class ClusterNode: Sendable {
 
     /// Returns the live nodes, with this node's current position; those of the latest look-up if the server is unreachable.
     func look() async -> [LiveNode] {
-        _ = try? await registry.liveNodes(context.commands, within: timings.commandLimit)
+        _ = try? await registry.liveNodes(context.commands)
         var nodes = registry.liveNodes
         for index in nodes.indices where nodes[index].name == registry.name { nodes[index].position = follower.position }
         return nodes
@@ -163,7 +163,7 @@ final class ClusterNode: Sendable {
             beats += 1
             // For reports only: a purge looks up the nodes itself.
             if beats.isMultiple(of: timings.beatsPerLook) {
-                _ = try? await registry.liveNodes(context.commands, within: timings.commandLimit)
+                _ = try? await registry.liveNodes(context.commands)
             }
         }
     }

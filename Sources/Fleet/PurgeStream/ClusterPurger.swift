@@ -48,7 +48,7 @@ package final class ClusterPurger: Sendable {
         while true {
             do throws(RedisError) {
                 // Only nodes that are listed after the entry was added may be left out: they find it when they catch up.
-                nodes = Set(try await registry.liveNodes(context.commands, within: timings.commandLimit)).union([registry.name])
+                nodes = Set(try await registry.liveNodes(context.commands)).union([registry.name])
                 counts = try await stream.acknowledgements(of: id)
             } catch {
                 // The other nodes find the entry when the server is back.
@@ -86,7 +86,7 @@ package final class ClusterPurger: Sendable {
         }
         let oldest = UInt64(max(0, time.unixMilliseconds - PurgeStream.acknowledgementTime.milliseconds))
         guard entry.milliseconds >= oldest else { return nil }
-        let live = try await registry.liveNodes(context.commands, within: timings.commandLimit)
+        let live = try await registry.liveNodes(context.commands)
         let nodes = registry.liveNodes
         let counts = try await stream.acknowledgements(of: entry)
         // A node that joined after the entry was added has not acknowledged it.
