@@ -87,8 +87,7 @@ struct PurgeFollowerTests {
         let disk = try TestDisk()
         let meter = ClusterMeter()
         let follower = PurgeFollower.test(UnavailableCommands(), disk, meter)
-        for number in 1...3 { follower.endSending(await follower.accept(url(number)).purge) }
-        await follower.countPending()
+        for number in 1...3 { _ = await follower.make(url(number), addingTo: .test(UnavailableCommands())) }
         #expect(try pending(disk) == (1...3).map(url) && meter.snapshot.purgesPending == 3)
     }
 
@@ -135,7 +134,7 @@ struct PurgeFollowerTests {
         let follower = PurgeFollower.test(UnavailableCommands(), disk)
         let most = Int(PurgeTable.mostPending)
         _ = try await disk.cache.purge((0..<most).map(purge))
-        for number in most...most + 1 { follower.endSending(await follower.accept(url(number)).purge) }
+        for number in most...most + 1 { _ = await follower.make(url(number), addingTo: .test(UnavailableCommands())) }
         #expect(try pending(disk) == [.all, url(most + 1)])
     }
 
@@ -149,7 +148,7 @@ struct PurgeFollowerTests {
         let follower = PurgeFollower.test(link, disk)
         let most = Int(PurgeTable.mostPending)
         _ = try await disk.cache.purge((0..<most).map(purge))
-        follower.endSending(await follower.accept(url(most)).purge)
+        _ = await follower.make(url(most), addingTo: .test(UnavailableCommands()))
         #expect(try pending(disk) == [.all] && disk.cache.statistics().objects == 1)
         let task = Task { try await follower.follow() }
         defer { task.cancel() }
@@ -175,7 +174,7 @@ struct PurgeFollowerTests {
         defer { link.close() }
         let disk = try TestDisk(volatile: url(1))
         let follower = PurgeFollower.test(link, disk)
-        follower.endSending(await follower.accept(url(1)).purge)
+        _ = await follower.make(url(1), addingTo: .test(UnavailableCommands()))
         #expect(try pending(disk) == [] && disk.cache.unrecordedPurges.count == 1)
         let isReady = Mutex(false)
         let task = Task { try await follower.follow { isReady.withLock { $0 = true } } }

@@ -31,11 +31,8 @@ package final class ClusterPurger: Sendable {
     /// - Parameter limit: The longest wait; nil for ``ClusterTimings/purgeLimit``.
     package func broadcast(_ scope: PurgeScope, within limit: Duration? = nil) async -> PurgeReport {
         let end = time.now + (limit ?? timings.purgeLimit)
-        let (purge, own) = await follower.accept(scope)
-        let added = follower.isTakingPart ? await add(purge) : nil
-        follower.endSending(purge)
-        guard let id = added else {
-            await follower.countPending()
+        let (purge, own, entry) = await follower.make(scope, addingTo: stream)
+        guard let id = entry else {
             // The entry does not exist yet, and nodes may have joined since the latest look-up.
             return PurgeReport(
                 counts: own ?? PurgeCounts(), nodes: registry.knownNodes.count, acknowledged: 0, id: purge.token)
@@ -96,13 +93,5 @@ package final class ClusterPurger: Sendable {
 
     private static func sum(_ counts: [String: PurgeCounts]) -> PurgeCounts {
         counts.values.reduce(into: PurgeCounts()) { $0.add($1) }
-    }
-
-    /// Adds the purge to the stream; nil if the server cannot be reached or has lost the stream. The purge is then pending.
-    private func add(_ purge: Purge) async -> StreamID? {
-        let added = try? await stream.add([purge], to: follower.streamIdentity ?? "", isLate: false)
-        guard let id = added?.ids.first else { return nil }
-        await follower.noteEntries([(id, purge)])
-        return id
     }
 }

@@ -73,7 +73,7 @@ final class PurgeFollower: Sendable {
     var isTakingPart: Bool { state.withLock { $0.isReady } && registry.isLive }
 
     /// The identity of the stream that is followed; nil before it is known.
-    var streamIdentity: String? { state.withLock { $0.followed } }
+    private var streamIdentity: String? { state.withLock { $0.followed } }
 
     /// All purges of the stream up to here are applied.
     var position: StreamID { state.withLock(\.position) }
@@ -96,11 +96,18 @@ final class PurgeFollower: Sendable {
 
     // MARK: Purges of this node
 
-    /// Applies a purge on this node. The purge stays pending until the stream contains it. Call ``endSending(_:)`` afterwards.
-    func accept(_ scope: PurgeScope) async -> (purge: Purge, counts: PurgeCounts?) {
+    /// Applies a purge on this node, and adds it to the stream. Without the server, or if that has lost the stream, the purge
+    /// stays pending, and the follower adds it later.
+    ///
+    /// - Parameter stream: The stream over a connection that is not blocked by reads.
+    /// - Returns: The purge, what it removed here, or nil if that is not durable, and its entry.
+    func make(
+        _ scope: PurgeScope, addingTo stream: PurgeStream
+    ) async -> (purge: Purge, counts: PurgeCounts?, entry: StreamID?) {
         let purge = cache.newPurge(scope, isShared: true)
         // Inserted before the row exists, so that the follower does not add the purge as well.
         state.withLock { _ = $0.sending.insert(purge.token) }
+        defer { state.withLock { _ = $0.sending.remove(purge.token) } }
         var counts: PurgeCounts?
         do throws(CacheError) {
             let token = Hex.encode(UInt128.random(in: .min ... .max))
@@ -112,22 +119,22 @@ final class PurgeFollower: Sendable {
             if state.own.count >= Self.ownLimit { state.own = [:] }
             state.own[purge.token] = .some(counts)
         }
-        return (purge, counts)
+        var entry: StreamID?
+        if isTakingPart { entry = try? await stream.add([purge], to: streamIdentity ?? "", isLate: false).ids.first }
+        await noteEntries(entry.map { [($0, purge)] } ?? [])
+        return (purge, counts, entry)
     }
 
     /// Records the entries of purges that this node has added to the stream. If the record is lost, the purges are added again,
     /// which does no harm.
-    func noteEntries(_ entries: [(StreamID, Purge)]) async {
-        meter.update { $0.purgesAdded += Int64(entries.count) }
-        await cache.record { database in
-            for (id, purge) in entries { try PurgeTable(database).setEntry(id.description, ofToken: purge.token) }
+    private func noteEntries(_ entries: [(StreamID, Purge)]) async {
+        if !entries.isEmpty {
+            meter.update { $0.purgesAdded += Int64(entries.count) }
+            await cache.record { database in
+                for (id, purge) in entries { try PurgeTable(database).setEntry(id.description, ofToken: purge.token) }
+            }
         }
         await countPending()
-    }
-
-    /// Lets the follower add a purge that was accepted, if its caller has not.
-    func endSending(_ purge: Purge) {
-        state.withLock { _ = $0.sending.remove(purge.token) }
     }
 
     /// Returns the entry of a purge that this node knows; nil if the stream does not have it yet, as far as is recorded.
@@ -328,7 +335,7 @@ final class PurgeFollower: Sendable {
     }
 
     /// Counts the purges that the stream does not have.
-    func countPending() async {
+    private func countPending() async {
         if let count = await read({ try PurgeTable($0).pendingCount() }) { meter.update { $0.purgesPending = count } }
     }
 }
