@@ -30,14 +30,12 @@ struct StreamEntry {
     let id: StreamID
     let fields: [String: [UInt8]]
 
-    /// The entries in a reply to `XRANGE`, or under a stream in a reply to `XREAD`. Omits deleted entries.
+    /// The entries in a reply to `XRANGE`, or under a stream in a reply to `XREAD`.
     static func entries(_ value: RedisValue) throws(RedisError) -> [StreamEntry] {
         var entries: [StreamEntry] = []
-        for element in try value.elements() where element != .none {
+        for element in try value.elements() {
             let parts = try element.elements()
             guard parts.count == 2, let id = StreamID(try parts[0].text()) else { throw .nonsense("no entry of a stream") }
-            // XAUTOCLAIM of Redis 6.2 returns deleted entries without fields.
-            if parts[1] == .none { continue }
             var fields: [String: [UInt8]] = [:]
             for (name, value) in try parts[1].fields() {
                 guard let content = try value.optionalBytes() else { throw .nonsense("a field without a value") }
