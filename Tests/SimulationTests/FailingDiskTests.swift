@@ -21,7 +21,7 @@ extension OneAtATime {
             cache.housekeeper.runRound()
             // Its file would otherwise be missing.
             disk.faults.failedRemoval = 1
-            _ = try cache.purger.run([cache.newPurge(.url(Self.url))]).get()
+            _ = try cache.apply([cache.newPurge(.url(Self.url))]).get()
             let reopened = try reopen(cache, disk, ending)
             defer { reopened.close() }
             #expect(try reopened.finder.rendition(under: key) == nil)
@@ -36,13 +36,13 @@ extension OneAtATime {
             cache.housekeeper.runRound()
             disk.faults.failedRemoval = 1
             disk.faults.failedFileSync = 1
-            guard case .failure = cache.purger.run([cache.newPurge(.url(Self.url))]) else {
+            guard case .failure = cache.apply([cache.newPurge(.url(Self.url))]) else {
                 Issue.record("the sync did not fail")
                 return
             }
             #expect(try cache.finder.rendition(under: key) == nil)
             disk.faults.failedFileSync = 0
-            _ = try cache.purger.run([cache.newPurge(.url("https://a.test/other"))]).get()
+            _ = try cache.apply([cache.newPurge(.url("https://a.test/other"))]).get()
             let reopened = try reopen(cache, disk, ending)
             defer { reopened.close() }
             #expect(try reopened.finder.rendition(under: key) == nil)
@@ -83,7 +83,7 @@ extension OneAtATime {
             let cache = try open("\(disk.root)/0")
             try publish(cache)
             disk.faults.failedRemoval = 1
-            _ = try cache.purger.run([cache.newPurge(.url(Self.url))]).get()
+            _ = try cache.apply([cache.newPurge(.url(Self.url))]).get()
             disk.faults.failedRemoval = 0
             cache.close()
             #expect(try files("\(disk.root)/0").count == 1)
@@ -124,7 +124,7 @@ extension OneAtATime {
             for scope in [PurgeScope.url(Self.url), .all] {
                 try publish(cache)
                 disk.faults.failedRemoval = 1
-                _ = try cache.purger.run([cache.newPurge(scope)]).get()
+                _ = try cache.apply([cache.newPurge(scope)]).get()
                 disk.faults.failedRemoval = 0
                 try publish(cache)
                 cache.housekeeper.runRound()
@@ -146,7 +146,7 @@ extension OneAtATime {
                 let first = try open("\(disk.root)/0")
                 try publish(first, old)
                 disk.faults.failedRemoval = 1
-                _ = try first.purger.run([first.newPurge(.url(Self.url))]).get()
+                _ = try first.apply([first.newPurge(.url(Self.url))]).get()
                 disk.faults.failedRemoval = 0
                 first.close()
                 try disk.remount("\(disk.root)/0", after: .process, at: "\(disk.root)/1")

@@ -33,7 +33,6 @@ package final class Cache: Sendable {
     let finder: RenditionFinder
     private let quickFinder: RenditionFinder
     let publisher: RenditionPublisher
-    let purger: Purger
     let evictor: Evictor
     let housekeeper: Housekeeper
 
@@ -69,7 +68,6 @@ package final class Cache: Sendable {
         quickFinder = RenditionFinder(context: context, hashesLargeFiles: false)
         evictor = Evictor(context)
         publisher = RenditionPublisher(context: context, finder: finder, evictor: evictor)
-        purger = Purger(context: context)
         let housekeeper = Housekeeper(context, finder: finder, evictor: evictor)
         self.housekeeper = housekeeper
         guard threads.includeHousekeeping else { return }
@@ -366,7 +364,7 @@ package final class Cache: Sendable {
         let result = await publishers.run { [publisher] in Result { () throws(CacheError) in try publisher.process(job) } }
         if let result { return try result.get() }
         // No thread accepted the job: the rendition is measured here and used from its own file.
-        return publisher.unstored(job, try publisher.measure(job), because: .unavailable)
+        return publisher.unstored(job, try job.measure(now: context.clock.unixSeconds), because: .unavailable)
     }
 
     // MARK: Purging
@@ -426,16 +424,49 @@ package final class Cache: Sendable {
     package func purge(
         _ purges: [Purge], with change: @escaping Ledger.Change = { _ in }
     ) async throws(CacheError) -> PurgeCounts {
-        let result = await purgers.run { [purger] in purger.run(purges, with: change) }
+        let result = await purgers.run { [self] in apply(purges, with: change) }
         guard let result else { throw .closed }
         return try result.get()
     }
+
+    /// Applies purges on the caller's thread; see ``purge(_:with:)``. Blocks.
+    ///
+    /// - Parameter isObserved: False if the origin removed the source: work in progress found this out, so it must not be
+    ///   overtaken.
+    func apply(
+        _ new: [Purge], with change: @escaping Ledger.Change = { _ in }, isObserved: Bool = true
+    ) -> Result<PurgeCounts, CacheError> {
+        // The purge enters the index under the lock that publishes take: a publish is either earlier, and covered, or later,
+        // and refused.
+        let (result, outbox) = index.changes.withLock { ($0.purge(new, with: change), $0.outbox) }
+        context.reached(.purgeInForce)
+        var counts = PurgeCounts()
+        for (purge, sequence) in result.purges {
+            context.hot.remove(purge.scope, removed: index.query { try $0.objects(of: purge.scope) } ?? nil)
+            context.reached(.purgeCooled)
+            if let id = purge.scope.objectID { outbox?.sendDeletion(of: id) }
+            if isObserved { for observer in context.purgeObservers.withLock({ $0 }) { observer(purge.scope) } }
+            counts.add(index.count(purge, sequence))
+        }
+        // The rest follows in the background. No look-up finds these rows.
+        var sweeps = 0
+        while sweeps < Self.sweepsAtOnce, index.changes.withLock({ $0.sweep() }) { sweeps += 1 }
+        if sweeps == Self.sweepsAtOnce { context.housekeeping.wake() }
+        context.counters.update { counters in
+            counters.purges += Int64(result.purges.count)
+            counters.purged += counts.purged
+        }
+        if let failure = result.failure { return .failure(.purgeNotDurable(cause: failure.description)) }
+        return .success(counts)
+    }
+
+    private static let sweepsAtOnce = 8
 
     /// Forgets the renditions of a source that its origin has removed. Refused while too many publishes wait; the next request
     /// to the origin repeats it.
     package func forget(_ sourceURL: String) async throws(CacheError) {
         let purge = newPurge(.url(sourceURL))
-        guard let result = await publishers.run({ [purger] in purger.run([purge], isObserved: false) }) else { throw .busy }
+        guard let result = await publishers.run({ [self] in apply([purge], isObserved: false) }) else { throw .busy }
         _ = try result.get()
     }
 

@@ -79,7 +79,7 @@ struct RenditionPublisher: Sendable {
 
     /// Stores a rendition, or returns the stored one with the same id.
     func process(_ job: PublishJob) throws(CacheError) -> PublishOutcome {
-        let record = try measure(job)
+        let record = try job.measure(now: context.clock.unixSeconds)
         context.reached(.publishMeasured)
         let failure: UnstoredReason
         do throws(UnstoredReason) {
@@ -98,11 +98,6 @@ struct RenditionPublisher: Sendable {
             return unstored(job, record, because: error)
         }
         return try unsynced(job, record, because: failure)
-    }
-
-    /// Reads the whole staged file and returns its record.
-    func measure(_ job: PublishJob) throws(CacheError) -> ObjectRecord {
-        try job.measure(now: context.clock.unixSeconds)
     }
 
     /// Returns the outcome after a failed sync. The page cache may lose what the disk lacks, so the file is not served; its

@@ -50,7 +50,7 @@ struct LookUpTests {
             let request = try world.request(
                 "/a.gif",
                 allowance: MissAllowance { _ in
-                    _ = world.cache.purger.run([world.cache.newPurge(.url("https://a.test/a.gif"))])
+                    _ = world.cache.apply([world.cache.newPurge(.url("https://a.test/a.gif"))])
                     return nil
                 })
             #expect(try await world.pipeline.find(request).provenance == .stored)

@@ -152,7 +152,7 @@ private final class World: Sendable {
     @Sendable private func purgeObject(_ source: Int) {
         let id = object(source, state.withLock { $0.versions[source] })
         turns.pause()
-        if case .failure(let error) = cache.purger.run([cache.newPurge(.object(id))]) { Issue.record(error) }
+        if case .failure(let error) = cache.apply([cache.newPurge(.object(id))]) { Issue.record(error) }
     }
 
     /// The origin gets a new version, and then the old one is purged.
@@ -162,7 +162,7 @@ private final class World: Sendable {
             return state.versions
         }
         turns.pause()
-        if case .failure(let error) = cache.purger.run([cache.newPurge(scope)]) { Issue.record(error) }
+        if case .failure(let error) = cache.apply([cache.newPurge(scope)]) { Issue.record(error) }
         state.withLock { state in
             for source in sources { state.floors[source] = max(state.floors[source], versions[source]) }
         }
