@@ -150,7 +150,10 @@ struct PurgeFollowerTests {
         _ = try await disk.cache.purge((0..<most).map(purge))
         _ = await follower.make(url(most), addingTo: .test(UnavailableCommands()))
         #expect(try pending(disk) == [.all] && disk.cache.statistics().objects == 1)
-        let task = Task { try await follower.follow() }
+        let task = Task {
+            // On a busy machine, a command may miss its limit.
+            while !Task.isCancelled { try? await follower.follow() }
+        }
         defer { task.cancel() }
         try await waitUntil("the rows to go") { disk.cache.statistics().objects == 0 }
     }
