@@ -26,6 +26,7 @@ package final class HTTPResource: Sendable {
     let content: Content
     let validators: Validators
     let contentType: [UInt8]
+    private let headers: HTTPHeaders
 
     /// The status line and fields of a 200, up to the fields that vary between responses.
     let wholeHead: [UInt8]
@@ -74,6 +75,7 @@ package final class HTTPResource: Sendable {
         self.length = length
         self.contentType = Array(contentType.utf8)
         validators = Validators(entityTag: entityTag, lastModified: lastModified)
+        self.headers = headers
 
         var shared = HTTPHeaders()
         shared.append("ETag", entityTag)
@@ -91,6 +93,15 @@ package final class HTTPResource: Sendable {
         partHead = Self.head(206, typed)
         partsHead = Self.head(206, partial)
         notModifiedHead = Self.head(304, shared)
+    }
+
+    /// Returns the resource with a date of modification that is not in the future. After a clock was set back, the response must
+    /// state the current time instead (RFC 9110 section 8.8.2.1).
+    func notModified(after now: Int) -> HTTPResource {
+        guard let modified = validators.lastModified, modified > now else { return self }
+        return HTTPResource(
+            content, length: length, contentType: String(decoding: contentType, as: UTF8.self),
+            entityTag: String(decoding: validators.entityTag, as: UTF8.self), lastModified: now, headers: headers)
     }
 
     /// Reads a small file that is in the page cache. If this fails, the content stays a file, and sending it reports the error.

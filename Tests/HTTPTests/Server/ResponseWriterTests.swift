@@ -90,6 +90,22 @@ import Testing
         #expect(body.isEmpty)
     }
 
+    /// The clock of the machine may have been set back since the representation was made.
+    @Test(arguments: ["X: y", "Range: bytes=0-1", "If-None-Match: \"t\""])
+    func noModificationIsInTheFuture(_ field: String) throws {
+        let resource = HTTPResource(
+            bytes: Array("0123456789".utf8), contentType: "text/plain", entityTag: "\"t\"", lastModified: 4_000_000_000,
+            headers: ["Cache-Control": "no-cache"])
+        for method in ["GET", "HEAD", "POST"] {
+            let lines = try Fixture().text(HTTPResponse(resource), field, method: method).split(separator: "\r\n")
+            let dates = try ["Date: ", "Last-Modified: "].map { name in
+                try #require(lines.first { $0.hasPrefix(name) }).dropFirst(name.count)
+            }
+            #expect(dates[0] == dates[1], "\(method)")
+            #expect(lines.contains("ETag: \"t\"") && lines.contains("Cache-Control: no-cache"), "\(method)")
+        }
+    }
+
     @Test(arguments: [("If-Match: \"x\"", 412), ("Range: bytes=10-", 416)])
     func refusedSelectionKeepsTheFieldsOfTheResponse(field: String, status: Int) throws {
         let response = HTTPResponse(Self.resource, headers: ["Access-Control-Allow-Origin": "*"])
