@@ -71,10 +71,14 @@ enum HeadSemantics {
         if closes { head.keepsAlive = false }
     }
 
-    /// Reads `Expect` (RFC 9110 section 10.1.1), which is ignored for HTTP/1.0.
+    /// Reads `Expect` (RFC 9110 section 10.1.1), a list that is ignored for HTTP/1.0.
     private static func readExpectation(_ head: inout RequestHead) throws(HTTPProtocolError) {
-        guard head.minorVersion > 0, let value = head.first(.expect) else { return }
-        guard value.equalsIgnoringCase("100-continue") else { throw .expectationFailed }
-        head.expectsContinue = head.framing != .none
+        guard head.minorVersion > 0, head.has(.expect) else { return }
+        for field in head.fields where field.known == .expect {
+            for expectation in FieldList(head.bytes.slice(field.value)) {
+                guard expectation.equalsIgnoringCase("100-continue") else { throw .expectationFailed }
+                head.expectsContinue = head.framing != .none
+            }
+        }
     }
 }

@@ -67,6 +67,19 @@ import Testing
     }
 
     @Test(arguments: [
+        ("Expect: 100-continue, 100-Continue", true), ("Expect: 100-continue\r\nExpect: ,100-continue", true),
+        ("Expect:", false), ("Expect: 100-continue\r\nExpect: x", nil), ("Expect: 100-continue, x=\"100-continue\"", nil),
+    ])
+    func everyExpectationCounts(_ fields: String, _ expected: Bool?) throws {
+        let text = "POST / HTTP/1.1\r\nHost: h\r\n\(fields)\r\nContent-Length: 1\r\n\r\n"
+        if let expected {
+            #expect(try Parsed(text)?.expectsContinue == expected)
+        } else {
+            #expect(throws: HTTPProtocolError.expectationFailed) { try Parsed(text) }
+        }
+    }
+
+    @Test(arguments: [
         ("get", "GET"), ("GeT", "GET"),
     ])
     func methodsAreCaseSensitive(given: String, standard: String) throws {
