@@ -49,8 +49,7 @@ struct FactsController: Sendable {
         let bytes = try await lists.threads.perform { () throws(Problem) in
             JSONText.encode(FactsList(images: found.map(entry)), inSnakeCase: true)
         }
-        return HTTPResponse(
-            status: 200, headers: ["Content-Type": "application/json", "Cache-Control": "no-store"], body: .bytes(bytes))
+        return HTTPResponse(status: 200, headers: HTTPResponse.unstored("application/json"), body: .bytes(bytes))
     }
 
     /// Finds the stored facts and renditions of a list's sources.
@@ -93,8 +92,7 @@ struct FactsController: Sendable {
                 let found = try await find(texts, order, client)
                 let answers = found.map { String(ModuleAnswer(entry($0)).rawValue) }.joined()
                 return HTTPResponse(
-                    status: 200,
-                    headers: ["Content-Type": "text/javascript; charset=utf-8", "Cache-Control": "no-store"],
+                    status: 200, headers: HTTPResponse.unstored("text/javascript; charset=utf-8"),
                     body: .bytes(Array("export default \"\(answers)\"".utf8)))
             } catch {
                 return ProblemDocument.response(error)

@@ -20,6 +20,7 @@ enum ProblemDocument {
         if let seconds = problem.retryAfter { headers.append("Retry-After", String(seconds)) }
         if problem.status == 401 { headers.append("WWW-Authenticate", "Bearer") }
         headers.append("Content-Type", contentType)
+        headers.append("X-Content-Type-Options", "nosniff")
         return HTTPResponse(status: problem.status, headers: headers, body: .bytes(json(problem)))
     }
 
@@ -64,7 +65,6 @@ struct ErrorPage: Sendable {
             problem, headers: headers, secondsLeft: secondsLeft, contentType: "text/html; charset=utf-8")
         response.headers.append("Content-Security-Policy", policy)
         response.headers.append("Referrer-Policy", "no-referrer")
-        response.headers.append("X-Content-Type-Options", "nosniff")
         response.body = .bytes(Array(html(problem).utf8))
         return response
     }

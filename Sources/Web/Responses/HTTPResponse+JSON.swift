@@ -5,9 +5,13 @@ extension HTTPResponse {
     /// A JSON document that no cache may store. Its keys are the names of properties in snake case.
     static func json(_ value: some Encodable, status: Int = 200, _ headers: HTTPHeaders = HTTPHeaders()) -> HTTPResponse {
         var headers = headers
-        headers.append("Content-Type", "application/json")
-        headers.append("Cache-Control", "no-store")
+        headers.append(unstored("application/json"))
         return HTTPResponse(status: status, headers: headers, body: .bytes(JSONText.encode(value, inSnakeCase: true)))
+    }
+
+    /// The fields of a document that no cache may store.
+    static func unstored(_ contentType: String) -> HTTPHeaders {
+        ["Content-Type": contentType, "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"]
     }
 }
 

@@ -68,20 +68,20 @@ struct StatusController: Sendable {
     private static let noContent = HTTPResponse(status: 204, headers: ["Cache-Control": "no-store"])
 
     private static func document(_ document: [UInt8]) -> HTTPResponse {
-        HTTPResponse(
-            status: 200, headers: ["Content-Type": "application/json", "Cache-Control": "no-store", "Vary": "Accept"],
-            body: .bytes(document))
+        HTTPResponse(status: 200, headers: fields("application/json"), body: .bytes(document))
     }
 
     private static func events(_ send: @escaping @Sendable (HTTPBodyWriter) async throws -> Void) -> HTTPResponse {
-        HTTPResponse(
-            status: 200,
-            headers: [
-                "Content-Type": "text/event-stream", "Cache-Control": "no-store", "Vary": "Accept",
-                // nginx buffers a response unless this field forbids it.
-                "X-Accel-Buffering": "no",
-            ],
-            body: .stream { try await send($0) })
+        var headers = fields("text/event-stream")
+        // nginx buffers a response unless this field forbids it.
+        headers.append("X-Accel-Buffering", "no")
+        return HTTPResponse(status: 200, headers: headers, body: .stream { try await send($0) })
+    }
+
+    private static func fields(_ contentType: String) -> HTTPHeaders {
+        var headers = HTTPResponse.unstored(contentType)
+        headers.append("Vary", "Accept")
+        return headers
     }
 }
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Web
 
-@Suite("Scripts of other origins may read every response") struct CrossOriginTests {
+@Suite("Scripts of other origins may read every response, and no browser guesses its type") struct CrossOriginTests {
     private static let gif = GIFBuilder.animation(frames: 3)
     private static let exposed = "Content-Location, ETag, Cache-Status, Server-Timing, Location, Retry-After"
 
@@ -13,6 +13,8 @@ import Testing
         let object = try #require(try await web.request("POST", "/mp4", body: Self.gif)["content-location"])
         let video = web.target("mp4", "/a.gif")
         let token = ["Authorization: Bearer secret"]
+        let prefer = ["Prefer: respond-async"]
+        let status = try #require(try await web.request("GET", web.target("jpg", "/a.gif"), headers: prefer)["location"])
         return [
             ("GET", video, [], [], 200), ("GET", video, [], [], 200), ("HEAD", video, [], [], 200),
             ("GET", video, ["Range: bytes=0-1"], [], 206), ("GET", video, ["If-None-Match: *"], [], 304),
@@ -29,6 +31,9 @@ import Testing
             ("POST", "/mp4", ["Content-Type: multipart/form-data; boundary=b"], [1], 400), ("POST", "/prewarm", [], [1], 401),
             ("POST", "/prewarm", token, Array("{}".utf8), 400), ("GET", "/prewarm/1", token, [], 404),
             ("GET", video, ["Bad Field: x"], [], 400), ("GET", video, ["CDN-Loop: gifreel"], [], 403),
+            ("GET", "/facts.js?url=\(web.origin.url("/a.gif"))", [], [], 200), ("POST", "/facts", [], Array("[]".utf8), 200),
+            ("GET", "/openapi.json", [], [], 200), ("GET", "/gifreel.js", [], [], 200), ("GET", status, [], [], 200),
+            ("GET", status, ["Accept: text/event-stream"], [], 200),
         ]
     }
 
@@ -47,6 +52,8 @@ import Testing
                 let label = "\(method) \(target) \(headers)"
                 #expect(response.status == status, "\(label)")
                 #expect(response["access-control-allow-origin"] == allowed, "\(label)")
+                let isDocument = !response.body.isEmpty && response["content-type"]?.hasPrefix("text/plain") != true
+                #expect(response.fieldCount("x-content-type-options") == 1 || !isDocument, "\(label)")
                 #expect(response["access-control-expose-headers"] == allowed.map { _ in Self.exposed }, "\(label)")
                 #expect(response.fieldCount("access-control-allow-origin") == (allowed == nil ? 0 : 1), "\(label)")
             }
