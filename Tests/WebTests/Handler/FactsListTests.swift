@@ -145,6 +145,23 @@ import Testing
         }
     }
 
+    @Test func anUnsignedListIsAnsweredForSourcesWhoseMountNeedsNoSignature() async throws {
+        try await run { settings in
+            settings.policy.signingKeys = SigningKeys(["0123456789abcdef0123456789abcdef"])
+            settings.policy.requiresSignature = true
+            var mount = Mount(origin: try SourceURL("https://open.test/"))
+            mount.rule.requiresSignature = false
+            settings.policy.mounts["open"] = mount
+        } _: { web async throws in
+            let found = try images(try await list(web, ["/open/a.gif", web.origin.url("/a.gif")]))
+            #expect(found.map { $0["state"] as? String } == ["unknown", "refused"])
+            #expect(found[1]["code"] as? String == "bad_signature")
+            let module = try await web.request("GET", "/facts.js?try=0&url=/open/a.gif")
+            #expect(module.status == 200 && module.text == "export default \"0\"", "\(module.text)")
+            #expect(try await list(web, ["/open/a.gif"], "?sig=x").code == "bad_signature")
+        }
+    }
+
     /// The example of docs/access.md.
     @Test func theDocumentedSignatureOfAListIsValid() async throws {
         try await run { settings in
