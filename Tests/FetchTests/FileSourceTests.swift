@@ -126,6 +126,30 @@ import Testing
         }
     }
 
+    @Test func aFileIsReadWhoseNameIsNoUTF8() async throws {
+        let name = Array("\(root)caf".utf8) + [0xe9] + Array(".gif\0".utf8)
+        let file = name.map { CChar(bitPattern: $0) }.withUnsafeBufferPointer { fopen($0.baseAddress, "w") }
+        #expect(fwrite(TestGIF.dot, 1, TestGIF.dot.count, try #require(file)) == TestGIF.dot.count && fclose(file) == 0)
+        try await withFetcher { fetcher in
+            let source = try url("caf%e9.gif")
+            #expect(source.canonical.hasSuffix("/caf%E9.gif"))
+            #expect(try fetched(try await fetcher.fetch(source)).count == TestGIF.dot.count)
+        }
+    }
+
+    /// A mark that combines with the slash before it must not hide a segment.
+    @Test(arguments: ["x/..%2F%CC%81a.gif", "x%2F%CC%81/%2Fa.gif", "..%2F%CC%81/a.gif"])
+    func aSegmentEndsAtEachSlash(_ path: String) {
+        #expect(throws: SourceURLError.malformed) { try FileAddress("file:///srv/gifs/" + path, below: "/srv/gifs/") }
+        #expect(throws: SourceURLError.malformed) { try SourceURL.canonicalText(of: "s3://bucket/" + path) }
+    }
+
+    @Test func theTextOfAPurgeMayHaveAnyCharacters() throws {
+        #expect(try SourceURL.canonicalText(of: "FILE:///\u{301}/a.gif") == "file:///%CC%81/a.gif")
+        #expect(try SourceURL.canonicalText(of: "s3://bucket/\u{301}.gif") == "s3://bucket/%CC%81.gif")
+        #expect(throws: SourceURLError.badCharacter) { try SourceURL.canonicalText(of: "s3://bucket/caf%E9.gif") }
+    }
+
     @Test(arguments: ["..%2Foutside.gif", "x/..%2F..%2Fa.gif", "a%00.gif", "x//a.gif", "/a.gif", "a.gif?b"])
     func aPathThatCouldLeadElsewhereIsNoSource(_ path: String) {
         #expect(throws: SourceURLError.self) { try FileAddress("file:///srv/gifs/" + path, below: "/srv/gifs/") }

@@ -47,7 +47,9 @@ struct FileReader: Sendable {
         let root = clinux_open_directory(place.directory)
         guard root >= 0 else { throw Self.error(SystemError.last("open"), isDirectory: true) }
         let directory = OwnedDescriptor(taking: root)
-        let number = clinux_open_beneath(directory.number, place.path)
+        let number = (place.path + [0]).withUnsafeBytes {
+            clinux_open_beneath(directory.number, $0.assumingMemoryBound(to: CChar.self).baseAddress)
+        }
         guard number >= 0 else { throw Self.error(SystemError.last("openat2"), isDirectory: false) }
         return SharedDescriptor(OwnedDescriptor(taking: number))
     }

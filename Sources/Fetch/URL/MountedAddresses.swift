@@ -19,8 +19,10 @@ package struct ObjectAddress: Sendable {
     ///   an empty, `.` or `..` segment, which servers would resolve.
     init(_ text: String, bucket: String, at service: WebAddress) throws(SourceURLError) {
         let start = "\(SourceURL.s3Scheme)\(bucket)/"
-        guard text.hasPrefix(start) else { throw .unsupportedScheme }
-        let encoded = PercentEncoding.encode(try Key.decode(String(text.dropFirst(start.count))), keepsSlashes: true)
+        let key = try Key.decode(text, after: start)
+        // Keys of S3 are Unicode text.
+        guard String(validating: key, as: UTF8.self) != nil else { throw .badCharacter }
+        let encoded = PercentEncoding.encode(key, keepsSlashes: true)
         canonical = start + encoded
         self.bucket = bucket
         self.service = service
@@ -35,8 +37,8 @@ package struct FileAddress: Sendable {
     let canonical: String
     /// An absolute path that ends with a slash.
     let directory: String
-    /// The path below the directory, without a leading slash.
-    let path: String
+    /// The path below the directory, without a leading slash. The names of files need not be UTF-8.
+    let path: [UInt8]
     /// The whole path in the form that rules compare.
     let comparable: SourcePath
 
@@ -46,8 +48,7 @@ package struct FileAddress: Sendable {
     /// - Throws: ``SourceURLError`` if the text is not below the directory, or if the path breaks the rules for keys of S3.
     init(_ text: String, below directory: String) throws(SourceURLError) {
         let start = SourceURL.fileScheme + PercentEncoding.encode(directory, keepsSlashes: true)
-        guard text.hasPrefix(start) else { throw .unsupportedScheme }
-        let path = try Key.decode(String(text.dropFirst(start.count)))
+        let path = try Key.decode(text, after: start)
         canonical = start + PercentEncoding.encode(path, keepsSlashes: true)
         self.directory = directory
         self.path = path
@@ -61,17 +62,22 @@ package struct FileAddress: Sendable {
 
 /// The decoder of object keys and file paths.
 private enum Key {
-    /// Resolves the dot segments of a key, then decodes it.
-    static func decode(_ text: String) throws(SourceURLError) -> String {
+    /// Resolves the dot segments of the key that follows `start`, then decodes it.
+    static func decode(_ text: String, after start: String) throws(SourceURLError) -> [UInt8] {
+        guard text.utf8.starts(with: start.utf8) else { throw .unsupportedScheme }
         try SourceURL.checkText(text)
-        let path = text.prefix { $0 != "#" }
-        guard !path.contains("?") else { throw .malformed }
-        guard let key = PercentEncoding.decode(URLNormalization.normalizedPath("/" + path).dropFirst()),
-            !key.utf8.contains(where: { $0 < 0x20 || $0 == 0x7f })
+        let path = text.utf8.dropFirst(start.utf8.count).prefix { $0 != UInt8(ascii: "#") }
+        guard !path.contains(UInt8(ascii: "?")) else { throw .malformed }
+        let normalized = URLNormalization.normalizedPath("/\(Substring(path))")
+        guard let key = PercentEncoding.decodedBytes(normalized.dropFirst()),
+            !key.contains(where: { $0 < 0x20 || $0 == 0x7f })
         else { throw .badCharacter }
-        let parts = key.split(separator: "/", omittingEmptySubsequences: false)
-        guard key.isEmpty || (parts.last == "" ? parts.dropLast() : parts[...]).allSatisfy({ !["", ".", ".."].contains($0) })
+        let parts = key.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+        guard (parts.last?.isEmpty == true ? parts.dropLast() : parts).allSatisfy({ !Self.unusable.contains(Array($0)) })
         else { throw .malformed }
         return key
     }
+
+    /// Segments that servers would resolve.
+    private static let unusable = [[], Array(".".utf8), Array("..".utf8)]
 }

@@ -93,13 +93,16 @@ package enum SourceURL: Sendable {
 
     /// Returns the canonical form of a URL for purges, including URLs of S3 objects and files.
     package static func canonicalText(of text: String) throws(SourceURLError) -> String {
-        if text.lowercased().hasPrefix(fileScheme) {
-            // The form does not depend on the directory.
-            return try FileAddress(fileScheme + text.dropFirst(fileScheme.count), below: "/").canonical
+        func rest(after scheme: String) -> Substring? {
+            let rest = Substring(text.utf8.dropFirst(scheme.utf8.count))
+            return text[..<rest.startIndex].lowercased() == scheme ? rest : nil
         }
-        guard text.lowercased().hasPrefix(s3Scheme) else { return try SourceURL(text).canonical }
-        let rest = text.dropFirst(s3Scheme.count)
-        let bucket = String(rest.prefix { $0 != "/" })
+        if let rest = rest(after: fileScheme) {
+            // The form does not depend on the directory.
+            return try FileAddress(fileScheme + rest, below: "/").canonical
+        }
+        guard let rest = rest(after: s3Scheme) else { return try SourceURL(text).canonical }
+        let bucket = String(Substring(rest.utf8.prefix { $0 != UInt8(ascii: "/") }))
         // The form does not depend on the service.
         return try ObjectAddress(s3Scheme + rest, bucket: bucket, at: WebAddress("http://localhost/")).canonical
     }

@@ -98,7 +98,7 @@ extension SourceURL {
         if path.isEmpty { return "" }
         guard !path.contains(UInt8(ascii: "?")) else { throw .malformed }
         let path = try URLNormalization.normalizedPathPrefix(String(Substring(path)))
-        guard let decoded = PercentEncoding.decode(path[...]) else { throw .malformed }
+        guard let decoded = PercentEncoding.decodedBytes(path[...]) else { throw .malformed }
         return PercentEncoding.encode(decoded, keepsSlashes: true)
     }
 }

@@ -7,9 +7,14 @@ package enum PercentEncoding {
     ///
     /// - Parameter keepsSlashes: Whether to leave `/` unencoded, as in a path.
     package static func encode(_ text: String, keepsSlashes: Bool = false) -> String {
+        encode(text.utf8, keepsSlashes: keepsSlashes)
+    }
+
+    /// Encodes bytes, which need not be UTF-8.
+    package static func encode(_ bytes: some Collection<UInt8>, keepsSlashes: Bool = false) -> String {
         var result: [UInt8] = []
-        result.reserveCapacity(text.utf8.count)
-        for byte in text.utf8 {
+        result.reserveCapacity(bytes.count)
+        for byte in bytes {
             if isUnreserved(byte) || (keepsSlashes && byte == UInt8(ascii: "/")) {
                 result.append(byte)
             } else {
@@ -24,6 +29,11 @@ package enum PercentEncoding {
     /// A `+` stays a plus sign, because a decoded value may be a URL, in which `+` is literal.
     package static func decode(_ text: Substring) -> String? {
         guard text.utf8.contains(UInt8(ascii: "%")) else { return String(text) }
+        return decodedBytes(text).flatMap { String(validating: $0, as: UTF8.self) }
+    }
+
+    /// Decodes `text` into bytes, which need not be UTF-8; nil if a `%` is not followed by two hexadecimal digits.
+    package static func decodedBytes(_ text: Substring) -> [UInt8]? {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(text.utf8.count)
         var rest = text.utf8.makeIterator()
@@ -35,7 +45,7 @@ package enum PercentEncoding {
             guard let high = rest.next().flatMap(hexadecimal), let low = rest.next().flatMap(hexadecimal) else { return nil }
             bytes.append(high << 4 | low)
         }
-        return String(validating: bytes, as: UTF8.self)
+        return bytes
     }
 
     /// Whether two hexadecimal digits follow each `%`.
