@@ -69,6 +69,26 @@ extension OperationsTests {
                     "server.port_file: /no/such/directory/port cannot be written: No such file or directory."))
         }
 
+        /// The kernel applies no limit of threads to root.
+        @Test(
+            .enabled(if: geteuid() == 0 && access("/usr/bin/setpriv", X_OK) == 0, "needs root and setpriv"),
+            arguments: 34...42)
+        func aServerThatLacksThreadsDoesNotStartOrCanBeStopped(_ limit: Int) throws {
+            let folder = try ScratchDirectory()
+            let (user, port) = (Int.random(in: 100_000...1_000_000), folder.path + "/port")
+            #expect(chmod(folder.path, 0o777) == 0)
+            let process = Process()
+            process.executableURL = URL(fileURLWithPath: "/usr/bin/setpriv")
+            process.arguments =
+                ["--reuid=\(user)", "--regid=\(user)", "--clear-groups", "prlimit", "--nproc=\(limit)"]
+                + [GifreelProcess.executable.path, "serve", "--set", "server.port=0", "--set", "server.port_file=\(port)"]
+                + ["--set", "cache.dir=\(folder.path)/cache"]
+            try process.start()
+            try blockUntil("the end or the port file") { !process.isRunning || access(port, F_OK) == 0 }
+            process.terminate()
+            #expect([0, 1].contains(process.waitForEnd(within: .seconds(60))))
+        }
+
         @Test func aFileThatIsNotThereOrNoYAMLIsNamed() throws {
             defer { try? FileManager.default.removeItem(at: directory) }
             #expect(

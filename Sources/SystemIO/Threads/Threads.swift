@@ -51,6 +51,15 @@ package struct SystemThread: Sendable {
         }
     }
 
+    /// Whether the system can start so many more threads now. Blocks while they start and end.
+    package static func canStart(_ count: Int) -> Bool {
+        let end = Semaphore()
+        let threads = (0..<count).compactMap { _ in start(name: "gifreel-try") { end.wait() } }
+        for _ in threads { end.signal() }
+        for thread in threads { thread.join() }
+        return threads.count == count
+    }
+
     /// Waits until the thread ends. Call this once, from another thread.
     package func join() {
         pthread_join(handle, nil)

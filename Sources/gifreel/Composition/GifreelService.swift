@@ -130,6 +130,10 @@ package final class GifreelService: Sendable {
             guard case .notASocket(let path) = error else { throw error }
             throw StartCheck.notASocket(path)
         }
+        // Swift's pool and Dispatch start threads later, and try again forever: requests would hang, and so would a stop.
+        guard SystemThread.canStart(Processors.available + 4) else {
+            throw SettingsError("The server cannot start enough threads; the process or the user has too many.")
+        }
         let revision = current.value
         if let file = revision.configuration.settings.server.portFile, let port = server.port {
             try translating(try Files.write("\(port)\n", to: file)) { (error: FileError) in
