@@ -115,6 +115,13 @@ import Testing
         #expect(outcome.code == 0, "\(outcome.log)")
     }
 
+    @Test func animationsPlayAfterReducedMotionEndsUnlessDataAreSaved() throws {
+        let pages = [false, true].map { ScriptHost.Page(settings: [:], savesData: $0, endsReducedMotion: true) }
+        let (plain, saving) = ("auto/https://site.test/a.gif", "webp/https://site.test/a.gif")
+        let expected = [[plain, plain], [saving, saving]].map { $0.map { ScriptHost.server + $0 } }
+        #expect(try ScriptHost.addresses(pages) == expected)
+    }
+
     @Test func theCandidatesOfASetChange() throws {
         let page = ScriptHost.Page(settings: [:], name: "srcset", link: "a.gif 1x, b.png 2x,/c.gif  3x")
         let server = ScriptHost.server
@@ -138,6 +145,10 @@ enum ScriptHost {
         var loading = "lazy"
         /// How often the page runs the script.
         var runs = 1
+        /// Whether the visitor wants to receive few bytes.
+        var savesData = false
+        /// Whether the wish for less motion ends after the script has run.
+        var endsReducedMotion = false
     }
 
     /// What the script has done to a page.
@@ -210,7 +221,7 @@ enum ScriptHost {
         class CSSStyleSheet {
           replaceSync() {}
         }
-        function visit({ settings, name, link, attributes, loading, runs }, matches) {
+        function visit({ settings, name, link, attributes, loading, runs, savesData, endsReducedMotion }, matches) {
           const img = new Element();
           Object.assign(img, { localName: "img", loading, isConnected: true, alt: "" });
           for (const [key, value] of Object.entries({ ...attributes, [name]: link })) img.setAttribute(key, value);
@@ -227,12 +238,17 @@ enum ScriptHost {
             "document", "navigator", "matchMedia", "IntersectionObserver", "MutationObserver", "Element", "CSSStyleSheet",
             "requestAnimationFrame", "addEventListener", "setTimeout", "load",
           ];
-          const media = () => ({ matches, addEventListener: ignore });
+          const query = { matches };
+          const media = () => query;
           const values = [
-            document, {}, media, IntersectionObserver, MutationObserver, Element, CSSStyleSheet, ignore, ignore,
+            document, { connection: { saveData: savesData } }, media, IntersectionObserver, MutationObserver, Element, CSSStyleSheet, ignore, ignore,
             (work, delay) => delay || work(), load,
           ];
           for (let run = 0; run < runs; run += 1) new Function(...names, script.replaceAll("import(", "load("))(...values);
+          if (endsReducedMotion) {
+            query.matches = false;
+            query.onchange();
+          }
           return { value: img.getAttribute(name), asked, listeners };
         }
         const pages = JSON.parse(readFileSync(0, "utf8"));

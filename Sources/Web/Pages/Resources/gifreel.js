@@ -22,7 +22,7 @@
   const states = new WeakMap();
   /** The states of the images in the document. */
   const shown = new Set();
-  let frozen = reduced.matches || !!navigator.connection?.saveData;
+  let frozen;
 
   // Addresses
 
@@ -295,7 +295,8 @@ button::before{content:"";position:absolute;inset:7px;border:solid #fff;border-w
     place();
   });
 
-  function toggleAll(value) {
+  /** Without a value, follows the visitor's wish for less motion or fewer bytes. */
+  function toggleAll(value = reduced.matches || !!navigator.connection?.saveData) {
     frozen = value;
     all.textContent = frozen ? playAll : pauseAll;
     for (const state of shown) {
@@ -364,9 +365,9 @@ button::before{content:"";position:absolute;inset:7px;border:solid #fff;border-w
     if (tree.mode === "open") watch(tree);
     return tree;
   };
-  toggleAll(frozen);
+  toggleAll();
   watch(document);
-  reduced.addEventListener("change", () => toggleAll(reduced.matches));
+  reduced.onchange = () => toggleAll();
   addEventListener("pointerover", (event) => plan((pointer = event)));
   addEventListener("scroll", plan, { capture: true, passive: true });
   addEventListener("resize", plan);
