@@ -44,6 +44,8 @@ package struct PurgeHook: Sendable, Equatable {
         let text = url + body
         if text.contains("{url}") { return notice.urls.map { request(notice, url: $0) } }
         if text.contains("{tag}") { return notice.tags.map { request(notice, tag: $0) } }
+        // The purge of everything has neither addresses nor tags.
+        if text.contains("{scope}") { return [request(notice)] }
         let isNamed = text.contains("{urls}") && !notice.urls.isEmpty || text.contains("{tags}") && !notice.tags.isEmpty
         let namesNothing = !text.contains("{urls}") && !text.contains("{tags}")
         return isNamed || namesNothing ? [request(notice)] : []

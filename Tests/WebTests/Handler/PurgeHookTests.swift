@@ -70,6 +70,11 @@ import Testing
         #expect(everything.requests(for: PurgeNotice(scope: .all, urls: [], tags: [])).count == 1)
     }
 
+    @Test(arguments: PurgeNotice.Scope.allCases) func aHookWithTheScopeIsCalledAfterEachPurge(_ scope: PurgeNotice.Scope) {
+        let texts = hook().requests(for: PurgeNotice(scope: scope, urls: [], tags: [])).map(\.text)
+        #expect(texts == [#"{"scope":"\#(scope.rawValue)","urls":[],"tags":[]}"#])
+    }
+
     @Test func aNoticeNamesAddressesAndTagsOfASource() throws {
         let mounts = ["m": Mount(origin: try SourceURL("https://a.test/up/"))]
         let notice = PurgeNotice(.url("https://a.test/up/a.gif"), mounts: mounts, publicURL: "https://gifs.test")
