@@ -65,7 +65,7 @@ struct ExplainController: Sendable {
     /// Returns the target of an address on this server, or the target of a source's MP4.
     private func target(_ text: String) throws(Problem) -> ParsedTarget {
         if let target = try admin.ownTarget(text) { return target }
-        return try parser.parse("/mp4?url=\(PercentEncoding.encode(text))")
+        return try parser.parse(parser.path(ofMountedSource: text, "mp4") ?? "/mp4?url=\(PercentEncoding.encode(text))")
     }
 
     private func subject(of target: ParsedTarget) throws(Problem) -> Subject {

@@ -11,15 +11,22 @@ struct SignCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "sign",
         abstract: "Prints a signed path for a source.",
-        usage: "gifreel sign URL [NAME=VALUE …] [--format mp4] [--expires 1h]\ngifreel sign --upload [NAME=VALUE …]",
-        discussion: "Signs with the first of signing.keys, which is best set by GIFREEL_SIGNING_KEYS.")
+        usage: """
+            gifreel sign URL [NAME=VALUE …] [--format mp4] [--expires 1h]
+            gifreel sign /MOUNT/PATH [NAME=VALUE …] [--expires 1h]
+            gifreel sign --upload [NAME=VALUE …]
+            """,
+        discussion: """
+            Signs with the first of signing.keys, which is best set by GIFREEL_SIGNING_KEYS. The path of a mount names its format \
+            itself, such as /media/a.jpg. The URL of an object or a file becomes its path below a mount.
+            """)
 
     @OptionGroup var settings: SettingsArguments
 
     private static let formats = (Rendition.Format.offered.map(\.rawValue) + [Route.auto]).joined(separator: ", ")
 
-    @Option(help: "The format of the rendition: \(Self.formats).")
-    var format = "mp4"
+    @Option(help: "The format of the rendition: \(Self.formats). Default: mp4.")
+    var format: String?
 
     @Option(help: "When the signature expires: a time from now (90s, 1h, 7d) or Unix seconds. Default: never.")
     var expires: String?
@@ -30,7 +37,7 @@ struct SignCommand: ParsableCommand {
     @Flag(help: "Signs an upload (POST), which has no URL.")
     var upload = false
 
-    @Argument(help: "The URL of the source, and options such as quality=80.")
+    @Argument(help: "The URL of the source or a path below a mount, and options such as quality=80.")
     var words: [String] = []
 
     func validate() throws {
@@ -51,11 +58,34 @@ struct SignCommand: ParsableCommand {
             keys = named
         }
         var fetch = values.fetch
-        try ConfiguredMounts(values.mounts, store: values.store.s3).add(to: &fetch)
-        print(try path(keys, try RenditionPresets(values.presets), fetch.rules))
+        let mounts = try ConfiguredMounts(values.mounts, store: values.store.s3)
+        mounts.add(to: &fetch)
+        let presets = try RenditionPresets(values.presets)
+        if !upload, ["/", SourceURL.s3Scheme, SourceURL.fileScheme].contains(where: words[0].hasPrefix) {
+            print(try mountedPath(keys, presets, mounts.mounts))
+        } else {
+            print(try path(keys, presets, fetch.rules))
+        }
+    }
+
+    private func mountedPath(
+        _ keys: SigningKeys, _ presets: RenditionPresets, _ mounts: [String: Mount]
+    ) throws(SettingsError) -> String {
+        guard format == nil || !words[0].hasPrefix("/") else {
+            throw SettingsError("The path of a mount names its format; --format is for URLs.")
+        }
+        let time = try expires.map(Self.time)
+        let options = Array(words.dropFirst()) + (time.map { ["expires=\($0)"] } ?? [])
+        let translate = { (problem: Problem) in SettingsError(problem.detail) }
+        let signed = try translating(
+            try RouteParser.signed(words[0], format ?? "mp4", options, mounts: mounts, presets, keys), to: translate)
+        guard let signed else { throw .unsignable }
+        guard signed.isPermitted else { throw .excluded(isUpload: false) }
+        return signed.path
     }
 
     private func path(_ keys: SigningKeys, _ presets: RenditionPresets, _ rules: SourceRules) throws(SettingsError) -> String {
+        let format = format ?? "mp4"
         // Accept selects the rendition of this route, which has the options of videos.
         let known = format == Route.auto ? .mp4 : Rendition.Format.named(format)
         guard let known else {
@@ -72,17 +102,17 @@ struct SignCommand: ParsableCommand {
                 throw SettingsError("expires and sig cannot be given as options; use --expires.")
             }
             let url = upload ? nil : try SourceURL(words[0])
-            guard keys.permits(url) else {
-                throw SettingsError(
-                    "The hosts of the key exclude \(upload ? "uploads" : "this source"); the server would refuse the request.")
-            }
+            guard keys.permits(url) else { throw SettingsError.excluded(isUpload: upload) }
             // The addresses and ports of sources are left to the server, whose network may be another one.
+            if let url, rules.rights(to: url).needsMount {
+                throw SettingsError("A mount with headers has this source; sign its path below the mount.")
+            }
             if let url, rules.rights(to: url).refusal == .pattern {
                 throw SettingsError(
                     "sources.allow excludes this source, and no mount has it; the server would refuse the request.")
             }
             guard let path = keys.target(format, reader.credentials.options, of: url, expires: expires) else {
-                throw SettingsError("An option has a comma, an equals sign or a line break, which cannot be signed.")
+                throw SettingsError.unsignable
             }
             try RouteParser.check(path, hasBody: upload, presets)
             return path
@@ -100,5 +130,15 @@ struct SignCommand: ParsableCommand {
             throw SettingsError("--expires is “\(text)”; it must be a time from now, such as 1h, or Unix seconds.")
         }
         return Int64(Date().timeIntervalSince1970) + duration.components.seconds
+    }
+}
+
+extension SettingsError {
+    fileprivate static let unsignable = SettingsError(
+        "An option has a comma, an equals sign or a line break, which cannot be signed.")
+
+    fileprivate static func excluded(isUpload: Bool) -> SettingsError {
+        SettingsError(
+            "The hosts of the key exclude \(isUpload ? "uploads" : "this source"); the server would refuse the request.")
     }
 }

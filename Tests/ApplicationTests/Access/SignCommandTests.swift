@@ -19,6 +19,42 @@ import Testing
         #expect(upload.output == "/mp4,quality=80,sig=5npvdJMMoGP8G4UoZuNHoIgjaJx7CszaasvlT0V77OA")
     }
 
+    /// The server answers a signed path of a source that is missing with 404 or 502, and an unsigned one with 403.
+    @Test func pathsOfMountsAreSigned() throws {
+        let folder = try ScratchDirectory()
+        let settings = [
+            "mounts.disk.origin=file://\(folder.path)", "mounts.web.origin=http://127.0.0.1:1/in/", "mounts.web.query=forward",
+            "mounts.web.headers=X-Key: 1", "mounts.web.negotiate=true",
+        ]
+        let server = try GifreelProcess(settings + ["signing.keys=an-example-key-of-at-least-32-bytes"])
+        let cases: [([String], String)] = [
+            (["/disk/a.gif"], "/disk/a.gif?sig="),
+            (["/web/a.webp?v=1&width=9", "--expires", "4000000000"], "/web/a.webp?v=1&width=9&expires="),
+            (["/web/a.auto", "gravity=0.5:1", "fit=cover", "width=9", "height=9"], "/web/a.auto?gravity=0.5%3A1&"),
+            (["file://\(folder.path)/b/caf%e9.gif", "--format", "json"], "/disk/b/caf%E9.json?sig="),
+            (["file://\(folder.path)/b/a.gif", "quality=3"], "/disk/b/a.mp4?quality=3&sig="),
+        ]
+        func sign(_ arguments: [String]) throws -> ChildProcess.Outcome {
+            try GifreelCommandLine.run(["sign"] + arguments + settings.flatMap { ["--set", $0] }, environment: keys)
+        }
+        for (arguments, start) in cases {
+            let signed = try sign(arguments)
+            #expect(signed.code == 0 && signed.output.hasPrefix(start), "\(signed)")
+            let status = try server.request("GET", signed.output).status
+            #expect([404, 502].contains(status), "\(signed.output): \(status)")
+            #expect(try server.request("GET", signed.output.replacing("sig=", with: "sig=x")).status == 403)
+        }
+        for (arguments, word) in [
+            (["/none/a.gif"], "none"), (["/disk/a.gif", "--format", "jpg"], "--format"), (["/disk/a.gif?sig=1"], "sig"),
+            (["/mp4/https://example.com/a.gif"], "No mount"), (["file:///elsewhere/a.gif"], "No mount"),
+            (["s3://bucket/a.gif"], "No mount"),
+            (["http://127.0.0.1:1/in/a.gif"], "mount"), (["/disk/a.gif", "width=0"], "width"),
+        ] {
+            let refused = try sign(arguments)
+            #expect(refused.code == 1 && refused.output.isEmpty && refused.log.contains(word), "\(refused)")
+        }
+    }
+
     @Test func aTimeFromNowIsWrittenAsATime() throws {
         let before = Int(Date().timeIntervalSince1970)
         let path = try GifreelCommandLine.run(["sign", "https://example.com/", "--expires", "1h"], environment: keys).output

@@ -30,6 +30,8 @@ import Testing
         let url = PercentEncoding.encode("file://" + PercentEncoding.encode("\(gifs.path)/in/a b.gif", keepsSlashes: true))
         let token = ["Authorization: Bearer secret"]
         #expect(try server.request("GET", "/cache?url=\(url)", headers: token).text.contains("\"format\":\"mp4\""))
+        let explained = try server.request("GET", "/explain?url=\(url)", headers: token)
+        #expect(explained.text.contains("\"answer\":\"hit\"") && explained.text.contains("mounts.disk"), "\(explained.text)")
         #expect(try server.request("DELETE", "/cache?url=\(url)", headers: token).text.contains("\"purged\":2"))
     }
 
