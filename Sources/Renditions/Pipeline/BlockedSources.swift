@@ -1,4 +1,3 @@
-internal import Fetch
 internal import Media
 package import Store
 
@@ -32,11 +31,10 @@ extension RenditionPipeline {
             if urls.isEmpty { return part }
             for url in urls {
                 last = url
-                guard let source = try? SourceURL(url) else { continue }
-                var facts = try await storedFacts(.facts(.fingerprints), of: source)
+                var facts = try await storedFacts(.facts(.fingerprints), of: url)
                 if facts == nil {
                     part.withoutFingerprints += 1
-                    facts = try await storedFacts(Rendition(format: .json), of: source)
+                    facts = try await storedFacts(Rendition(format: .json), of: url)
                 }
                 part.compared += 1
                 if let facts, let label = try await cache.onThread({ () throws(CacheError) in blocks.label(of: facts) }) {
@@ -51,8 +49,9 @@ extension RenditionPipeline {
     }
 
     /// A stored document with facts; nil if there is none, or if it cannot be read.
-    private func storedFacts(_ rendition: Rendition, of source: SourceURL) async throws(CacheError) -> FactsDocument? {
-        guard let stored = try await cache.rendition(for: AliasKey(source, rendition), countsMiss: false) else { return nil }
+    private func storedFacts(_ rendition: Rendition, of url: String) async throws(CacheError) -> FactsDocument? {
+        let key = AliasKey(sourceURL: url, rendition: rendition.canonicalText)
+        guard let stored = try await cache.rendition(for: key, countsMiss: false) else { return nil }
         return try await cache.onThread { () throws(CacheError) in FactsFile.read(stored) }
     }
 }
