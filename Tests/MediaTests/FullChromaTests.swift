@@ -100,8 +100,25 @@ import Testing
         }
     }
 
-    @Test(arguments: outputs) func enlargedPixelsNeedNone(_ output: OutputFormat, _ codec: VideoCodec) throws {
-        #expect(try made(Self.lines(), output, codec) { $0.zoom = 2 }.format == "yuv420p")
+    /// Pixel art that was enlarged before: every 2 × 2 square has one colour, but players interpolate between squares.
+    @Test(arguments: outputs) func enlargedPixelArtHasThem(_ output: OutputFormat, _ codec: VideoCodec) throws {
+        var builder = GIFBuilder(width: 64, height: 48)
+        for frame in 0..<4 {
+            let pixels = (0..<64 * 48).map { index -> UInt8 in
+                let (x, y) = (index % 64 / 2, index / 64 / 2)
+                return y > 4 + frame && x % 3 == 1 ? (x / 3 % 2 == 0 ? 2 : 4) : 1
+            }
+            builder.add(GIFBuilder.Frame(width: 64, height: 48, pixels: pixels))
+        }
+        #expect(try made(builder.finish(), output, codec).format == "yuv444p")
+    }
+
+    @Test(arguments: outputs) func pixelsEnlargedByTheRequestHaveThemToo(_ output: OutputFormat, _ codec: VideoCodec) throws {
+        let (made, format, _) = try made(Self.lines(), output, codec) { ($0.zoom, $0.quality) = (2, 95) }
+        #expect(format == "yuv444p" && made.result.width == 126)
+        guard output == .mp4 else { return }
+        let color = try made.color(0, x: 3, y: 60)
+        #expect(zip(color, [255, 0, 0]).allSatisfy { abs($0 - $1) < 40 }, "\(color)")
     }
 
     @Test func h264HasNone() throws {

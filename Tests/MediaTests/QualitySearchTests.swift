@@ -48,13 +48,15 @@ import Testing
     }
 
     @Test func filmsWithoutTheirDitherHaveToBeNearerThanTheirH264() {
-        func correction(isUndithered: Bool = false, chroma: ChromaFormat = .half, isExcerpt: Bool = false) -> Double {
-            let content = PictureContent(isDrawing: false, isUndithered: isUndithered, chroma: chroma)
+        func correction(
+            isUndithered: Bool = false, isSmall: Bool = false, chroma: ChromaFormat = .half, isExcerpt: Bool = false
+        ) -> Double {
+            let content = PictureContent(isDrawing: false, isUndithered: isUndithered, isSmall: isSmall, chroma: chroma)
             return QualityTrial<GIFReader>.correction(content, isExcerpt: isExcerpt)
         }
         #expect(correction() == 0)
         #expect(correction(isUndithered: true) == 0.9)
-        #expect(correction(chroma: .full) == -1)
+        #expect(correction(chroma: .full) == -1 && correction(isSmall: true, chroma: .full) == 0)
         #expect(abs(correction(isUndithered: true, isExcerpt: true) - 1.5) < 1e-9)
     }
 

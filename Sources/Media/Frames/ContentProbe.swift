@@ -139,8 +139,7 @@ struct ContentProbe: ~Copyable {
             detail: isUndithered ? FilmDetail.energy(of: previous) : 0,
             isPixelArt: options.tune == .pixel || (options.tune == .automatic && isDrawing && hasFewColors),
             farShare: motion.share, changedShare: changedShare, frames: frames, isSmall: isSmall,
-            chroma: options.chroma == .automatic && options.zoom == 1 && chroma.isVisible
-                && (isDrawing || isSmall || hasFlatColors) ? .full : .half)
+            chroma: options.chroma == .automatic && chroma.isVisible && (isDrawing || isSmall || hasFlatColors) ? .full : .half)
     }
 
     /// Whether few colours make up most of the last picture, as in text over a picture or a drawing with gradients, and the

@@ -166,7 +166,7 @@ final class QualityTrial<Decoder: AnimationDecoder & ~Copyable> {
 
     /// Returns the decibels to add to the quality of the H.264.
     static func correction(_ content: PictureContent, isExcerpt: Bool) -> Double {
-        (isExcerpt ? excerptGain : 0) - (content.chroma == .full ? worthOfColors : 0)
+        (isExcerpt ? excerptGain : 0) - (content.chroma == .full && !content.isSmall ? worthOfColors : 0)
             + (content.isUndithered ? costOfSmoothing : 0)
     }
 
@@ -174,7 +174,8 @@ final class QualityTrial<Decoder: AnimationDecoder & ~Copyable> {
     /// follow a keyframe.
     private static var excerptGain: Double { 0.6 }
 
-    /// The luma decibels that full-resolution chroma is worth: with so much less, files are as large as in 4:2:0.
+    /// The luma decibels that full-resolution chroma is worth: with so much less, files are as large as in 4:2:0. Small pictures
+    /// keep them, because they cost few bytes.
     private static var worthOfColors: Double { 1 }
 
     /// The extra decibels for films whose dither was removed: at equal similarity, AV1 and VP9 smooth them more than H.264,
@@ -261,8 +262,8 @@ struct PictureSimilarity {
     /// The decibels above which no difference is visible at the default quality.
     static let clear = 25.6
     /// The most decibels by which 4:4:4 chroma lowers the result below luma's: the colours of some drawings cost twice the
-    /// bytes of their H.264.
-    private static let mostOfColors = 4.0
+    /// bytes of their H.264. With 4 decibels, orange turned yellow in pixel art.
+    private static let mostOfColors = 6.0
 
     private var sum = 0.0
     /// The sum of the weights of the blocks.
