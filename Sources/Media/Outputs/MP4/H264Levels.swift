@@ -7,19 +7,19 @@ struct H264Levels {
         /// `level_idc`.
         let level: UInt8
         /// Bits per second, which fill the buffer (`MaxBR`).
-        let rate: Int
+        let rate: Double
         /// Bits (`MaxCPB`).
-        let size: Int
-        /// The bits that were removed and have not been refilled, multiplied by the timescale.
-        var missing = 0
+        let size: Double
+        /// The bits that were removed and have not been refilled.
+        var missing = 0.0
 
         /// In units of 1250 bits (`cpbBrVclFactor` of High profile).
-        init(_ level: UInt8, rate: Int, size: Int) {
+        init(_ level: UInt8, rate: Double, size: Double) {
             (self.level, self.rate, self.size) = (level, 1250 * rate, 1250 * size)
         }
     }
 
-    private let timescale: Int
+    private let timescale: Double
     /// From the lowest level that is possible so far.
     private var buffers = [
         Buffer(10, rate: 64, size: 175), Buffer(11, rate: 192, size: 500), Buffer(12, rate: 384, size: 1000),
@@ -33,18 +33,18 @@ struct H264Levels {
 
     /// - Parameter timescale: Units per second of decoding times, within ``FactRange/timescale``.
     init(timescale: Int) {
-        self.timescale = timescale
+        self.timescale = Double(timescale)
     }
 
     /// Adds the next picture in decoding order.
     mutating func add(bytes: Int, at time: Int64) {
-        let units = Int(time - (decoding ?? time))
+        let seconds = Double(time - (decoding ?? time)) / timescale
         decoding = time
         for index in buffers.indices {
-            buffers[index].missing = max(0, buffers[index].missing - units * buffers[index].rate) + 8 * bytes * timescale
+            buffers[index].missing = max(0, buffers[index].missing - seconds * buffers[index].rate) + Double(8 * bytes)
         }
         // A level has at least the buffer and the rate of the one before it.
-        while buffers.count > 1, buffers[0].missing > buffers[0].size * timescale { buffers.removeFirst() }
+        while buffers.count > 1, buffers[0].missing > buffers[0].size { buffers.removeFirst() }
     }
 
     /// The lowest level; the highest of all if the pictures exceed every level.
