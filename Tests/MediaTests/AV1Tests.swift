@@ -40,7 +40,7 @@ import Testing
     }
 
     @Test(.enabled(if: AV1Tests.available)) func theStreamIsMainProfileTaggedAsBT709() throws {
-        let video = try made(GIFBuilder.animation(frames: 4))
+        let video = try made(GIFBuilder.animation(frames: 4)) { $0.chroma = .subsampled }
         #expect(video.boxes.codec == "av01" && video.boxes.color == [1, 13, 1, 0])
         // Version 1; profile 0, level 2.0; Main tier, 8 bits, 4:2:0.
         #expect(video.boxes.av1Configuration.prefix(2) == [0x81, 0])

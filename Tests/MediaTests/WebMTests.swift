@@ -128,7 +128,7 @@ import Testing
     }
 
     @Test func anOpaqueAnimationHasNoAlpha() throws {
-        let webm = try Converted(GIFBuilder.animation(), as: .webm) { _ in }
+        let webm = try Converted(GIFBuilder.animation(), as: .webm) { $0.chroma = .subsampled }
         #expect(!webm.result.isTransparent)
         let stream = try webm.stream()
         #expect(stream["codec_name"] == "vp9" && stream["TAG:alpha_mode"] == nil && stream["pix_fmt"] == "yuv420p")
