@@ -97,7 +97,7 @@ package final class HTTPResource: Sendable {
 
     /// Returns the resource with a date of modification that is not in the future. After a clock was set back, the response must
     /// state the current time instead (RFC 9110 section 8.8.2.1).
-    func notModified(after now: Int) -> HTTPResource {
+    func dated(notAfter now: Int) -> HTTPResource {
         guard let modified = validators.lastModified, modified > now else { return self }
         return HTTPResource(
             content, length: length, contentType: String(decoding: contentType, as: UTF8.self),

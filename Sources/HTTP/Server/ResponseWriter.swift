@@ -59,9 +59,9 @@ final class ResponseWriter {
         output.restart()
         switch response.body {
         case .resource(let resource) where response.status == 200 && (head.method == .get || head.method == .head):
-            return write(connection, resource.notModified(after: clock.unixTime), response.headers, head)
+            return write(connection, resource.dated(notAfter: clock.unixTime), response.headers, head)
         case .resource(let resource):
-            let resource = resource.notModified(after: clock.unixTime)
+            let resource = resource.dated(notAfter: clock.unixTime)
             beginHead(connection, response.status)
             output.append(resource.wholeFields)
             endHead(connection, response.headers, head)

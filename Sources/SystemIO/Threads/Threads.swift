@@ -51,7 +51,7 @@ package struct SystemThread: Sendable {
         }
     }
 
-    /// Whether the system can start so many more threads now. Blocks while they start and end.
+    /// Returns whether this process can start `count` more threads at present. Starts them and waits for their ends.
     package static func canStart(_ count: Int) -> Bool {
         let end = Semaphore()
         let threads = (0..<count).compactMap { _ in start(name: "gifreel-try") { end.wait() } }

@@ -69,9 +69,9 @@ struct AccessControl: Sendable {
             try authorize(&checked)
             return (false, nil)
         } catch {
-            guard let credentials = target.credentials, credentials.signature == nil,
-                error.code == Problem.badSignature("").code
-            else { return (false, error) }
+            guard let credentials = target.credentials, credentials.signature == nil, error.isBadSignature else {
+                return (false, error)
+            }
             do throws(Problem) {
                 try checkRights(of: target, credentials, isSigned: true)
                 return (true, nil)

@@ -62,8 +62,8 @@ struct FactsController: Sendable {
             // Whether an unsigned list is enough depends on each source.
             let key = try access.signatures.verify(credentials, of: nil, rule: false)
             let items = texts.map { item($0, key, expires: credentials.expires) }
-            if credentials.signature == nil, let problem = items.first?.problem, problem.code == Problem.badSignature("").code,
-                items.allSatisfy({ $0.problem?.code == problem.code })
+            if credentials.signature == nil, items.allSatisfy({ $0.problem?.isBadSignature == true }),
+                let problem = items.first?.problem
             {
                 throw problem
             }

@@ -1,6 +1,7 @@
 internal import Digests
 package import Fetch
 internal import Foundation
+package import Renditions
 internal import SystemIO
 
 /// The secrets that sign requests. The first key signs and all keys verify, so that keys can be rotated without downtime.
@@ -81,6 +82,40 @@ extension SigningKeys {
         guard let text = SignedText(name, options: options, source: source?.canonical ?? "") else { return nil }
         if let signature = signature(of: text.text) { options.append(QueryItem(name: "sig", value: signature)) }
         return options
+    }
+
+    /// Signs a path below a mount.
+    ///
+    /// - Parameters:
+    ///   - text: The path, or the `file://` or `s3://` URL of a source.
+    ///   - name: The name of the format of the path for such a URL.
+    ///   - options: Options of the form `name=value`, which are added to the query of the path.
+    /// - Returns: The signed path, and whether the hosts of the key permit it; nil if an option has a character that cannot be
+    ///   signed.
+    /// - Throws: What the server answers an invalid path with.
+    package func mountTarget(
+        _ text: String, _ name: String, _ options: [String], mounts: [String: Mount], _ presets: RenditionPresets
+    ) throws(Problem) -> (path: String, isPermitted: Bool)? {
+        let parser = RouteParser(
+            mounts: mounts, defaults: RenditionDefaults(presets: presets), offered: Rendition.Format.allCases)
+        let noMount = Problem.notFound("No mount of the settings has the source “\(text)”.")
+        let isPath = text.utf8.first == UInt8(ascii: "/")
+        guard var path = isPath ? text : parser.path(ofMountedSource: text, name) else { throw noMount }
+        func add(_ name: String, _ value: String) {
+            path += "\(path.utf8.contains(UInt8(ascii: "?")) ? "&" : "?")\(name)=\(PercentEncoding.encode(value))"
+        }
+        for option in options {
+            let parts = option[...].parts(at: UInt8(ascii: "="), maxSplits: 1, keepingEmpty: true)
+            guard parts.count == 2 else { throw .badOption(option, "is not of the form name=value") }
+            add(String(parts[0]), String(parts[1]))
+        }
+        let target = try parser.parse(path)
+        guard target.mount != nil, let source = target.source, let credentials = target.credentials else { throw noMount }
+        guard credentials.signature == nil else { throw .badOption(OptionReader.signature, "is given already") }
+        let signed = SignedText(credentials.name, options: credentials.options, source: source.canonical)
+        guard let signature = signed.flatMap({ signature(of: $0.text) }) else { return nil }
+        add(OptionReader.signature, signature)
+        return (path, permits(source))
     }
 }
 

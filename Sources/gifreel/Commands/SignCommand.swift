@@ -78,7 +78,7 @@ struct SignCommand: ParsableCommand {
         let options = Array(words.dropFirst()) + (time.map { ["expires=\($0)"] } ?? [])
         let translate = { (problem: Problem) in SettingsError(problem.detail) }
         let signed = try translating(
-            try RouteParser.signed(words[0], format ?? "mp4", options, mounts: mounts, presets, keys), to: translate)
+            try keys.mountTarget(words[0], format ?? "mp4", options, mounts: mounts, presets), to: translate)
         guard let signed else { throw .unsignable }
         guard signed.isPermitted else { throw .excluded(isUpload: false) }
         return signed.path
