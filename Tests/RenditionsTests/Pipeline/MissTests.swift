@@ -11,6 +11,10 @@ import Testing
 
 @Suite("A miss takes as few steps as it can", .timeLimit(.minutes(10))) struct MissTests {
     private let gif: [UInt8] = Array("GIF89a of a certain size".utf8)
+    /// Of another node.
+    private static let record = SharedRecord(
+        outcome: .object(id: String(repeating: "0a", count: 32), fileExtension: "mp4"),
+        times: OriginTimes(fetchedAt: 1_700_000_000, freshFor: 100))
 
     @Test func aMissFetchesAndConvertsAndTheNextRequestIsAHit() async throws {
         try await PipelineFixture.run { world async throws in
@@ -38,10 +42,7 @@ import Testing
     @Test func theRenditionOfAnotherNodeIsUsedAlthoughTheDiskTakesNone() async throws {
         let gate = AsyncGate()
         gate.open()
-        let record = SharedRecord(
-            outcome: .object(id: String(repeating: "0a", count: 32), fileExtension: "mp4"),
-            times: OriginTimes(fetchedAt: 1_700_000_000, freshFor: 100))
-        let nodes = OtherNodes(gate: gate, role: .found(record, isFollowed: true))
+        let nodes = OtherNodes(gate: gate, role: .found(Self.record, isFollowed: true))
         try await PipelineFixture.run(tier: FullTier(gate: gate), coordinator: nodes) { world async throws in
             world.cache.setLimits(maxBytes: 1 << 30, minFreeBytes: 1 << 60)
             let result = try await world.find("/a.gif")
@@ -53,10 +54,7 @@ import Testing
     @Test func aRenditionMadeInPlaceOfUselessRecordsIsStoredForTheOtherNodes() async throws {
         let (gate, saved) = (AsyncGate(), AsyncGate())
         gate.open()
-        let record = SharedRecord(
-            outcome: .object(id: String(repeating: "0a", count: 32), fileExtension: "mp4"),
-            times: OriginTimes(fetchedAt: 1_700_000_000, freshFor: 100))
-        let nodes = OtherNodes(gate: gate, role: .found(record, isFollowed: false))
+        let nodes = OtherNodes(gate: gate, role: .found(Self.record, isFollowed: false))
         try await PipelineFixture.run(tier: EmptyTier(saved: saved), coordinator: nodes) { world async throws in
             world.answer("/a.gif", .content(gif))
             #expect(try await world.find("/a.gif").provenance == .stored)
