@@ -4,9 +4,10 @@ import Testing
 @testable import Media
 
 @Suite("The quantizer of a codec follows from the quality that H.264 has") struct QualitySearchTests {
-    /// A GIF of greys: a textured gradient that moves by some pixels per frame.
-    private static func film(frames: Int, contrast: Int = 1, delay: Int = 10) -> [UInt8] {
-        let (width, height) = (96, 64)
+    /// A GIF of greys: a textured gradient that moves by some pixels per frame, with one row inverted.
+    private static func film(
+        width: Int = 96, height: Int = 64, frames: Int, contrast: Int = 1, delay: Int = 10, inverting row: Int? = nil
+    ) -> [UInt8] {
         let greys = (0..<64).map { number -> GIFBuilder.Color in
             let level = UInt8(number * 4)
             return (level, level, level)
@@ -18,7 +19,8 @@ import Testing
             let pixels = (0..<width * height).map { index -> UInt8 in
                 let (x, y) = (index % width, index / width)
                 let moved = (x + 3 * frame) % width
-                return UInt8(min(63, (moved / 2 + y / 8) * contrast / 2 + texture[y * width + moved]))
+                let level = min(63, (moved / 2 + y / 8) % 64 * contrast / 2 + texture[y * width + moved])
+                return UInt8(y == row ? 63 - level : level)
             }
             builder.add(GIFBuilder.Frame(width: width, height: height, pixels: pixels)) {
                 ($0.minimumCodeSize, $0.delay) = (6, delay)
@@ -88,6 +90,32 @@ import Testing
         }
         #expect(found.target - found.first > 2)
         #expect(abs(found.reached - found.target) < 1.5, "\(found)")
+    }
+
+    /// Two whole pictures of more than 2.5 million pixels would need too much memory.
+    @Test func aBandOfLargePicturesReachesTheQualityOfH264() throws {
+        let (width, height) = (1600, 1600)
+        let found = try trial(Self.film(width: width, height: height, frames: 2)) {
+            trial -> (target: Double, first: Double, reached: Double) in
+            let work = AV1Tools.Work(frames: 2, pixels: 2 * width * height, changedPixels: 50_000_000)
+            let tools = AV1Tools(PictureContent(isDrawing: false), work)
+            let quantizer = try AV1Tools.search.quantizer(trial, first: 55) { AV1Settings(tools.forTrial, quantizer: $0) }
+            return (
+                try #require(try trial.target()).decibels, try trial.quality(AV1Settings(tools, quantizer: 55)),
+                try trial.quality(AV1Settings(tools, quantizer: quantizer))
+            )
+        }
+        #expect(found.target - found.first > 2 && abs(found.reached - found.target) < 1.5, "\(found)")
+    }
+
+    @Test func theRowsAboveABandDoNotCount() throws {
+        func target(inverting row: Int?) throws -> Double {
+            try trial(Self.film(width: 1600, height: 1600, frames: 1, inverting: row)) {
+                try #require(try $0.target()).decibels
+            }
+        }
+        let (plain, edge, middle) = try (target(inverting: nil), target(inverting: 2), target(inverting: 800))
+        #expect(edge == plain && middle != plain, "\(plain) \(edge) \(middle)")
     }
 
     /// A trial takes as long as encoding a third of most animations.

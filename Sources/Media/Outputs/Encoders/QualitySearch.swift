@@ -23,8 +23,6 @@ struct QualitySearch {
     private static let farthestBeyond = 4.0
     /// The approximate decibels per step of x264's rate factor.
     private static let decibelsPerRateFactor = 0.6
-    /// Larger pictures are encoded at the first guess: a second encoder and a decoder would need too much memory.
-    private static let mostPixels = 2_500_000
 
     /// - Parameters:
     ///   - first: The first guess.
@@ -32,7 +30,7 @@ struct QualitySearch {
     func quantizer<Decoder: AnimationDecoder & ~Copyable, Settings: EncoderSettings>(
         _ trial: QualityTrial<Decoder>, first: Int, _ settings: (Int) -> Settings
     ) throws(TranscodeError) -> Int {
-        guard trial.pixels <= Self.mostPixels, let (target, steps) = try trial.target() else { return first }
+        guard let (target, steps) = try trial.target() else { return first }
         let more = Int((steps * Self.decibelsPerRateFactor / decibelsPerStep).rounded())
         let coarsest = min(range.upperBound, first + Self.mostStepsCoarser + more)
         func clamped(_ quantizer: Double) -> Int {
@@ -59,7 +57,7 @@ struct QualitySearch {
 }
 
 /// The pictures on which encoders are compared: all pictures of a short animation, or the same number from its beginning and
-/// its middle.
+/// its middle. Of large pictures, a band across the middle is compared.
 final class QualityTrial<Decoder: AnimationDecoder & ~Copyable> {
     /// The most pictures of one excerpt. Two are needed to see how an encoder treats unchanged parts.
     private static var mostPictures: Int { 3 }
@@ -67,6 +65,10 @@ final class QualityTrial<Decoder: AnimationDecoder & ~Copyable> {
     private static var mostPicturesOfWhole: Int { 8 }
     /// The most pixels of all pictures together, beyond two pictures of each excerpt.
     private static var mostPixels: Int { 4_000_000 }
+    /// An encoder and a decoder of larger pictures would need too much memory, and the trials too much time.
+    private static var mostPixelsOfPicture: Int { 2_500_000 }
+    /// The most pixels of a band of a larger picture.
+    private static var mostPixelsOfBand: Int { 1_250_000 }
     /// Pictures after an excerpt that x264's lookahead takes into account.
     private static var lookahead: Int { 30 }
 
@@ -74,10 +76,12 @@ final class QualityTrial<Decoder: AnimationDecoder & ~Copyable> {
     private let content: PictureContent
     private let bytes: UnsafeRawBufferPointer
     private let summary: AnimationSummary
-    /// The pixels of one picture.
+    /// The pixels of one picture of the animation.
     let pixels: Int
     private let width: Int
+    /// The height of the band that is compared, and the rows above it.
     private let height: Int
+    private let top: Int
     /// The indices of the pictures among the samples, in ascending order, and the pictures.
     private var indices: [Int] = []
     private var pictures: [TrialPicture] = []
@@ -102,21 +106,24 @@ final class QualityTrial<Decoder: AnimationDecoder & ~Copyable> {
         let chroma = content.chroma
         let source = try SampleSource<Decoder>(
             bytes, summary, limits: transcoder.limits, options: transcoder.options, chroma: chroma)
-        (width, height) = (source.width, source.height)
-        pixels = width * height
+        width = source.width
+        pixels = width * source.height
+        height = pixels > Self.mostPixelsOfPicture ? max(2, Self.mostPixelsOfBand / width / 2 * 2) : source.height
+        top = (source.height - height) / 4 * 2
+        let band = width * height
         samples = SamplePlan(transcoder.options.time, of: summary).count
-        let isShort = samples <= Self.mostPicturesOfWhole && samples * pixels <= Self.mostPixels
-        let count = isShort ? samples : min(Self.mostPictures, max(2, Self.mostPixels / pixels / 2))
+        let isShort = samples <= Self.mostPicturesOfWhole && samples * band <= Self.mostPixels
+        let count = isShort ? samples : min(Self.mostPictures, max(2, Self.mostPixels / band / 2))
         let middle = max(count, samples / 2)
         isExcerpt = samples > 2 * count
-        let canvas = try TrialPicture(width: width, height: height, chroma)
+        let canvas = try TrialPicture(width: width, height: source.height, chroma)
         while source.samples < middle + count,
-            try source.next(into: { () throws(TranscodeError) in canvas.planes }) != nil
+            try source.next(into: { () throws(TranscodeError) in canvas.planes() }) != nil
         {
             let index = source.samples - 1
             guard index < count || index >= middle else { continue }
             indices.append(index)
-            pictures.append(try TrialPicture(copying: canvas))
+            pictures.append(try TrialPicture(copying: canvas, from: top, height: height))
         }
     }
 
@@ -140,6 +147,8 @@ final class QualityTrial<Decoder: AnimationDecoder & ~Copyable> {
     private func quality(ofMP4With settings: H264Settings) throws(TranscodeError) -> (decibels: Double, bytesPerPicture: Double)
     {
         let source = try SampleSource<Decoder>(bytes, summary, limits: transcoder.limits, options: transcoder.options)
+        let canvas =
+            source.height > height ? try TrialPicture(width: width, height: source.height, source.chroma) : nil
         let encoder = try VideoEncoder(width: width, height: height, settings: settings)
         let decoder = try PictureDecoder(encoder, H264Settings.self)
         var similarity = PictureSimilarity()
@@ -154,14 +163,17 @@ final class QualityTrial<Decoder: AnimationDecoder & ~Copyable> {
             try decoder.decode(packet, compare)
         }
         let end = (indices.last ?? 0) + Self.lookahead
-        while source.samples <= end,
-            try source.next(into: { () throws(TranscodeError) in try encoder.planes() }) != nil
-        {
+        func planes() throws(TranscodeError) -> PixelConverter.Planes {
+            if let canvas { canvas.planes() } else { try encoder.planes() }
+        }
+        while source.samples <= end, try source.next(into: planes) != nil {
+            if let canvas { canvas.copy(from: top, height: height, to: try encoder.planes()) }
             try encoder.encode { packet throws(TranscodeError) in try decode(packet) }
         }
         try encoder.finish { packet throws(TranscodeError) in try decode(packet) }
         try decoder.decode(nil, compare)
-        return (similarity.decibels, Double(size) / Double(max(1, source.samples)))
+        let share = Double(width * height) / Double(pixels)
+        return (similarity.decibels, Double(size) / share / Double(max(1, source.samples)))
     }
 
     /// Returns the decibels to add to the quality of the H.264.
@@ -212,8 +224,7 @@ final class QualityTrial<Decoder: AnimationDecoder & ~Copyable> {
         by encoder: VideoEncoder<Settings>, _ sink: (UnsafeMutablePointer<AVPacket>) throws(TranscodeError) -> Void
     ) throws(TranscodeError) {
         for picture in pictures {
-            try encoder.planes().copy(
-                Rectangle(x: 0, y: 0, width: width, height: height), from: picture.planes, width: width, height: height)
+            picture.copy(height: height, to: try encoder.planes())
             try encoder.encode(sink)
         }
     }
@@ -234,19 +245,27 @@ private final class TrialPicture {
         cr = try SamplePlane(width: width >> chroma.shift, height: height >> chroma.shift)
     }
 
-    convenience init(copying other: TrialPicture) throws(TranscodeError) {
-        let (width, height) = (other.luma.width, other.luma.height)
-        try self.init(width: width, height: height, other.chroma)
-        planes.copy(Rectangle(x: 0, y: 0, width: width, height: height), from: other.planes, width: width, height: height)
+    /// Copies `height` rows of another picture, from the row `top`. Both are even.
+    convenience init(copying other: TrialPicture, from top: Int, height: Int) throws(TranscodeError) {
+        try self.init(width: other.width, height: height, other.chroma)
+        other.copy(from: top, height: height, to: planes())
+    }
+
+    /// Copies `height` rows to the planes, from the row `top`. Both are even.
+    func copy(from top: Int = 0, height: Int, to other: PixelConverter.Planes) {
+        let area = Rectangle(x: 0, y: 0, width: width, height: height)
+        other.copy(area, from: planes(from: top), width: width, height: height)
     }
 
     var width: Int { luma.width }
     var height: Int { luma.height }
 
-    var planes: PixelConverter.Planes {
-        PixelConverter.Planes(
-            luma: luma.samples, cb: cb.samples, cr: cr.samples, lumaStride: luma.stride, cbStride: cb.stride,
-            crStride: cr.stride, chroma: chroma)
+    /// The planes without the rows above `top`, an even number.
+    func planes(from top: Int = 0) -> PixelConverter.Planes {
+        let row = top >> chroma.shift
+        return PixelConverter.Planes(
+            luma: luma.samples + top * luma.stride, cb: cb.samples + row * cb.stride, cr: cr.samples + row * cr.stride,
+            lumaStride: luma.stride, cbStride: cb.stride, crStride: cr.stride, chroma: chroma)
     }
 }
 
@@ -273,7 +292,7 @@ struct PictureSimilarity {
 
     /// Adds a picture and its decoded counterpart.
     fileprivate mutating func add(_ picture: TrialPicture, _ frame: UnsafeMutablePointer<AVFrame>) {
-        let (planes, data, strides) = (picture.planes, frame.pointee.data, frame.pointee.linesize)
+        let (planes, data, strides) = (picture.planes(), frame.pointee.data, frame.pointee.linesize)
         guard let samples = data.0, let cb = data.1, let cr = data.2 else { return }
         let width = min(picture.width, Int(frame.pointee.width))
         let height = min(picture.height, Int(frame.pointee.height))
