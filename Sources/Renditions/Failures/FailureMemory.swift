@@ -105,8 +105,9 @@ final class MissingSources: Sendable {
     /// The number of sources at which the half that has been missing longest is forgotten. Their grace then begins anew.
     private static let limit = 10_000
 
-    /// The monotonic time of the first 404 in nanoseconds, by canonical URL.
-    private let since = Mutex<[String: UInt64]>([:])
+    /// The monotonic time of the first 404, by canonical URL. Another task may have noted it after this task read the clock, so
+    /// a difference may be negative.
+    private let since = Mutex<[String: Duration]>([:])
     private let clock: TimeSource
 
     init(clock: TimeSource) {
@@ -117,7 +118,7 @@ final class MissingSources: Sendable {
     ///
     /// - Returns: Whether stale renditions may still be served.
     func note(_ source: SourceURL, grace: Duration) -> Bool {
-        let now = clock.monotonicNanoseconds()
+        let now = clock.now
         let first = since.withLock { since in
             if let first = since[source.canonical] { return first }
             if since.count >= Self.limit {
@@ -127,7 +128,7 @@ final class MissingSources: Sendable {
             since[source.canonical] = now
             return now
         }
-        return .nanoseconds(Int64(clamping: now - first)) < grace
+        return now - first < grace
     }
 
     /// Records that an origin has a source.

@@ -4,6 +4,7 @@ import Glibc
 import Media
 import Sandbox
 import Store
+import Synchronization
 import SystemIO
 import TestSupport
 import Testing
@@ -26,6 +27,17 @@ import Testing
             world.answer("/a.gif", .content(gif))
             #expect(try await world.find("/a.gif").provenance == .stored)
         }
+    }
+
+    /// Of two requests that are answered 404 at once, one may note the source after the other has read the clock.
+    @Test func aSourceMayBecomeMissingAfterTheClockWasRead() throws {
+        let times = Mutex<[UInt64]>([0, 8_000_000_000, 5_000_000_000, 17_000_000_000, 19_000_000_000])
+        let clock = TimeSource(
+            unixNanoseconds: { 0 }, monotonicNanoseconds: { times.withLock { $0.isEmpty ? .max : $0.removeFirst() } })
+        let missing = MissingSources(clock: clock)
+        let source = try SourceURL("http://a.test/a.gif")
+        let answers = (0..<4).map { _ in missing.note(source, grace: .seconds(10)) }
+        #expect(answers == [true, true, true, false])
     }
 
     @Test func aFailureOfAConversionConcernsItsRenditionOnly() async throws {
