@@ -23,6 +23,14 @@ struct PrewarmEntryTests {
         #expect(target.rendition.canonicalText.contains("width=40") && target.rendition.canonicalText.contains("frame=2"))
     }
 
+    /// Some origins sign the exact text.
+    @Test func anEntryBelowAMountOfAWebAddressKeepsItsText() throws {
+        var configuration = FetchConfiguration()
+        configuration.mounts = [MountRule(try SourceURL("https://media.test/"))]
+        let text = "https://media.test/a.gif?sig=a%2fb"
+        #expect(try PrewarmEntry(url: text).target(RenditionDefaults(), configuration.rules).url.text == text)
+    }
+
     @Test(arguments: [
         (PrewarmEntry(url: "http://a/1.gif", format: "exe"), "format"),
         (PrewarmEntry(url: "http://a/1.gif", format: "html"), "format"),

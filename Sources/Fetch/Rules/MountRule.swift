@@ -34,6 +34,13 @@ package struct MountRule: Sendable, Equatable {
         }
     }
 
+    /// Returns the source with a canonical URL that only mounts can name; nil if it is below no mount.
+    package static func source(_ canonical: String, below mounts: some Sequence<MountRule>) -> SourceURL? {
+        let found = mounts.filter { $0.root.isOfMount && canonical.hasPrefix($0.base) }
+            .compactMap { mount in (try? mount.source(canonical)).map { (mount: mount, source: $0) } }
+        return (found.first { $0.mount.serves($0.source) } ?? found.first)?.source
+    }
+
     /// Whether the mount makes the source available. A file with a hidden segment in its path is available only if ``root`` or
     /// an allowed path names that segment.
     package func serves(_ source: SourceURL) -> Bool {

@@ -18,6 +18,7 @@ package struct SourceRules: Sendable {
     /// The patterns whose host contains no star, by host.
     private let patternsByHost: [String: [SourcePattern]]
     private let globs: [SourcePattern]
+    private let mounts: [MountRule]
     /// The mounts, by the host of their origin or of their bucket's service.
     private let mountsByHost: [String: [MountRule]]
     private let mountsOfFiles: [MountRule]
@@ -29,6 +30,7 @@ package struct SourceRules: Sendable {
         self.addresses = addresses
         globs = allow.filter { $0.literalHost == nil }
         patternsByHost = Dictionary(grouping: allow.filter { $0.literalHost != nil }) { $0.literalHost ?? "" }
+        self.mounts = mounts
         mountsOfFiles = mounts.filter { $0.root.address == nil }
         mountsByHost = Dictionary(grouping: mounts.filter { $0.root.address != nil }) { $0.root.host }
     }
@@ -49,6 +51,15 @@ package struct SourceRules: Sendable {
         package var needsSignature = false
         /// Whether requests must name a mount.
         package var needsMount = false
+    }
+
+    /// Returns the source with a URL, which may be a `file://` or `s3://` URL below a mount.
+    ///
+    /// - Parameter text: The URL as an operator spells it. Clients name sources by `http` and `https` URLs and by mounts.
+    package func source(_ text: String) throws(SourceURLError) -> SourceURL {
+        let canonical = try SourceURL.canonicalText(of: text)
+        if let source = MountRule.source(canonical, below: mounts) { return source }
+        return try SourceURL(text)
     }
 
     /// Returns the rights of requests for `source`.

@@ -23,9 +23,13 @@ package struct PrewarmEntry: Sendable, Hashable {
 
     /// Parses format, options and URL.
     ///
-    /// - Parameter defaults: The defaults for options that the entry omits.
+    /// - Parameters:
+    ///   - defaults: The defaults for options that the entry omits.
+    ///   - sources: The rules with the mounts, whose files and objects the entry may name; nil for none.
     /// - Throws: ``RenditionError/invalidOption(name:reason:)`` or ``RenditionError/invalidSourceURL(_:)``.
-    package func target(_ defaults: RenditionDefaults = RenditionDefaults()) throws(RenditionError) -> Target {
+    package func target(
+        _ defaults: RenditionDefaults = RenditionDefaults(), _ sources: SourceRules? = nil
+    ) throws(RenditionError) -> Target {
         guard let format = Rendition.Format(rawValue: format) else {
             throw .invalidOption(name: "format", reason: "is not the name of a format")
         }
@@ -37,7 +41,8 @@ package struct PrewarmEntry: Sendable, Hashable {
         let sorted = options.sorted { $0.key < $1.key }.map { RenditionPresets.Option(name: $0.key, value: $0.value) }
         let rendition = try defaults.rendition(format, of: sorted)
         do throws(SourceURLError) {
-            return (rendition, try SourceURL(url))
+            let source = if let sources { try sources.source(url) } else { try SourceURL(url) }
+            return (rendition, source)
         } catch {
             throw .invalidSourceURL(error)
         }

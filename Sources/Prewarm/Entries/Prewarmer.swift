@@ -20,7 +20,8 @@ struct Prewarmer: Sendable {
     func warm(_ entry: PrewarmEntry, retries: Int) async -> PrewarmOutcome? {
         let target: PrewarmEntry.Target
         do throws(RenditionError) {
-            target = try entry.target(pipeline().defaults)
+            let pipeline = pipeline()
+            target = try entry.target(pipeline.defaults, pipeline.sources)
         } catch {
             return describe(error)
         }

@@ -1,4 +1,4 @@
-internal import Fetch
+package import Fetch
 package import Logging
 internal import Media
 internal import Sandbox
@@ -29,6 +29,8 @@ package struct RenditionPipeline: Sendable {
         package var failureScope: String
         /// The options of requests that leave them out.
         package var defaults: RenditionDefaults
+        /// Finds the sources that operators name; nil for `http` and `https` URLs alone.
+        package var sources: SourceRules?
         /// The time after a start in which requests for objects wait for the purges that this node missed.
         package var objectCatchUpLimit: Duration
         /// The sources that are refused; nil for none.
@@ -94,6 +96,9 @@ package struct RenditionPipeline: Sendable {
 
     /// The options of requests that leave them out.
     package var defaults: RenditionDefaults { policy.defaults }
+
+    /// Finds the sources that operators name; nil for `http` and `https` URLs alone.
+    package var sources: SourceRules? { policy.sources }
 
     // MARK: Requests
 

@@ -125,7 +125,8 @@ extension PurgeNotice {
         var targets: [String] = []
         switch scope {
         case .url(let text):
-            if let source = Self.source(text, mounts) { targets = Self.targets(of: source, stored, mounts) }
+            let source = MountRule.source(text, below: mounts.values.lazy.map(\.rule)) ?? (try? SourceURL(text))
+            if let source { targets = Self.targets(of: source, stored, mounts) }
             targets += stored.map { "/object/\($0.object.id).\($0.object.fileExtension)" }
             self.init(.url, targets, publicURL, [CDNTags(text).source])
         case .prefix(let text):
@@ -140,12 +141,6 @@ extension PurgeNotice {
             self.init(.object, targets, publicURL, [])
         case .all: self.init(.all, [], publicURL, [])
         }
-    }
-
-    /// Returns the source with a canonical URL. Only a mount can locate an object in S3 or a file.
-    private static func source(_ text: String, _ mounts: [String: Mount]) -> SourceURL? {
-        guard [SourceURL.s3Scheme, SourceURL.fileScheme].contains(where: text.hasPrefix) else { return try? SourceURL(text) }
-        return mounts.values.lazy.filter { text.hasPrefix($0.rule.base) }.compactMap { try? $0.rule.source(text) }.first
     }
 
     private static func targets(

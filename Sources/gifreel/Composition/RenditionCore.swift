@@ -102,6 +102,7 @@ final class RenditionCore: Sendable {
             originRules: configuration.originRules, maxSourceBytes: configuration.fetch.maxBytes,
             failureScope: configuration.failureScope, defaults: configuration.defaults,
             objectCatchUpLimit: configuration.settings.cluster.catchUp)
+        policy.sources = configuration.fetch.rules
         policy.blocks = configuration.blocks
         policy.flashes = configuration.settings.flashes.limit
         return RenditionPipeline(

@@ -35,6 +35,27 @@ import Testing
         #expect(try server.request("DELETE", "/cache?url=\(url)", headers: token).text.contains("\"purged\":2"))
     }
 
+    @Test func prewarmListsMayNameFilesOfAMount() throws {
+        let server = try serve()
+        try Data(gif).write(to: gifs.appendingPathComponent("c.gif"))
+        let entries = ["in/a b.gif", "c.gif", "../secret.gif"]
+            .map { "FILE://" + PercentEncoding.encode("\(gifs.path)/\($0)", keepsSlashes: true) }
+        let list = entries.map { "{\"url\":\"\($0)\"}" }.joined(separator: "\n")
+        let token = ["Authorization: Bearer secret"]
+        let location = try #require(
+            try server.request("POST", "/prewarm", headers: token, body: Array(list.utf8))["location"])
+        var report = ""
+        try blockUntil("the end of the job") {
+            report = try server.request("GET", location, headers: token).text
+            return report.contains("\"state\":\"done\"")
+        }
+        #expect(report.contains("\"new\":2") && report.contains("\"failed\":1"), "\(report)")
+        #expect(report.contains("\"code\":\"bad_source_url\"") && report.contains("secret.gif"), "\(report)")
+        for path in ["in/a%20b.mp4", "c.mp4"] {
+            #expect(try server.request("GET", "/disk/\(path)")["cache-status"] == "gifreel; hit")
+        }
+    }
+
     @Test func nothingOutsideTheDirectoryIsServed() throws {
         let server = try serve()
         for target in [
