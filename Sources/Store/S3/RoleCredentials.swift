@@ -21,6 +21,7 @@ package final class RoleCredentials: RenewedKeys, Equatable {
         var isLooking = false
         /// The time of the next look-up, in seconds since 1970.
         var nextLook = Int64.min
+        var lastLook = Int64.min
     }
 
     private let sources: CredentialSources
@@ -66,9 +67,10 @@ package final class RoleCredentials: RenewedKeys, Equatable {
     var source: String? { state.withLock { $0.latest?.source } }
 
     package func prepare(within limit: Duration) async {
-        let now = time.unixSeconds
         let (starts, waits) = state.withLock { state in
-            let starts = !state.isLooking && now >= state.nextLook
+            let now = time.unixSeconds
+            // If the wall clock was set back, the next look-up may be years away.
+            let starts = !state.isLooking && (now >= state.nextLook || now < state.lastLook)
             if starts { state.isLooking = true }
             let isValid = state.latest.map { $0.expires.map { now < $0 } ?? true } ?? false
             let isUnsigned = state.hasLooked && state.latest == nil && state.failure == nil
@@ -83,9 +85,9 @@ package final class RoleCredentials: RenewedKeys, Equatable {
     /// Asks the sources, notes the result, and ends the waits for it.
     private func look() {
         let result = Result { () throws(StoreError) in try sources.find() }
-        let now = time.unixSeconds
         state.withLock { state in
-            (state.isLooking, state.hasLooked) = (false, true)
+            let now = time.unixSeconds
+            (state.isLooking, state.hasLooked, state.lastLook) = (false, true, now)
             switch result {
             case .success(let keys?):
                 (state.latest, state.failure) = (keys, nil)

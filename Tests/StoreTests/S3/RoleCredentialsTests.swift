@@ -179,6 +179,28 @@ import Testing
         #expect(origin.requests.count == 2)
     }
 
+    @Test func keysAreRenewedAfterTheWallClockWasSetBack() async throws {
+        let origin = try LoopbackOrigin()
+        defer { origin.stop() }
+        origin.on("/keys", Self.document("ONE", expires: "2036-11-26T14:00:00Z"))
+        let clock = Clock()
+        let tenYears: Int64 = 3653 * 86_400
+        clock.advance(tenYears)
+        let role = credentials(["AWS_CONTAINER_CREDENTIALS_FULL_URI": origin.url("/keys")], clock)
+        #expect(try await key(role) == "ONE")
+        origin.on("/keys", Self.document("TWO", expires: "2026-11-26T14:00:00Z"))
+        clock.advance(-tenYears)
+        try await waitUntil("the renewal") { try await key(role) == "TWO" }
+        origin.on("/keys", .status(500))
+        clock.advance(tenYears)
+        try await waitUntil("the failed renewal") {
+            _ = try await key(role); return origin.requests.count > 2
+        }
+        origin.on("/keys", Self.document("THREE", expires: "2026-11-26T14:00:00Z"))
+        clock.advance(-tenYears)
+        try await waitUntil("the keys") { try await key(role) == "THREE" }
+    }
+
     @Test func aRefusalNamesItsCodeAndARoleIsNeeded() async throws {
         let origin = try LoopbackOrigin()
         defer { origin.stop() }
