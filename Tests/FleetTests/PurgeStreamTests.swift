@@ -35,6 +35,18 @@ import Testing
         for node in nodes { #expect(node.purges == [.url(url)]) }
     }
 
+    @Test func aNodeWhoseClockIsHoursAheadTakesPartInPurges() async throws {
+        let server = try await RedisServer()
+        defer { server.stop() }
+        let one = try TestNode("one", server.unixAddress)
+        try await one.joined()
+        let ahead = try TestNode("ahead", server.unixAddress, time: .ahead(by: .seconds(7200)))
+        try await ahead.joined()
+        let report = await one.cluster.purger.broadcast(.url(url))
+        #expect(report.nodes == 2 && report.acknowledged == 2)
+        #expect(try await ahead.cluster.purger.progress(of: try #require(report.id)) == report)
+    }
+
     @Test func howFarAPurgeIsIsKnownToEveryNode() async throws {
         let server = try await RedisServer()
         defer { server.stop() }

@@ -40,6 +40,19 @@ import Testing
         #expect(try server.run("XLEN", "{test}:v1:prewarm") == ":0\r\n")
     }
 
+    @Test func aNodeWhoseClockIsWeeksAheadRemovesNoList() async throws {
+        let server = try await RedisServer()
+        defer { server.stop() }
+        let one = try TestNode("one", server.unixAddress)
+        try await one.joined()
+        let ahead = try TestNode("ahead", server.unixAddress, time: .ahead(by: .seconds(30 * 86_400)))
+        try await ahead.joined()
+        _ = try await one.cluster.prewarm.add("list1", [[1], [2]])
+        _ = try await ahead.cluster.prewarm.add("list2", [[3]])
+        #expect(try await one.cluster.prewarm.report("list1", from: nil)?.total == 2)
+        #expect(try await one.cluster.prewarm.lists().map(\.id) == ["list2", "list1"])
+    }
+
     @Test func hitsAndSavedBytesAreCounted() async throws {
         let server = try await RedisServer()
         defer { server.stop() }

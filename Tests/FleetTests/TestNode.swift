@@ -19,7 +19,7 @@ final class TestNode: Sendable {
     ///   - volatile: A purge that the cache cannot make durable. Neither can it any later one, until ``mendDisk()``.
     init(
         _ name: String, _ address: String, folder: URL? = nil, timings: ClusterTimings = .patient,
-        volatile: PurgeScope? = nil
+        volatile: PurgeScope? = nil, time: TimeSource = .system
     ) throws {
         self.folder =
             folder ?? FileManager.default.temporaryDirectory.appendingPathComponent("gifreel-node-\(UUID().uuidString)")
@@ -27,7 +27,7 @@ final class TestNode: Sendable {
         try FileManager.default.createDirectory(at: self.folder, withIntermediateDirectories: true)
         let configuration = try ClusterConfiguration(address: address, name: "test", node: name, timings: timings)
         let record = TestNodeRecord()
-        let cache = try Cache.ofNode(in: self.folder.path)
+        let cache = try Cache.ofNode(in: self.folder.path, time: time)
         (self.record, self.cache) = (record, cache)
         try cache.ledger.refuse(volatile)
         cache.observePurges { record.add($0) }
@@ -36,7 +36,7 @@ final class TestNode: Sendable {
             await cache.revalidateAll(doubt)
         }
         handlers.onEvent = { record.add($0) }
-        cluster = Cluster(configuration, cache: cache, handlers: handlers)
+        cluster = Cluster(configuration, cache: cache, time: time, handlers: handlers)
         cluster.start { record.addLate($0) }
     }
 
@@ -69,13 +69,22 @@ final class TestNode: Sendable {
     }
 }
 
+extension TimeSource {
+    /// The system's clocks, with a wall clock that is ahead.
+    static func ahead(by duration: Duration) -> TimeSource {
+        TimeSource(
+            unixNanoseconds: { TimeSource.system.unixNanoseconds() + Int64(duration / .nanoseconds(1)) },
+            monotonicNanoseconds: TimeSource.system.monotonicNanoseconds)
+    }
+}
+
 extension Cache {
-    static func ofNode(in folder: String) throws -> Cache {
+    static func ofNode(in folder: String, time: TimeSource = .system) throws -> Cache {
         var configuration = CacheConfiguration()
         configuration.directory = "\(folder)/cache"
         configuration.minFreeBytes = 0
         configuration.housekeepingInterval = .milliseconds(50)
-        return try Cache(configuration: configuration, owners: [PurgeTables.owned])
+        return try Cache(configuration: configuration, owners: [PurgeTables.owned], clock: time)
     }
 
     /// Publishes a rendition of a source, whose request began at an epoch.

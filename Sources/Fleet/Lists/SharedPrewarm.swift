@@ -80,7 +80,7 @@ package final class SharedPrewarm: PrewarmLists {
                 await forget(request)
                 return .full(waiting: waiting, limit: limit)
             }
-            try await add(order)
+            await removeOldLists(before: try await add(order))
         } catch {
             await forget(request)
             throw error
@@ -93,7 +93,6 @@ package final class SharedPrewarm: PrewarmLists {
         }
         // Nodes also poll.
         _ = try? await context.run(RedisCommand(.integer, ["PUBLISH", keys.channel, ClusterMessage.prewarm.bytes]))
-        await removeOldLists()
         return nil
     }
 
@@ -113,7 +112,8 @@ package final class SharedPrewarm: PrewarmLists {
         _ = try? await context.run(RedisCommand(.integer, ["DEL", keys.prewarmRequest(request.key)]))
     }
 
-    private func add(_ order: PrewarmOrder) async throws(RedisError) {
+    /// Returns the position of the new list among the lists.
+    private func add(_ order: PrewarmOrder) async throws(RedisError) -> StreamID {
         let (id, payloads) = (order.id, order.payloads)
         let (list, limit) = (keys.prewarmList(id), context.timings.longLimit)
         do throws(RedisError) {
@@ -125,12 +125,14 @@ package final class SharedPrewarm: PrewarmLists {
                     RedisCommand(.statusOrBytes, ["XADD", keys.prewarmLists, "*", "l", id]),
                 ], within: limit)
             for reply in replies { try reply.succeeded() }
+            guard let position = StreamID(try replies[1].text()) else { throw .nonsense("no position of a list") }
             for first in stride(from: 0, to: payloads.count, by: Self.batchSize) {
                 let batch = payloads[first..<min(first + Self.batchSize, payloads.count)].map { payload in
                     RedisCommand(.statusOrBytes, ["XADD", keys.prewarm, "*", "l", id, "e", payload])
                 }
                 for reply in try await context.run(batch, within: limit) { try reply.succeeded() }
             }
+            return position
         } catch {
             // Nodes drop entries without a list.
             _ = try? await context.run(RedisCommand(.integer, ["DEL", list]))
@@ -138,9 +140,12 @@ package final class SharedPrewarm: PrewarmLists {
         }
     }
 
-    /// Removes lists added long ago that have not ended, and forgets those that have. Nodes drop entries without a list.
-    private func removeOldLists() async {
-        let oldest = StreamID(UInt64(max(0, context.time.unixMilliseconds - Self.listTime.milliseconds)), 0)
+    /// Removes lists added long before another that have not ended, and forgets those that have. Nodes drop entries without a
+    /// list.
+    private func removeOldLists(before added: StreamID) async {
+        // Redis's clock made the positions; this node's may be ahead by weeks.
+        let age = UInt64(Self.listTime.milliseconds)
+        let oldest = StreamID(added.milliseconds - min(age, added.milliseconds), 0)
         let command = RedisCommand(.array, ["XRANGE", keys.prewarmLists, "-", oldest.description, "COUNT", "100"])
         guard let reply = try? await context.run(command),
             let entries = try? StreamEntry.entries(reply), !entries.isEmpty

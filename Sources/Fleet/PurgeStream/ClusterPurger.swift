@@ -81,8 +81,7 @@ package final class ClusterPurger: Sendable {
             guard isPending else { return nil }
             return PurgeReport(counts: PurgeCounts(), nodes: registry.knownNodes.count, acknowledged: 0, id: name)
         }
-        let oldest = UInt64(max(0, time.unixMilliseconds - PurgeStream.acknowledgementTime.milliseconds))
-        guard entry.milliseconds >= oldest else { return nil }
+        guard entry.milliseconds >= PurgeStream.oldestAcknowledged(at: follower.clusterTime) else { return nil }
         let live = try await registry.liveNodes(context.commands)
         let nodes = registry.liveNodes
         let counts = try await stream.acknowledgements(of: entry)

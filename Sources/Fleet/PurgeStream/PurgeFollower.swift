@@ -50,6 +50,9 @@ final class PurgeFollower: Sendable {
     private let handlers: ClusterHandlers
     private var meter: ClusterMeter { stream.context.meter }
 
+    /// The earliest possible time of the cluster, in milliseconds since 1970.
+    var clusterTime: Int64 { cache.sharedClock.earliest }
+
     /// - Parameter stream: The stream over its own connection, because reads wait for entries.
     init(
         _ stream: PurgeStream, _ registry: NodeRegistry, _ cache: Cache, _ disk: any BlockingWork, _ handlers: ClusterHandlers
@@ -278,7 +281,8 @@ final class PurgeFollower: Sendable {
         for (entry, purge) in new where areMissed || entry.isLate { onLatePurge(purge.scope) }
         guard isDurable else { return }
         let due = new + known.filter { $0.entry.id > acknowledged }
-        try await stream.acknowledge(due.map { ($0.entry.id, counts[$0.purge.token] ?? PurgeCounts()) })
+        try await stream.acknowledge(
+            due.map { ($0.entry.id, counts[$0.purge.token] ?? PurgeCounts()) }, at: clusterTime)
     }
 
     /// Adds the purges that the stream does not have, so that the other nodes apply them.

@@ -112,8 +112,12 @@ struct PurgeStream: Sendable {
     // MARK: Acknowledging
 
     /// Acknowledges entries that this node has applied, to the nodes that wait for them.
-    func acknowledge(_ applied: some Sequence<(id: StreamID, counts: PurgeCounts)>) async throws(RedisError) {
-        let oldest = UInt64(max(0, context.time.unixMilliseconds - Self.acknowledgementTime.milliseconds))
+    ///
+    /// - Parameter now: The cluster's time in milliseconds, from which the ids are made. Nodes' own clocks may differ by hours.
+    func acknowledge(
+        _ applied: some Sequence<(id: StreamID, counts: PurgeCounts)>, at now: Int64
+    ) async throws(RedisError) {
+        let oldest = Self.oldestAcknowledged(at: now)
         let acknowledgements = applied.filter { $0.id.milliseconds >= oldest }.flatMap { id, counts in
             let key = keys.acknowledgements(id)
             return [
@@ -124,6 +128,9 @@ struct PurgeStream: Sendable {
         }
         if !acknowledgements.isEmpty { _ = try await context.run(acknowledgements, within: longLimit) }
     }
+
+    /// The milliseconds of the oldest entries whose acknowledgements are kept.
+    static func oldestAcknowledged(at now: Int64) -> UInt64 { UInt64(max(0, now - acknowledgementTime.milliseconds)) }
 
     /// Returns what each node that has applied an entry removed, by node name.
     func acknowledgements(of id: StreamID) async throws(RedisError) -> [String: PurgeCounts] {
