@@ -60,6 +60,16 @@ import Testing
         #expect(queue.waiting == 1)
     }
 
+    @Test func anEntryThatMayNeverStartIsOneThatCannotBeRead() async throws {
+        let queue = try queue()
+        let entry = PrewarmEntry(url: "https://a.test/a.gif").queued(0, retries: 0, concurrency: 0)
+        _ = try await queue.add(PrewarmOrder(id: id(1), payloads: [entry, entry, entry]))
+        start(queue)
+        defer { queue.stop() }
+        try await waitUntil("the end of the list") { try await queue.report(id(1), from: nil)?.state == "done" }
+        #expect(try await queue.report(id(1), from: nil)?.failed == 3)
+    }
+
     @Test func newerListsComeFirst() async throws {
         let queue = try queue()
         for number in 1...3 { _ = try await queue.add(order(number, 1)) }

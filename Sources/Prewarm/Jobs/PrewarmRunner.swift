@@ -82,7 +82,8 @@ final class PrewarmRunner: Sendable {
                     for ticket in tickets {
                         state.active.insert(ticket)
                         let entry = try? JSONDecoder().decode(QueuedEntry.self, from: Data(ticket.payload))
-                        state.waiting.append((ticket, entry))
+                        // No entry waits for a concurrency that is never reached.
+                        state.waiting.append((ticket, entry.flatMap { $0.concurrency > 0 ? $0 : nil }))
                     }
                     return state.takeStartable()
                 }
