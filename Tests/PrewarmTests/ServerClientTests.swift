@@ -157,6 +157,17 @@ import Testing
         #expect(outcomes.count == 1 && error == "The job 1 was cancelled on the server.")
     }
 
+    @Test func aServerThatForgotOutcomesEndsTheRun() async throws {
+        let origin = try LoopbackOrigin([
+            "/prewarm": { _ in .ok(Array(#"{"id":"1"}"#.utf8)) },
+            "/prewarm/1": { $0.number == 1 ? Self.report(Self.outcome(0)) : Self.report("", state: "done") },
+        ])
+        defer { origin.stop() }
+        let (outcomes, error) = await run(on: origin)
+        #expect(outcomes.count == 1)
+        #expect(error == "The job 1 has ended, and the server no longer has the outcomes of 2 entries.")
+    }
+
     @Test func aServerThatForgotTheJobEndsTheRun() async throws {
         let origin = try LoopbackOrigin(["/prewarm": { _ in .ok(Array(#"{"id":"1"}"#.utf8)) }])
         defer { origin.stop() }

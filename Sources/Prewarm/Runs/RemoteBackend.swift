@@ -56,7 +56,7 @@ package struct RemoteBackend: PrewarmBackend {
                 fields: ["Idempotency-Key: \(Hex.encode(UInt128.random(in: .min ... .max)))"],
                 connectionAttempts: isFirst ? Self.firstAttempts : Self.attempts)
         else { return }
-        var known = 0
+        var (known, answersWithoutNews) = (0, 0)
         while known < entries.count {
             if Task.isCancelled {
                 // The server finishes the entries in progress; the next run continues with the others.
@@ -70,6 +70,13 @@ package struct RemoteBackend: PrewarmBackend {
             known += results.count
             if results.isEmpty && report.state == "cancelled" {
                 throw PrewarmRunError("The job \(accepted.id) was cancelled on the server.")
+            }
+            // The last entries may end between the server's readings of the state and of the outcomes.
+            answersWithoutNews = results.isEmpty && report.state == "done" ? answersWithoutNews + 1 : 0
+            guard answersWithoutNews < 3 else {
+                throw PrewarmRunError(
+                    "The job \(accepted.id) has ended, and the server no longer has the outcomes of \(entries.count - known) entries."
+                )
             }
             if results.count < PrewarmReport.resultLimit { try? await Task.sleep(for: Self.interval) }
         }
