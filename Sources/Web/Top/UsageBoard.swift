@@ -113,7 +113,8 @@ package final class UsageBoard: HTTPObserver {
 
     /// Changes the tables of the current minute.
     private static func change(_ state: inout State, _ number: UInt64, _ body: (inout Minute) -> Void) {
-        if state.minutes.last?.number != number {
+        // A thread that read the clock before the turn of a minute may come later.
+        if state.minutes.last.map({ $0.number < number }) ?? true {
             let count = Measure.allCases.count * Subject.allCases.count
             state.minutes.append(
                 Minute(number: number, tables: Array(repeating: HeavyHitters(limit: keysPerTable), count: count)))

@@ -1,4 +1,5 @@
 import Fetch
+import Synchronization
 import SystemIO
 import TestSupport
 import Testing
@@ -99,5 +100,22 @@ import Testing
         #expect(board.top(.cpu, of: .host, limit: 10).map(\.key) == ["b.test"])
         time.pass(240)
         #expect(board.top(.cpu, of: .host, limit: 10).isEmpty)
+    }
+
+    @Test func threadsThatReadTheClockBeforeAMinuteEndedCountInTheNext() {
+        let seconds = Mutex<UInt64>(0)
+        let board = UsageBoard(
+            mounts: [:],
+            clock: TimeSource(unixSeconds: { 0 }, monotonicNanoseconds: { seconds.withLock { $0 } * 1_000_000_000 }))
+        func convert(at second: UInt64, _ host: String) {
+            seconds.withLock { $0 = second }
+            board.converted(.milliseconds(1), host: host, for: nil)
+        }
+        convert(at: 10, "first.test")
+        for _ in 0..<10 {
+            convert(at: 120, "late.test")
+            convert(at: 119, "early.test")
+        }
+        #expect(Set(board.top(.cpu, of: .host, limit: 10).map(\.key)) == ["first.test", "late.test", "early.test"])
     }
 }
