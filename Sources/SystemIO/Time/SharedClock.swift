@@ -67,10 +67,12 @@ package final class SharedClock: Sendable {
     ///   - milliseconds: The cluster's time at some moment between `start` and now.
     ///   - start: ``monotonic`` before the request.
     package func set(_ milliseconds: Int64, askedAt start: Int64) {
-        let now = monotonic
-        // The server's time is truncated, so it may be up to one millisecond later.
-        let new = Sample(earliest: milliseconds, latest: milliseconds + 1 + max(0, now - start), monotonic: now)
+        let end = monotonic
         sample.withLock { sample in
+            // Another thread may have stored a later sample since. Carried back, it would count the time between twice.
+            let now = max(end, sample?.monotonic ?? end)
+            // The server's time is truncated, so it may be up to one millisecond later.
+            let new = Sample(earliest: milliseconds, latest: milliseconds + 1 + max(0, now - start), monotonic: now)
             guard let old = sample.map({ Self.carry($0, to: now) }) else { return sample = new }
             let (earliest, latest) = (max(old.earliest, new.earliest), min(old.latest, new.latest))
             // Disjoint bounds mean that the cluster's clock was set. The server's time wins, because the other nodes use it.
