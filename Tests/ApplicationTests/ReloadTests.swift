@@ -241,7 +241,13 @@ extension OperationsTests {
             #expect(next() == "READY=1")
             #expect(server.terminate() == 0)
             #expect(next() == "STOPPING=1")
-            // The watchdog of another process.
+            // The watchdog with the longest limit, and that of another process.
+            let patient = try GifreelProcess(
+                [], directory: directory.appendingPathComponent("patient"),
+                environment: ["NOTIFY_SOCKET": path, "WATCHDOG_USEC": "\(Int64.max)"])
+            #expect([next(), next()].sorted() == ["READY=1", "WATCHDOG=1"])
+            #expect(patient.terminate() == 0)
+            #expect(next() == "STOPPING=1")
             let other = try GifreelProcess(
                 [], directory: directory.appendingPathComponent("other"),
                 environment: ["NOTIFY_SOCKET": path, "WATCHDOG_USEC": "1000", "WATCHDOG_PID": "1"])

@@ -5,13 +5,13 @@ internal import Glibc
 /// Reports the state of the service to systemd (sd_notify(3)). Does nothing without `NOTIFY_SOCKET`.
 struct ServiceManager: Sendable {
     private let address: String?
-    /// The time after which systemd ends a service that does not report; nil without a limit.
-    private let watchdogLimit: Duration?
+    /// The microseconds after which systemd ends a service that does not report; nil without a limit.
+    private let watchdogLimit: Int64?
 
     init() {
         func variable(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
         address = variable("NOTIFY_SOCKET")
-        let limit = variable("WATCHDOG_USEC").flatMap { Int64($0) }.flatMap { $0 > 0 ? Duration.microseconds($0) : nil }
+        let limit = variable("WATCHDOG_USEC").flatMap { Int64($0) }.flatMap { $0 > 0 ? $0 : nil }
         // The variables may be those of a parent process.
         let isMeant = variable("WATCHDOG_PID").map { $0 == String(getpid()) } ?? true
         watchdogLimit = isMeant ? limit : nil
@@ -37,8 +37,7 @@ struct ServiceManager: Sendable {
         // Sending may block, which the thread that answers must not.
         let queue = DispatchQueue(label: "gifreel-watchdog")
         let timer = DispatchSource.makeTimerSource(queue: queue)
-        let interval = Int(clamping: Int64(watchdogLimit / .microseconds(1)) / 2)
-        timer.schedule(deadline: .now(), repeating: .microseconds(max(1, interval)))
+        timer.schedule(deadline: .now(), repeating: .microseconds(max(1, Int(watchdogLimit / 2))))
         timer.setEventHandler { ping { queue.async { send("WATCHDOG=1") } } }
         timer.resume()
         return timer

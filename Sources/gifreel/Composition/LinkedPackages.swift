@@ -89,7 +89,7 @@ package struct DebianVersion: Comparable, Sendable {
 
     /// Negative if `left` is older, positive if it is newer.
     private static func order(_ left: DebianVersion, _ right: DebianVersion) -> Int {
-        if left.epoch != right.epoch { return left.epoch - right.epoch }
+        if left.epoch != right.epoch { return left.epoch < right.epoch ? -1 : 1 }
         let upstream = order(left.upstream[...], right.upstream[...])
         return upstream != 0 ? upstream : order(left.revision[...], right.revision[...])
     }
