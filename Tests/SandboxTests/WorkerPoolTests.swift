@@ -8,10 +8,10 @@ import Testing
 
 extension SerialTests {
     @Suite("The pool runs the most urgent jobs first and bounds its queue", .timeLimit(.minutes(10))) struct WorkerPoolTests {
-        private func pool(workers: Int = 1, queue: Int = 4) throws -> WorkerPool {
-            WorkerPool(
-                zygote: try SandboxFixture.zygote(),
-                configuration: WorkerPoolConfiguration(workers: workers, queue: queue, threadsAlone: 1))
+        private func pool(workers: Int = 1, queue: Int = 4, positionAge: Duration = .zero) throws -> WorkerPool {
+            var configuration = WorkerPoolConfiguration(workers: workers, queue: queue, threadsAlone: 1)
+            configuration.positionAge = positionAge
+            return WorkerPool(zygote: try SandboxFixture.zygote(), configuration: configuration)
         }
 
         /// Runs a job and returns its error.
@@ -140,6 +140,31 @@ extension SerialTests {
                 }
                 #expect(turns.map { pool.position(of: $0) } == [1, 3, 4, 5, 2])
                 for blocker in blockers { blocker.cancel() }
+                await group.waitForAll()
+            }
+            for blocker in blockers { #expect(try await blocker.value == .cancelled) }
+            pool.close()
+        }
+
+        @Test func positionsInALongQueueAreFoundOnceForAllWhoAsk() async throws {
+            let pool = try pool(queue: 600, positionAge: .seconds(600))
+            let (input, output) = (try SandboxFixture.input(GIFBuilder.animation()), try SandboxFixture.output())
+            let turns = (0..<600).map { JobTurn(for: Self.client($0)) }
+            let blockers = [Self.client(1000), Self.client(1001)].map { client in
+                Task { try await error(pool, SandboxFixture.long, JobTurn(for: client)) }
+            }
+            try await waitUntil("the workers to be busy") { pool.load.running == 2 }
+            await withTaskGroup(of: Void.self) { group in
+                for turn in turns {
+                    group.addTask { _ = try? await pool.run(SandboxFixture.job(), turn: turn, input: input, output: output) }
+                }
+                try? await waitUntil("the queue to be full") { pool.load.waiting == 600 }
+                let start = ContinuousClock.now
+                let positions = (0..<100).map { _ in turns.compactMap { pool.position(of: $0) } }
+                // A minute if each request orders the queue.
+                #expect(.now - start < .seconds(10))
+                #expect(positions.allSatisfy { $0.sorted() == Array(1...128) })
+                pool.cancelAll()
                 await group.waitForAll()
             }
             for blocker in blockers { #expect(try await blocker.value == .cancelled) }

@@ -40,6 +40,8 @@ package final class WorkerPool: Sendable {
     private let supervisor: JobSupervisor
     private let threads: WorkThreads
     private let state = Mutex(State())
+    /// The latest positions by ``JobTurn``, and the time from which they are.
+    private let positions = Mutex<(from: ContinuousClock.Instant?, byTurn: [ObjectIdentifier: Int])>((nil, [:]))
 
     package init(zygote: Zygote, configuration: WorkerPoolConfiguration) {
         self.configuration = configuration
@@ -108,21 +110,34 @@ package final class WorkerPool: Sendable {
         return try outcome.get()
     }
 
-    /// Returns the position of a waiting job in the queue, from 1 for the job that runs next; nil if the job does not wait.
+    /// Returns the position of a waiting job in the queue, from 1 for the job that runs next; nil if the job does not wait, or is
+    /// not among the next 128. It may be ``WorkerPoolConfiguration/positionAge`` old. Does not block.
     package func position(of turn: JobTurn) -> Int? {
-        state.withLock { state in
-            guard var own = state.waiting.firstIndex(where: { $0.turn === turn }) else { return nil }
-            var turns = state.turns
-            var jobs = state.waiting.map(\.waiting)
-            var position = 1
-            while let next = turns.next(jobs), next != own {
-                jobs.remove(at: next)
-                if next < own { own -= 1 }
-                position += 1
-            }
-            return position
+        let isDue = positions.withLock { positions in
+            guard positions.from.map({ .now - $0 >= configuration.positionAge }) ?? true else { return false }
+            positions.from = .now
+            return true
         }
+        if isDue {
+            let current = currentPositions()
+            positions.withLock { $0.byTurn = current }
+        }
+        return positions.withLock { $0.byTurn[ObjectIdentifier(turn)] }
     }
+
+    /// The positions of the next jobs. Takes milliseconds for a long queue, so most of the work is outside of the lock.
+    private func currentPositions() -> [ObjectIdentifier: Int] {
+        var (waiting, turns) = state.withLock { ($0.waiting, $0.turns) }
+        var jobs = waiting.map(\.waiting)
+        var positions: [ObjectIdentifier: Int] = [:]
+        while positions.count < Self.mostPositions, let next = turns.next(jobs) {
+            jobs.remove(at: next)
+            positions[ObjectIdentifier(waiting.remove(at: next).turn)] = positions.count + 1
+        }
+        return positions
+    }
+
+    private static let mostPositions = 128
 
     // MARK: The queue
 
@@ -239,6 +254,8 @@ package struct WorkerPoolConfiguration: Sendable, Equatable {
     package var queue: Int
     /// Encoder threads of a job that runs alone; any other job uses one.
     package var threadsAlone: Int
+    /// How long ``WorkerPool/position(of:)`` returns the same positions. Each event stream asks four times per second.
+    var positionAge = Duration.milliseconds(250)
 
     package init(workers: Int, queue: Int, threadsAlone: Int) {
         self.workers = workers
