@@ -27,6 +27,28 @@ import Testing
         try MountRule(SourceURL(directory: root)).source("file://" + root + path)
     }
 
+    /// Work on a file system whose server does not answer until the test ends.
+    private final class StuckWork: BlockingWork {
+        let (isClosing, answer) = (Semaphore(), Semaphore())
+
+        func submit(_ work: @escaping Work) -> Bool { true }
+
+        func close() {
+            isClosing.signal()
+            answer.wait()
+        }
+    }
+
+    @Test func aStopWaitsForNoNetworkFileSystem() throws {
+        let work = StuckWork()
+        let fetcher = try Fetcher(FetchConfiguration(), fileThreads: work)
+        fetcher.shutdown()
+        work.isClosing.wait()
+        work.answer.signal()
+        withExtendedLifetime(fetcher) {}
+        work.answer.signal()
+    }
+
     private func withFetcher(
         _ change: (inout FetchConfiguration) -> Void = { _ in }, _ body: (Fetcher) async throws -> Void
     ) async throws {

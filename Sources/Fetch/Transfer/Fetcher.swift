@@ -9,14 +9,18 @@ package final class Fetcher: Sendable {
     private let context: FetchContext
     private let client: HTTPClient
     /// The threads that read files on this machine, whose disk may be slow.
-    private let fileThreads = WorkThreads(count: 4, limit: 256, name: "fetch-files")
+    private let fileThreads: any BlockingWork
 
     /// Starts the thread.
     ///
     /// - Throws: ``FetchError`` if the machine has no descriptor, thread or memory left.
-    package init(configuration: FetchConfiguration = FetchConfiguration()) throws(FetchError) {
+    package convenience init(configuration: FetchConfiguration = FetchConfiguration()) throws(FetchError) {
+        try self.init(configuration, fileThreads: WorkThreads(count: 4, limit: 256, name: "fetch-files"))
+    }
+
+    init(_ configuration: FetchConfiguration, fileThreads: any BlockingWork) throws(FetchError) {
         let context = FetchContext(configuration)
-        self.context = context
+        (self.context, self.fileThreads) = (context, fileThreads)
         do throws(HTTPError) {
             client = try HTTPClient(name: "fetch", limits: context.settings.limits)
         } catch {
@@ -114,7 +118,8 @@ package final class Fetcher: Sendable {
     /// Ends all fetches with ``FetchError/closed``, stops the thread and waits for it, which takes milliseconds.
     package func shutdown() {
         client.stop()
-        fileThreads.close()
+        // A read from a network file system may take until its server answers.
+        SystemThread.start(name: "fetch-end") { [fileThreads] in fileThreads.close() }?.detach()
         context.decodingThreads.close()
     }
 }
