@@ -49,6 +49,22 @@ import Testing
         work.answer.signal()
     }
 
+    @Test func aFetchWaitsForNoNetworkFileSystemBeyondItsLimit() async throws {
+        var configuration = FetchConfiguration()
+        (configuration.allow, configuration.timeout) = ([], .milliseconds(20))
+        configuration.mounts = [MountRule(try SourceURL(directory: root))]
+        let work = StuckWork()
+        defer { work.answer.signal() }
+        let fetcher = try Fetcher(configuration, fileThreads: work)
+        let source = try url("a.gif")
+        await #expect(throws: FetchError.timeout(.total, limit: .milliseconds(20))) { try await fetcher.fetch(source) }
+        configuration.timeout = .seconds(600)
+        fetcher.reconfigure(configuration)
+        let task = Task { try await fetcher.fetch(source) }
+        task.cancel()
+        await #expect(throws: FetchError.cancelled) { try await task.value }
+    }
+
     private func withFetcher(
         _ change: (inout FetchConfiguration) -> Void = { _ in }, _ body: (Fetcher) async throws -> Void
     ) async throws {

@@ -1,4 +1,5 @@
 internal import HTTPClient
+internal import Synchronization
 package import SystemIO
 
 /// An HTTP client that fetches GIFs.
@@ -79,14 +80,20 @@ package final class Fetcher: Sendable {
         _ place: FileAddress, _ validators: SourceValidators, _ arriving: ArrivingSource
     ) async throws(FetchError) -> FetchOutcome {
         guard arriving.mayBegin() else { throw .busy }
-        let reader = FileReader(place: place, limit: context.settings.configuration.maxBytes)
-        let result = await fileThreads.run { [context] in
-            Result { () throws(FetchError) in
+        let configuration = context.settings.configuration
+        let reader = FileReader(place: place, limit: configuration.maxBytes)
+        let reading = FileReading()
+        let isQueued = fileThreads.submit { [context] in
+            let outcome = Result { () throws(FetchError) in
                 try reader.read(validators, arriving) { context.count(file: $0) }
             }
+            reading.outcome.withLock { $0 = outcome }
+            reading.ended.signal()
         }
-        guard let result else { throw .busy }
-        return try result.get()
+        guard isQueued else { throw .busy }
+        await reading.ended.wait(for: configuration.timeout)
+        if let outcome = reading.outcome.withLock({ $0 }) { return try outcome.get() }
+        throw Task.isCancelled ? .cancelled : .timeout(.total, limit: configuration.timeout)
     }
 
     /// Replaces the configuration without ending a transfer, closing a connection or resetting a counter.
@@ -122,4 +129,10 @@ package final class Fetcher: Sendable {
         SystemThread.start(name: "fetch-end") { [fileThreads] in fileThreads.close() }?.detach()
         context.decodingThreads.close()
     }
+}
+
+/// The reading of a file. Its caller may leave first, because a network file system may never answer.
+private final class FileReading: Sendable {
+    let outcome = Mutex<Result<FetchOutcome, FetchError>?>(nil)
+    let ended = AsyncSignal()
 }
