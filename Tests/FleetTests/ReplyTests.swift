@@ -17,6 +17,14 @@ import Testing
         return values
     }
 
+    @Test(arguments: [nil, "-1", "9007199254740993", "x"])
+    func aPurgeIsMadeAtAPlausibleTime(_ time: String?) throws {
+        var fields = ["k": Array("o".utf8), "v": Array("id".utf8)]
+        fields["t"] = time.map { Array($0.utf8) }
+        let ids = [StreamID(7, 0): 7, StreamID(.max, 0): 1 << 53 as Int64]
+        for (id, expected) in ids { #expect(StreamEntry(id: id, fields: fields).purge?.madeAt == expected) }
+    }
+
     private let sample = Array("+OK\r\n:42\r\n$3\r\na\0b\r\n$-1\r\n*2\r\n:1\r\n*1\r\n$0\r\n\r\n-OOM out of memory\r\n".utf8)
 
     @Test(arguments: [1, 3, 1000]) func everyKindOfReplyIsRead(_ size: Int) throws {

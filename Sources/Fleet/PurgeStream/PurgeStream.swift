@@ -161,8 +161,8 @@ extension StreamEntry {
         guard let scope = text("k").flatMap({ PurgeScope(kind: $0, argument: text("v") ?? "") }) else { return nil }
         let time = text("t").flatMap { Int64($0) }.flatMap { (0...Self.maxTime).contains($0) ? $0 : nil }
         return Purge(
-            scope, madeAt: time ?? Int64(clamping: id.milliseconds), isLocal: false, token: text("i") ?? "entry \(id)",
-            entry: id.description)
+            scope, madeAt: time ?? min(Int64(clamping: id.milliseconds), Self.maxTime), isLocal: false,
+            token: text("i") ?? "entry \(id)", entry: id.description)
     }
 
     /// Whether the purge was accepted a while before its entry was added.

@@ -34,7 +34,7 @@ package struct StoredRecord: Sendable, Equatable {
     /// Whether a purge that was accepted until a time covers the rendition.
     func began(until time: Int64) -> Bool {
         // Without `began`, compares the publication, which came later, by a clock that may differ.
-        began > 0 ? began <= time : created * 1000 <= time + Self.clockTolerance
+        began > 0 ? began <= time : created * 1000 - Self.clockTolerance <= time
     }
 
     /// Milliseconds by which the clocks of nodes of older versions may differ.

@@ -52,6 +52,12 @@ import Testing
             StoredRecord(length: 1, digest: digest, created: 0, facts: [UInt8](repeating: 0, count: (16 << 10) + 1)) == nil)
     }
 
+    @Test(arguments: [(Int64.max, true), (61_000, true), (-59_000, true), (-59_001, false), (.min, false)])
+    func anyPurgeIsComparedWithARecordOfAnOlderVersion(_ time: Int64, isCovered: Bool) throws {
+        let record = try #require(StoredRecord(length: 1, digest: Array(0..<32), created: 1, facts: []))
+        #expect(record.began(until: time) == isCovered)
+    }
+
     @Test func namesAreIDsWithAnExtension() {
         let id = String(repeating: "0a", count: 32)
         #expect(RenditionName("\(id).mp4")?.description == "\(id).mp4")
