@@ -50,6 +50,23 @@ package struct SQLiteRow {
         return value
     }
 
+    /// The integer in a column, numbered from 0.
+    ///
+    /// - Parameter range: By default that of times, sizes and counts, whose sums cannot overflow.
+    /// - Throws: If the value has another storage class or is out of range.
+    package func number<Number: SQLiteValue & BinaryInteger>(
+        _ column: Int, in range: ClosedRange<Int64> = -(1 << 53)...(1 << 53)
+    ) throws(LedgerError) -> Number {
+        let number: Number = try value(column)
+        guard range.contains(Int64(number)) else {
+            throw LedgerError(.damage, "SQLite: the number in column \(column) is out of range")
+        }
+        return number
+    }
+
+    /// The position of a row or an event in an order, from which others count on.
+    func sequence(_ column: Int) throws(LedgerError) -> Int64 { try number(column, in: -(1 << 60)...(1 << 60)) }
+
     func storageClass(_ column: Int32) -> Int32 {
         sqlite3_column_type(handle, column)
     }

@@ -20,12 +20,6 @@ package struct ObjectRecord: Sendable, Equatable {
     /// The largest plausible size or time, in bytes or seconds. Sums of such values cannot overflow.
     static let maxNumber: Int64 = 1 << 53
 
-    /// Whether the values may be trusted after they were read from the database.
-    var isInRange: Bool {
-        (1...Self.maxNumber).contains(length) && (-Self.maxNumber...Self.maxNumber).contains(created)
-            && facts.count <= Self.maxFactsCount && Self.isExtension(fileExtension)
-    }
-
     /// An extension is one to eight of `a…z 0…9`: it becomes part of a file's name.
     static func isExtension(_ text: String) -> Bool {
         (1...8).contains(text.utf8.count)

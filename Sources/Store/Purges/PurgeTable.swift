@@ -30,13 +30,12 @@ package struct PurgeTable {
                 WHERE entry IS NULL OR kind = 'o' ORDER BY sequence
                 """
             ) { row in
-                let (kind, argument): (String, String) = (try row.value(1), try row.value(2))
-                guard PurgeScope(kind: kind, argument: argument) != nil else { return }
-                let values: [any SQLiteValue] = [
-                    try row.value(0) as Int64, kind, argument, try row.value(3) as Int64, try row.value(4) as Bool,
-                    try row.value(5) as String, try row.value(6) as String?,
-                ]
-                try new.run("INSERT OR IGNORE INTO purges VALUES (?, ?, ?, ?, ?, ?, ?, 1)", values)
+                guard let (sequence, purge) = try? Self.read(row) else { return }
+                try new.run(
+                    "INSERT OR IGNORE INTO purges VALUES (?, ?, ?, ?, ?, ?, ?, 1)",
+                    [
+                        sequence, purge.scope.kind, purge.scope.argument, purge.madeAt, purge.isLocal, purge.token, purge.entry,
+                    ])
             }
         })
 
@@ -60,14 +59,20 @@ package struct PurgeTable {
     private func rows(_ rest: String, _ values: [any SQLiteValue] = []) throws -> [Row] {
         let sql = "SELECT sequence, kind, argument, made, local, token, entry, swept FROM purges \(rest)"
         return try database.all(sql, values) { row in
-            let kind: String = try row.value(1)
-            guard let scope = PurgeScope(kind: kind, argument: try row.value(2)) else {
-                throw LedgerError(.damage, "a purge of the unknown kind \(kind)")
-            }
-            let purge = Purge(
-                scope, madeAt: try row.value(3), isLocal: try row.value(4), token: try row.value(5), entry: try row.value(6))
-            return Row(sequence: try row.value(0), purge: purge, isSwept: try row.value(7))
+            let (sequence, purge) = try Self.read(row)
+            return Row(sequence: sequence, purge: purge, isSwept: try row.value(7))
         }
+    }
+
+    /// Reads a purge with its sequence from the first seven columns.
+    private static func read(_ row: SQLiteRow) throws -> (sequence: Int64, purge: Purge) {
+        let kind: String = try row.value(1)
+        guard let scope = PurgeScope(kind: kind, argument: try row.value(2)) else {
+            throw LedgerError(.damage, "a purge of the unknown kind \(kind)")
+        }
+        let purge = Purge(
+            scope, madeAt: try row.number(3), isLocal: try row.value(4), token: try row.value(5), entry: try row.value(6))
+        return (try row.sequence(0), purge)
     }
 
     // MARK: Adding
@@ -88,7 +93,7 @@ package struct PurgeTable {
 
     /// The latest sequence whose row was removed, and the latest time of any removed row.
     func floor() throws -> (sequence: Int64, madeAt: Int64) {
-        try database.first("SELECT sequence, made FROM purge_floor") { (try $0.value(0), try $0.value(1)) } ?? (0, 0)
+        try database.first("SELECT sequence, made FROM purge_floor") { (try $0.sequence(0), try $0.number(1)) } ?? (0, 0)
     }
 
     /// The oldest purge with rows left to remove whose sequence is not in `held`.

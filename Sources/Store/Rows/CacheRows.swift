@@ -48,14 +48,6 @@ struct CacheState: Sendable, Equatable {
     let isClean: Bool
     var totals: CacheTotals
     let unconfirmed: Int64
-
-    var isInRange: Bool {
-        let numbers = [
-            sequence, revalidated, hand, totals.objects, totals.bytes, totals.objectSpace, totals.aliases, totals.aliasSpace,
-            unconfirmed,
-        ]
-        return numbers.allSatisfy { (0...(1 << 60)).contains($0) } && revalidated <= sequence && unconfirmed <= sequence
-    }
 }
 
 extension ObjectRecord {
@@ -84,12 +76,15 @@ extension ObjectRow {
     /// Reads an object from nine columns, starting at `first`.
     init(_ row: SQLiteRow, from first: Int = 0) throws {
         let record = ObjectRecord(
-            id: try row.digest(first + 1), fileExtension: try row.value(first + 2), length: try row.value(first + 3),
-            content: try row.digest(first + 4), created: try row.value(first + 5),
+            id: try row.digest(first + 1), fileExtension: try row.value(first + 2),
+            length: try row.number(first + 3, in: 1...ObjectRecord.maxNumber),
+            content: try row.digest(first + 4), created: try row.number(first + 5),
             facts: try row.value(first + 6))
-        guard record.isInRange else { throw LedgerError(.damage, "an object has values out of range") }
-        let upload = Upload(sequence: try row.value(first + 7), began: try row.value(first + 8))
-        self.init(sequence: try row.value(first), record: record, upload: upload)
+        guard record.facts.count <= ObjectRecord.maxFactsCount, ObjectRecord.isExtension(record.fileExtension) else {
+            throw LedgerError(.damage, "an object has values out of range")
+        }
+        let upload = Upload(sequence: try row.sequence(first + 7), began: try row.value(first + 8))
+        self.init(sequence: try row.sequence(first), record: record, upload: upload)
     }
 }
 
@@ -109,7 +104,7 @@ extension AliasRow {
             times: OriginTimes(fetchedAt: try row.value(5), freshFor: try row.value(6), mustRevalidate: try row.value(7)))
         guard record.times.isInRange else { throw LedgerError(.damage, "an alias has values out of range") }
         self.init(
-            sequence: try row.value(0), record: record, began: try row.value(9), object: try ObjectRow(row, from: 10))
+            sequence: try row.sequence(0), record: record, began: try row.value(9), object: try ObjectRow(row, from: 10))
     }
 }
 

@@ -85,7 +85,7 @@ extension CacheTables {
     /// - Parameter purge: Not counted itself.
     func count(_ purge: Purge, _ sequence: Int64) throws -> PurgeCounts {
         func number(_ sql: String, _ arguments: [any SQLiteValue]) throws -> Int64 {
-            try database.first(sql, arguments) { try $0.value(0) } ?? 0
+            try database.first(sql, arguments) { try $0.number(0) } ?? 0
         }
         if purge.scope == .all, purge.isLocal {
             let totals = try state().totals

@@ -131,14 +131,17 @@ struct CacheTables {
             FROM cache_state
             """
         ) { row in
-            CacheState(
-                sequence: try row.value(0), revalidated: try row.value(1), hand: try row.value(2), isClean: try row.value(3),
+            func number(_ column: Int) throws -> Int64 { try row.number(column, in: 0...(1 << 60)) }
+            return CacheState(
+                sequence: try number(0), revalidated: try number(1), hand: try number(2), isClean: try row.value(3),
                 totals: CacheTotals(
-                    objects: try row.value(4), bytes: try row.value(5), objectSpace: try row.value(6),
-                    aliases: try row.value(7), aliasSpace: try row.value(8)),
-                unconfirmed: try row.value(9))
+                    objects: try number(4), bytes: try number(5), objectSpace: try number(6), aliases: try number(7),
+                    aliasSpace: try number(8)),
+                unconfirmed: try number(9))
         }
-        guard let state, state.isInRange else { throw LedgerError(.damage, "the state of the cache is out of range") }
+        guard let state, max(state.revalidated, state.unconfirmed) <= state.sequence else {
+            throw LedgerError(.damage, "the state of the cache is out of range")
+        }
         return state
     }
 

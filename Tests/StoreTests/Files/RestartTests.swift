@@ -106,6 +106,28 @@ import Testing
         try await waitUntil("the files to go") { directory.files().filter { $0.hasSuffix(".mp4") }.count == 1 }
     }
 
+    /// Rows that are copied into the new database, and rows from whose numbers others count on.
+    @Test(arguments: [
+        "INSERT INTO purges VALUES (9223372036854775807, 'o', '$', 1, 1, 't', '', 1)",
+        "INSERT INTO purges VALUES (1 << 61, 'o', '$', 1, 1, 't', '', 1)",
+        "INSERT INTO purges VALUES (-1 << 61, 'u', 'https://a/1', 1, 1, 't', NULL, 1)",
+        "INSERT INTO purges VALUES (1000, 'o', '$', 9223372036854775807, 1, 't', '', 1)",
+        "UPDATE purge_floor SET sequence = 9223372036854775807", "UPDATE purge_floor SET made = 9223372036854775807",
+    ])
+    func numbersOutOfRangeCostTheDatabaseOnce(damage: String) async throws {
+        try await fill()
+        try change(damage.replacing("$", with: ObjectID.test("x").description))
+        let events = Mutex<[CacheEvent]>([])
+        for start in 1...2 {
+            let cache = try Cache(configuration: .test(directory)) { event in events.withLock { $0.append(event) } }
+            defer { cache.close() }
+            #expect(try await cache.put([5, UInt8(start)], url: "https://b/\(start)").isStored)
+            _ = try await cache.purge(.object(.test("https://b/\(start)")))
+            #expect(try await cache.put([6], url: "https://c/\(start)").isStored)
+            #expect(events.withLock { $0.count } == 1)
+        }
+    }
+
     // MARK: Crashes
 
     @Test func filesThatACrashLeftAreRemoved() async throws {
