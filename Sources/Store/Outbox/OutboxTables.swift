@@ -68,10 +68,11 @@ struct OutboxTables {
             try damaged.forEach(
                 "SELECT sequence, id, ifnull(until, unixepoch() * 1000) FROM outbox WHERE extension IS NULL"
             ) { row in
-                let (sequence, id, until) = (try row.value(0) as Int64, try row.value(1) as String, try row.value(2) as Int64)
-                guard ObjectID(hex: id) != nil else { return }
+                guard let sequence = try? row.sequence(0), let id = try? Self.id(row, 1), let until: Int64 = try? row.number(2)
+                else { return }
                 try new.run(
-                    "INSERT OR IGNORE INTO outbox VALUES (?, ?, NULL, NULL, NULL, 0, 0, 0, 0, ?)", [sequence, id, until])
+                    "INSERT OR IGNORE INTO outbox VALUES (?, ?, NULL, NULL, NULL, 0, 0, 0, 0, ?)",
+                    [sequence, id.description, until])
             }
         })
 
@@ -92,10 +93,19 @@ struct OutboxTables {
         self.database = database
     }
 
-    func totals() throws -> (puts: Int, deletions: Int, bytes: Int) {
-        try database.first("SELECT puts, deletions, bytes FROM outbox_totals") {
-            (try $0.value(0), try $0.value(1), try $0.value(2))
-        } ?? (0, 0, 0)
+    /// - Returns: `sequence` is the latest of any entry.
+    func totals() throws -> (puts: Int, deletions: Int, bytes: Int, sequence: Int64) {
+        try database.first("SELECT puts, deletions, bytes, sequence FROM outbox_totals") {
+            (try $0.number(0), try $0.number(1), try $0.number(2), try $0.sequence(3))
+        } ?? (0, 0, 0, 0)
+    }
+
+    /// Reads everything.
+    ///
+    /// - Throws: An error of damage, which would otherwise stop all sending.
+    func check() throws {
+        _ = try totals()
+        try database.forEach("SELECT \(Self.columns) FROM outbox") { _ = try entry($0) }
     }
 
     /// Clears the pauses that a former process recorded.
@@ -105,7 +115,7 @@ struct OutboxTables {
         try database.run("UPDATE outbox SET due = ?, failures = 0, refused = 0 WHERE due <> ?", [Turn.now, Turn.blocked])
         if holdingPuts { try database.run("UPDATE outbox SET due = ? WHERE extension IS NOT NULL", [Turn.held]) }
         let puts = try database.all("SELECT sequence FROM outbox WHERE extension IS NOT NULL") { try $0.value(0) as Int64 }
-        return (Set(puts), try database.first("SELECT sequence FROM outbox_totals") { try $0.value(0) } ?? 0)
+        return (Set(puts), try totals().sequence)
     }
 
     // MARK: Adding
@@ -153,14 +163,14 @@ struct OutboxTables {
     /// Returns the time of the queued deletion of an id, including one being sent; nil if there is none.
     func deletion(of id: ObjectID) throws -> Int64? {
         try database.first("SELECT until FROM outbox WHERE id = ? AND extension IS NULL", [id.description]) {
-            try $0.value(0)
+            try $0.number(0)
         }
     }
 
     /// Returns the times of all queued deletions, including those being sent, by id.
     func deletions() throws -> [ObjectID: Int64] {
         let rows = try database.all("SELECT id, until FROM outbox WHERE extension IS NULL") { row in
-            (try Self.id(row, 0), try row.value(1) as Int64)
+            (try Self.id(row, 0), try row.number(1) as Int64)
         }
         return Dictionary(rows) { $1 }
     }
@@ -253,9 +263,10 @@ struct OutboxTables {
     }
 
     private func entries(_ condition: String, _ values: [any SQLiteValue]) throws -> [OutboxEntry] {
-        let columns = "sequence, id, extension, media, record, failures, refused, until"
-        return try database.all("SELECT \(columns) FROM outbox WHERE \(condition)", values) { try entry($0) }
+        try database.all("SELECT \(Self.columns) FROM outbox WHERE \(condition)", values) { try entry($0) }
     }
+
+    private static let columns = "sequence, id, extension, media, record, failures, refused, until"
 
     private func entry(_ row: SQLiteRow) throws -> OutboxEntry {
         let id = try Self.id(row, 1)
@@ -266,10 +277,10 @@ struct OutboxTables {
             else { throw LedgerError(.damage, "an entry of the outbox cannot be read") }
             change = .put(name, record, mediaType: media)
         } else {
-            change = .delete(until: try row.value(7))
+            change = .delete(until: try row.number(7))
         }
         return OutboxEntry(
-            sequence: try row.value(0), id: id, change: change, failures: try row.value(5), isRefused: try row.value(6))
+            sequence: try row.sequence(0), id: id, change: change, failures: try row.number(5), isRefused: try row.value(6))
     }
 
     private static func id(_ row: SQLiteRow, _ column: Int) throws -> ObjectID {

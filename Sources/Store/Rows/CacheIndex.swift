@@ -76,6 +76,8 @@ final class CacheIndex: Sendable {
     private static func readState(_ ledger: Ledger, _ purges: PurgeIndex) throws(LedgerError) -> CacheState {
         var (state, rows, floor) = try ledger.read { database in
             let table = PurgeTable(database)
+            // The outbox opens later, and cannot replace the ledger.
+            try OutboxTables(database).check()
             return (try CacheTables(database, purges).state(), try table.all(), try table.floor())
         }
         state.sequence = max(state.sequence, rows.last?.sequence ?? 0, floor.sequence)

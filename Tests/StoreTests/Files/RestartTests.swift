@@ -113,6 +113,12 @@ import Testing
         "INSERT INTO purges VALUES (-1 << 61, 'u', 'https://a/1', 1, 1, 't', NULL, 1)",
         "INSERT INTO purges VALUES (1000, 'o', '$', 9223372036854775807, 1, 't', '', 1)",
         "UPDATE purge_floor SET sequence = 9223372036854775807", "UPDATE purge_floor SET made = 9223372036854775807",
+        "UPDATE outbox_totals SET puts = 9223372036854775807, deletions = 1",
+        "UPDATE outbox_totals SET sequence = 9223372036854775807", "UPDATE outbox_totals SET bytes = 'x'",
+        "INSERT INTO outbox VALUES (9223372036854775807, '$', NULL, NULL, NULL, 0, 0, 0, 0, 1)",
+        "INSERT INTO outbox VALUES (1, '$', NULL, NULL, NULL, 0, 0, 0, 0, 9223372036854775807)",
+        "INSERT INTO outbox VALUES (1, '$', 'mp4', 'video/mp4', x'', 5, 0, 0, 0, NULL)",
+        "INSERT INTO outbox VALUES (1, 'x', NULL, NULL, NULL, 0, 0, 9223372036854775807, 0, 1)",
     ])
     func numbersOutOfRangeCostTheDatabaseOnce(damage: String) async throws {
         try await fill()
@@ -121,8 +127,14 @@ import Testing
         for start in 1...2 {
             let cache = try Cache(configuration: .test(directory)) { event in events.withLock { $0.append(event) } }
             defer { cache.close() }
+            let outbox = try Outbox(
+                cache.ledger, OutboxConfiguration(directory: directory.path + "/outbox", maxBytes: 1 << 20), StoreMeter(),
+                holdsPuts: true, report: { _ in })
+            defer { outbox.close() }
+            cache.sendDeletions(by: outbox)
             #expect(try await cache.put([5, UInt8(start)], url: "https://b/\(start)").isStored)
             _ = try await cache.purge(.object(.test("https://b/\(start)")))
+            #expect(outbox.deletion(of: .test("https://b/\(start)")) != nil)
             #expect(try await cache.put([6], url: "https://c/\(start)").isStored)
             #expect(events.withLock { $0.count } == 1)
         }

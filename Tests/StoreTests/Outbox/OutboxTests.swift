@@ -477,7 +477,7 @@ import Testing
         try await fixture.waitForEntries(0)
         try fixture.ledger.write(.normal) { database in
             let tables = OutboxTables(database)
-            _ = try tables.addDeletion(of: TestRendition(1).name.id, until: 1 << 60, 100)
+            _ = try tables.addDeletion(of: TestRendition(1).name.id, until: 1 << 53, 100)
             let entry = try #require(try tables.next(at: 1, limit: 1).first)
             #expect(try tables.delay(entry, until: 1 << 60, isRefused: true, isAttempt: true))
         }
