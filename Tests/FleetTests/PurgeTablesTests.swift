@@ -1,3 +1,4 @@
+import SystemIO
 import TestSupport
 import Testing
 
@@ -25,6 +26,22 @@ struct PurgeTablesTests {
             (try PurgeTable(database).all().map(\.purge), try PurgeTables(database).position())
         }
         #expect(found == pending && position == PurgePosition())
+    }
+
+    @Test(arguments: ["earliest", "latest", "monotonic", "part"], [Int64.min, -1, 1 << 53, .max])
+    func aDamagedClockIsNotUsed(_ column: String, _ number: Int64) throws {
+        let directory = try ScratchDirectory()
+        let cache = try Cache.ofNode(in: directory.path)
+        defer { cache.close() }
+        let configuration = try ClusterConfiguration(address: "redis://127.0.0.1", name: "test", node: "n")
+        let now = cache.sharedClock.monotonic
+        try cache.ledger.write(.normal) {
+            try PurgeTables($0).setClock(
+                SharedClock.Sample(earliest: 1, latest: 2, monotonic: now), ofBoot: ClusterTime.boot, part: now, as: "n")
+        }
+        #expect(Cluster.tookPartRecently(cache, configuration))
+        try cache.ledger.write(.normal) { try $0.execute("UPDATE clock SET \(column) = \(number)") }
+        #expect(!Cluster.tookPartRecently(cache, configuration))
     }
 
     @Test func onePurgeOfEverythingStandsForTooMany() throws {

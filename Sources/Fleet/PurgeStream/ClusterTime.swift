@@ -35,8 +35,11 @@ enum ClusterTime {
             arguments = [bounds.earliest, latest]
         }
         let reply = try await context.run(.script(script, keys: [context.keys.clock], arguments))
-        clock.set(try reply.integer(in: 0...(1 << 53)), askedAt: start)
+        clock.set(try reply.integer(in: 0...maxMilliseconds), askedAt: start)
     }
+
+    /// The largest plausible time. What is computed from it is in the range of the ledger's numbers, too.
+    static let maxMilliseconds: Int64 = 1 << 52
 
     /// The server's clock with its correction, in milliseconds since 1970.
     private static func serverTime(_ context: ClusterContext) async throws(RedisError) -> Int64 {

@@ -64,12 +64,11 @@ package struct PurgeTables {
     /// - Parameter boot: The boot id of the machine.
     func clock(ofBoot boot: String) throws -> (sample: SharedClock.Sample, part: Int64, name: String)? {
         try database.first("SELECT earliest, latest, monotonic, part, node FROM clock WHERE boot = ?", [boot]) { row in
+            func milliseconds(_ column: Int) throws -> Int64 { try row.number(column, in: 0...ClusterTime.maxMilliseconds) }
             let sample = SharedClock.Sample(
-                earliest: try row.value(0), latest: try row.value(1), monotonic: try row.value(2))
-            let numbers = [sample.earliest, sample.latest, sample.monotonic]
-            guard numbers.allSatisfy({ (0...(1 << 53)).contains($0) }) else { return nil }
-            return (sample, try row.value(3), try row.value(4))
-        } ?? nil
+                earliest: try milliseconds(0), latest: try milliseconds(1), monotonic: try milliseconds(2))
+            return (sample, try milliseconds(3), try row.value(4))
+        }
     }
 
     /// - Parameters:
