@@ -229,6 +229,8 @@ import Testing
     @Test(arguments: [
         "UPDATE jobs SET concurrency = 0", "UPDATE jobs SET concurrency = 'x'", "DELETE FROM entries",
         "UPDATE entries SET entry = 'text'", "UPDATE entries SET number = 'x' WHERE number = 0",
+        "UPDATE jobs SET total = 9223372036854775807", "UPDATE jobs SET finished = -9223372036854775808",
+        "UPDATE jobs SET total = 'x'",
     ])
     func aDamagedListIsDroppedAndNoOther(damage: String) async throws {
         let ledger = try ledger()
@@ -239,6 +241,20 @@ import Testing
         #expect(try await tables.claim(8).map(\.list) == [id("b"), id("b")])
         #expect(try await tables.report(id("a"), from: nil) == nil)
         #expect(try ledger.read { try $0.all("SELECT job FROM entries", []) { _ in 1 } }.count == 2)
+    }
+
+    @Test(arguments: ["total", "finished", "failed", "hits", "bytes", "saved"], [Int64.min, .max])
+    func aDamagedReportDoesNotHideTheOthers(column: String, number: Int64) async throws {
+        let ledger = try ledger()
+        let tables = try tables(ledger)
+        for list: Character in ["a", "b"] {
+            _ = try await tables.add(order(list, entries(1)), limits)
+            _ = try await finish(0, new, of: list, tables)
+        }
+        try ledger.write(.full) { try $0.execute("UPDATE jobs SET \(column) = \(number) WHERE id = '\(id("a"))'") }
+        #expect(try await tables.lists().map(\.id) == [id("b")])
+        #expect(try await tables.report(id("a"), from: nil) == nil)
+        #expect(try await tables.report(id("b"), from: nil)?.done == 1)
     }
 
     /// The tables of version 0.2.

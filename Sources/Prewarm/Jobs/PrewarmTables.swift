@@ -41,7 +41,13 @@ final class PrewarmTables: PrewarmLists {
     var waiting: Int { (try? ledger.read(Self.waiting)) ?? 0 }
 
     private static func waiting(_ database: SQLiteConnection) throws -> Int {
-        try database.first("SELECT coalesce(sum(total - finished), 0) FROM jobs WHERE ended IS NULL") { try $0.value(0) } ?? 0
+        // A damaged list is dropped when its entries are to be claimed.
+        try database.first(
+            """
+            SELECT coalesce(sum(total - finished), 0) FROM jobs
+            WHERE ended IS NULL AND total - finished BETWEEN 0 AND \(1 << 40)
+            """
+        ) { try $0.number(0) } ?? 0
     }
 
     /// Returns why a request does not add a list; nil if the request is the first with its idempotency key.
@@ -136,8 +142,10 @@ final class PrewarmTables: PrewarmLists {
     /// Unclaimed pending entries of a list, as many as its concurrency still allows.
     private func entries(of id: String, _ count: Int, _ database: SQLiteConnection) throws -> [PrewarmTicket] {
         let claimed = claims.withLock { $0[id] ?? [:] }
-        let job = try database.first("SELECT number, concurrency FROM jobs WHERE id = ?", [id]) {
-            (number: try $0.value(0) as Int64, concurrency: try $0.value(1) as Int)
+        let job = try database.first("SELECT number, concurrency, total, finished FROM jobs WHERE id = ?", [id]) {
+            // The other columns are read to find damage.
+            let _: (Int, Int) = (try $0.number(2), try $0.number(3))
+            return (number: try $0.value(0) as Int64, concurrency: try $0.value(1) as Int)
         }
         guard let job, job.concurrency > 0 else { throw LedgerError(.damage, "its concurrency is out of range") }
         let room = min(count, job.concurrency - claimed.count)
@@ -276,13 +284,18 @@ final class PrewarmTables: PrewarmLists {
             "SELECT id, added, total, finished, failed, hits, bytes, saved, cancelled, ended IS NOT NULL FROM jobs \(condition)",
             values
         ) { row in
-            let (id, added, done): (String, Int64, Int) = (try row.value(0), try row.value(1), try row.value(3))
-            let isBegun = done > 0 || claimed.contains(id)
-            let state = try row.value(8) ? "cancelled" : try row.value(9) ? "done" : isBegun ? "running" : "waiting"
-            return PrewarmReport(
-                id: id, added: added / 1000, state: state, total: try row.value(2), done: done, failed: try row.value(4),
-                hits: try row.value(5), bytes: try row.value(6), saved: try row.value(7))
-        }
+            // A damaged list does not hide the others.
+            try? Self.report(row, claimed)
+        }.compactMap(\.self)
+    }
+
+    private static func report(_ row: SQLiteRow, _ claimed: Set<String>) throws -> PrewarmReport {
+        let (id, added, done): (String, Int64, Int) = (try row.value(0), try row.value(1), try row.number(3))
+        let isBegun = done > 0 || claimed.contains(id)
+        let state = try row.value(8) ? "cancelled" : try row.value(9) ? "done" : isBegun ? "running" : "waiting"
+        return PrewarmReport(
+            id: id, added: added / 1000, state: state, total: try row.number(2), done: done, failed: try row.number(4),
+            hits: try row.number(5), bytes: try row.number(6), saved: try row.number(7))
     }
 
     /// Milliseconds since 1970.
