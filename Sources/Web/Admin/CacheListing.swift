@@ -83,7 +83,7 @@ package struct CacheListing: Codable, Sendable {
             let parts = listed.rendition.split(separator: ",")
             format = parts.first.map { String($0) } ?? listed.object.fileExtension
             let pairs = parts.dropFirst().map { $0.split(separator: "=", maxSplits: 1).map { String($0) } }
-            options = Dictionary(pairs.map { ($0[0], $0.count > 1 ? $0[1] : "") }) { first, _ in first }
+            options = Dictionary(pairs.map { ($0.first ?? "", $0.count > 1 ? $0[1] : "") }) { first, _ in first }
             bytes = listed.object.length
             age = listed.age
             (state, freshFor) =
