@@ -334,7 +334,8 @@ package struct PruneProgress: Sendable, Equatable {
 
     fileprivate mutating func count(_ entry: S3ListPage.Entry) {
         deleted += 1
-        bytes += entry.length
+        let (sum, isOver) = bytes.addingReportingOverflow(entry.length)
+        bytes = isOver ? .max : sum
     }
 }
 

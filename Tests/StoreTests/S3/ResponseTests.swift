@@ -121,6 +121,22 @@ import Testing
         #expect(code.hasPrefix("ab[1mAAA") && code.count == 64)
     }
 
+    @Test func impossibleSizesInAListAreSummed() async throws {
+        let entries = try (1...2).map { seed in
+            let key = try KeySpace(prefix: "").object(TestRendition(UInt64(seed)).name)
+            return """
+                <Contents><Key>\(key)</Key><Size>\(Int.max)</Size><LastModified>1970-01-01T00:00:00Z</LastModified></Contents>
+                """
+        }
+        let list = "<?xml version=\"1.0\"?><ListBucketResult>\(entries.joined())</ListBucketResult>"
+        let origin = try LoopbackOrigin(["/b": { _ in .response("200 OK", body: Array(list.utf8)) }])
+        defer { origin.stop() }
+        let store = try store(origin)
+        defer { store.close() }
+        let counted = try await store.prune(storedBefore: 1, isDryRun: true)
+        #expect(counted.deleted == 2 && counted.bytes == .max)
+    }
+
     @Test func headsAndBodiesOfErrorsAreBounded() async throws {
         let fields = (0..<2000).map { "X-Filler-\($0): \(String(repeating: "f", count: 60))" }
         #expect(try await error(.response("200 OK", fields)).0 == .invalidResponse(cause: "head over 65536 bytes"))
