@@ -362,9 +362,13 @@ extension Outbox {
         let recorded = try? ledger.write(.normal) { database in
             let tables = OutboxTables(database)
             return try outcomes.map { ended in
-                try ended.entry.record(ended.error, in: tables, isDraining: isDraining) { failures in
+                let wasPresent = try ended.entry.record(ended.error, in: tables, isDraining: isDraining) { failures in
                     now + Int64(backoff.pause(after: failures) / .microseconds(1))
                 }
+                // An id has at most one deletion, so none is left. Forgotten here, because the ledger's lock keeps another one
+                // from being added in between. If the transaction fails, the deletion has been sent all the same.
+                if wasPresent, ended.error == nil, ended.entry.isDeletion { deletions.withLock { $0[ended.entry.id] = nil } }
+                return wasPresent
             }
         }
         guard let recorded else { return }
@@ -378,16 +382,7 @@ extension Outbox {
             // No caller waits for the attempt to send a withdrawn entry.
             guard wasPresent else { continue }
             if let error, !isRetried { noteDiscard(error) }
-            if error == nil, entry.isDeletion { forgetDeletion(of: entry.id) }
             waits.end(entry.attempt, isSent: error == nil)
-        }
-    }
-
-    /// Forgets the sent deletion of an id, unless another deletion of the id is queued.
-    private func forgetDeletion(of id: ObjectID) {
-        deletions.withLock { deletions in
-            guard let left = try? ledger.read({ try OutboxTables($0).deletion(of: id) == nil }), left else { return }
-            deletions[id] = nil
         }
     }
 }

@@ -77,6 +77,39 @@ import Testing
         }
     }
 
+    /// Reads hold all idle connections, so that a read by the outbox would have to open another one.
+    @Test(arguments: [false, true]) func deletionsAreAddedWhileOthersEnd(whileReading: Bool) async throws {
+        let fixture = try OutboxFixture()
+        let (ledger, outbox) = (fixture.ledger, fixture.outbox)
+        let ids = try renditions(3).map(\.name.id)
+        @Sendable func add(_ id: ObjectID, readers: Int) throws {
+            if readers > 0 { return try ledger.read { _ in try add(id, readers: readers - 1) } }
+            try ledger.write(.normal) { try outbox.addDeletion(of: id, until: 100, in: $0) }
+        }
+        let ends = Recorder<[Bool]>()
+        fixture.start()
+        Thread {
+            var areKnown: [Bool] = []
+            for round in 0..<(whileReading ? 100 : 2000) {
+                let id = ids[round % ids.count]
+                try? add(id, readers: whileReading ? round + 4 : 0)
+                outbox.sendDeletion(of: id)
+                // No other transaction changes the row meanwhile.
+                let isKnown = try? ledger.write(.normal) { database in
+                    try OutboxTables(database).deletion(of: id) == nil || outbox.deletion(of: id) != nil
+                }
+                areKnown.append(isKnown ?? false)
+            }
+            ends.add(areKnown)
+        }.start()
+        try await waitUntil("the transactions to end") { !ends.values.isEmpty }
+        #expect(ends.values.first?.allSatisfy(\.self) == true)
+        #expect(await outbox.drain(within: .seconds(60)))
+        #expect(ids.allSatisfy { outbox.deletion(of: $0) == nil })
+        // Not if the wait fails: threads that wait for each other would hold it up.
+        fixture.stop()
+    }
+
     @Test func deletionsSurviveADamagedLedger() async throws {
         try await run { fixture in
             let (a, b, c) = (try TestRendition(1), try TestRendition(2), try TestRendition(3))
