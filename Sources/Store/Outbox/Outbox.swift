@@ -101,16 +101,25 @@ package final class Outbox: Sendable {
             return false
         }
         state.withLock { $0.isDiskBroken = false }
-        let isRecorded = await transaction { database in
-            try OutboxTables(database).add(name, record, mediaType: mediaType, sequence)
+        let registered = Mutex<Int?>(nil)
+        let isRecorded = await transaction { [waits] database in
+            // A put with the same name may already be queued.
+            let queued = try OutboxTables(database).add(name, record, mediaType: mediaType, sequence)
+            // Before the transaction ends: a task may send the entry before this one continues.
+            registered.withLock { $0 = waits.register(.put(name, queued)) }
         }
-        // A put with the same name may already be queued.
+        let wait = registered.withLock(\.self)
         _ = disk.submit { [self] in
             countEntries()
             if (try? ledger.read { try OutboxTables($0).contains(sequence) }) == false { files.remove(sequence) }
         }
-        guard isRecorded else { return false }
-        return await waits.wait(for: .put(name), within: limit) { wake() }
+        guard let wait else { return false }
+        guard isRecorded else {
+            waits.cancel(wait)
+            return false
+        }
+        wake()
+        return await waits.wait(wait, within: limit)
     }
 
     /// Drops the oldest puts beyond the limits. Deletions are never dropped: each is a confirmed purge.

@@ -121,13 +121,15 @@ struct OutboxTables {
     // MARK: Adding
 
     /// Adds a put. If a put with the same name is queued, records when its bytes were requested last.
-    func add(_ name: RenditionName, _ record: StoredRecord, mediaType: String, _ sequence: Int64) throws {
+    ///
+    /// - Returns: The sequence of the put that is queued now.
+    func add(_ name: RenditionName, _ record: StoredRecord, mediaType: String, _ sequence: Int64) throws -> Int64 {
         let fields = FieldLines.encode(record.fields)
         if let queued = try entries("id = ? AND extension = ?", [name.id.description, name.fileExtension]).first {
-            guard case .put(_, let older, _) = queued.change, older.digest == record.digest, older.began < record.began else {
-                return
+            if case .put(_, let older, _) = queued.change, older.digest == record.digest, older.began < record.began {
+                try database.run("UPDATE outbox SET record = ? WHERE sequence = ?", [fields, queued.sequence])
             }
-            return try database.run("UPDATE outbox SET record = ? WHERE sequence = ?", [fields, queued.sequence])
+            return queued.sequence
         }
         try database.run(
             """
@@ -135,6 +137,7 @@ struct OutboxTables {
             SELECT ?1, ?2, ?3, ?4, ?5, ?6, CASE WHEN EXISTS (\(Self.deletion)) THEN \(Turn.blocked) ELSE 0 END, 0, 0, NULL
             """,
             [sequence, name.id.description, name.fileExtension, mediaType, fields, record.length])
+        return sequence
     }
 
     private static let deletion = "SELECT 1 FROM outbox AS other WHERE other.id = ?2 AND other.extension IS NULL"

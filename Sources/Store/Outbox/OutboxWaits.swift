@@ -4,8 +4,8 @@ internal import SystemIO
 /// The callers that wait for the end of an attempt, or until the outbox is drained. Any thread.
 final class OutboxWaits: Sendable {
     enum Event: Hashable {
-        /// The end of the next attempt to send a put.
-        case put(RenditionName)
+        /// The end of the next attempt to send a put with this sequence.
+        case put(RenditionName, Int64)
         /// The end of the next attempt to send the deletion of an id.
         case deletion(ObjectID)
         /// Nothing is left that can be sent.
@@ -27,20 +27,38 @@ final class OutboxWaits: Sendable {
     private let state = Mutex(State())
     private let waiters = Waiters()
 
+    /// Registers a wait, which an event ends from now on.
+    ///
+    /// - Returns: Its number, for ``wait(_:within:)`` or ``cancel(_:)``; nil if the outbox is closed.
+    func register(_ event: Event) -> Int? {
+        state.withLock { state in
+            guard !state.isClosed else { return nil }
+            state.lastNumber += 1
+            state.waits[state.lastNumber] = Wait(event: event)
+            return state.lastNumber
+        }
+    }
+
+    /// Forgets a wait that was registered.
+    func cancel(_ number: Int) {
+        state.withLock { $0.waits[number] = nil }
+    }
+
     /// Suspends until the event, until `limit` has passed, or until the task is cancelled.
     ///
     /// - Parameter registered: Called after the waiter is registered, unless the outbox is closed, so that an event during the
     ///   call ends the wait.
     /// - Returns: Whether the event came and the entry was sent.
     func wait(for event: Event, within limit: Duration, _ registered: () -> Void) async -> Bool {
-        let number = state.withLock { state -> Int? in
-            guard !state.isClosed else { return nil }
-            state.lastNumber += 1
-            state.waits[state.lastNumber] = Wait(event: event)
-            return state.lastNumber
-        }
-        guard let number else { return false }
+        guard let number = register(event) else { return false }
         registered()
+        return await wait(number, within: limit)
+    }
+
+    /// Suspends until the event of a registered wait, until `limit` has passed, or until the task is cancelled.
+    ///
+    /// - Returns: Whether the event came and the entry was sent.
+    func wait(_ number: Int, within limit: Duration) async -> Bool {
         await waiters.wait(within: limit) { state.withLock { $0.waits[number]?.isSent } != nil }
         return state.withLock { $0.waits.removeValue(forKey: number) }?.isSent ?? false
     }
@@ -53,7 +71,7 @@ final class OutboxWaits: Sendable {
     /// Ends the waits for puts of an id, which were not sent.
     func endPuts(of id: ObjectID) {
         end(isSent: false) { event in
-            if case .put(let name) = event { name.id == id } else { false }
+            if case .put(let name, _) = event { name.id == id } else { false }
         }
     }
 
@@ -77,7 +95,7 @@ extension OutboxEntry {
     /// The end of an attempt to send the entry.
     var attempt: OutboxWaits.Event {
         switch change {
-        case .put(let name, _, _): .put(name)
+        case .put(let name, _, _): .put(name, sequence)
         case .delete: .deletion(id)
         }
     }

@@ -379,6 +379,50 @@ import Testing
         }
     }
 
+    @Test func aPutThatIsSentBeforeItsTransactionReturnsHasBeenSent() async throws {
+        try await run { fixture in
+            let (a, ledger, outbox) = (try TestRendition(1), fixture.ledger, fixture.outbox)
+            fixture.start()
+            let isSent = await outbox.put(
+                a.name, try a.file(), a.record, mediaType: "video/mp4", within: .seconds(5)
+            ) { change in
+                guard (try? ledger.write(.normal, change)) != nil else { return false }
+                return await outbox.drain(within: .seconds(60))
+            }
+            #expect(isSent)
+        }
+    }
+
+    @Test func aWaitForAPutIsNotEndedByAnEarlierOneOfItsName() async throws {
+        try await run { fixture in
+            let (a, ledger, outbox) = (try TestRendition(1), fixture.ledger, fixture.outbox)
+            try await fixture.put(a)
+            let isSent = await outbox.put(
+                a.name, try a.file(), a.record, mediaType: "video/mp4", within: .seconds(3600)
+            ) { change in
+                fixture.start { [sent = fixture.sent] _, _ in sent.values.isEmpty ? nil : .denied(code: "ExpiredToken") }
+                guard await outbox.drain(within: .seconds(60)) else { return false }
+                return (try? ledger.write(.normal, change)) != nil
+            }
+            #expect(!isSent && fixture.attempts.withLock { $0.count } == 2)
+        }
+    }
+
+    @Test func aWaitForAPutOfAQueuedNameEndsWithTheQueuedOne() async throws {
+        try await run { fixture in
+            let (a, ledger, outbox) = (try TestRendition(1), fixture.ledger, fixture.outbox)
+            try await fixture.put(a)
+            let isSent = await outbox.put(
+                a.name, try a.file(), a.record, mediaType: "video/mp4", within: .seconds(5)
+            ) { change in
+                guard (try? ledger.write(.normal, change)) != nil else { return false }
+                fixture.start()
+                return await outbox.drain(within: .seconds(60))
+            }
+            #expect(isSent && fixture.sent.values.count == 1)
+        }
+    }
+
     @Test func aWaitForADeletionEndsWithItOrWithoutOne() async throws {
         try await run { fixture in
             let (a, b) = (try TestRendition(1), try TestRendition(2))
