@@ -73,8 +73,7 @@ struct SharedRenditions: Sendable {
     private func adopt(
         _ record: SharedRecord, _ request: RenditionRequest, _ epoch: Epoch, isFollowed: Bool
     ) async -> RenditionResult? {
-        guard let (id, fileExtension) = record.object else { return nil }
-        let alias = record.alias(of: request, clock)
+        guard let (id, fileExtension) = record.object, let alias = record.alias(of: request, clock) else { return nil }
         // The origin was asked by the other node.
         let epoch = epoch.began(at: record.began)
         var outcome = await cache.link(alias, to: id, epoch: epoch)

@@ -100,11 +100,12 @@ extension SharedRecord {
         return ObjectID(hex: id).map { ($0, fileExtension) }
     }
 
-    /// The alias of the local cache.
-    func alias(of request: RenditionRequest, _ clock: TimeSource) -> AliasRecord {
+    /// The alias of the local cache; nil if its time is out of range by this node's clock.
+    func alias(of request: RenditionRequest, _ clock: TimeSource) -> AliasRecord? {
         let age = clock.unixSeconds - times.fetchedAt
         var times = times
         times.fetchedAt = clock.steadySeconds - (-Self.tolerance..<0 ~= age ? 0 : age)
+        guard times.isInRange else { return nil }
         return AliasRecord(
             key: request.key, sourceURL: request.source.canonical, rendition: request.rendition.canonicalText,
             validators: validators, times: times)

@@ -63,6 +63,21 @@ import Testing
         }
     }
 
+    @Test func aRecordWhoseTimeIsOutOfRangeByTheClockOfThisNodeIsNotStored() async throws {
+        let gate = AsyncGate()
+        gate.open()
+        var record = Self.record
+        record.times.fetchedAt = 1 << 53
+        let nodes = OtherNodes(gate: gate, role: .found(record, isFollowed: false))
+        try await PipelineFixture.run(tier: FullTier(gate: gate), coordinator: nodes) { world async throws in
+            world.answer("/a.gif", .failure(.unreachable(cause: "refused")))
+            world.setBack(5)
+            #expect(try await world.error(of: "/a.gif") != nil)
+            let isStored = try world.cache.ledger.read { try $0.first("SELECT 1 FROM aliases") { _ in true } }
+            #expect(isStored == nil)
+        }
+    }
+
     @Test func renditionsThatAreRequestedTogetherShareAFetch() async throws {
         let gate = AsyncGate()
         try await PipelineFixture.run(gates: .init(fetch: gate)) { world async throws in

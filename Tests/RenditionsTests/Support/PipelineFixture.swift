@@ -35,6 +35,8 @@ final class PipelineFixture: Sendable {
         var frames = 5
         var breaksOff = false
         var seconds: Int64 = 1_700_000_000
+        /// What the wall clock was set back by.
+        var setBack: Int64 = 0
     }
 
     /// Suspends fetches after half of the body, and conversions before their end.
@@ -70,7 +72,7 @@ final class PipelineFixture: Sendable {
         folder = URL(fileURLWithPath: "/dev/shm").appendingPathComponent("gifreel-pipeline-\(UUID().uuidString)")
         let script = Script()
         let clock = TimeSource(
-            unixSeconds: { script.state.withLock { $0.seconds } },
+            unixSeconds: { script.state.withLock { $0.seconds - $0.setBack } },
             monotonicNanoseconds: { UInt64(script.state.withLock { $0.seconds }) * 1_000_000_000 })
         var configuration = CacheConfiguration()
         configuration.directory = folder.path
@@ -131,6 +133,11 @@ final class PipelineFixture: Sendable {
     /// Moves the clock.
     func advance(_ seconds: Int64) {
         script.state.withLock { $0.seconds += seconds }
+    }
+
+    /// Sets the wall clock back.
+    func setBack(_ seconds: Int64) {
+        script.state.withLock { $0.setBack += seconds }
     }
 
     var fetches: [Fetched] { script.state.withLock { $0.fetches } }
