@@ -228,14 +228,18 @@ struct IndexChanges: ~Copyable, Sendable {
     /// changes of others are dropped: their callers know that they are not durable.
     mutating func remember(_ new: Unrecorded) {
         if unrecorded.count >= Self.mostUnrecorded {
-            let latest = unrecorded.flatMap(\.purges).max { $0.purge.madeAt < $1.purge.madeAt }
+            let purges = unrecordedPurges
+            // The other nodes must apply what the stream does not contain.
+            let isUnsent = purges.contains { $0.entry == nil }
             unrecorded = unrecorded.suffix(Self.mostUnrecorded / 2).map { Unrecorded(change: $0.change) }
-            let all = latest.map { purge, _ in
-                Purge(.all, madeAt: purge.madeAt, isLocal: true, token: "\(purge.token)-all", entry: purge.entry)
+            let all = purges.max { $0.madeAt < $1.madeAt }.map { latest in
+                Purge(
+                    .all, madeAt: latest.madeAt, isLocal: true, token: "\(latest.token)-all",
+                    entry: isUnsent ? nil : latest.entry)
             }
             if let all {
                 let sequence = takeSequences(1)
-                purges.insert(all, sequence)
+                self.purges.insert(all, sequence)
                 unrecorded.append(Unrecorded(purges: [(all, sequence)]))
             }
             unrecorded.append(Unrecorded(doubt: (.certain, sequence)))

@@ -1,3 +1,4 @@
+import Synchronization
 import SystemIO
 import TestSupport
 import Testing
@@ -37,6 +38,23 @@ import Testing
         #expect(try await cache.bytes(url: "https://a/X/1") != nil)
         #expect(try await cache.bytes(url: "https://a/x%") != nil)
         #expect(try await cache.purge(.prefix("https://a/x%")).purged == 1)
+    }
+
+    @Test(arguments: [true, false])
+    func onePurgeOfEverythingThatStandsForUnrecordedOnesIsSentIfOneOfThemIsNot(hasUnsent: Bool) throws {
+        let cache = try Cache.open(directory)
+        defer { cache.close() }
+        let unrecorded = cache.index.changes.withLock { changes in
+            for number: Int64 in 0...16_384 {
+                let purge = Purge(
+                    .url("https://a/\(number)"), madeAt: number, isLocal: true, token: "\(number)",
+                    entry: hasUnsent && number == 0 ? nil : "")
+                changes.remember(.init(purges: [(purge, number + 1)]))
+            }
+            return changes.unrecordedPurges
+        }
+        let all = unrecorded.filter { $0.scope == .all }
+        #expect(all.map(\.entry) == [hasUnsent ? nil : ""] && all.map(\.madeAt) == [16_383])
     }
 
     @Test func anObjectOfAnotherSourceStays() async throws {
