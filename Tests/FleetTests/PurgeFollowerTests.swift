@@ -170,6 +170,40 @@ struct PurgeFollowerTests {
         #expect(try pending(disk) == (2..<5).map(url))
     }
 
+    /// Their rows can be read, and not changed, as on a full disk.
+    @Test func pendingPurgesAreAddedOnceAlthoughTheirEntriesCannotBeRecorded() async throws {
+        let server = try await RedisServer()
+        defer { server.stop() }
+        let link = try await RedisLink.connected(server.unixAddress)
+        defer { link.close() }
+        // Not delayed by reads that wait for entries.
+        let second = try await RedisLink.connected(server.unixAddress)
+        defer { second.close() }
+        let disk = try TestDisk()
+        _ = try await disk.cache.purge((0..<3).map(purge))
+        try disk.ledger.write(.normal) { database in
+            try database.execute(
+                """
+                CREATE TRIGGER entries BEFORE UPDATE OF entry ON purges
+                BEGIN SELECT RAISE(ABORT, 'the disk is broken'); END
+                """)
+        }
+        let follower = PurgeFollower.test(link, disk)
+        let isReady = Mutex(false)
+        let task = Task { try await follower.follow { isReady.withLock { $0 = true } } }
+        defer { task.cancel() }
+        try await waitUntil("the node takes part") { isReady.withLock { $0 } }
+        // Its own purge, whose entry cannot be recorded either, and then those of another node.
+        let other = PurgeStream.test(second)
+        _ = await follower.make(url(3), addingTo: other)
+        let identity = try await other.oldest().text("s") ?? ""
+        for number in 4...8 {
+            let last = try #require(try await other.add([purge(number)], to: identity, isLate: false).ids.last)
+            try await waitUntil("the purge to be applied") { follower.position >= last }
+        }
+        #expect(try server.run("XLEN", "{test}:v1:purges") == ":10\r\n")
+    }
+
     @Test func aPurgeMadeAloneThatIsNotRecordedIsAddedWhileTheProcessLives() async throws {
         let server = try await RedisServer()
         defer { server.stop() }

@@ -27,7 +27,7 @@ final class PurgeFollower: Sendable {
         var isReady = false
         /// Tokens of this node's purges that their callers are adding to the stream.
         var sending: Set<String> = []
-        /// Tokens of purges that the stream contains and the ledger could not record yet.
+        /// Tokens of purges that this process has added to the stream and that the ledger, or the cache, has as pending.
         var sentUnrecorded: Set<String> = []
         /// What this node's latest purges removed, by token, until their entries are passed; nil if the purge is not durable.
         var own: [String: PurgeCounts?] = [:]
@@ -124,6 +124,7 @@ final class PurgeFollower: Sendable {
         }
         var entry: StreamID?
         if isTakingPart { entry = try? await stream.add([purge], to: streamIdentity ?? "", isLate: false).ids.first }
+        if entry != nil { state.withLock { _ = $0.sentUnrecorded.insert(purge.token) } }
         await noteEntries(entry.map { [($0, purge)] } ?? [])
         return (purge, counts, entry)
     }
@@ -220,8 +221,11 @@ final class PurgeFollower: Sendable {
             try PurgeTables(database).setPosition(reached)
             for purge in lost { try PurgeTable(database).setEntry(nil, ofToken: purge.token) }
         }
-        // Another stream, or one that has lost its end, may be at an earlier position.
-        state.withLock { ($0.saved, $0.position) = (reached, last) }
+        state.withLock { state in
+            // Another stream, or one that has lost its end, may be at an earlier position.
+            (state.saved, state.position) = (reached, last)
+            state.sentUnrecorded.formIntersection(tokens)
+        }
     }
 
     /// - Parameter isTrimmed: Whether the stream no longer contains purges that it once had.
@@ -288,19 +292,21 @@ final class PurgeFollower: Sendable {
     /// Adds the purges that the stream does not have, so that the other nodes apply them.
     private func addPending() async throws(RedisError) {
         while true {
-            let rows = await read { try PurgeTable($0).pending(limit: Self.batchSize) } ?? []
-            let (sent, sending) = state.withLock { ($0.sentUnrecorded, $0.sending) }
-            let unrecorded = cache.unrecordedPurges.filter { $0.entry == nil && !sent.contains($0.token) }
-            let pending = rows + unrecorded.prefix(Self.batchSize)
-            let batch = pending.filter { !sending.contains($0.token) }
-            if batch.isEmpty { break }
+            // If the ledger cannot be changed, purges that were added stay pending.
+            let limit = Self.batchSize + state.withLock { $0.sentUnrecorded.count }
+            let rows = await read { try PurgeTable($0).pending(limit: limit) } ?? []
+            let pending = rows + cache.unrecordedPurges.filter { $0.entry == nil }
+            let unsent = state.withLock { state in
+                state.sentUnrecorded.formIntersection(pending.map(\.token))
+                return pending.filter { !state.sentUnrecorded.contains($0.token) && !state.sending.contains($0.token) }
+            }
+            if unsent.isEmpty { break }
+            let batch = Array(unsent.prefix(Self.batchSize))
             let (ids, failure) = try await stream.add(batch, to: streamIdentity ?? "", isLate: true)
             let added = Array(zip(ids, batch))
-            state.withLock { $0.sentUnrecorded.formUnion(added.map(\.1.token).filter(Set(unrecorded.map(\.token)).contains)) }
+            state.withLock { $0.sentUnrecorded.formUnion(added.map(\.1.token)) }
             await noteEntries(added)
             if let failure { throw failure }
-            // With a ledger that cannot be written, this loop would send the same purges again.
-            if cache.isStoringStopped { break }
         }
         await countPending()
     }

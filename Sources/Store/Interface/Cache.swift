@@ -378,10 +378,6 @@ package final class Cache: Sendable {
     /// The purges that exist only in memory, because they could not be written.
     package var unrecordedPurges: [Purge] { index.changes.withLock { $0.unrecordedPurges } }
 
-    /// Whether nothing can be stored at the moment, because the database cannot be changed, the directory is lost, or the cache is
-    /// closed.
-    package var isStoringStopped: Bool { index.status.refusal != nil }
-
     /// Registers a function to call for each purge that takes effect, before the purging call returns. It runs on a thread of
     /// the cache, which it must not block for long.
     package func observePurges(_ observer: @escaping @Sendable (PurgeScope) -> Void) {
