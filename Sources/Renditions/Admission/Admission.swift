@@ -236,8 +236,14 @@ package final class Admission: Sendable {
     func account(for rendition: CachedRendition, in file: StagedFile) throws(RenditionError) {
         guard file.isInMemory else { return }
         let memory = try reserve(bytes: Int(rendition.length))
-        // The rendition's own descriptor may be open for reading only.
-        memory.addReaders { [writable = file.descriptor] in ftruncate(writable.number, 0) }
+        let writable = file.descriptor
+        if writable === rendition.descriptor {
+            // It holds the memory from now on, which must not hold it, too.
+            memory.addReaders { [weak writable] in if let writable { ftruncate(writable.number, 0) } }
+        } else {
+            // The rendition's own descriptor is open for reading only.
+            memory.addReaders { ftruncate(writable.number, 0) }
+        }
         memory.endJob()
         rendition.descriptor.hold(memory)
     }

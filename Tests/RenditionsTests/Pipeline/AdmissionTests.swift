@@ -1,9 +1,12 @@
+import Glibc
 import Sandbox
 import SystemIO
+import TestSupport
 import Testing
 
 @testable import Fetch
 @testable import Renditions
+@testable import Store
 
 extension ArrivingSource {
     /// A source whose bytes have all arrived.
@@ -143,6 +146,45 @@ extension ArrivingSource {
         #expect(admission.load == (0, 240))
         #expect(try begin(admission, 60, bytes: 20, client: client(1)).begun == 29)
         withExtendedLifetime(source) {}
+    }
+
+    /// A rendition in memory, whose file may have been opened again for reading only.
+    private func rendition(bytes: Int, isReopened: Bool) throws -> (rendition: CachedRendition, file: StagedFile) {
+        let directory = try ScratchDirectory()
+        defer { withExtendedLifetime(directory) {} }
+        let path = directory.path("rendition")
+        let number = open(path, O_RDWR | O_CREAT, 0o600)
+        try #require(number >= 0 && ftruncate(number, bytes) == 0)
+        let file = StagedFile(SharedDescriptor(OwnedDescriptor(taking: number)), because: .diskFull)
+        let read = isReopened ? open(path, O_RDONLY) : -1
+        let record = ObjectRecord(
+            id: try #require(ObjectID(hex: String(repeating: "a", count: 64))), fileExtension: "mp4", length: Int64(bytes),
+            content: try #require(ContentDigest(hex: String(repeating: "a", count: 64))), created: 0, facts: [])
+        let object = StoredObject(
+            record: record, descriptor: read < 0 ? file.descriptor : SharedDescriptor(OwnedDescriptor(taking: read)),
+            sequence: 0)
+        return (CachedRendition(object: object, alias: nil, epoch: Epoch(number: 0, began: 0)), file)
+    }
+
+    @Test(arguments: [true, false])
+    func aRenditionInMemoryCountsUntilItsReadersEndOrAJobNeedsItsMemory(isReopened: Bool) throws {
+        let admission = Admission(jobs: 1, bytes: 1000)
+        weak var released: SharedDescriptor?
+        do {
+            let (rendition, file) = try rendition(bytes: 400, isReopened: isReopened)
+            try admission.account(for: rendition, in: file)
+            #expect(admission.load.bytes == 400)
+            released = file.descriptor
+        }
+        #expect(released == nil && admission.load.bytes == 0)
+        let reader: SharedDescriptor
+        do {
+            let (rendition, file) = try rendition(bytes: 400, isReopened: isReopened)
+            try admission.account(for: rendition, in: file)
+            reader = rendition.descriptor
+        }
+        _ = try admission.reserve(bytes: 900)
+        #expect(try reader.size() == 0)
     }
 
     @Test func oneSourceIsAlwaysAdmitted() {
