@@ -46,11 +46,7 @@ final class ContentDecoder {
             layers[index + 1].take(Array(output))
             return true
         }
-        var failure: FetchError?
-        output.withUnsafeBytes { bytes in
-            do throws(FetchError) { try receive(bytes) } catch { failure = error }
-        }
-        if let failure { throw failure }
+        try output.span.bytes.withUnsafeBytes(receive)
         return true
     }
 

@@ -82,11 +82,8 @@ struct BodySink: ~Copyable {
     }
 
     private mutating func storeStart(upTo count: Int) throws(FetchError) {
-        var failure: FetchError?
-        start.withUnsafeBytes { bytes in
-            do throws(FetchError) { try store(UnsafeRawBufferPointer(rebasing: bytes[..<count])) } catch { failure = error }
-        }
-        if let failure { throw failure }
+        let first = start.prefix(count)
+        try first.span.bytes.withUnsafeBytes { bytes throws(FetchError) in try store(bytes) }
     }
 
     private mutating func store(_ bytes: UnsafeRawBufferPointer) throws(FetchError) {

@@ -37,9 +37,7 @@ package enum DescriptorIO {
 
     /// Writes all of `bytes` as ``write(_:to:)-(UnsafeRawBufferPointer,_)`` does.
     package static func write(_ bytes: [UInt8], to descriptor: Int32) throws(SystemError) {
-        try bytes.withUnsafeBytes { buffer in
-            Result { () throws(SystemError) in try write(buffer, to: descriptor) }
-        }.get()
+        try bytes.span.bytes.withUnsafeBytes { buffer throws(SystemError) in try write(buffer, to: descriptor) }
     }
 
     /// Waits until poll(2) reports `event`, an error or a hang-up.
@@ -70,9 +68,7 @@ package enum DescriptorIO {
 
     /// Writes all of `bytes` at `offset`, as the overload for buffers does.
     package static func write(_ bytes: [UInt8], to descriptor: Int32, at offset: Int) throws(SystemError) {
-        try bytes.withUnsafeBytes { buffer in
-            Result { () throws(SystemError) in try write(buffer, to: descriptor, at: offset) }
-        }.get()
+        try bytes.span.bytes.withUnsafeBytes { buffer throws(SystemError) in try write(buffer, to: descriptor, at: offset) }
     }
 
     /// Reads into `buffer` from `offset`, without moving the file offset.
@@ -98,10 +94,11 @@ package enum DescriptorIO {
     /// - Returns: The bytes, fewer than `count` only at the end of the file.
     package static func read(_ count: Int, from descriptor: Int32, at offset: Int) throws(SystemError) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: count)
-        let result = bytes.withUnsafeMutableBytes { buffer in
-            Result { () throws(SystemError) in try read(into: buffer, from: descriptor, at: offset) }
+        var span = bytes.mutableSpan
+        let done = try span.withUnsafeMutableBytes { buffer throws(SystemError) in
+            try read(into: buffer, from: descriptor, at: offset)
         }
-        bytes.removeLast(count - (try result.get()))
+        bytes.removeLast(count - done)
         return bytes
     }
 

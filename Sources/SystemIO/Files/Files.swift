@@ -64,7 +64,7 @@ package enum Files {
 
     /// Replaces the file with `bytes`.
     package static func write(_ bytes: [UInt8], to path: String) throws(FileError) {
-        try bytes.withUnsafeBytes { buffer in Result { () throws(FileError) in try write(buffer, to: path) } }.get()
+        try bytes.span.bytes.withUnsafeBytes { buffer throws(FileError) in try write(buffer, to: path) }
     }
 
     /// Creates a directory and its missing parents.

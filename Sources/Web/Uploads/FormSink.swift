@@ -103,7 +103,8 @@ package final class FormSink: HTTPBodySink {
         if case .source = ContentSniffer.judge(start, isWhole: false) {
             try beginFile()
             defer { value = [] }
-            try value.withUnsafeBytes { kept in Result { () throws(Problem) in try appendToFile(kept) } }.get()
+            let kept = value
+            try kept.span.bytes.withUnsafeBytes(appendToFile)
             return try appendToFile(bytes)
         }
         guard value.count + bytes.count <= Self.maxValueLength else {
@@ -122,9 +123,8 @@ package final class FormSink: HTTPBodySink {
 
     /// Handles bytes that matched the beginning of a delimiter but are content.
     private func takeDelimiterPrefix(_ count: Int) throws(Problem) {
-        try parser.delimiter.withUnsafeBytes { bytes in
-            Result { () throws(Problem) in try take(UnsafeRawBufferPointer(rebasing: bytes[..<count])) }
-        }.get()
+        let prefix = parser.delimiter.prefix(count)
+        try prefix.span.bytes.withUnsafeBytes(take)
     }
 
     /// Ends a part. A field without a value is ignored: browsers also send fields that were left empty.

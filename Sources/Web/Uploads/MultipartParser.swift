@@ -146,16 +146,13 @@ struct MultipartParser {
 
     /// Parses the text between a delimiter and a part's content.
     private static func part(_ head: [UInt8]) throws(Problem) -> MultipartPart {
-        let part = head.withUnsafeBytes { bytes in
-            Result { () throws(Problem) in
-                var lines = bytes.slice(0..<bytes.count - 2)
-                // Only blanks may follow the delimiter on its line.
-                guard let rest = lines.takeLine(), rest.trimmed.isEmpty else {
-                    throw .badRequest("A part of the form has a malformed head.")
-                }
-                return try MultipartPart(head: lines)
+        try head.span.bytes.withUnsafeBytes { bytes throws(Problem) in
+            var lines = bytes.slice(0..<bytes.count - 2)
+            // Only blanks may follow the delimiter on its line.
+            guard let rest = lines.takeLine(), rest.trimmed.isEmpty else {
+                throw .badRequest("A part of the form has a malformed head.")
             }
+            return try MultipartPart(head: lines)
         }
-        return try part.get()
     }
 }

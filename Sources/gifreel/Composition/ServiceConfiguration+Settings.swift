@@ -93,8 +93,7 @@ extension BlockList {
         let text = try translating(try TextFile.bytes(of: path, atMost: BlockList.maxBytes)) { (error: FileError) in
             SettingsError("block.list: \(error)")
         }
-        let list = text.withUnsafeBytes { bytes in Result { () throws(BlockList.Invalid) in try BlockList(bytes) } }
-        self = try translating(try list.get()) { (error: BlockList.Invalid) in
+        self = try translating(try text.span.bytes.withUnsafeBytes(BlockList.init)) { (error: BlockList.Invalid) in
             SettingsError("block.list: \(path) is no block list: \(error).")
         }
     }

@@ -169,9 +169,7 @@ struct PictureStreams: ~Copyable {
     }
 
     private static func append(_ packet: PacketQueue.Packet, to spool: inout PacketSpool) throws(TranscodeError) -> Range<Int> {
-        try packet.bytes.withUnsafeBytes { bytes in
-            Result { () throws(TranscodeError) in try spool.append(bytes) }
-        }.get()
+        try packet.bytes.span.bytes.withUnsafeBytes { bytes throws(TranscodeError) in try spool.append(bytes) }
     }
 
     /// Removes the alpha packets that waited: the pictures have copies of them.

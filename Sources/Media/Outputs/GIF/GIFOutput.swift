@@ -56,9 +56,7 @@ enum GIFOutput: OutputMaker {
 
     private static func replace(_ descriptor: Int32, by file: [UInt8]) throws(TranscodeError) {
         guard ftruncate(descriptor, 0) == 0 else { throw .library(.write, code: gifreel_averror(errno)) }
-        try file.withUnsafeBytes { bytes in
-            Result { () throws(TranscodeError) in try FileOutput.write(bytes, to: descriptor) }
-        }.get()
+        try file.span.bytes.withUnsafeBytes { bytes throws(TranscodeError) in try FileOutput.write(bytes, to: descriptor) }
     }
 
     /// One play of the animation.
