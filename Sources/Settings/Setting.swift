@@ -75,76 +75,44 @@ package struct Setting: Sendable {
     }
 
     /// A row for a number, duration or size, which always has a range.
-    init<Value: SettingValue>(
-        _ name: String, _ path: any WritableKeyPath<Settings, Value> & Sendable, in range: ClosedRange<Value.Scalar>,
-        unit: String? = nil, _ effect: Effect, whenUnset: String? = nil, example: String? = nil, _ summary: String
-    ) where Value.Scalar: RangedScalar {
-        self.init(
-            name: name, Access(path), Rule(range), effect, isSecret: false, unit: unit, whenUnset: whenUnset,
-            example: example, summary)
-    }
-
-    /// A row for a time in whole seconds.
-    init<Value: SettingValue>(
-        _ name: String, _ path: any WritableKeyPath<Settings, Value> & Sendable,
-        inWholeSeconds range: ClosedRange<Duration>, _ effect: Effect, whenUnset: String? = nil, example: String? = nil,
-        _ summary: String
-    ) where Value.Scalar == Duration {
-        self.init(
-            name: name, Access(path), Rule(wholeSeconds: range), effect, isSecret: false, unit: nil, whenUnset: whenUnset,
-            example: example, summary)
-    }
-
-    /// A row for text, a flag or a choice.
-    init<Value: SettingValue>(
-        _ name: String, _ path: any WritableKeyPath<Settings, Value> & Sendable, isSecret: Bool = false, _ effect: Effect,
-        whenUnset: String? = nil, example: String? = nil, _ summary: String
-    ) where Value.Scalar: UnrangedScalar {
-        self.init(
-            name: name, Access(path), Rule(), effect, isSecret: isSecret, unit: nil, whenUnset: whenUnset, example: example,
-            summary)
-    }
-
-    /// A row for a number, duration or size of each member of a family.
-    init<Member: Sendable, Value: SettingValue>(
-        each family: SettingFamily<Member>, _ name: String, _ path: any WritableKeyPath<Member, Value> & Sendable,
+    init<Owner: SettingOwner, Value: SettingValue>(
+        each owner: Owner = WholeSettings(), _ name: String, _ path: any WritableKeyPath<Owner.Member, Value> & Sendable,
         in range: ClosedRange<Value.Scalar>, unit: String? = nil, _ effect: Effect, whenUnset: String? = nil,
         example: String? = nil, _ summary: String
     ) where Value.Scalar: RangedScalar {
         self.init(
-            name: family.name(of: name), Access(family, path), Rule(range), effect, isSecret: false, unit: unit,
-            whenUnset: whenUnset, example: example, summary, family: (family.example, family.names))
+            owner, name, path, Rule(range), effect, isSecret: false, unit: unit, whenUnset: whenUnset, example: example,
+            summary)
     }
 
-    /// A row for a time in whole seconds of each member of a family.
-    init<Member: Sendable, Value: SettingValue>(
-        each family: SettingFamily<Member>, _ name: String, _ path: any WritableKeyPath<Member, Value> & Sendable,
+    /// A row for a time in whole seconds.
+    init<Owner: SettingOwner, Value: SettingValue>(
+        each owner: Owner = WholeSettings(), _ name: String, _ path: any WritableKeyPath<Owner.Member, Value> & Sendable,
         inWholeSeconds range: ClosedRange<Duration>, _ effect: Effect, whenUnset: String? = nil, example: String? = nil,
         _ summary: String
     ) where Value.Scalar == Duration {
         self.init(
-            name: family.name(of: name), Access(family, path), Rule(wholeSeconds: range), effect, isSecret: false, unit: nil,
-            whenUnset: whenUnset, example: example, summary, family: (family.example, family.names))
+            owner, name, path, Rule(wholeSeconds: range), effect, isSecret: false, unit: nil, whenUnset: whenUnset,
+            example: example, summary)
     }
 
-    /// A row for text, a flag or a choice of each member of a family.
-    init<Member: Sendable, Value: SettingValue>(
-        each family: SettingFamily<Member>, _ name: String, _ path: any WritableKeyPath<Member, Value> & Sendable,
+    /// A row for text, a flag or a choice.
+    init<Owner: SettingOwner, Value: SettingValue>(
+        each owner: Owner = WholeSettings(), _ name: String, _ path: any WritableKeyPath<Owner.Member, Value> & Sendable,
         isSecret: Bool = false, _ effect: Effect, whenUnset: String? = nil, example: String? = nil, _ summary: String
     ) where Value.Scalar: UnrangedScalar {
         self.init(
-            name: family.name(of: name), Access(family, path), Rule(), effect, isSecret: isSecret, unit: nil,
-            whenUnset: whenUnset, example: example, summary, family: (family.example, family.names))
+            owner, name, path, Rule(), effect, isSecret: isSecret, unit: nil, whenUnset: whenUnset, example: example, summary)
     }
 
-    private init<Value: SettingValue>(
-        name: String, _ access: Access<Value>, _ rule: Rule<Value.Scalar>, _ effect: Effect, isSecret: Bool, unit: String?,
-        whenUnset: String?, example: String?, _ summary: String,
-        family: (example: String, names: @Sendable (Settings) -> [String]) = ("", { _ in [] })
+    private init<Owner: SettingOwner, Value: SettingValue>(
+        _ owner: Owner, _ name: String, _ path: any WritableKeyPath<Owner.Member, Value> & Sendable,
+        _ rule: Rule<Value.Scalar>, _ effect: Effect, isSecret: Bool, unit: String?, whenUnset: String?, example: String?,
+        _ summary: String
     ) {
-        self.name = name
-        exampleName = family.example
-        chosenNames = family.names
+        self.name = owner.fullName(of: name)
+        exampleName = owner.example
+        chosenNames = { owner.names(in: $0) }
         kind = rule.kind
         shape = Value.shape
         self.effect = effect
@@ -162,11 +130,13 @@ package struct Setting: Sendable {
                 scalars.append(scalar)
             }
             guard let value = Value(scalars) else { return Rejection(text: texts.joined(separator: ",")) }
-            access.set(&settings, chosenName, value)
+            owner.change(chosenName, in: &settings) { $0[keyPath: path] = value }
             return nil
         }
-        read = { access.get($0, $1).scalars.map(\.settingText) }
-        copy = { source, target in access.set(&target, "", access.get(source, "")) }
+        read = { owner.member($1, in: $0)[keyPath: path].scalars.map(\.settingText) }
+        copy = { source, target in
+            owner.change("", in: &target) { $0[keyPath: path] = owner.member("", in: source)[keyPath: path] }
+        }
     }
 
     /// Whether the user chooses a part of the name.
@@ -211,24 +181,6 @@ package struct Setting: Sendable {
     }
 }
 
-/// Reads and writes one property of ``Settings``.
-private struct Access<Value: SettingValue>: Sendable {
-    let get: @Sendable (Settings, String) -> Value
-    let set: @Sendable (inout Settings, String, Value) -> Void
-
-    init(_ path: any WritableKeyPath<Settings, Value> & Sendable) {
-        get = { settings, _ in settings[keyPath: path] }
-        set = { settings, _, value in settings[keyPath: path] = value }
-    }
-
-    init<Member: Sendable>(_ family: SettingFamily<Member>, _ path: any WritableKeyPath<Member, Value> & Sendable) {
-        let members = family.members
-        let new = family.new
-        get = { settings, name in (settings[keyPath: members][name] ?? new)[keyPath: path] }
-        set = { settings, name, value in settings[keyPath: members][name, default: new][keyPath: path] = value }
-    }
-}
-
 /// The values of a type that a setting accepts.
 private struct Rule<Scalar: SettingScalar>: Sendable {
     let kind: Setting.Kind
@@ -261,11 +213,33 @@ private struct Rule<Scalar: SettingScalar>: Sendable {
     }
 }
 
+/// What has the properties that settings hold.
+protocol SettingOwner: Sendable {
+    associatedtype Member: Sendable
+
+    /// The name of a member in documents.
+    var example: String { get }
+    func fullName(of setting: String) -> String
+    /// The names that the user has chosen.
+    func names(in settings: Settings) -> [String]
+    func member(_ name: String, in settings: Settings) -> Member
+    func change(_ name: String, in settings: inout Settings, _ change: (inout Member) -> Void)
+}
+
+/// ``Settings``, whose settings have no chosen name.
+struct WholeSettings: SettingOwner {
+    let example = ""
+
+    func fullName(of setting: String) -> String { setting }
+    func names(in settings: Settings) -> [String] { [] }
+    func member(_ name: String, in settings: Settings) -> Settings { settings }
+    func change(_ name: String, in settings: inout Settings, _ change: (inout Settings) -> Void) { change(&settings) }
+}
+
 /// Members with names that the user chooses, which all have the same settings: mounts, keys, presets, hooks.
-struct SettingFamily<Member: Sendable>: Sendable {
+struct SettingFamily<Member: Sendable>: SettingOwner {
     /// The name of the family, such as `mounts`.
     let name: String
-    /// The name of a member in documents.
     let example: String
     let members: any WritableKeyPath<Settings, [String: Member]> & Sendable
     /// A member whose settings have their defaults.
@@ -274,10 +248,13 @@ struct SettingFamily<Member: Sendable>: Sendable {
     /// The full name of a setting, with `*` for the member's name.
     ///
     /// - Parameter setting: Empty if the member itself is the value.
-    func name(of setting: String) -> String { setting.isEmpty ? "\(name).*" : "\(name).*.\(setting)" }
+    func fullName(of setting: String) -> String { setting.isEmpty ? "\(name).*" : "\(name).*.\(setting)" }
 
-    /// The names of the members.
-    var names: @Sendable (Settings) -> [String] {
-        { [members] in Array($0[keyPath: members].keys) }
+    func names(in settings: Settings) -> [String] { Array(settings[keyPath: members].keys) }
+
+    func member(_ name: String, in settings: Settings) -> Member { settings[keyPath: members][name] ?? new }
+
+    func change(_ name: String, in settings: inout Settings, _ change: (inout Member) -> Void) {
+        change(&settings[keyPath: members][name, default: new])
     }
 }
