@@ -22,15 +22,6 @@ enum RequestID {
             target.storeBytes(of: digit < 10 ? digit + 0x30 : digit + 0x57, toByteOffset: index, as: UInt8.self)
         }
     }
-
-    /// Returns a number as hexadecimal text.
-    static func text(_ number: UInt64) -> String {
-        withUnsafeTemporaryAllocation(byteCount: length, alignment: 1) { buffer in
-            guard let base = buffer.baseAddress else { return "" }
-            write(number, to: base)
-            return String(decoding: buffer, as: UTF8.self)
-        }
-    }
 }
 
 /// Generates numbers that do not repeat within a process and are unlikely to repeat across processes: a counter with a random

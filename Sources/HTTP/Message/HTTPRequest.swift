@@ -39,7 +39,7 @@ package struct HTTPRequest: ~Copyable {
     /// `-`, `_`, `.` and `:`, otherwise a generated ID.
     package var id: String {
         if generatedID == 0, let given = head.pointee.first(.requestID) { return String(decoding: given, as: UTF8.self) }
-        return RequestID.text(generatedID)
+        return Hex.encode(generatedID)
     }
 
     /// Returns the value of the first field with this name.

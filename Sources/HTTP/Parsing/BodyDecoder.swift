@@ -1,3 +1,5 @@
+internal import SystemIO
+
 /// How a request body is delimited (RFC 9112 section 6).
 enum BodyFraming: Equatable, Sendable {
     case none
@@ -108,7 +110,7 @@ struct ChunkedDecoder: Sendable, Equatable {
             if let digit = byte.hexDigit {
                 // Fifteen digits stay below 2^60, so the sum of size and position cannot overflow.
                 guard digits < 15 else { throw .malformedChunk }
-                remaining = remaining << 4 | digit
+                remaining = remaining << 4 | Int(digit)
                 state = .size(digits: digits + 1)
             } else if digits > 0, byte == 13 {
                 state = .sizeLineFeed

@@ -76,13 +76,6 @@ extension UInt8 {
     /// The value of a decimal digit.
     var digit: Int? { self >= 0x30 && self <= 0x39 ? Int(self) - 0x30 : nil }
 
-    /// The value of a hexadecimal digit.
-    var hexDigit: Int? {
-        if let digit { return digit }
-        let letter = self | 0x20
-        return letter >= 0x61 && letter <= 0x66 ? Int(letter) - 0x57 : nil
-    }
-
     /// The lowercase form of an ASCII letter; any other byte unchanged.
     var lowercased: UInt8 { self >= 0x41 && self <= 0x5A ? self | 0x20 : self }
 }

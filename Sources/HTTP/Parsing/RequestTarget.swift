@@ -1,4 +1,5 @@
 internal import Glibc
+internal import SystemIO
 
 /// The four forms of a request target (RFC 9112 section 3.2).
 enum RequestTarget {

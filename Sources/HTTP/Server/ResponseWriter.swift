@@ -156,7 +156,7 @@ final class ResponseWriter {
             endHead(connection, headers, head)
             return send(connection, Segment(resource.content, range), headers, head)
         case .parts(let ranges):
-            let multipart = MultipartRanges(resource, ranges, boundary: RequestID.text(boundaries.next()))
+            let multipart = MultipartRanges(resource, ranges, boundary: Hex.encode(boundaries.next()))
             connection.exchange.status = 206
             output.append(resource.partsHead)
             output.append(multipart.contentType)

@@ -144,7 +144,7 @@ extension TranscodeOptions.Chroma: OptionWord {
 extension RGB {
     /// Parses `RRGGBB`.
     init?(hex: String) {
-        guard hex.utf8.count == 6, hex.utf8.allSatisfy({ Character(UnicodeScalar($0)).isHexDigit }),
+        guard hex.utf8.count == 6, hex.utf8.allSatisfy({ $0.hexDigit != nil }),
             let value = UInt32(hex, radix: 16)
         else { return nil }
         self.init(

@@ -24,7 +24,7 @@ package enum Hex {
         bytes.reserveCapacity(32)
         var high: UInt8?
         for digit in text {
-            guard let value = value(of: digit) else { return nil }
+            guard let value = digit.hexDigit, !(UInt8(ascii: "A")...UInt8(ascii: "F")).contains(digit) else { return nil }
             if let first = high {
                 bytes.append(first << 4 | value)
                 high = nil
@@ -34,11 +34,15 @@ package enum Hex {
         }
         return high == nil ? bytes : nil
     }
+}
 
-    private static func value(of digit: UInt8) -> UInt8? {
-        switch digit {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
+extension UInt8 {
+    /// The value of a hexadecimal digit in either case.
+    package var hexDigit: UInt8? {
+        switch self {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): self - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): self - UInt8(ascii: "a") + 10
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): self - UInt8(ascii: "A") + 10
         default: nil
         }
     }

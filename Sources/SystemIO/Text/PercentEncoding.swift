@@ -42,7 +42,7 @@ package enum PercentEncoding {
                 bytes.append(byte)
                 continue
             }
-            guard let high = rest.next().flatMap(hexadecimal), let low = rest.next().flatMap(hexadecimal) else { return nil }
+            guard let high = rest.next()?.hexDigit, let low = rest.next()?.hexDigit else { return nil }
             bytes.append(high << 4 | low)
         }
         return bytes
@@ -53,7 +53,7 @@ package enum PercentEncoding {
         var missing = 0
         for byte in text.utf8 {
             if missing > 0 {
-                guard hexadecimal(byte) != nil else { return false }
+                guard byte.hexDigit != nil else { return false }
                 missing -= 1
             } else if byte == UInt8(ascii: "%") {
                 missing = 2
@@ -65,7 +65,7 @@ package enum PercentEncoding {
     /// Returns the byte encoded by the triplet at `index`; nil if there is no triplet.
     package static func triplet(in bytes: [UInt8], at index: Int) -> UInt8? {
         guard bytes[index] == UInt8(ascii: "%"), index + 2 < bytes.count,
-            let high = hexadecimal(bytes[index + 1]), let low = hexadecimal(bytes[index + 2])
+            let high = bytes[index + 1].hexDigit, let low = bytes[index + 2].hexDigit
         else { return nil }
         return high << 4 | low
     }
@@ -80,15 +80,6 @@ package enum PercentEncoding {
         switch byte {
         case UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "~"): true
         default: byte.isLetterOrDigit
-        }
-    }
-
-    private static func hexadecimal(_ byte: UInt8) -> UInt8? {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
-        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
-        default: nil
         }
     }
 }

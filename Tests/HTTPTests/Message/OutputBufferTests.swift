@@ -29,7 +29,7 @@ import Testing
             output.restart()
             output.append(requestID: number)
             #expect(text(output) == digits)
-            #expect(RequestID.text(number) == digits)
+            #expect(Hex.encode(number) == digits)
         }
     }
 

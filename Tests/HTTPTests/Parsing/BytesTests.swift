@@ -1,3 +1,4 @@
+import SystemIO
 import TestSupport
 import Testing
 
@@ -14,7 +15,7 @@ import Testing
             #expect(byte.isBlank == [0x20, 0x09].contains(byte))
             let character = byte < 0x80 ? Character(UnicodeScalar(byte)) : "é"
             #expect(byte.digit == (character.isWholeNumber ? character.wholeNumberValue : nil))
-            #expect(byte.hexDigit == (character.isHexDigit ? character.hexDigitValue : nil))
+            #expect(byte.hexDigit.map { Int($0) } == (character.isHexDigit ? character.hexDigitValue : nil))
             #expect(byte.lowercased == (byte < 0x80 ? character.lowercased().utf8.first : byte))
         }
     }
