@@ -17,12 +17,11 @@ final class AccessLog: Sendable {
     static let capacity = 8 << 20
 
     private let observer: any HTTPObserver
-    private let wakeup: Wakeup
+    private let wakeup = Semaphore()
     private let state = Mutex(State())
 
-    init(observer: any HTTPObserver) throws(SystemError) {
+    init(observer: any HTTPObserver) {
         self.observer = observer
-        wakeup = try Wakeup()
     }
 
     func post(_ batch: HTTPAccessBatch) {
@@ -61,21 +60,12 @@ final class AccessLog: Sendable {
     /// (sched(7)), because a loop in the middle of a turn is more urgent, unless another policy was set for the process.
     func run() {
         if clinux_has_default_scheduling() != 0 { _ = clinux_use_batch_scheduling(1) }
-        do {
-            let poller = try Poller()
-            try poller.addReadable(wakeup.number, token: 0)
-            var reports = Poller.Reports()
-            while true {
-                poller.wait(&reports, timeout: -1)
-                wakeup.clear()
-                let (batches, isClosed) = take()
-                for batch in batches { observer.requestsFinished(batch) }
-                if isClosed, batches.isEmpty { return }
-                if isClosed { wakeup.signal() }
-            }
-        } catch {
-            // Without a poller there is no log. The loops continue and drop the batches that do not fit into the queue.
-            return
+        while true {
+            wakeup.wait()
+            let (batches, isClosed) = take()
+            for batch in batches { observer.requestsFinished(batch) }
+            if isClosed, batches.isEmpty { return }
+            if isClosed { wakeup.signal() }
         }
     }
 }

@@ -103,7 +103,7 @@ package final class HTTPServer: Sendable {
 
     private func startLog() throws(SystemError) -> AccessLog? {
         guard let observer else { return nil }
-        let log = try AccessLog(observer: observer)
+        let log = AccessLog(observer: observer)
         let thread = Countdown(1)
         try Self.startThread(name: "http-log") {
             log.run()

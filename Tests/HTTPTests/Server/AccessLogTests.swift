@@ -83,7 +83,7 @@ import Testing
         let gate = Shared(false)
         let counts = Shared([0, 0])
         let dropped = Shared(0)
-        let log = try AccessLog(observer: Slow(gate: gate, counts: counts, dropped: dropped))
+        let log = AccessLog(observer: Slow(gate: gate, counts: counts, dropped: dropped))
         try #require(SystemThread.start(name: "test-log") { log.run() }).detach()
         let recorder = AccessRecorder(log)
         let nothing = UnsafeRawBufferPointer(start: nil, count: 0)
@@ -139,12 +139,12 @@ import Testing
         #expect(writer.droppedLines <= 40)
     }
 
-    @Test func memoryOfQueuedRequestsIsBounded() throws {
+    @Test func memoryOfQueuedRequestsIsBounded() {
         /// Never takes a batch, because its thread does not run.
         struct Nobody: HTTPObserver {
             func requestsFinished(_ batch: HTTPAccessBatch) {}
         }
-        let log = try AccessLog(observer: Nobody())
+        let log = AccessLog(observer: Nobody())
         let recorder = AccessRecorder(log)
         let target = [UInt8](repeating: 0x61, count: 16_000)
         let count = 20_000
