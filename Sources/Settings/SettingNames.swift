@@ -1,3 +1,5 @@
+internal import SystemIO
+
 extension Setting {
     /// The setting with this full name, such as `server.port` or `mounts.media.origin`.
     package static func named(_ name: String) -> Setting? {
@@ -61,28 +63,14 @@ extension Setting {
 
 /// Suggests corrections for misspelt names.
 package enum Spelling {
-    /// The candidate with the smallest edit distance; nil if that exceeds both two and a sixth of the name's length.
+    /// The candidate with the smallest edit distance, compared over at most 100 characters; nil if that exceeds both two and a
+    /// sixth of the name's length.
     package static func nearest(to name: String, among candidates: [String]) -> String? {
-        let distances = candidates.map { (name: $0, distance: editDistance(name, $0)) }
+        let start = Array(name.prefix(100))
+        let distances = candidates.map { (name: $0, distance: editDistance(start, Array($0.prefix(100)))) }
         guard let best = distances.min(by: { $0.distance < $1.distance }), best.distance <= max(2, name.count / 6) else {
             return nil
         }
         return best.name
-    }
-
-    /// The Levenshtein distance, compared over at most 100 characters.
-    private static func editDistance(_ first: String, _ second: String) -> Int {
-        let (first, second) = (Array(first.prefix(100)), Array(second.prefix(100)))
-        var row = Array(0...second.count)
-        for (i, left) in first.enumerated() {
-            var diagonal = row[0]
-            row[0] = i + 1
-            for (j, right) in second.enumerated() {
-                let substituted = diagonal + (left == right ? 0 : 1)
-                diagonal = row[j + 1]
-                row[j + 1] = min(substituted, row[j] + 1, row[j + 1] + 1)
-            }
-        }
-        return row[second.count]
     }
 }

@@ -1,3 +1,5 @@
+internal import SystemIO
+
 extension RenditionOption {
     /// The end of a sentence about a name that no option has. It names the option that was probably meant.
     package static func isUnknown(_ name: String) -> String {
@@ -13,25 +15,7 @@ extension RenditionOption {
         let begun = allCases.filter { $0.rawValue.utf8.starts(with: bytes) }
         if begun.count == 1 { return begun.first }
         let allowed = min(2, bytes.count / 2)
-        return allCases.map { (option: $0, changes: changes(bytes, Array($0.rawValue.utf8))) }
+        return allCases.map { (option: $0, changes: editDistance(bytes, Array($0.rawValue.utf8))) }
             .filter { $0.changes <= allowed }.min { $0.changes < $1.changes }?.option
-    }
-
-    /// The Damerau–Levenshtein distance, in bytes.
-    private static func changes(_ first: [UInt8], _ second: [UInt8]) -> Int {
-        var rows = [Array(0...second.count)]
-        for i in first.indices {
-            var row = [i + 1]
-            for j in second.indices {
-                let replaced = rows[i][j] + (first[i] == second[j] ? 0 : 1)
-                var least = min(replaced, rows[i][j + 1] + 1, row[j] + 1)
-                if i > 0, j > 0, first[i] == second[j - 1], first[i - 1] == second[j] {
-                    least = min(least, rows[i - 1][j - 1] + 1)
-                }
-                row.append(least)
-            }
-            rows.append(row)
-        }
-        return rows[first.count][second.count]
     }
 }
