@@ -10,7 +10,9 @@ struct AccessControl: Sendable {
     private let sources: SourceRules
     private let options: OptionPolicy
     private let presets: RenditionPresets
-    private let loop: LoopToken
+    /// This service's name in `CDN-Loop` (RFC 8586). Fetches carry it, so a request that carries it was caused by a fetch of this
+    /// service.
+    private let loopName: String
     private let limits: ClientLimits
     private let limitsMisses: Bool
     private let limitsUploads: Bool
@@ -22,7 +24,7 @@ struct AccessControl: Sendable {
         sources = policy.sources
         options = policy.options
         presets = policy.presets
-        loop = LoopToken(policy.loopName)
+        loopName = policy.loopName
         self.limits = limits
         limitsMisses = policy.rateLimit != nil
         limitsUploads = policy.uploadLimit != nil
@@ -110,7 +112,7 @@ struct AccessControl: Sendable {
 
     /// Refuses a request that a fetch of this service caused. Hits skip the check: without a fetch there is no loop.
     func checkLoop(_ request: borrowing HTTPRequest) throws(Problem) {
-        if loop.occurs(in: request) { throw .loop }
+        if request.names(loopName, in: "CDN-Loop") { throw .loop }
     }
 
     /// Returns the permission to cause a miss.
@@ -212,8 +214,8 @@ struct ClientContext: Sendable {
         network = request.clientAddress.map(ClientNetwork.init)
         share = request.isFromUnlistedProxy ? nil : network
         allowance = access.allowance(network, key)
-        prefersAsync = PreferField.namesAsync(request)
-        wantsStoredOnly = RequestCacheControl.namesOnlyIfCached(request)
+        prefersAsync = request.names("respond-async", in: "Prefer")
+        wantsStoredOnly = request.names("only-if-cached", in: "Cache-Control")
     }
 
     /// Returns the client's request for a rendition.

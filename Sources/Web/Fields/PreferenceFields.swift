@@ -28,54 +28,19 @@ enum PriorityField {
     }
 }
 
-/// The request field `Cache-Control` (RFC 9111 section 5.2.1).
-enum RequestCacheControl {
-    /// Whether the client accepts only a stored response.
-    static func namesOnlyIfCached(_ request: borrowing HTTPRequest) -> Bool {
+extension HTTPRequest {
+    /// Whether an element of a field's list is this word.
+    func names(_ word: String, in field: HTTPFieldName) -> Bool {
         var isNamed = false
-        request.forEachValue(of: "Cache-Control") { value in
-            if !isNamed {
-                isNamed = FieldList(value).contains { FieldElement($0).value.equalsIgnoringCase("only-if-cached") }
-            }
-        }
+        forEachValue(of: field) { isNamed = isNamed || FieldList($0).names(word) }
         return isNamed
     }
 }
 
-/// The request field `Prefer` (RFC 7240).
-enum PreferField {
-    /// Whether the client prefers an immediate answer to waiting for the result.
-    static func namesAsync(_ request: borrowing HTTPRequest) -> Bool {
-        var isNamed = false
-        request.forEachValue(of: "Prefer") { if !isNamed { isNamed = namesAsync($0) } }
-        return isNamed
-    }
-
-    /// Whether the value of one field prefers an immediate answer.
-    static func namesAsync(_ value: UnsafeRawBufferPointer) -> Bool {
-        FieldList(value).contains { FieldElement($0).value.equalsIgnoringCase("respond-async") }
-    }
-}
-
-/// This service's name in `CDN-Loop` (RFC 8586). Fetches carry it, so a request that carries it was caused by a fetch of this
-/// service.
-struct LoopToken: Sendable {
-    private let name: [UInt8]
-
-    /// - Parameter name: A token or a host.
-    init(_ name: String) {
-        self.name = Array(name.utf8)
-    }
-
-    /// Whether an element of the request's fields has the name.
-    func occurs(in request: borrowing HTTPRequest) -> Bool {
-        var occurs = false
-        request.forEachValue(of: "CDN-Loop") { if !occurs { occurs = self.occurs(in: $0) } }
-        return occurs
-    }
-
-    /// Whether an element of one field has the name.
-    func occurs(in value: UnsafeRawBufferPointer) -> Bool {
-        name.withUnsafeBytes { name in FieldList(value).contains { FieldElement($0).value.equalsIgnoringCase(name) } }
+extension FieldList {
+    /// Whether an element is this word, in any case and with any parameters.
+    func names(_ word: String) -> Bool {
+        var word = word
+        return word.withUTF8 { word in contains { FieldElement($0).value.equalsIgnoringCase(UnsafeRawBufferPointer(word)) } }
     }
 }

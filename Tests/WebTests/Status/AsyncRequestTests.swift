@@ -1,4 +1,5 @@
 import Foundation
+import HTTP
 import Renditions
 import TestSupport
 import Testing
@@ -210,7 +211,7 @@ struct AsyncRequestTests {
     }
 
     private func namesAsync(_ values: [String]) -> Bool {
-        values.contains { withBytes(of: $0) { PreferField.namesAsync($0) } }
+        values.contains { withBytes(of: $0) { FieldList($0).names("respond-async") } }
     }
 
     @Test func otherMethodsAndIdsAreRefused() async throws {
