@@ -1,6 +1,7 @@
 internal import Fetch
 package import HTTP
 internal import Renditions
+internal import SystemIO
 
 /// Receives a GIF in a form (`multipart/form-data`, RFC 7578) with one file and, as its other fields, the rendition's options.
 ///
@@ -40,11 +41,7 @@ package final class FormSink: HTTPBodySink {
     }
 
     package func write(_ bytes: UnsafeRawBufferPointer) throws {
-        do throws(Problem) {
-            try read(bytes)
-        } catch {
-            throw HTTPBodyRefusal(ProblemDocument.response(error, isStorable: false))
-        }
+        try translating(try read(bytes), to: HTTPBodyRefusal.init(upload:))
     }
 
     package func finish() -> HTTPReply {

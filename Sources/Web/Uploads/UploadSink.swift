@@ -21,11 +21,7 @@ final class UploadSink: HTTPBodySink {
     }
 
     func write(_ bytes: UnsafeRawBufferPointer) throws {
-        do throws(Problem) {
-            try file.append(bytes)
-        } catch {
-            throw HTTPBodyRefusal(ProblemDocument.response(error, isStorable: false))
-        }
+        try translating(try file.append(bytes), to: HTTPBodyRefusal.init(upload:))
     }
 
     func finish() -> HTTPReply {
@@ -129,11 +125,7 @@ final class CollectingSink: HTTPBodySink {
     }
 
     func write(_ bytes: UnsafeRawBufferPointer) throws {
-        do throws(Problem) {
-            try reservation?.reserve(bytes.count)
-        } catch {
-            throw HTTPBodyRefusal(ProblemDocument.response(error))
-        }
+        try translating(try reservation?.reserve(bytes.count), to: HTTPBodyRefusal.init(upload:))
         self.bytes.append(contentsOf: bytes)
     }
 
@@ -148,5 +140,12 @@ final class CollectingSink: HTTPBodySink {
 
     func abort() {
         bytes = []
+    }
+}
+
+extension HTTPBodyRefusal {
+    /// Refuses an upload. No cache may store the response.
+    init(upload problem: Problem) {
+        self.init(ProblemDocument.response(problem, isStorable: false))
     }
 }
