@@ -25,7 +25,7 @@ struct AdminServer: ParsableArguments {
     /// - Parameter timeout: In seconds.
     /// - Throws: ``SettingsError`` if there is no token, or the server cannot be reached or refuses.
     func document(_ target: String, timeout: Int = 60) throws(SettingsError) -> Data {
-        try Self.document(target, of: try Self.client(server, token: token, timeout: timeout), at: server)
+        try Self.document(target, of: ServerClient(server: server, token: try Self.token(token), timeout: timeout), at: server)
     }
 
     /// Returns the path of an address of the server, which knows itself by `server.public_url` only; any other URL stays.
@@ -74,13 +74,6 @@ struct AdminServer: ParsableArguments {
             throw SettingsError("The server needs its admin token; set GIFREEL_ADMIN_TOKEN or give --token.")
         }
         return token
-    }
-
-    /// A client of the server with the token of ``token(_:)``.
-    ///
-    /// - Throws: ``SettingsError`` if there is no token.
-    static func client(_ server: String, token: String?, timeout: Int = 60) throws(SettingsError) -> ServerClient {
-        ServerClient(server: server, token: try Self.token(token), timeout: timeout)
     }
 
     /// Sends a request whose answer is a document.

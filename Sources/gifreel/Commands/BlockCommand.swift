@@ -3,6 +3,7 @@ internal import Fetch
 internal import Foundation
 internal import Glibc
 internal import Media
+internal import Prewarm
 internal import Renditions
 internal import Sandbox
 internal import Settings
@@ -69,7 +70,7 @@ struct BlockCommand: ParsableCommand {
 
     /// Requests the stored sources that are on the server's list, and purges each.
     private func applyList() throws {
-        let client = try AdminServer.client(admin.server, token: admin.token)
+        let client = ServerClient(server: admin.server, token: try AdminServer.token(admin.token))
         var (compared, unknown, isComplete, after) = (0, 0, true, "")
         while true {
             let target = "/cache?blocked=true" + (after.isEmpty ? "" : "&after=\(PercentEncoding.encode(after))")

@@ -139,7 +139,7 @@ struct PrewarmCommand: ParsableCommand {
     /// Prints a line per job of the server.
     private func printJobs() throws {
         let address = server ?? AdminServer.address
-        let client = try AdminServer.client(address, token: token)
+        let client = ServerClient(server: address, token: try AdminServer.token(token))
         let list = try AdminServer.decoded(Jobs.self, AdminServer.document("/prewarm", of: client, at: address))
         if list.jobs.isEmpty { print("no jobs") }
         for job in list.jobs {
@@ -203,7 +203,7 @@ struct PrewarmCommand: ParsableCommand {
         if let server {
             backend = RemoteBackend(
                 server: server, concurrency: parallelism, retries: retries,
-                client: try AdminServer.client(server, token: token), threads: threads)
+                client: ServerClient(server: server, token: try AdminServer.token(token)), threads: threads)
         } else {
             let opened = try openLocalPipeline(zygote)
             backend = LocalBackend(

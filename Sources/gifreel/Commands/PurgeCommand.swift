@@ -71,7 +71,7 @@ struct PurgeCommand: ParsableCommand {
     /// or if some node has not applied a purge.
     func run() throws {
         let seconds = Int((waitTime ?? .zero).components.seconds)
-        let client = try AdminServer.client(admin.server, token: admin.token, timeout: 60 + seconds)
+        let client = ServerClient(server: admin.server, token: try AdminServer.token(admin.token), timeout: 60 + seconds)
         let fields = waitTime == nil ? [] : ["Prefer: wait=\(seconds)"]
         var isComplete = true
         for scope in scopes {
