@@ -49,7 +49,7 @@ import Testing
         work.answer.signal()
     }
 
-    @Test func aFetchWaitsForNoNetworkFileSystemBeyondItsLimit() async throws {
+    @Test(.timeLimit(.minutes(1))) func aFetchWaitsForNoNetworkFileSystemBeyondItsLimit() async throws {
         var configuration = FetchConfiguration()
         (configuration.allow, configuration.timeout) = ([], .milliseconds(20))
         configuration.mounts = [MountRule(try SourceURL(directory: root))]
