@@ -194,6 +194,15 @@ import Testing
         #expect(try FileManager.default.attributesOfItem(atPath: without)[.systemFileNumber] as? Int == before)
     }
 
+    @Test func theOtherPagesAreRewrittenIfOneIsMissing() throws {
+        let scratch = try ScratchDirectory()
+        let page = "<img src=https://x.test/a.gif>"
+        let (first, last) = (try scratch.write("a.html", page), try scratch.write("c.html", page))
+        let outcome = try rewrite(["--server", "https://g.test", "--in-place", first, scratch.path("b.html"), last], "")
+        #expect(outcome.code == 1 && outcome.log.contains("b.html cannot be read: No such file or directory."), "\(outcome)")
+        for name in ["a.html", "c.html"] { #expect(try scratch.text(name).contains("https://g.test/auto/")) }
+    }
+
     @Test func aReplacedFileKeepsItsPermissionsAndItsLinks() throws {
         let scratch = try ScratchDirectory()
         let page = try scratch.write("a.html", "<img src=https://x.test/a.gif>")

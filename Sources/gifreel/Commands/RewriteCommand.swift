@@ -84,7 +84,7 @@ struct RewriteCommand: ParsableCommand {
     }
 
     /// Rewrites one page after the other. Exits with 1 if a page cannot be read or written, or if the server gave no answer
-    /// about an image. Such an image stays, and the other images and pages are still rewritten.
+    /// about an image. Such a page or image stays, and the others are still rewritten.
     func run() throws {
         let values = try settings.read().settings
         let configuration = try ServiceConfiguration(values)
@@ -97,19 +97,28 @@ struct RewriteCommand: ParsableCommand {
             expires: try expires.map(SignCommand.time))
         let extensions = try formats.flatMap(\.fileExtensions)
         let isSigned = !configuration.web.signingKeys.isEmpty
+        var hasFailed = false
         for file in files.isEmpty ? ["-"] : files {
-            let document = try Files.read(file)
-            let page = rewrite(document, called: file, images, extensions) { scriptTag(server, images, isSigned: isSigned) }
-            if !inPlace {
-                try DescriptorIO.write(page, to: STDOUT_FILENO)
-            } else if page != document {
-                try Files.write(page, to: file)
+            do {
+                let document = try Files.read(file)
+                let page = rewrite(document, called: file, images, extensions) {
+                    scriptTag(server, images, isSigned: isSigned)
+                }
+                if !inPlace {
+                    try DescriptorIO.write(page, to: STDOUT_FILENO)
+                } else if page != document {
+                    try Files.write(page, to: file)
+                }
+            } catch let error as FileError {
+                StandardError.writeLine("gifreel: \(error)")
+                hasFailed = true
             }
         }
         if images.unanswered > 0 {
             let words = images.unanswered == 1 ? "1 image stays" : "\(images.unanswered) images stay"
             throw SettingsError("\(words) because the server did not answer for them.")
         }
+        if hasFailed { throw ExitCode.failure }
     }
 
     /// The rewritten document, or the document if it is no page. Writes to standard error what changes and what stays.
