@@ -227,6 +227,13 @@ package final class Zygote: Sendable {
         return status & 0x7f == 0 ? nil : status & 0x7f
     }
 
+    /// Reaps the workers of lost zygotes, which have become children of this process if it is the first of a container. Call this
+    /// while no zygote is running.
+    private static func reapOrphans() {
+        guard getpid() == 1 else { return }
+        while waitpid(-1, nil, WNOHANG) > 0 {}
+    }
+
     /// Watches one zygote on a thread of its own: the control socket hangs up when the zygote dies.
     private func watch(_ running: Running) {
         let control = running.control
@@ -251,6 +258,7 @@ package final class Zygote: Sendable {
                 kill(process, SIGKILL)
                 signal = Self.reap(&state.running)
             }
+            Self.reapOrphans()
             let outcome: Result<Running, SystemError>
             do throws(SystemError) {
                 state.running = try Self.spawned(executable)
