@@ -230,7 +230,7 @@ let package = Package(
             name: "ApplicationTests",
             dependencies: [
                 "gifreel", "Renditions", "Web", "Prewarm", "Store", "Fetch", "HTTP", "Media", "Telemetry", "Sandbox",
-                "HTTPClient", "CSystemCalls",
+                "HTTPClient", "CLinux", "CSystemCalls",
                 "Digests", "SystemIO", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
             ],

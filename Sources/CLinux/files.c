@@ -2,8 +2,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/openat2.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
@@ -42,12 +44,53 @@ int clinux_open_directory(const char *path) {
     return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
+/// Writes the path of an open file. Returns its length, or 0 with errno.
+static size_t path_of(int fd, char *path, size_t size) {
+    char link[40];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    const ssize_t length = readlink(link, path, size);
+    if (length < 0) {
+        return 0;
+    }
+    if ((size_t)length == size) {
+        errno = ENAMETOOLONG;
+        return 0;
+    }
+    return (size_t)length;
+}
+
+/// Does what openat2 does with RESOLVE_BENEATH, but judges a path by where it leads. O_PATH opens a file without any effect on it.
+static int open_if_beneath(int directory_fd, const char *path, int flags) {
+    char root[PATH_MAX];
+    char found[PATH_MAX];
+    const int place = openat(directory_fd, path, O_PATH | O_CLOEXEC);
+    if (place < 0) {
+        return -1;
+    }
+    const size_t root_length = path_of(directory_fd, root, sizeof root);
+    const size_t found_length = root_length == 0 ? 0 : path_of(place, found, sizeof found);
+    int file = -1;
+    if (found_length > root_length && memcmp(found, root, root_length) == 0 && found[root_length] == '/') {
+        char link[40];
+        snprintf(link, sizeof link, "/proc/self/fd/%d", place);
+        file = open(link, flags);
+    } else if (found_length != 0) {
+        errno = EXDEV;
+    }
+    const int code = errno;
+    close(place);
+    errno = code;
+    return file;
+}
+
 int clinux_open_beneath(int directory_fd, const char *path) {
     const struct open_how how = {
         .flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
         .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
     };
-    return (int)syscall(SYS_openat2, directory_fd, path, &how, sizeof how);
+    const int file = (int)syscall(SYS_openat2, directory_fd, path, &how, sizeof how);
+    // Before Linux 5.6, and where a filter of system calls refuses it: systemd's RestrictSUIDSGID does, as it cannot read `how`.
+    return file < 0 && (errno == ENOSYS || errno == EPERM) ? open_if_beneath(directory_fd, path, (int)how.flags) : file;
 }
 
 ssize_t clinux_sendfile(int out_fd, int in_fd, int64_t *offset, size_t count) {

@@ -47,7 +47,11 @@ static struct ruleset all_rights(int version) {
 
 int clinux_landlock_version(void) {
     const long version = syscall(SYS_landlock_create_ruleset, NULL, 0, create_ruleset_version);
-    return version >= 0 ? (int)version : errno == ENOSYS || errno == EOPNOTSUPP ? 0 : -1;
+    if (version >= 0) {
+        return (int)version;
+    }
+    // The kernel itself refuses this call to nobody. EPERM comes from a filter of system calls, as of a container.
+    return errno == ENOSYS || errno == EOPNOTSUPP || errno == EPERM ? 0 : -1;
 }
 
 int clinux_deny_files_and_network(void) {
@@ -71,5 +75,16 @@ int clinux_drop_capabilities(void) {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
     struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3];
     memset(none, 0, sizeof none);
-    return (int)syscall(SYS_capset, &header, none);
+    if (syscall(SYS_capset, &header, none) == 0) {
+        return 0;
+    }
+    // A filter of system calls may refuse capset, as systemd's @privileged does. Then there must be nothing to drop.
+    const int code = errno;
+    struct __user_cap_data_struct held[_LINUX_CAPABILITY_U32S_3];
+    memset(held, 0xff, sizeof held);
+    if (syscall(SYS_capget, &header, held) == 0 && memcmp(held, none, sizeof none) == 0) {
+        return 0;
+    }
+    errno = code;
+    return -1;
 }

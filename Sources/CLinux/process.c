@@ -224,15 +224,22 @@ uint64_t clinux_cpu_time(pid_t process) {
     return (uint64_t)time.tv_sec * 1000000 + (uint64_t)time.tv_nsec / 1000;
 }
 
+/// Sets both limits, but not above the hard limit of the process, which an unprivileged process cannot raise.
 static int set_limit(int resource, uint64_t soft, uint64_t hard) {
-    const struct rlimit limit = {.rlim_cur = soft, .rlim_max = hard};
+    struct rlimit limit;
+    if (getrlimit(resource, &limit) != 0) {
+        return -1;
+    }
+    limit.rlim_max = hard < limit.rlim_max ? hard : limit.rlim_max;
+    limit.rlim_cur = soft < limit.rlim_max ? soft : limit.rlim_max;
     return setrlimit(resource, &limit);
 }
 
 int clinux_forbid_core_dumps(void) {
     // For a limit of 1 the kernel writes no file and does not start a handler that core_pattern pipes to, which it does for 0.
     // A process whose hard limit is 0 cannot raise it.
-    return set_limit(RLIMIT_CORE, 1, 1) == 0 ? 0 : set_limit(RLIMIT_CORE, 0, 0);
+    const struct rlimit none = {.rlim_cur = 1, .rlim_max = 1};
+    return setrlimit(RLIMIT_CORE, &none) == 0 ? 0 : set_limit(RLIMIT_CORE, 0, 0);
 }
 
 int clinux_set_limits(const struct clinux_limits *limits) {

@@ -28,7 +28,7 @@ int clinux_open_directory(const char *path);
 
 /// openat2(2) of an existing file for reading, with O_CLOEXEC, O_NOCTTY and O_NONBLOCK. Neither `..` nor a symbolic link may lead out of
 /// `directory_fd` (RESOLVE_BENEATH), and links of /proc are not followed. Returns a descriptor, or -1 with errno: EXDEV for a path that
-/// leads out, ENOSYS before Linux 5.6.
+/// leads out. Where openat2 is missing or refused, a path may lead out and back again, and its end decides.
 int clinux_open_beneath(int directory_fd, const char *path);
 
 /// sendfile(2), which Swift's Glibc module does not offer on every architecture.

@@ -88,7 +88,7 @@ struct clinux_limits {
     uint64_t descriptors;
 };
 
-/// Sets the limits on the calling process. Returns 0, or -1 with errno.
+/// Sets the limits on the calling process. Where it already has lower hard limits, these stay. Returns 0, or -1 with errno.
 int clinux_set_limits(const struct clinux_limits *limits);
 
 /// Raises the limit of open descriptors to the hard limit (RLIMIT_NOFILE).

@@ -1,6 +1,7 @@
 internal import CLinux
 internal import Glibc
 internal import Media
+internal import SystemIO
 
 /// The zygote process. It has one thread and all libraries loaded, forks one worker per job, and keeps one worker ready.
 ///
@@ -42,16 +43,16 @@ struct ZygoteProcess {
         signal(SIGXFSZ, SIG_IGN)
         // Workers inherit the ban on core dumps, so it applies even before they set their own limits.
         guard clinux_forbid_core_dumps() == 0, clinux_use_null_device() == 0, clinux_keep_only([control], 1) == 0
-        else { _exit(70) }
+        else { fail("setting up a process", status: 70) }
         let signals = clinux_child_signals()
-        guard signals >= 0 else { _exit(70) }
+        guard signals >= 0 else { fail("signalfd", status: 70) }
         Transcoder.prepareLibraries()
         if warmsUp { _ = nice(Self.niceness) }
         let warmUp = warmsUp ? WarmUp.openOutput() : -1
         if warmUp >= 0 { WarmUp.run(output: warmUp) }
         // From here on no file can be opened.
         let memory = Int(clinux_address_space())
-        guard let confinement = confine() else { _exit(71) }
+        let confinement = confine()
         let parent = Worker.Parent(zygote: getpid(), memory: memory, confinement: confinement)
         var zygote = ZygoteProcess(control: 3, signals: signals, parent: parent, warmUp: warmUp >= 0 ? warmUp : nil)
         try? MessageChannel(socket: zygote.control).send(WorkerMessage.ready(confinement))
@@ -59,13 +60,23 @@ struct ZygoteProcess {
         zygote.end()
     }
 
-    /// Drops all privileges that the zygote and its workers do not need; nil if the kernel has a feature but refuses it.
-    private static func confine() -> Confinement? {
-        guard clinux_no_new_privileges() == 0, clinux_drop_capabilities() == 0 else { return nil }
+    /// Drops all privileges that the zygote and its workers do not need. Ends the process if the kernel has a feature but refuses
+    /// it.
+    private static func confine() -> Confinement {
+        guard clinux_no_new_privileges() == 0 else { fail("no_new_privs", status: 71) }
+        guard clinux_drop_capabilities() == 0 else { fail("capset", status: 71) }
         let landlock = clinux_deny_files_and_network()
-        let filter = landlock >= 0 ? clinux_allow_zygote_calls() : -1
-        guard landlock >= 0, filter >= 0 else { return nil }
+        guard landlock >= 0 else { fail("landlock", status: 71) }
+        let filter = clinux_allow_zygote_calls()
+        guard filter >= 0 else { fail("seccomp", status: 71) }
         return Confinement(filtersCalls: filter == 1, landlockVersion: Int(landlock))
+    }
+
+    /// Writes what failed to standard error, and ends the process.
+    private static func fail(_ call: String, status: Int32) -> Never {
+        let line = "gifreel: the worker process cannot confine itself: \(SystemError.last(call))\n"
+        _ = Array(line.utf8).withUnsafeBytes { write(STDERR_FILENO, $0.baseAddress, $0.count) }
+        _exit(status)
     }
 
     private init(control: Int32, signals: Int32, parent: Worker.Parent, warmUp: Int32?) {

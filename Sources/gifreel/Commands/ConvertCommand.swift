@@ -123,11 +123,12 @@ struct ConvertCommand: ParsableCommand {
     /// Converts the files on as many threads as there are workers, and returns the number of files that failed.
     private func convert(_ files: [ConvertFile], _ workers: Int) -> Int {
         let progress = Progress(total: files.count, isShown: directory != nil && isatty(STDERR_FILENO) == 1)
-        let threads = (0..<workers).compactMap { _ in
-            SystemThread.start(name: "gifreel-convert") {
-                while let index = progress.takeNext() { progress.count(Self.convertOne(files[index])) }
-            }
+        let work: @Sendable () -> Void = {
+            while let index = progress.takeNext() { progress.count(Self.convertOne(files[index])) }
         }
+        let threads = (1..<max(1, workers)).compactMap { _ in SystemThread.start(name: "gifreel-convert", work) }
+        // This thread is one of them, so that every file has its turn where no thread can be started.
+        work()
         for thread in threads { thread.join() }
         return progress.finish()
     }

@@ -2,6 +2,7 @@
 #define CSYSTEMCALLS_H
 
 #include <stdint.h>
+#include <sys/syscall.h>
 
 /// Interposition of the system calls that change files, for a simulated disk.
 ///
@@ -48,8 +49,17 @@ void csystemcalls_begin(const char *root, csystemcalls_before before, csystemcal
 /// Calls no hooks any more.
 void csystemcalls_end(void);
 
-/// Lets landlock_create_ruleset(2) fail with ENOSYS from now on, as in a kernel without Landlock: in the calling thread and in the
+/// The numbers of system calls.
+enum csystemcalls_number {
+    csystemcalls_capset = SYS_capset,
+    // The same on every architecture; headers older than the kernel lack them.
+    csystemcalls_clone3 = 435,
+    csystemcalls_openat2 = 437,
+    csystemcalls_landlock_create_ruleset = 444,
+};
+
+/// Lets a system call fail with the error `code` from now on, as by a kernel without it or a filter: in the calling thread and in the
 /// processes that it starts. Returns 0, or -1 with errno.
-int csystemcalls_hide_landlock(void);
+int csystemcalls_refuse(int call, int code);
 
 #endif
