@@ -62,7 +62,7 @@ final class PrewarmRunner: Sendable {
 
     /// Starts to process entries.
     func start(_ lists: some PrewarmLists, _ prewarmer: Prewarmer, _ report: @escaping PrewarmQueue.Report) {
-        let loop = Task(priority: .utility) { await self.run(lists, prewarmer, report) }
+        let loop = Task { await self.run(lists, prewarmer, report) }
         state.withLock { $0.loop = loop }
     }
 

@@ -12,15 +12,11 @@ package final class TaskRunners: Sendable {
     }
 
     private let limit: Int
-    private let priority: TaskPriority?
     private let state = Mutex(State())
 
-    /// - Parameters:
-    ///   - limit: The maximum number of concurrent tasks.
-    ///   - priority: The priority of the tasks; nil for the priority of the task that calls ``wake(taking:processing:)``.
-    package init(limit: Int, priority: TaskPriority? = nil) {
+    /// - Parameter limit: The maximum number of concurrent tasks.
+    package init(limit: Int) {
         self.limit = limit
-        self.priority = priority
     }
 
     /// Starts a task for each piece of work, up to the limit. Call this after adding work.
@@ -35,7 +31,7 @@ package final class TaskRunners: Sendable {
             while state.tasks.count < limit, let work = take() {
                 state.lastNumber += 1
                 let number = state.lastNumber
-                state.tasks[number] = Task(priority: priority) { await self.run(number, work, take, process) }
+                state.tasks[number] = Task { await self.run(number, work, take, process) }
             }
         }
     }
