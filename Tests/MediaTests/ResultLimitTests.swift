@@ -29,4 +29,15 @@ import Testing
             #expect(!transcoder.allows(wrong), "\(value)")
         }
     }
+
+    /// A GIF shows a picture for at most 655.35 s.
+    @Test func aGIFRepeatsPicturesThatAreShownForLong() {
+        var (gif, mp4, long) = (transcoder, transcoder, result)
+        (gif.output, mp4.output) = (.gif, .mp4)
+        (gif.options.time.loops, mp4.options.time.loops) = (1, 1)
+        (long.samples, long.timescale, long.duration) = (9, 100, 2 * 65_535)
+        #expect(gif.allows(long) && !mp4.allows(long))
+        long.samples = 10
+        #expect(!gif.allows(long))
+    }
 }

@@ -138,10 +138,22 @@ extension SerialTests {
             } catch {
                 failure = error
             }
-            guard case .rejected(.failed)? = failure else {
-                Issue.record("\(String(describing: failure))")
-                return
+            let limit = MediaLimits.outputBytes
+            #expect(failure == .rejected(.tooLarge(.outputBytes, value: limit + 1, maximum: limit)))
+        }
+
+        @Test func aResultBeyondTheFileLimitIsMadeSmallerForItsBudget() throws {
+            let gif = GIFBuilder.noise(frames: 4, width: 128, height: 128)
+            let zygote = try SandboxFixture.zygote()
+            func bytes(output limit: Int, maxBytes: Int?) throws -> Int {
+                var job = SandboxFixture.job(output: limit)
+                (job.transcoder.options.maxBytes, job.transcoder.options.chosenQuality) = (maxBytes, 100)
+                return try JobSupervisor(zygote: zygote).run(
+                    job, input: try SandboxFixture.input(gif), output: try SandboxFixture.output()
+                ).result.bytes
             }
+            let best = try bytes(output: 1 << 30, maxBytes: nil)
+            #expect(try bytes(output: best - 1, maxBytes: best / 2) <= best / 2)
         }
 
         @Test func theMemoryLimitEndsTheJobAndTheNextOneSucceeds() throws {

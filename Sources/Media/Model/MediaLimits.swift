@@ -21,6 +21,9 @@ package struct MediaLimits: Sendable, Equatable {
     /// The accepted formats.
     package var formats: SourceFormats
 
+    /// The largest length of a result.
+    package static let outputBytes = 256 << 20
+
     /// The duration is one day by default because many GIFs end with a delay of 65,535 hundredths, which means “stop here”.
     package init(
         side: Int = 4096, canvasPixels: Int = 8_300_000, totalPixels: Int = 1_000_000_000,
@@ -54,6 +57,7 @@ package struct MediaLimits: Sendable, Equatable {
         case duration
         case pixelsPerByte
         case clipDuration
+        case outputBytes
 
         /// The limit in words, with its unit.
         package var phrase: String {
@@ -65,6 +69,7 @@ package struct MediaLimits: Sendable, Equatable {
             case .duration: "duration in hundredths of a second"
             case .pixelsPerByte: "number of pixels per byte of image data"
             case .clipDuration: "duration of the clip in hundredths of a second"
+            case .outputBytes: "least number of bytes of the result"
             }
         }
     }
@@ -80,6 +85,7 @@ package struct MediaLimits: Sendable, Equatable {
             case .duration: duration
             case .pixelsPerByte: pixelsPerByte
             case .clipDuration: clipDuration
+            case .outputBytes: Self.outputBytes
             }
         if value > maximum { throw .tooLarge(name, value: value, maximum: maximum) }
     }

@@ -1,3 +1,5 @@
+package import Media
+
 /// The resource limits of one job.
 package struct WorkerAllowance: Sendable, Equatable {
     /// CPU time in seconds.
@@ -10,7 +12,7 @@ package struct WorkerAllowance: Sendable, Equatable {
     package var wall: Int
 
     /// - Parameter wall: Nil means twice the CPU time, because workers share processors.
-    package init(cpu: Int = 30, memory: Int = 512 << 20, output: Int = 256 << 20, wall: Int? = nil) {
+    package init(cpu: Int = 30, memory: Int = 512 << 20, output: Int = MediaLimits.outputBytes, wall: Int? = nil) {
         self.cpu = cpu
         self.memory = memory
         self.output = output

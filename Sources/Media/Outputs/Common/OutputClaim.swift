@@ -59,7 +59,14 @@ extension Transcoder {
     package func allows(_ result: TranscodeResult) -> Bool {
         result.isInRange && max(result.sourceWidth, result.sourceHeight) <= limits.side
             && result.sourceWidth * result.sourceHeight <= limits.canvasPixels && result.frames <= limits.frames
-            && result.samples / max(1, options.time.loops) <= limits.frames
+            && result.samples / max(1, options.time.loops) <= limits.frames + mostFillers(result)
+    }
+
+    /// The most pictures that a GIF or WebP repeats because they are shown for longer than its longest delay, of 655.35 s or
+    /// more.
+    private func mostFillers(_ result: TranscodeResult) -> Int {
+        guard output == .gif || output == .awebp else { return 0 }
+        return result.duration / result.timescale / max(1, options.time.loops) / 655
     }
 }
 

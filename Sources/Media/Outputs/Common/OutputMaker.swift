@@ -52,21 +52,40 @@ extension OutputMaker {
     ) throws(TranscodeError) -> TranscodeResult {
         var transcoder = transcoder
         let options = transcoder.options
-        var result = try make(transcoder, Decoder.self, bytes, to: descriptor, meter)
-        guard let maxBytes = options.maxBytes, result.bytes > maxBytes else { return result }
+        var result = try attempt(transcoder, Decoder.self, bytes, to: descriptor, meter)
+        let mostBytes = options.maxBytes ?? MediaLimits.outputBytes
+        if let result, result.bytes <= mostBytes || options.maxBytes == nil { return result }
+        guard options.maxBytes != nil else { throw .tooLarge(.outputBytes, value: mostBytes + 1, maximum: mostBytes) }
         let summary = try AnimationSummary(scanning: bytes, by: Decoder.self, limits: transcoder.limits)
         let content = try ContentProbe.content(
             of: bytes, by: Decoder.self, summary, SamplePlan(options.time, of: summary), limits: transcoder.limits,
             options: options)
-        var budget = ByteBudget(maxBytes, isDrawing: content.isDrawing)
+        var budget = ByteBudget(mostBytes, isDrawing: content.isDrawing)
         let isLossless = options.chosenQuality == nil && transcoder.output.traits.options.contains(.lossless)
         var quality = isLossless ? 100 : options.quality
-        while let lower = try budget.next(after: result.bytes, at: quality) {
+        while true {
+            // Without a result, the file has at least this length.
+            let length = result?.bytes ?? MediaLimits.outputBytes + 1
+            guard let lower = try budget.next(after: length, at: quality) else { break }
             quality = lower
             transcoder.options.quality = quality
             guard ftruncate(descriptor, 0) == 0 else { throw .library(.write, code: gifreel_averror(errno)) }
-            result = try make(transcoder, Decoder.self, bytes, to: descriptor, meter)
+            result = try attempt(transcoder, Decoder.self, bytes, to: descriptor, meter)
         }
+        guard let result else { throw .tooLarge(.outputBytes, value: mostBytes + 1, maximum: mostBytes) }
         return result
+    }
+
+    /// Produces the output once; returns nil if the file would be longer than the process may write.
+    private static func attempt<Decoder: AnimationDecoder & ~Copyable>(
+        _ transcoder: Transcoder, _: Decoder.Type, _ bytes: UnsafeRawBufferPointer, to descriptor: Int32, _ meter: FrameMeter
+    ) throws(TranscodeError) -> TranscodeResult? {
+        do throws(TranscodeError) {
+            return try make(transcoder, Decoder.self, bytes, to: descriptor, meter)
+        } catch {
+            guard case .failed(let stage, let code) = error, stage == .mux || stage == .write, code == gifreel_averror(EFBIG)
+            else { throw error }
+            return nil
+        }
     }
 }
