@@ -89,8 +89,10 @@ int clinux_open_beneath(int directory_fd, const char *path) {
         .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
     };
     const int file = (int)syscall(SYS_openat2, directory_fd, path, &how, sizeof how);
-    // Before Linux 5.6, and where a filter of system calls refuses it: systemd's RestrictSUIDSGID does, as it cannot read `how`.
-    return file < 0 && (errno == ENOSYS || errno == EPERM) ? open_if_beneath(directory_fd, path, (int)how.flags) : file;
+    // ENOSYS: before Linux 5.6. Filters of system calls refuse the call with either; systemd's RestrictSUIDSGID does, as it cannot
+    // read `how`. EAGAIN: the path has `..`, and any file of the machine was renamed meanwhile.
+    const int decides_by_end = file < 0 && (errno == ENOSYS || errno == EPERM || errno == EAGAIN);
+    return decides_by_end ? open_if_beneath(directory_fd, path, (int)how.flags) : file;
 }
 
 ssize_t clinux_sendfile(int out_fd, int in_fd, int64_t *offset, size_t count) {

@@ -106,7 +106,7 @@ struct FileReader: Sendable {
     private static func error(_ error: SystemError, isDirectory: Bool) -> FetchError {
         switch error.code {
         // A symbolic link that leads out of the directory counts as missing.
-        case ENOENT, ENOTDIR, ELOOP, EXDEV, ENAMETOOLONG, EINVAL, EAGAIN, ENXIO:
+        case ENOENT, ENOTDIR, ELOOP, EXDEV, ENAMETOOLONG, EINVAL, ENXIO:
             isDirectory ? .unreachable(cause: error.description) : .notFound
         case EMFILE, ENFILE, ENOMEM: .exhausted(cause: error.description)
         default: .unreachable(cause: error.description)
