@@ -40,6 +40,11 @@ import Testing
         #expect(read("HTTP/1.1 200 OK", "Content-Length: 5", "Content-Length: 6").fault != nil)
     }
 
+    @Test func theLengthOfAChunkedResponseIsUnknown() {
+        #expect(read("HTTP/1.1 200 OK", "Content-Length: 5", "Transfer-Encoding: chunked").contentLength == nil)
+        #expect(read("HTTP/1.1 200 OK", "Transfer-Encoding: identity", "Content-Length: 5").contentLength == 5)
+    }
+
     @Test(arguments: ["gzip", "gzip, chunked", "chunked, gzip", "deflate", "x"])
     func transferCodingsOtherThanChunkedAreFaults(coding: String) {
         #expect(read("HTTP/1.1 200 OK", "Transfer-Encoding: \(coding)").fault != nil)

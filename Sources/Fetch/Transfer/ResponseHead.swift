@@ -10,6 +10,7 @@ struct ResponseHead {
     /// The first raw value of `Location` that is not empty.
     private(set) var location: [UInt8]?
     private(set) var contentLength: Int?
+    private var isChunked = false
     /// The codings of the body, in the order in which they were applied.
     private(set) var contentCodings: [String] = []
     /// The size of the whole representation, if `Content-Range` says that the body contains all of it; nil otherwise.
@@ -34,6 +35,8 @@ struct ResponseHead {
         status = head.status
         retryAfter = head.retryAfter(now: time(nil))
         for (name, value) in head.fields where fault == nil { fault = take(name, value) }
+        // Transfer-Encoding overrides Content-Length (RFC 9112 section 6.3).
+        if isChunked { contentLength = nil }
         cacheDirectives = CacheDirectives(cacheControl, expiry: expiry, age: age ?? 0)
         // A stored response with `Vary: *` never matches a request (RFC 9111 section 4.1).
         if variesUnpredictably { cacheDirectives.requireValidation() }
@@ -63,6 +66,7 @@ struct ResponseHead {
             // coding, and `Content-Length` and the size limit would apply to different bytes.
             let codings = Self.text(value).lowercased().split(separator: ",").map { $0.filter { $0 != " " && $0 != "\t" } }
             guard codings.allSatisfy({ $0 == "chunked" || $0 == "identity" }) else { return "Transfer-Encoding is not chunked" }
+            if codings.contains("chunked") { isChunked = true }
         case "content-encoding":
             contentCodings += Self.text(value).lowercased().split(separator: ",").map { $0.filter { $0 != " " && $0 != "\t" } }
                 .filter { !$0.isEmpty }
