@@ -221,7 +221,7 @@ let package = Package(
         .testTarget(
             name: "PrewarmTests",
             dependencies: [
-                "Prewarm", "Fleet", "Fetch", "HTTPClient", "Store", "Telemetry", "SystemIO", "TestSupport",
+                "Prewarm", "Fleet", "Fetch", "HTTPClient", "Store", "Telemetry", "Markup", "SystemIO", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),

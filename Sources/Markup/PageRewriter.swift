@@ -36,7 +36,7 @@ package struct PageRewriter {
     package typealias Decisions = (_ url: String) -> Decision
 
     /// The attributes in which lazy loaders keep the address of an image. gifreel.js uses the same list.
-    private static let lazyNames: Set<String> = Set(
+    package static let lazyNames: Set<String> = Set(
         ["", "lazy", "lazy-"].flatMap { start in
             ["src", "srcset", "original", "original-set", "lazy", "load", "echo", "gif"].map { "data-\(start)\($0)" }
         })
@@ -104,8 +104,13 @@ package struct PageRewriter {
             if Self.owners.contains(tag.name), openOwners.count < HTMLTokenizer.maxDepth { openOwners.append(tag.name) }
             if tag.name == "picture" { openPictures += 1 }
             if tag.name == "base" { use(tag) }
-            if tag.name == "script", let link = tag["src"]?.value, link.hasSuffix("/gifreel.js") { page.hasScript = true }
+            if tag.name == "script", let link = tag["src"]?.value, Self.isOwnScript(link) { page.hasScript = true }
         }
+    }
+
+    /// Whether a link leads to gifreel.js. Publishing systems append versions as queries.
+    private static func isOwnScript(_ link: String) -> Bool {
+        link.prefix { $0 != "?" && $0 != "#" }.split(separator: "/").last == "gifreel.js"
     }
 
     /// The first `<base>` with an address counts (HTML standard, section 4.2.3).
@@ -121,12 +126,17 @@ package struct PageRewriter {
 
     // MARK: Elements
 
+    private static func preloadsImage(_ tag: StartTag) -> Bool {
+        let types = tag["rel"]?.value.lowercased().split(whereSeparator: \.isWhitespace) ?? []
+        return types.contains("preload") && tag["as"]?.value.lowercased() == "image"
+    }
+
     private mutating func rewritten(_ tag: StartTag) -> [UInt8]? {
         var names: [String]
         switch tag.name {
         case "img": names = ["src", "srcset"] + Self.lazyNames
         case "source" where openPictures > 0: names = ["srcset"] + Self.lazyNames
-        case "link" where tag["as"]?.value == "image" && tag["rel"]?.value == "preload": names = ["href", "imagesrcset"]
+        case "link" where Self.preloadsImage(tag): names = ["href", "imagesrcset"]
         default: return nil
         }
         let reason = reasonToStay(tag)

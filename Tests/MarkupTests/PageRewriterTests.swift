@@ -53,6 +53,7 @@ import Testing
             ("<img data-lazy-srcset='b.gif 2x'>", "<img data-lazy-srcset='\(address)b.gif 2x'>"),
             ("<noscript><img src='b.gif'></noscript>", "<noscript><img src='\(address)b.gif'></noscript>"),
             ("<link rel=preload as=image href='b.gif'>", "<link rel=preload as=image href='\(address)b.gif'>"),
+            ("<LINK REL='x PreLoad' AS=Image href='b.gif'>", "<LINK REL='x PreLoad' AS=Image href='\(address)b.gif'>"),
             ("<img src='b.gif' usemap='#m' onload='f()'>", "<img src='\(address)b.gif' usemap='#m' onload='f()'>"),
         ] {
             #expect(rewrite(before) == after)
@@ -161,6 +162,11 @@ import Testing
             output("<script src=https://x/gifreel.js></script><img src='a.gif'></body>") == (
                 "<script src=https://x/gifreel.js></script>\(image)</body>", true
             ))
+        for link in ["https://x/gifreel.js?ver=3", "gifreel.js#a"] {
+            let (text, _) = output("<script src=\(link)></script><img src='a.gif'></body>")
+            #expect(text.components(separatedBy: "<script").count == 2, "\(text)")
+        }
+        #expect(output("<script src=/not-gifreel.js></script><img src='a.gif'></body>").0.contains(script))
         #expect(output("<img src='a.gif'></body></body>") == ("\(image)</body>\(script)</body>", true))
     }
 }

@@ -1,3 +1,4 @@
+import Markup
 import Prewarm
 import Testing
 
@@ -93,6 +94,12 @@ import Testing
                 "http://a/x/e.gif",
                 "http://a/x/f.gif",
             ])
+    }
+
+    /// The lists of `gifreel rewrite` and of a prewarmed page are the same.
+    @Test(arguments: PageRewriter.lazyNames.union(["imagesrcset"]).sorted())
+    func aPageGivesWhatScriptsLoad(_ name: String) throws {
+        #expect(try urls("<html><img \(name)='a.gif'>", base: "http://a/") == ["http://a/a.gif"])
     }
 
     @Test(arguments: [

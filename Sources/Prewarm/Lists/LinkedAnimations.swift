@@ -3,8 +3,8 @@ internal import Markup
 
 /// Finds the animations that an HTML page shows or links to.
 enum LinkedAnimations {
-    /// Attributes with URLs. Scripts that load images lazily use the `data-` attributes.
-    private static let attributes = ["src", "href", "data-src", "data-original", "data-gif", "poster", "content"]
+    /// Attributes with URLs, and those with sets of URLs.
+    private static let names = PageRewriter.lazyNames.union(["src", "href", "poster", "content", "srcset", "imagesrcset"])
 
     /// Returns the absolute URLs of animations in the order of the page, without duplicates.
     ///
@@ -27,8 +27,8 @@ enum LinkedAnimations {
                 base = link.flatMap { URL(string: $0, relativeTo: base)?.absoluteURL ?? base }
                 return
             }
-            var links = attributes.compactMap { tag[$0]?.value }
-            for name in ["srcset", "data-srcset"] { links += tag[name].map { SourceSet.links($0.value) } ?? [] }
+            let links = tag.attributes.filter { names.contains($0.name) }
+                .flatMap { $0.name.hasSuffix("set") ? SourceSet.links($0.value) : [$0.value] }
             for link in links.compactMap(LinkText.normalize) where isAnimation(link) {
                 guard let url = URL(string: link, relativeTo: base)?.absoluteURL,
                     ["http", "https"].contains(url.scheme?.lowercased()),
