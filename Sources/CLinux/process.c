@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -14,6 +15,7 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/sysinfo.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -60,7 +62,29 @@ uint64_t clinux_task_count(void) {
         }
         fclose(file);
     }
-    return count;
+    // Where /proc has processes only. This number has 16 bits.
+    struct sysinfo info;
+    return count == 0 && sysinfo(&info) == 0 ? info.procs : count;
+}
+
+int clinux_open_oom_score(int *score) {
+    const int file = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
+    char text[16] = "";
+    if (file >= 0 && read(file, text, sizeof text - 1) <= 0) {
+        close(file);
+        return -1;
+    }
+    *score = atoi(text);
+    return file;
+}
+
+void clinux_set_oom_score(int file, int score) {
+    char text[16];
+    const int length = snprintf(text, sizeof text, "%d", score);
+    // Best effort: without it, the kernel chooses by size.
+    if (write(file, text, (size_t)length) < 0) {
+        errno = 0;
+    }
 }
 
 int clinux_trace(pid_t process) {

@@ -76,11 +76,25 @@ extension SerialTests {
             defer { unsetenv("GIFREEL_TEST_SECRET") }
             let zygote = try SandboxFixture.zygote()
             _ = zygote.confinement()
-            // Twice the null device, standard error, control socket, output of the warm-up, signals, the spare worker's socket.
-            try blockUntil("seven descriptors") { (try? SandboxFixture.descriptors(of: zygote.process))?.count == 7 }
+            // Twice the null device, standard error, control socket, output of the warm-up, signals, the spare worker's socket, and
+            // the score for lack of memory.
+            try blockUntil("eight descriptors") { (try? SandboxFixture.descriptors(of: zygote.process))?.count == 8 }
             #expect(try !SandboxFixture.environment(of: zygote.process).contains("GIFREEL_TEST_SECRET"))
             #expect(SandboxFixture.status(of: zygote.process, "CapPrm").allSatisfy { $0 == "0" })
             #expect(SandboxFixture.status(of: zygote.process, "NoNewPrivs") == "1")
+        }
+
+        @Test func theKernelEndsWorkersFirstForLackOfMemoryAndTheServerLast() throws {
+            func score(_ process: Int32) throws -> Int {
+                let text = try String(contentsOfFile: "/proc/\(process)/oom_score_adj", encoding: .utf8)
+                return try #require(Int(text.trimmingCharacters(in: .whitespacesAndNewlines)))
+            }
+            let zygote = try SandboxFixture.zygote()
+            _ = zygote.confinement()
+            try blockUntil("a spare worker") { !SandboxFixture.spares(of: zygote.process).isEmpty }
+            let own = try score(getpid())
+            try blockUntil("the zygote's score") { try score(zygote.process) == min(1000, own + 500) }
+            for worker in SandboxFixture.spares(of: zygote.process) { #expect(try score(worker) == 1000) }
         }
 
         @Test func theZygoteAndItsSpareWorkerLeaveNoCore() throws {

@@ -23,6 +23,13 @@ int clinux_refuse_threads(void);
 /// The processes and threads of the system, or 0 if they are unknown.
 uint64_t clinux_task_count(void);
 
+/// Opens the adjustment of the calling process's score for the kernel's choice of a process to kill for lack of memory, -1000 to 1000
+/// (proc_pid_oom_score_adj(5)), and reads it. Returns a descriptor, or -1 with errno.
+int clinux_open_oom_score(int *score);
+
+/// Sets the adjustment, also that of the processes forked later. Without a privilege it can be raised, and lowered to what it was.
+void clinux_set_oom_score(int file, int score);
+
 /// Starts tracing a process (PTRACE_ATTACH). A test shows that a worker cannot. Returns 0, or -1 with errno.
 int clinux_trace(pid_t process);
 

@@ -15,9 +15,11 @@ struct SpareWorker {
     init?(parent: Worker.Parent, warmUp: Int32?) {
         var pair: [Int32] = [-1, -1]
         guard clinux_message_pair(&pair) == 0 else { return nil }
+        parent.memoryPriority?.set(isWorker: true)
         process = clinux_fork()
         socket = pair[0]
         if process == 0 { Self.wait(on: pair[1], parent, warmUp) }
+        parent.memoryPriority?.set(isWorker: false)
         close(pair[1])
         if process < 0 {
             close(socket)

@@ -34,6 +34,7 @@ enum Worker {
         /// The size in bytes of the zygote's address space, and of each worker's when it begins.
         var memory: Int
         var confinement: Confinement
+        var memoryPriority: MemoryPriority?
     }
 
     /// Exit codes of a worker process.

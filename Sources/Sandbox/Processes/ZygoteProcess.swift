@@ -50,10 +50,12 @@ struct ZygoteProcess {
         if warmsUp { _ = nice(Self.niceness) }
         let warmUp = warmsUp ? WarmUp.openOutput() : -1
         if warmUp >= 0 { WarmUp.run(output: warmUp) }
+        let memoryPriority = MemoryPriority()
+        memoryPriority?.set(isWorker: false)
         // From here on no file can be opened.
         let memory = Int(clinux_address_space())
         let confinement = confine()
-        let parent = Worker.Parent(zygote: getpid(), memory: memory, confinement: confinement)
+        let parent = Worker.Parent(zygote: getpid(), memory: memory, confinement: confinement, memoryPriority: memoryPriority)
         var zygote = ZygoteProcess(control: 3, signals: signals, parent: parent, warmUp: warmUp >= 0 ? warmUp : nil)
         try? MessageChannel(socket: zygote.control).send(WorkerMessage.ready(confinement))
         zygote.serve()
