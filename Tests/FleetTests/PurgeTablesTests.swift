@@ -44,6 +44,21 @@ struct PurgeTablesTests {
         #expect(!Cluster.tookPartRecently(cache, configuration))
     }
 
+    /// Without a boot id, the monotonic clock of another boot or machine would be taken for this one.
+    @Test func aClockOfAnUnknownBootIsNotUsed() throws {
+        let directory = try ScratchDirectory()
+        let ledger = try Ledger(directory: directory.path, owners: [CacheTables.owned, PurgeTable.owned, PurgeTables.owned])
+        defer { ledger.close() }
+        func isUsed(_ boot: String) throws -> Bool {
+            try ledger.write(.normal) { database in
+                let tables = PurgeTables(database)
+                try tables.setClock(SharedClock.Sample(earliest: 1, latest: 2, monotonic: 3), ofBoot: boot, part: 3, as: "n")
+                return try tables.clock(ofBoot: boot) != nil
+            }
+        }
+        #expect(try isUsed("b") && !isUsed(""))
+    }
+
     @Test func onePurgeOfEverythingStandsForTooMany() throws {
         let directory = try ScratchDirectory()
         let ledger = try Ledger(directory: directory.path, owners: [PurgeTable.owned])

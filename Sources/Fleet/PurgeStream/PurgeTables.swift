@@ -61,9 +61,10 @@ package struct PurgeTables {
     /// Returns the cluster's clock as saved by a process since this machine booted, when the process last took part in the
     /// cluster, and under which name.
     ///
-    /// - Parameter boot: The boot id of the machine.
+    /// - Parameter boot: The boot id of the machine; empty if it is unknown, which matches no clock.
     func clock(ofBoot boot: String) throws -> (sample: SharedClock.Sample, part: Int64, name: String)? {
-        try database.first("SELECT earliest, latest, monotonic, part, node FROM clock WHERE boot = ?", [boot]) { row in
+        guard !boot.isEmpty else { return nil }
+        return try database.first("SELECT earliest, latest, monotonic, part, node FROM clock WHERE boot = ?", [boot]) { row in
             func milliseconds(_ column: Int) throws -> Int64 { try row.number(column, in: 0...ClusterTime.maxMilliseconds) }
             let sample = SharedClock.Sample(
                 earliest: try milliseconds(0), latest: try milliseconds(1), monotonic: try milliseconds(2))
