@@ -183,7 +183,7 @@ struct Checkup {
 
     static let unitLines = [
         RequiredLine(
-            text: "ExecReload=/usr/local/bin/gifreel serve --check", rest: " --config /etc/gifreel/gifreel.yaml",
+            text: "ExecReload=/usr/local/bin/gifreel serve --check", rest: " --changed --config /etc/gifreel/gifreel.yaml",
             consequence: "a reload with a bad file reports success"),
         RequiredLine(text: "LimitNOFILE=65536", consequence: "connections and open renditions are limited by descriptors"),
         RequiredLine(text: "DynamicUser=yes", consequence: "the server may run as root"),
