@@ -11,8 +11,10 @@ struct ConnectionTimeouts {
         case timedOut
     }
 
-    /// How long input is read after the last response, so that no reset destroys it.
+    /// How long input is awaited after the last response, so that no reset destroys the response, and how long it is read in all.
+    /// Some proxies (Apache, Varnish) read a refusal only after the whole upload.
     private static let lingerTime: UInt64 = 3_000_000_000
+    private static let longestLingerTime: UInt64 = 30_000_000_000
     /// How long to wait for the request of a refused connection, whose client expects to be served.
     private static let refusalTime: UInt64 = 1_000_000_000
 
@@ -57,9 +59,16 @@ struct ConnectionTimeouts {
         connection.deadline = clock.now + headTimeout
     }
 
-    /// Limits the time until the client closes the connection after its last response.
+    /// Limits the time until the client sends more, or closes the connection, after its last response.
     func linger(_ connection: Connection) {
+        connection.windowStart = clock.now
         connection.deadline = clock.now + Self.lingerTime
+    }
+
+    /// Extends the time after input has arrived, except for a refused connection, which has no place of its own.
+    func continueLingering(_ connection: Connection) {
+        guard !connection.isRefused else { return }
+        connection.deadline = min(clock.now + Self.lingerTime, connection.windowStart + Self.longestLingerTime)
     }
 
     /// Starts a window that measures the rate of a request body.

@@ -27,7 +27,10 @@ struct LingeringClose {
     func discardInput(_ connection: Connection) -> Arrival {
         connection.unread = []
         let arrival = connection.receive(into: input.freeSpace(after: 0))
-        if case .bytes(let read) = arrival { connection.budget -= read }
+        if case .bytes(let read) = arrival {
+            connection.budget -= read
+            timeouts.continueLingering(connection)
+        }
         return arrival
     }
 }

@@ -44,6 +44,22 @@ import Testing
         #expect(connection.deadline == clock.now + 3 * Self.second)
     }
 
+    @Test func inputAfterTheLastResponseExtendsTheWaitUpToALimit() throws {
+        let connection = try SocketPair().connection
+        let timeouts = timeouts()
+        timeouts.linger(connection)
+        connection.deadline = 0
+        timeouts.continueLingering(connection)
+        #expect(connection.deadline == clock.now + 3 * Self.second)
+        connection.windowStart = clock.now - 28 * Self.second
+        timeouts.continueLingering(connection)
+        #expect(connection.deadline == clock.now + 2 * Self.second)
+        connection.isRefused = true
+        connection.windowStart = clock.now
+        timeouts.continueLingering(connection)
+        #expect(connection.deadline == clock.now + 2 * Self.second)
+    }
+
     @Test func silentConnectionIsClosedAndIncompleteHeadTimesOut() throws {
         let connection = try SocketPair().connection
         let timeouts = timeouts()

@@ -16,7 +16,11 @@ import Testing
         #expect(String(decoding: pair.readAll(), as: UTF8.self).hasPrefix("HTTP/1.1 400 "))
         #expect(pair.connection.phase == .lingering)
 
+        pair.connection.deadline = 1
         try pair.send([UInt8](repeating: 1, count: 1000))
+        driver.report(.readable, to: pair.connection)
+        driver.serveArrivals()
+        #expect(pair.connection.deadline > 1, "a slow upload would be reset before a proxy reads the response")
         pair.finishSending()
         driver.report([.readable, .peerClosed, .broken], to: pair.connection)
         #expect(pair.connection.phase == .closed)
