@@ -236,7 +236,8 @@ package struct RouteParser: Sendable {
         }
         let url = try reader.readQuery(try Self.items(query))
         if path.isEmpty { return url }
-        guard let url else { return decoded }
+        // A proxy may have merged the slashes of an encoded URL, too.
+        guard let url else { return Self.verbatimURL(decoded[...]) ?? decoded }
         guard Self.verbatimURL(decoded[...]) == nil else { throw .badOption("url", "is given twice") }
         guard !path.utf8.contains(UInt8(ascii: "/")), let (_, last) = path.splitAtExtension,
             fileExtensions?.contains(last) ?? true

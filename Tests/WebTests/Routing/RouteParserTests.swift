@@ -28,7 +28,7 @@ import Testing
         let expected = "https://example.com/a.gif?v=2&w=3"
         for target in [
             "/mp4/https://example.com/a.gif?v=2&w=3", "/mp4/https:/example.com/a.gif?v=2&w=3",
-            "/mp4/https%3A%2F%2Fexample.com%2Fa.gif%3Fv%3D2%26w%3D3",
+            "/mp4/https%3A%2F%2Fexample.com%2Fa.gif%3Fv%3D2%26w%3D3", "/mp4/https%3A/example.com/a.gif%3Fv%3D2%26w%3D3",
             "/mp4?url=https%3A%2F%2Fexample.com%2Fa.gif%3Fv%3D2%26w%3D3",
             "/mp4,quality=9/HTTPS://EXAMPLE.com:443/a.gif?v=2&w=3",
         ] {
