@@ -73,6 +73,18 @@ extension OperationsTests {
             #expect(try server.request("GET", "/metrics").text.contains(#"gifreel_prewarm_urls_total{result="failed"} 2"#))
         }
 
+        @Test func whatNegotiationSendsInPlaceOfASequenceIsStoredToo() throws {
+            let gif = GIFBuilder.animation(frames: 3, width: 16, height: 18)
+            let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(gif) }])
+            defer { origin.stop() }
+            let server = try GifreelProcess(["admin.token=secret"])
+            let id = try begin(server, #"[{"url":"\#(origin.url("/a.gif"))","format":"awebp"}]"#)
+            _ = try wait(server, id) { $0.state == "done" }
+            let negotiated = try server.request("GET", "/auto/\(origin.url("/a.gif"))", headers: ["Accept: image/webp"])
+            #expect(negotiated["cache-status"] == "gifreel; hit" && negotiated.body == gif)
+            #expect(origin.count("/a.gif") == 1)
+        }
+
         @Test func theCommandListsTheJobs() throws {
             let gif = GIFBuilder.animation()
             let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(gif) }])

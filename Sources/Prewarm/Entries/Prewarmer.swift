@@ -31,8 +31,11 @@ struct Prewarmer: Sendable {
         while !Task.isCancelled {
             let failure: RenditionError
             do throws(RenditionError) {
-                return Self.outcome(
-                    try await pipeline().find(RenditionRequest(target.rendition, of: target.url, urgency: .prewarm)))
+                // Negotiation sends the source in place of a sequence that saves too little.
+                let alternative = target.rendition.format.isSequence ? Rendition(format: .original) : nil
+                let request = RenditionRequest(
+                    target.rendition, of: target.url, urgency: .prewarm, alternative: alternative)
+                return Self.outcome(try await pipeline().find(request))
             } catch .cancelled {
                 return nil
             } catch {

@@ -158,6 +158,16 @@ extension RenditionError {
         }
     }
 
+    /// Whether no rendition of the source may be sent, not even a stored one: the source is blocked or flashes, or no client
+    /// waits.
+    package var forbidsRenditions: Bool {
+        switch self {
+        case .blocked, .cancelled: true
+        case .remembered(let error, _): error.forbidsRenditions
+        default: isOfFlashes
+        }
+    }
+
     /// Whether the source may be usable although no rendition can be produced: the converter failed, and not the client or the
     /// origin.
     var concernsRendition: Bool {

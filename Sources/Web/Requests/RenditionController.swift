@@ -184,7 +184,8 @@ struct RenditionController: Sendable {
     }
 
     /// Responds with the selected rendition; with the source, if negotiation keeps it or until the rendition exists; or else
-    /// with a GIF. A client that accepts none of the server's formats still gets one of these.
+    /// with a GIF. A client that accepts none of the server's formats still gets one of these. If the source that negotiation
+    /// keeps cannot be sent now, the rendition is the response.
     private func response(to miss: NegotiatedMiss) async throws(RenditionError) -> HTTPResponse {
         if let response = try await responseBeforeSequence(miss) { return response }
         if miss.request.rendition == miss.negotiation.original {
@@ -207,7 +208,13 @@ struct RenditionController: Sendable {
         // The flight of a video also produces the facts.
         if miss.lacksFacts, await isTransparent(miss) { return try await response(to: miss.ofTransparentSource) }
         guard !result.rendition.isPoster, responder.staysSource(result.rendition) else { return logged(result, miss) }
-        var original = try await pipeline.find(miss.original)
+        var original: RenditionResult
+        do throws(RenditionError) {
+            original = try await pipeline.find(miss.original)
+        } catch {
+            if error.forbidsRenditions { throw error }
+            return logged(result, miss)
+        }
         guard responder.isAcceptable(original.rendition, miss.accept) else { return logged(result, miss) }
         // If the source was a hit, it was stored by the flight of the rendition.
         if original.provenance == .hit { (original.provenance, original.times) = (result.provenance, result.times) }

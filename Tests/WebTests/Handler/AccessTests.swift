@@ -181,8 +181,9 @@ import Testing
             settings.policy.rateLimit = RateLimit(perMinute: 1, burst: 1)
         } _: { web async throws in
             #expect(try await web.request("GET", "/media/tiny.mp4").status == 200)
-            let refused = try await web.request("GET", "/media/tiny.gif", headers: ["Accept: video/mp4"])
-            #expect(refused.status == 429 && refused.code == "rate_limited")
+            // The client may cause no further miss, so it gets the video.
+            let answer = try await web.request("GET", "/media/tiny.gif", headers: ["Accept: video/mp4"])
+            #expect(answer.status == 200 && answer["content-type"] == "video/mp4")
             #expect(origin.count("/tiny.gif") == 1)
         }
     }

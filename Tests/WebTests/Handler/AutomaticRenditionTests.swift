@@ -1,5 +1,6 @@
 import Fetch
 import Media
+import Synchronization
 import TestSupport
 import Testing
 
@@ -197,6 +198,31 @@ import Testing
             let page = try #require(facts["page"] as? [String: Any])
             #expect(page["as"] as? String == "stay" && page["src"] == nil)
             #expect(page["reason"] as? String == (kind == "small" ? "saving" : kind))
+        }
+    }
+
+    /// A sequence that was requested by its name is stored without the source that negotiation prefers.
+    @Test(arguments: ["allowance", "origin", "only-if-cached"])
+    func theRenditionIsTheAnswerIfTheSourceCannotBeSent(_ obstacle: String) async throws {
+        let gif = GIFBuilder.animation(frames: 3, width: 16, height: 18)
+        let fetches = Atomic(0)
+        let answer: LoopbackOrigin.Handler = { _ in
+            fetches.add(1, ordering: .relaxed).oldValue > 0 ? .status(500) : .ok(gif)
+        }
+        try await WebFixture.run(["/a.gif": answer]) { settings in
+            if obstacle == "allowance" { settings.policy.rateLimit = RateLimit(perMinute: 1, burst: 1) }
+        } _: { web async throws in
+            let name = Rendition.Format.named("avif") != nil ? "avif" : "awebp"
+            let stored = try await web.request("GET", web.target(name, "/a.gif"))
+            #expect(stored.status == 200 && !PageRule.isWorthwhile(Int64(stored.body.count), insteadOf: Int64(gif.count)))
+            var fields = ["Accept: image/avif,image/webp"]
+            if obstacle == "only-if-cached" { fields.append("Cache-Control: only-if-cached") }
+            for _ in 0..<2 {
+                let negotiated = try await web.request("GET", web.target("auto", "/a.gif"), headers: fields)
+                #expect(negotiated.status == 200 && negotiated.body == stored.body, "\(negotiated.text)")
+                #expect(negotiated["vary"] == "Accept")
+            }
+            #expect((web.origin.count("/a.gif") > 1) == (obstacle == "origin"))
         }
     }
 
