@@ -15,6 +15,9 @@ final class SharedSources: Sendable {
         weak var loaded: LoadedSource?
         /// Noted before the origin is asked.
         let epoch: Epoch
+        /// When the origin sent `arriving`, and for how long that is fresh; nil before the end of the fetch. Slow readers may
+        /// keep the bytes for longer.
+        var times: OriginTimes?
         /// The bytes received when the fetch failed. The source is released soon after that.
         var lastArrived: FlightProgress.Arrived?
     }
@@ -44,7 +47,7 @@ final class SharedSources: Sendable {
     /// Returns the whole source if it is in memory, fresh, and not purged.
     func whole(_ url: SourceURL) -> LoadedSource? {
         guard let source = entries.withLock({ $0[url]?.loaded }),
-            !cache.isPurged(url.canonical, since: source.epoch), isFresh(source)
+            !cache.isPurged(url.canonical, since: source.epoch), isFresh(Self.times(of: source))
         else { return nil }
         return source
     }
@@ -70,12 +73,19 @@ final class SharedSources: Sendable {
         }
     }
 
-    /// Makes a source that has been fetched available to other flights.
+    /// Makes a source that has been fetched available to other flights. If the origin forbids storing it, later followers get
+    /// the next fetch instead.
     func share(_ loaded: LoadedSource) {
         entries.withLock { entries in
             // A later fetch of the source may have replaced the entry. Its followers keep it.
+            let isReplaced = entries[loaded.url].map { $0.arriving !== loaded.arriving } ?? false
+            guard loaded.storage.isAllowed else {
+                if !isReplaced { entries[loaded.url] = nil }
+                return
+            }
             if entries[loaded.url] == nil { Self.insert(loaded.arriving, of: loaded.url, loaded.epoch, into: &entries) }
             entries[loaded.url]?.loaded = loaded
+            if !isReplaced { entries[loaded.url]?.times = Self.times(of: loaded) }
         }
     }
 
@@ -93,16 +103,20 @@ final class SharedSources: Sendable {
     /// Nil if later followers have to wait for the next fetch.
     private func current(_ entry: Entry?, of url: SourceURL) -> ArrivingSource? {
         guard let entry, let source = entry.arriving, source.isUsable, !cache.isPurged(url.canonical, since: entry.epoch),
-            entry.loaded.map({ $0.arriving !== source || isFresh($0) }) ?? true
+            entry.times == nil || isFresh(entry.times)
         else { return nil }
         return source
     }
 
     /// Renditions that begin one after the other may keep a source for longer than it is fresh.
-    private func isFresh(_ source: LoadedSource) -> Bool {
-        guard let origin = source.source.origin else { return false }
-        if case .fresh = cache.freshness(fetchedAt: origin.fetchedAt, freshFor: source.storage.freshFor) { return true }
+    private func isFresh(_ times: OriginTimes?) -> Bool {
+        guard let times else { return false }
+        if case .fresh = cache.freshness(fetchedAt: times.fetchedAt, freshFor: times.freshFor) { return true }
         return false
+    }
+
+    private static func times(of source: LoadedSource) -> OriginTimes? {
+        source.source.origin.map { OriginTimes(fetchedAt: $0.fetchedAt, freshFor: source.storage.freshFor) }
     }
 
     private static func arrived(of source: ArrivingSource) -> FlightProgress.Arrived? {

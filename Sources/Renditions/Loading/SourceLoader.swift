@@ -153,7 +153,7 @@ package struct SourceLoader: Sendable {
             return .notModified(unmodified, epoch)
         case .fetched(let fetched):
             let source = try loaded(fetched, of: key.url, epoch, arriving)
-            if source.storage.isAllowed { state.shared.share(source) }
+            state.shared.share(source)
             return .loaded(source)
         }
     }

@@ -86,6 +86,33 @@ import Testing
         }
     }
 
+    @Test func aSlowReaderDoesNotKeepASourceForOthersThatIsNotFresh() async throws {
+        try await PipelineFixture.run { world async throws in
+            world.answer("/a.gif", .content(gif))
+            let slow = try source(await world.pipeline.findOrFollow(world.request("/a.gif")))
+            try await waitUntil("the rendition") { world.renditionState.flights.count == 0 }
+            let newer = gif + [1, 2, 3]
+            world.answer("/a.gif", .content(newer))
+            world.advance(150)
+            let late = try source(await world.pipeline.findOrFollow(world.request("/a.gif", .jpg)))
+            #expect(try await bytes(late) == newer)
+            withExtendedLifetime(slow) {}
+        }
+    }
+
+    @Test func aSlowReaderDoesNotKeepASourceForOthersThatMustNotBeStored() async throws {
+        try await PipelineFixture.run { world async throws in
+            world.answer("/a.gif", .content(gif, CacheDirectives("no-store")))
+            let slow = try source(await world.pipeline.findOrFollow(world.request("/a.gif")))
+            try await waitUntil("the end of the flight") { world.renditionState.flights.count == 0 }
+            let newer = gif + [1, 2, 3]
+            world.answer("/a.gif", .content(newer, CacheDirectives("no-store")))
+            let late = try source(await world.pipeline.findOrFollow(world.request("/a.gif")))
+            #expect(try await bytes(late) == newer)
+            withExtendedLifetime(slow) {}
+        }
+    }
+
     @Test func aFollowerAfterTheFetchReadsTheSourceInMemory() async throws {
         let gate = AsyncGate()
         try await PipelineFixture.run(gates: .init(conversion: gate)) { world async throws in
