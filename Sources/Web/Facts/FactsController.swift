@@ -241,7 +241,7 @@ struct FactsController: Sendable {
 
 extension Freshness {
     /// Whether a rendition may be sent before its origin is asked.
-    fileprivate var isUsable: Bool {
+    var isUsable: Bool {
         switch self {
         case .fresh, .stale: true
         case .expired, .unconfirmed: false

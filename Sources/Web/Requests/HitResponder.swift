@@ -40,7 +40,9 @@ struct HitResponder: Sendable {
         var preference = accept.preference(offersAVIF: keys.avif != nil, offersWebP: keys.webp != nil)
         if preference == .video {
             // A video of a transparent source would have a background.
-            guard let facts = cache.hotAlias(keys.facts).flatMap(FactsFile.known) else { return nil }
+            guard let stored = cache.hotAlias(keys.facts), cache.freshness(of: stored).isUsable,
+                let facts = FactsFile.known(stored)
+            else { return nil }
             if facts.transparent {
                 preference = accept.preference(
                     offersAVIF: keys.avif != nil, offersWebP: keys.webp != nil, offersVideo: false)

@@ -226,6 +226,21 @@ import Testing
         }
     }
 
+    @Test func factsThatMustNotBeUsedAnyMoreDecideNothing() async throws {
+        let time = AdvancingClock()
+        let answer: LoopbackOrigin.Handler = { _ in .ok(time.seconds > 0 ? Self.sticker : Self.gif) }
+        try await WebFixture.run(["/a.gif": answer], { $0.cacheClock = time.clock }) { web async throws in
+            #expect(try await web.request("GET", web.target("json", "/a.gif")).status == 200)
+            time.pass(30 * 86_400)
+            // The source has become transparent since.
+            #expect(try await web.request("GET", web.target("mp4", "/a.gif")).status == 200)
+            for _ in 0..<2 {
+                let response = try await web.request("GET", web.target("auto", "/a.gif"), headers: ["Accept: \(Self.safari)"])
+                #expect(response["content-type"]?.hasPrefix("image/") == true, "\(response.headers)")
+            }
+        }
+    }
+
     @Test func anImageNeverGetsAClip() async throws {
         var clip: [UInt8] = []
         try await run([:]) { clip = try await $0.request("POST", "/webm", body: Self.gif).body }
