@@ -37,7 +37,8 @@ struct FactsComposer: Sendable {
             lastModified = max(lastModified, stored?.created ?? 0)
         }
         if let addresses {
-            document.page = PageAdvice.page(PageRule.Source(document.source.facts), addresses, defaults) { rendition in
+            let source = PageRule.Source(document.source.facts)
+            document.page = PageAdvice.page(source, addresses, defaults.rendition) { rendition in
                 let listed = Rendition.listed.first { defaults.applied(to: $0) == rendition } ?? rendition
                 let entry = renditions[listed.canonicalText]
                 return entry.flatMap { entry in

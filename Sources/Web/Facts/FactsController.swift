@@ -1,6 +1,7 @@
 internal import Fetch
 internal import Foundation
 internal import HTTP
+internal import Media
 internal import Renditions
 internal import Store
 internal import SystemIO
@@ -126,6 +127,7 @@ struct FactsController: Sendable {
     /// A source of a list, and its state in the cache.
     private struct Item: Sendable {
         let text: String
+        let defaults: RenditionDefaults
         /// Nil if the source is refused.
         var target: ParsedTarget?
         var problem: Problem?
@@ -134,6 +136,22 @@ struct FactsController: Sendable {
         var isKnownToFail = false
         var isQueued = false
 
+        /// The rendition in a format that the page would show: with the options of the path, or with the defaults.
+        func rendition(_ format: Rendition.Format) -> Rendition {
+            guard case .rendition(let named, _) = target?.route, named.format != .json,
+                named != defaults.rendition(named.format)
+            else { return defaults.rendition(format) }
+            let rendition = named.inFormat(format)
+            // Pages offer videos in both encodings.
+            return rendition.encoded(by: .h264) ?? rendition
+        }
+
+        /// The listed rendition with the same options.
+        func rendition(_ listed: Rendition) -> Rendition {
+            let rendition = rendition(listed.format)
+            return rendition.encoded(by: listed.options.codec) ?? rendition
+        }
+
         /// The facts of the source; nil if they are not stored.
         var facts: RenditionFacts? {
             stored[Rendition(format: .json).canonicalText].flatMap { RenditionFacts(stored: $0.object.facts) }
@@ -141,7 +159,7 @@ struct FactsController: Sendable {
     }
 
     private func item(_ text: String, _ key: SigningKey?, expires: Int64?) -> Item {
-        var item = Item(text: text)
+        var item = Item(text: text, defaults: pipeline.defaults)
         do throws(Problem) {
             let isPath = text.utf8.first == UInt8(ascii: "/")
             var target = try parser.parse(
@@ -165,7 +183,7 @@ struct FactsController: Sendable {
         guard let source = item.target?.source else { return found }
         do throws(CacheError) {
             // A source may have any number of other renditions, and a list may name it 500 times.
-            let renditions = Rendition.listed.map(pipeline.defaults.applied) + [Rendition(format: .json)]
+            let renditions = Rendition.listed.map(item.rendition) + [Rendition(format: .json)]
             for row in try await cache.list(renditions.map { AliasKey(source, $0) }) where row.freshness.isUsable {
                 found.stored[row.rendition] = row
             }
@@ -179,7 +197,7 @@ struct FactsController: Sendable {
             var request = facts.with(wanted)
             request.alternative = Rendition(format: .original)
             // Pages show this picture immediately when the animation is paused.
-            request.companion = pipeline.defaults.rendition(.webp)
+            request.companion = found.rendition(.webp)
             found.isQueued = !pipeline.isKnownToFail(request) && background.add(request)
         }
         return found
@@ -187,13 +205,13 @@ struct FactsController: Sendable {
 
     /// Returns the rendition that the page would show; nil if there is none or it is stored.
     private func wanted(_ found: Item) -> Rendition? {
-        let sequence = pipeline.defaults.rendition(Rendition.Format.offered.contains(.avif) ? .avif : .awebp)
-        let video = pipeline.defaults.rendition(.mp4)
+        let sequence = found.rendition(Rendition.Format.offered.contains(.avif) ? .avif : .awebp)
+        let video = found.rendition(.mp4)
         guard let source = found.facts.map(PageRule.Source.init) else {
             // An AVIF that was requested by its own address is stored without the source's facts.
             return found.stored[sequence.canonicalText] == nil ? sequence : Rendition(format: .json)
         }
-        let verdict = PageRule.verdict(source) { found.stored[pipeline.defaults.rendition($0).canonicalText]?.object.length }
+        let verdict = PageRule.verdict(source) { found.stored[found.rendition($0).canonicalText]?.object.length }
         if verdict.use == .stay { return nil }
         let wanted = PageRule.suitsVideo(source) && source.isTransparent == false ? [video] : [sequence]
         return wanted.first { found.stored[$0.canonicalText] == nil }
@@ -214,15 +232,14 @@ struct FactsController: Sendable {
             return entry
         }
         let addresses = RenditionAddresses(target, of: source, keys: keys)
-        let defaults = pipeline.defaults
         var renditions: [String: FactsDocument.Rendition] = [:]
         for listed in Rendition.listed {
-            let rendition = defaults.applied(to: listed)
+            let rendition = found.rendition(listed)
             guard let row = found.stored[rendition.canonicalText] else { continue }
             renditions[listed.canonicalText] = FactsComposer.entry(
                 addresses.target(rendition), rendition.format, length: row.object.length, facts: row.object.facts)
         }
-        let page = PageAdvice.page(found.facts.map(PageRule.Source.init), addresses, defaults) { rendition in
+        let page = PageAdvice.page(found.facts.map(PageRule.Source.init), addresses, found.rendition) { rendition in
             found.stored[rendition.canonicalText].map { row in
                 let codecs = RenditionFacts(stored: row.object.facts)?.codecs
                 return PageAdvice.Stored(bytes: row.object.length, type: rendition.format.mediaType(codecs: codecs))

@@ -121,6 +121,28 @@ import Testing
         }
     }
 
+    @Test func theOptionsOfAPathDetermineWhatThePageShows() async throws {
+        try await run { web async throws in
+            let url = web.origin.url("/a.gif")
+            let (path, automatic) = ("/mp4,codec=h264,width=40/\(url)", "/auto,width=40/\(url)")
+            // What is stored without options is of no use to the page.
+            for format in ["json", Self.sequence] { #expect(try await web.request("GET", "/\(format)/\(url)").status == 200) }
+            let before = try #require(try images(try await list(web, [path])).first)
+            #expect(before["state"] as? String == "known" && (before["renditions"] as? [String: Any])?.isEmpty == true)
+            let page = try #require(before["page"] as? [String: Any])
+            #expect(page["src"] as? String == automatic && page["still"] as? String == "/jpg,width=40/\(url)")
+            func answer() async throws -> String { try await web.request("GET", "/facts.js?try=0&url=\(automatic)").text }
+            #expect(try await answer() == #"export default "3""#)
+            try await waitUntil("the sequence") { try await answer() == #"export default "7""# }
+            let after = try #require(try images(try await list(web, [path])).first)
+            let sequence = (after["renditions"] as? [String: [String: Any]])?[Self.sequence]
+            #expect(sequence?["url"] as? String == "/\(Self.sequence),width=40/\(url)" && sequence?["width"] as? Int == 40)
+            let stored = ["Accept: image/avif,image/webp", "Cache-Control: only-if-cached"]
+            #expect(try await web.request("GET", automatic, headers: stored)["cache-status"] == "gifreel; hit")
+            #expect(try await web.request("GET", "/webp,width=40/\(url)", headers: stored).status == 200)
+        }
+    }
+
     @Test func aSignatureCoversTheList() async throws {
         let keys = SigningKeys(["0123456789abcdef0123456789abcdef"])
         try await run { settings in

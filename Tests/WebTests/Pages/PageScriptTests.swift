@@ -82,10 +82,12 @@ import Testing
     }
 
     @Test(arguments: [
-        ([:], "a.gif#x", "webp/https://site.test/a.gif"),
-        (["mount": "media", "options": "width=20"], "a.gif", "media/a.gif.webp?width=20"),
-        (["mount": "media"], "https://gifs.test/media/a.gif#x", "media/a.gif.webp"),
-    ]) func theServerIsAskedByThePathOfAStill(_ settings: [String: String], _ link: String, _ path: String) throws {
+        ([:], "a.gif#x", "auto/https://site.test/a.gif"),
+        (["mount": "media", "options": "width=20,fps=9"], "a.gif", "media/a.gif.auto?width=20&fps=9"),
+        (["options": "width=20,frame=1"], "a.gif", "auto,width=20/https://site.test/a.gif"),
+        (["mount": "media"], "https://gifs.test/media/a.gif#x", "media/a.gif"),
+        ([:], "https://gifs.test/auto,width=20/https://site.test/a.gif", "auto,width=20/https://site.test/a.gif"),
+    ]) func theServerIsAskedByThePathWithAllOptions(_ settings: [String: String], _ link: String, _ path: String) throws {
         let page = ScriptHost.Page(settings: settings, link: link, loading: "eager")
         let expected = "\(ScriptHost.server)facts.js?try=0&url=\(PercentEncoding.encode("/" + path))"
         #expect(try ScriptHost.visits([page])[0][0].asked == expected)

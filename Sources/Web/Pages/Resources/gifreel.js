@@ -219,7 +219,7 @@
     const limit = setTimeout(restore, 4000);
     try {
       // The server may accept a source only by its path below a mount.
-      const query = part.map(({ link }) => "&url=" + encodeURIComponent(convertLink(link, "webp").replace(root, "/").split("#")[0])).join("");
+      const query = part.map(({ link }) => "&url=" + encodeURIComponent(convertLink(link, "auto").replace(root, "/").split("#")[0])).join("");
       // A module, because each policy that allows this script allows it.
       const answers = "signed" in settings ? "" : (await import(`${root}facts.js?try=${tries}${query}`)).default;
       part.forEach((state, index) => decide(state, answers[index]));
