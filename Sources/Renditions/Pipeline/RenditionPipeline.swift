@@ -288,10 +288,14 @@ package struct RenditionPipeline: Sendable {
         state.failures.failure(of: request.key, of: request.source) != nil
     }
 
-    /// Produces a rendition that no caller waits for, unless it is known to fail or the client has used up its allowance.
+    /// Produces a rendition that no caller waits for, unless it is being produced or known to fail, or the client has used up
+    /// its allowance.
     package func produceBehindResponse(_ request: RenditionRequest) {
-        guard !request.isOnlyFromStore, !isKnownToFail(request), request.allowance.useIfAvailable() else { return }
-        state.flights.start(FlightKey(request), urgency: request.urgency, client: request.client) {
+        let key = FlightKey(request)
+        guard !request.isOnlyFromStore, !state.flights.isJoinable(key), !isKnownToFail(request),
+            request.allowance.useIfAvailable()
+        else { return }
+        state.flights.start(key, urgency: request.urgency, client: request.client) {
             flight async throws(RenditionError) in
             try await request.allowance.returning { () async throws(RenditionError) in
                 try await runMissBehindResponse(request, flight)

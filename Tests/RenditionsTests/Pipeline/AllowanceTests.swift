@@ -75,6 +75,20 @@ import Testing
         }
     }
 
+    @Test func aRenditionThatIsBeingProducedBehindAResponseIsOneMiss() async throws {
+        let gate = AsyncGate()
+        try await PipelineFixture.run(gates: .init(conversion: gate)) { world async throws in
+            world.answer("/a.gif", .content(gif))
+            let misses = Misses(limit: 9)
+            let request = try world.request("/a.gif", allowance: misses.allowance)
+            for _ in 0..<3 { world.pipeline.produceBehindResponse(request) }
+            #expect(misses.count == 1)
+            gate.open()
+            try await waitUntil("the rendition") { world.renditionState.flights.count == 0 }
+            #expect(misses.count == 1 && world.conversions == ["mp4"])
+        }
+    }
+
     @Test func aSourceThatFailsUsesTheAllowance() async throws {
         try await PipelineFixture.run { world async throws in
             world.answer("/a.gif", .failure(.notFound))
