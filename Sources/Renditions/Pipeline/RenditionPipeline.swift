@@ -288,6 +288,14 @@ package struct RenditionPipeline: Sendable {
         state.failures.failure(of: request.key, of: request.source) != nil
     }
 
+    /// Whether an attempt to produce a rendition has shown so recently that its source flashes.
+    package func isKnownToFlash(_ request: RenditionRequest) -> Bool {
+        state.failures.failure(of: request.key, of: request.source)?.isOfFlashes ?? false
+    }
+
+    /// Whether nothing that moves may be sent before it has been examined for flashes.
+    package var withholdsMotion: Bool { policy.flashes.withholds }
+
     /// Produces a rendition that no caller waits for, unless it is being produced or known to fail, or the client has used up
     /// its allowance.
     package func produceBehindResponse(_ request: RenditionRequest) {

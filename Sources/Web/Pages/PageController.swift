@@ -38,7 +38,8 @@ struct PageController: Sendable {
             let shown = await showing(page, visitor)
             return await compose(shown, visitor, form) { (facts, result) throws(Problem) in
                 let contents = shown.contents(facts, poster: try shown.poster(facts))
-                let isComposed = shown.smallerVideo != nil || (result.isStorable && queueSmallerVideo(of: shown, client))
+                let isComposed =
+                    shown.smallerVideo != nil || shown.flashes || (result.isStorable && queueSmallerVideo(of: shown, client))
                 let lifetime: RenditionResponder.PageLifetime =
                     shown.original != nil || !hasOwnAddress ? .temporary : isComposed ? .composed : .source
                 return renditions.responder.pageResponse(result, shown.terms, lifetime) {
@@ -49,7 +50,8 @@ struct PageController: Sendable {
     }
 
     /// Looks up the stored videos, and decides whether the page shows the GIF: it does if there is no video, and the client
-    /// does not wait or the video is known to fail. For a client that does not wait, the video is produced in the background.
+    /// does not wait or the video is known to fail. For a client that does not wait, the video is produced in the background. A
+    /// GIF that flashes, or that might, is not shown where the settings forbid that.
     private func showing(_ page: RequestedPage, _ client: ClientContext) async -> RequestedPage {
         let video = client.request(page.videoRendition, of: page.source)
         var page = page
@@ -57,13 +59,16 @@ struct PageController: Sendable {
         if let smaller = page.smallerRendition {
             page.smallerVideo = await renditions.pipeline.stored(client.request(smaller, of: page.source))
         }
+        page.flashes = page.video == nil && renditions.pipeline.isKnownToFlash(video)
         guard page.original != nil else { return page }
-        if page.video != nil || (page.onMiss != .original && !renditions.pipeline.isKnownToFail(video)) {
+        let isKnownToFail = renditions.pipeline.isKnownToFail(video)
+        if page.video != nil || (page.onMiss != .original && !isKnownToFail) {
             page.original = nil
         } else if page.onMiss == .original {
             // Without an allowance, the page is the same and the video is not produced.
             renditions.pipeline.produceBehindResponse(video)
         }
+        if page.flashes || (!isKnownToFail && renditions.pipeline.withholdsMotion) { page.original = nil }
         return page
     }
 

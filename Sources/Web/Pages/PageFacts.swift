@@ -26,6 +26,8 @@ struct PageFacts {
         case animation
         /// A picture that does not move.
         case still
+        /// The poster of an animation that flashes.
+        case poster
     }
 
     /// The image that a page shows in place of its video; nil for the video.

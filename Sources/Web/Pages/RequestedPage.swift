@@ -22,6 +22,8 @@ struct RequestedPage: Sendable {
     var terms: ResponseTerms
     /// The address of the GIF, if the page shows it until there is a video, or because there can be none.
     var original: String?
+    /// Whether the animation is known to flash, so that the page shows its poster only.
+    var flashes = false
     let onMiss: Mount.OnMiss
     var onError: Mount.OnError
     /// Whether its addresses are limited to the options of unsigned requests.
@@ -45,10 +47,10 @@ struct RequestedPage: Sendable {
         return smallerVideo
     }
 
-    /// Returns the time at which the page's content last changed, in seconds since 1970; nil for a page with the GIF, which
-    /// changes at an unknown time, when the video is produced or known to fail.
+    /// Returns the time at which the page's content last changed, in seconds since 1970; nil for a page with the GIF or with
+    /// the poster alone, which changes at an unknown time, when the video is produced or known to fail.
     func lastModified(_ facts: CachedRendition) -> Int? {
-        guard original == nil else { return nil }
+        guard original == nil, !flashes else { return nil }
         return [facts, video, offeredSmallerVideo].compactMap { $0.map { Int($0.created) } }.max()
     }
 
@@ -59,11 +61,12 @@ struct RequestedPage: Sendable {
 
     /// The contents of the page with a poster.
     func contents(_ facts: PageFacts, poster: Rendition) -> PlayerPage.Contents {
+        let image = flashes ? .poster : facts.image(of: rendition)
         let links = PageLinks(
             target: target, namedTarget: namedTarget, base: base, root: root, addresses,
             video: PageVideo(videoRendition, video),
             smaller: offeredSmallerVideo.flatMap { stored in smallerRendition.map { PageVideo($0, stored) } }, poster: poster,
-            original: original, image: original == nil ? facts.image(of: rendition).map { ($0, rendition) } : nil)
+            original: original, image: original == nil ? image.map { ($0, rendition) } : nil)
         return facts.contents(of: rendition, poster: poster, name: title ?? source.name, links: links)
     }
 }

@@ -103,4 +103,28 @@ struct FlashLimitTests {
             #expect(try await web.request("GET", web.target("json,facts=flashes", "/a.gif"))["cache-status"] != "gifreel; hit")
         }
     }
+
+    @Test(arguments: [FlashLimit.refuse, .still], ["on_error", "on_miss"])
+    func aPageShowsAPosterOfWhatFlashes(_ limit: FlashLimit, _ option: String) async throws {
+        try await run(limit) { web async throws in
+            let target = web.target("html,\(option)=original", "/a.gif")
+            // Nothing that moves is shown before it is examined, either.
+            let first = try await web.request("GET", target)
+            #expect(first.status == 200 && !first.text.contains("src=\"\(web.origin.url("/"))"), "\(first.text)")
+            _ = try await web.request("GET", web.target("mp4", "/a.gif"))
+            let page = try await web.request("GET", target)
+            #expect(page.text.contains("<img src=\"/jpg/\(web.origin.url("/a.gif"))\""), "\(page.text)")
+            #expect(!page.text.contains("<video") && page["last-modified"] == nil)
+            #expect(page["cache-control"] == "no-cache")
+        }
+    }
+
+    @Test func aPageShowsTheOriginalThatDoesNotFlashOrMay() async throws {
+        for limit in [FlashLimit.off, .warn] {
+            try await run(limit) { web async throws in
+                let page = try await web.request("GET", web.target("html,on_miss=original", "/a.gif"))
+                #expect(page.text.contains("<img src=\"\(web.origin.url("/a.gif"))\""), "\(limit)")
+            }
+        }
+    }
 }
