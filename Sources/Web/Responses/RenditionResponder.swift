@@ -173,9 +173,9 @@ struct RenditionResponder: Sendable {
             lastModified: body.lastModified, headers: common)
     }
 
-    /// Returns a response that will change soon: caches must revalidate it before each use.
+    /// Returns a response that will change soon: caches must revalidate it before each use, if they may store it.
     func temporary(_ response: HTTPResponse, _ terms: ResponseTerms) -> HTTPResponse {
-        guard case .resource = response.body else { return response }
+        guard case .resource = response.body, response.headers["Cache-Control"] != "no-store" else { return response }
         var fields = CachingFields.constant("no-cache", vary: terms.vary)
         for name in ["Content-Disposition", "Cache-Status", "Server-Timing"] as [HTTPFieldName] {
             if let value = response.headers[name] { fields.append(name, value) }

@@ -42,4 +42,19 @@ struct SequenceInBackgroundTests {
             try await waitUntil("the end of the entry") { web.outcomes.all == [.made] }
         }
     }
+
+    @Test(.enabled(if: Rendition.Format.named("avif") != nil))
+    func whatTheOriginForbidsToStoreNoCacheStores() async throws {
+        let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(Self.gif, ["Cache-Control: no-store"]) }])
+        defer { origin.stop() }
+        try await WebFixture.run([:]) { settings in
+            var mount = Mount(origin: try SourceURL(origin.url("/")))
+            mount.negotiates = true
+            settings.policy.mounts = ["m": mount]
+            settings.policy.av1After = 3
+        } _: { web async throws in
+            let answer = try await web.request("GET", "/m/a.gif", headers: ["Accept: image/avif,*/*"])
+            #expect(answer.body == Self.gif && answer["cache-control"] == "no-store" && answer["vary"] == "Accept")
+        }
+    }
 }
