@@ -84,14 +84,14 @@ package final class BackgroundRenditions: Sendable {
     }
 
     /// Adds a rendition, unless it waits or is in progress already. It counts as a miss of the client. A client that has
-    /// used up its allowance adds nothing.
+    /// used up its allowance adds nothing, nor does a request that is answered from the store only.
     ///
     /// - Parameter predecessor: The rendition that clients wait for. It is produced first, if it is not stored.
     /// - Returns: Whether it waits or is in progress now.
     @discardableResult
     package func add(_ rendition: RenditionRequest, after predecessor: RenditionRequest? = nil) -> Bool {
         if contains(rendition) { return true }
-        guard rendition.allowance.useIfAvailable() else { return false }
+        guard !rendition.isOnlyFromStore, rendition.allowance.useIfAvailable() else { return false }
         let entry = Entry(rendition: Self.inBackground(rendition), predecessor: predecessor.map(Self.inBackground))
         let isDropped = state.withLock { state in
             guard state.pipeline != nil, !state.known.contains(FlightKey(rendition)) else { return false }

@@ -131,6 +131,15 @@ struct BackgroundRenditionTests {
         }
     }
 
+    @Test func aRequestForWhatIsStoredAddsNothing() async throws {
+        let outcomes = Outcomes()
+        try await PipelineFixture.run { world async throws in
+            let background = background(world, outcomes)
+            let request = RenditionRequest(Rendition(format: .png), of: try world.url("/a.gif"), isOnlyFromStore: true)
+            #expect(!background.add(request) && !background.contains(request))
+        }
+    }
+
     @Test func nothingIsAddedBeforeTheStartOrAfterTheEnd() async throws {
         let (outcomes, gate) = (Outcomes(), AsyncGate())
         try await PipelineFixture.run(gates: .init(conversion: gate)) { world async throws in
