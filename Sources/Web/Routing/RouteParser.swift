@@ -86,12 +86,14 @@ package struct RouteParser: Sendable {
     /// The parameter of purges that sets how long to wait for other nodes.
     static let waitName = "wait"
 
-    /// Splits the parameter `wait` off the target of a purge. The query after an unencoded source belongs to the source.
+    /// Splits the parameter `wait` off the target of a purge. The query after an unencoded source belongs to the source, and so
+    /// does the one that a mount forwards.
     func splitWait(_ target: String) throws(Problem) -> (target: String, wait: String?) {
         let (path, query) = target.pathAndQuery
         let first = path.droppingBytes(1).before(UInt8(ascii: "/"))
         let rest = path[first.endIndex...].withoutLeadingSlashes
-        guard mounts[String(first)] != nil || Self.verbatimURL(rest) == nil else { return (target, nil) }
+        let isOfSource = mounts[String(first)].map { $0.query == .forward } ?? (Self.verbatimURL(rest) != nil)
+        if isOfSource { return (target, nil) }
         var wait: String?
         var kept: [Substring] = []
         for pair in try Self.pairs(query) {

@@ -36,6 +36,18 @@ import Testing
         }
     }
 
+    @Test(arguments: [
+        ("/m/a.mp4?width=8&wait=30s", "/m/a.mp4?width=8", "30s"), ("/f/a.mp4?wait=30s", "/f/a.mp4?wait=30s", nil),
+        ("/mp4?url=https://a.test/a.gif&wait=30s", "/mp4?url=https://a.test/a.gif", "30s"),
+        ("/mp4/https://a.test/a.gif?wait=30s", "/mp4/https://a.test/a.gif?wait=30s", nil),
+    ]) func theWaitOfAPurgeIsNoParameterOfTheSource(_ target: String, _ rest: String, _ wait: String?) throws {
+        let plain = Mount(origin: try SourceURL("https://a.test/"))
+        var forwarding = plain
+        forwarding.query = .forward
+        let parts = try RouteParser(mounts: ["m": plain, "f": forwarding]).splitWait(target)
+        #expect(parts.target == rest && parts.wait == wait)
+    }
+
     @Test func optionsAreReadFromPathAndQueryAlike() throws {
         let routes = try [
             "/mp4,bg=000000,quality=9/http://a.test/", "/mp4,quality=9,bg=000000/http://a.test/",
