@@ -74,8 +74,10 @@ struct ExplainController: Sendable {
         }
         let mounts = parser.mounts.filter { $0.value.rule.serves(source) }.keys.sorted()
         let (lacksSignature, refusal) = access.judge(target)
+        // A page is composed from the facts, and is not stored itself.
+        let stored = rendition.format == .html ? Rendition(format: .json) : rendition
         return Subject(
-            request: RenditionRequest(rendition, of: source),
+            request: RenditionRequest(stored, of: source),
             mount: target.mount.flatMap { mount in parser.mounts.filter { $0.value == mount }.keys.min() }, mounts: mounts,
             rule: mounts.first.map { "mounts.\($0)" }
                 ?? policy.sources.pattern(allowing: source).map { "sources.allow: \($0)" },

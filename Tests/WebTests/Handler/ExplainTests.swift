@@ -52,6 +52,15 @@ import Testing
         }
     }
 
+    @Test func aPageIsAsStoredAsItsFacts() async throws {
+        try await WebFixture.run(paths, { $0.policy.adminToken = "secret" }) { web async throws in
+            let page = web.target("html", "/a.gif")
+            #expect(try await explain(web, page)["answer"] as? String == "produced")
+            #expect(try await web.request("GET", page).status == 200)
+            #expect(try await explain(web, page)["answer"] as? String == "hit")
+        }
+    }
+
     @Test func aFailureIsShownWithItsCauseAndAge() async throws {
         try await WebFixture.run(paths, { $0.policy.adminToken = "secret" }) { web async throws in
             for (path, code, isOfSource) in [
