@@ -10,9 +10,9 @@ import Testing
         let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(gif) }, "/half.gif": { _ in .ok(Array(gif.prefix(60))) }])
         defer { origin.stop() }
         let server = try GifreelProcess(["admin.token=secret"])
-        func explain(_ arguments: String...) throws -> ChildProcess.Outcome {
+        func explain(_ arguments: String..., slash: String = "") throws -> ChildProcess.Outcome {
             try GifreelCommandLine.run(
-                ["explain", "--server", "http://127.0.0.1:\(server.port)"] + arguments,
+                ["explain", "--server", "http://127.0.0.1:\(server.port)\(slash)"] + arguments,
                 environment: ["GIFREEL_ADMIN_TOKEN": "secret"])
         }
         let first = try explain(origin.url("/a.gif"))
@@ -23,11 +23,13 @@ import Testing
         #expect(try server.mp4(origin.url("/a.gif")).status == 200 && server.mp4(origin.url("/half.gif")).status == 422)
         let stored = try explain("/mp4/" + origin.url("/a.gif"))
         #expect(stored.code == 0 && stored.output.contains("  stored   mp4: "), "\(stored)")
-        let address = try explain("http://127.0.0.1:\(server.port)/mp4/" + origin.url("/a.gif"))
         let seconds = #/\d+ s/#
-        #expect(
-            address.code == 0
-                && address.output.replacing(seconds, with: "") == stored.output.replacing(seconds, with: ""), "\(address)")
+        for slash in ["", "/"] {
+            let address = try explain("http://127.0.0.1:\(server.port)/mp4/" + origin.url("/a.gif"), slash: slash)
+            #expect(
+                address.code == 0
+                    && address.output.replacing(seconds, with: "") == stored.output.replacing(seconds, with: ""), "\(address)")
+        }
         let failed = try explain(origin.url("/half.gif"))
         #expect(
             failed.code == 1 && failed.output.contains(#/failed   mp4, \d+ s ago, tried again in \d+ s: 422 corrupt_gif: /#),

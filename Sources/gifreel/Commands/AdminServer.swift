@@ -29,7 +29,10 @@ struct AdminServer: ParsableArguments {
     }
 
     /// Returns the path of an address of the server, which knows itself by `server.public_url` only; any other URL stays.
-    func subject(_ url: String) -> String { url.hasPrefix(server + "/") ? String(url.dropFirst(server.count)) : url }
+    func subject(_ url: String) -> String {
+        let root = server.hasSuffix("/") ? String(server.dropLast()) : server
+        return url.hasPrefix(root + "/") ? String(url.dropFirst(root.count)) : url
+    }
 
     static func validate(_ server: String) throws {
         if ServerClient.socketPath(server) != nil { return }
