@@ -186,11 +186,14 @@ package struct SettingsError: Error, Sendable, Equatable, CustomStringConvertibl
         return SettingsError("\(name)\(origin.map { " (\($0))" } ?? "") \(shown); it must be \(expectation).")
     }
 
-    /// The text, with the user and the password of a URL masked.
-    private static func withoutCredentials(_ text: String) -> String {
-        guard let scheme = text.firstRange(of: "://"), let at = text.lastIndex(of: "@"), at >= scheme.upperBound else {
-            return text
-        }
-        return "\(text[..<scheme.upperBound])***\(text[at...])"
+    /// The text, with the user, the password and the query of a URL masked: each may hold a secret.
+    static func withoutCredentials(_ text: String) -> String {
+        guard let scheme = text.firstRange(of: "://") else { return text }
+        let rest = text[scheme.upperBound...]
+        // A password may contain every sign, so it ends at the last one.
+        let host = rest.lastIndex(of: "@") ?? rest.startIndex
+        let query = rest[host...].firstIndex(of: "?") ?? rest.endIndex
+        let masks = (user: host == rest.startIndex ? "" : "***", query: query == rest.endIndex ? "" : "?***")
+        return "\(text[..<scheme.upperBound])\(masks.user)\(rest[host..<query])\(masks.query)"
     }
 }

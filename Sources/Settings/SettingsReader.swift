@@ -11,7 +11,7 @@ package enum SettingsReader {
         /// Variables that begin with `GIFREEL_` and that Kubernetes injects; they set nothing.
         package let ignoredVariables: [String]
 
-        /// `name: value  # origin` of each setting, secrets masked, `–` if there is no value.
+        /// `name: value  # origin` of each setting, secrets and those in URLs masked, `–` if there is no value.
         package var lines: [String] {
             settings.lines { _, name, value in "\(name): \(value)  # \(origins[name] ?? "default")" }
         }
@@ -93,7 +93,7 @@ package enum SettingsReader {
 }
 
 extension Settings {
-    /// `name: value` of each setting, secrets masked, `–` if there is no value.
+    /// `name: value` of each setting, secrets and those in URLs masked, `–` if there is no value.
     package var lines: [String] { lines { "\($1): \($2)" } }
 
     /// The text for a missing value.
@@ -103,8 +103,9 @@ extension Settings {
     fileprivate func lines(_ line: (_ setting: Setting, _ name: String, _ value: String) -> String?) -> [String] {
         Setting.all.flatMap { setting in
             setting.names(in: self).compactMap { name, chosenName in
-                let text = setting.text(self, chosenName: chosenName)
-                return line(setting, name, text.isEmpty ? Self.noValue : setting.isSecret ? "***" : text)
+                let texts = setting.texts(self, chosenName: chosenName)
+                let text = setting.isSecret ? "***" : texts.map(SettingsError.withoutCredentials).joined(separator: ",")
+                return line(setting, name, texts.allSatisfy(\.isEmpty) ? Self.noValue : text)
             }
         }
     }

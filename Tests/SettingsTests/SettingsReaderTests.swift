@@ -115,6 +115,32 @@ import Testing
         #expect(try !read(nil, ["GIFREEL_ADMIN_TOKEN": "hunter2"]).lines.contains { $0.contains("hunter2") })
     }
 
+    @Test func aSecretInAURLIsNotListed() throws {
+        let yaml = """
+            tracing:
+              endpoint: https://u:p%40ss@traces.test/v1?token=SECRET
+            mounts:
+              a:
+                origin: https://a.test/
+            purge:
+              hooks:
+                cdn:
+                  url: https://u:hunter2@h.test/x?token=SECRET&u={url}
+                plain:
+                  url: https://h.test/x
+            """
+        let result = try SettingsReader.read(file: try file(yaml), environment: [:], flags: [])
+        for lines in [result.lines, result.changedLines, result.settings.lines] {
+            for line in [
+                "tracing.endpoint: https://***@traces.test/v1?***", "mounts.a.origin: https://a.test/",
+                "purge.hooks.cdn.url: https://***@h.test/x?***", "purge.hooks.plain.url: https://h.test/x",
+            ] {
+                #expect(lines.contains { $0 == line || $0.hasPrefix(line + "  # ") }, "\(line)")
+            }
+            #expect(!lines.contains { $0.contains("SECRET") || $0.contains("hunter2") || $0.contains("p%40ss") })
+        }
+    }
+
     @Test func onlyValuesThatAreNotTheDefaultsAreChanged() throws {
         #expect(try SettingsReader.read(file: nil, environment: [:], flags: []).changedLines.isEmpty)
         let yaml =
