@@ -33,6 +33,26 @@ import Testing
         }
     }
 
+    /// Each picture is shown for less than 10 ms.
+    @Test func clipsOf120PicturesPerSecondHaveFacts() throws {
+        let clip = try FFmpeg.make(
+            ["-f", "lavfi", "-i", "testsrc2=s=96x64:r=120:d=0.5", "-c:v", "libx264", "-pix_fmt", "yuv420p"], "mp4")
+        let origin = try LoopbackOrigin()
+        origin.on("/a.mp4", .ok(clip))
+        defer { origin.stop() }
+        let server = try GifreelProcess(["flashes.limit=warn"])
+        for target in ["json", "json,facts=flashes", "json,facts=fingerprints", "html", "mp4,width=48"] {
+            let answer = try server.request("GET", "/\(target)/\(origin.url("/a.mp4"))")
+            #expect(answer.status == 200, "\(target): \(answer.text.prefix(200))")
+        }
+        let facts = try server.request("GET", "/json/\(origin.url("/a.mp4"))")
+        #expect(facts["cache-status"] == "gifreel; hit")
+        let document = try #require(try JSONSerialization.jsonObject(with: Data(facts.body)) as? [String: Any])
+        let source = try #require(document["source"] as? [String: Any])
+        #expect(source["duration"] as? Double == 0.5)
+        #expect(source["delays"] as? [Double] == Array(repeating: 1.0 / 120, count: 60))
+    }
+
     @Test func whatIsRefusedIsSaid() throws {
         let server = try GifreelProcess(["limits.clip_duration=900ms", "sources.formats=gif,mp4"])
         let long = try server.request("POST", "/mp4", body: Self.clip(["-c:v", "libx264", "-pix_fmt", "yuv420p"], "mp4"))

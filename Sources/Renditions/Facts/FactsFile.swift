@@ -31,8 +31,9 @@ package enum FactsFile {
                 document.flashes = Flashes(parts.requested).map { FactsFlashes($0, timescale: result.timescale) }
             case nil: break
             }
+            // A document that readers would refuse must not be stored.
             guard (document.fingerprints != nil) == (requested == .fingerprints),
-                (document.flashes != nil) == (requested == .flashes)
+                (document.flashes != nil) == (requested == .flashes), document.isInRange
             else {
                 throw SystemError("the worker's file differs from its description", code: EBADMSG)
             }

@@ -61,10 +61,9 @@ package struct SourceFacts: Codable, Equatable, Sendable {
             && FactRange.bytes.contains(bytes) && FactRange.side.contains(width)
             && FactRange.side.contains(height) && frames > 0 && FactRange.frames.contains(frames)
             && loopCount.map(FactRange.loopCount.contains) ?? true && delays.count == frames
-            && delays.allSatisfy(Self.delayRange.contains) && Self.durationRange.contains(duration)
+            && delays.allSatisfy(Self.secondsRange.contains) && Self.secondsRange.contains(duration)
     }
 
-    /// In seconds. APNG stores whole seconds in 16 bits.
-    private static let delayRange = 0.01...65_535.0
-    private static let durationRange = 0.01...65_535.0 * Double(FactRange.frames.upperBound)
+    /// The delay of a picture of a clip may be rounded to 0, and a picture may last as long as the limits permit.
+    private static let secondsRange = 0...Double(FactRange.duration.upperBound)
 }
