@@ -252,6 +252,35 @@ import Testing
         #expect(video.result.isTransparent)
     }
 
+    /// Alpha that is not there is not damaged: the picture is opaque.
+    @Test(arguments: ["libvpx", "libvpx-vp9"]) func damagedAlphaEndsTheClip(_ codec: String) throws {
+        let made = Made(
+            "", "webm",
+            "-c:v \(codec) -b:v 500k -auto-alt-ref 0 -pix_fmt yuva420p -vf format=yuva420p,geq=lum=p(X\\,Y):a=40+X*2")
+        let clip = try made.bytes(seconds: "0.2")
+        let whole = try Animation.compose(clip)
+        // The number of an addition, followed by the addition.
+        let places = clip.indices.dropLast(8).filter { clip[$0...].starts(with: [0xee, 0x81, 1, 0xa5]) }
+        try #require(places.count == 5 && whole.canvases.count == 5)
+        func damaged(_ number: Int) -> [UInt8] {
+            let size = places[number] + 4
+            let data = size + clip[size].leadingZeroBitCount + 1
+            var file = clip
+            file.replaceSubrange(data..<data + 3, with: [0xff, 0xff, 0xff])
+            return file
+        }
+        let part = try Animation.compose(damaged(2))
+        #expect(part.canvases == Array(whole.canvases.prefix(2)))
+        let facts = try Converted(damaged(2), as: .facts) { _ in }.result
+        #expect(facts.frames == 2 && facts.isBrokenOff)
+        #expect(throws: TranscodeError.corrupt(.webm, .unreadableFrame)) { try Converted(damaged(0), as: .webp) { _ in } }
+        var without = clip
+        without[places[2] + 2] = 2
+        let opaque = try Animation.compose(without)
+        #expect(opaque.canvases.count == 5 && opaque.canvases[2].allSatisfy { $0 >> 24 == 255 })
+        #expect(opaque.canvases.prefix(2) == whole.canvases.prefix(2))
+    }
+
     /// Grey of 203 cd/m² is the light of white paper, and shown as half of the screen's.
     @Test(arguments: ["smpte2084", "arib-std-b67"]) func highRangesAreMappedToTheScreens(_ transfer: String) throws {
         let clip = try Made(

@@ -20,6 +20,8 @@ final class ClipPictures {
     private var isConverted: Bool
     /// The first picture, until its pixels are requested.
     private var first: ClipStream.Picture?
+    /// The error if the first picture cannot be decoded.
+    private let damage: TranscodeError
     /// The time of the first picture. Those before it in the index cannot be decoded.
     let firstTime: Int64
     /// A row of a decoded picture, and one of its alpha.
@@ -72,9 +74,8 @@ final class ClipPictures {
             (time, picture) = (next.time, try stream.picture(at: next.time))
         }
         firstTime = time
-        guard case .frame(let frame) = picture else {
-            throw index.ending == .brokenOff ? .incomplete(format) : .corrupt(format, .unreadableFrame)
-        }
+        damage = index.ending == .brokenOff ? .incomplete(format) : .corrupt(format, .unreadableFrame)
+        guard case .frame(let frame) = picture else { throw damage }
         first = picture
         let tags = ClipColorTags(frame, track, format)
         let bits: Int
@@ -144,8 +145,7 @@ final class ClipPictures {
         case .brokenOff: return nil
         case .missing: return whole
         case .frame(let frame):
-            try draw(frame, time)
-            return whole
+            return try draw(frame, time) ? whole : nil
         }
     }
 
@@ -164,8 +164,7 @@ final class ClipPictures {
                 return .planes(try planes.hold(frame))
             }
             planes.release()
-            try draw(frame, time)
-            return .colors(whole)
+            return try draw(frame, time) ? .colors(whole) : nil
         }
     }
 
@@ -184,17 +183,27 @@ final class ClipPictures {
         return try stream.picture(at: time)
     }
 
-    private func draw(_ frame: UnsafeMutablePointer<AVFrame>, _ time: Int64) throws(TranscodeError) {
+    /// Draws a picture, opaque if it has no alpha. Returns false if its alpha cannot be decoded.
+    ///
+    /// - Throws: ``TranscodeError``; `incomplete` or `corrupt` for the alpha of the first picture.
+    private func draw(_ frame: UnsafeMutablePointer<AVFrame>, _ time: Int64) throws(TranscodeError) -> Bool {
         try adapt(to: frame)
         var alphaFrame: UnsafeMutablePointer<AVFrame>?
-        if let alpha, case .frame(let found) = try alpha.picture(at: time) {
-            let tags = ClipColorTags(found, alpha.stream, format)
-            if !(alphaColors?.fits(found, tags) ?? false) {
-                let colors = try ClipColors(found, tags, format)
-                alphaRow = try HeapBuffer(count: colors.width)
-                alphaColors = consume colors
+        if let alpha {
+            switch try alpha.picture(at: time) {
+            case .missing: break
+            case .brokenOff:
+                if time == firstTime { throw damage }
+                return false
+            case .frame(let found):
+                let tags = ClipColorTags(found, alpha.stream, format)
+                if !(alphaColors?.fits(found, tags) ?? false) {
+                    let colors = try ClipColors(found, tags, format)
+                    alphaRow = try HeapBuffer(count: colors.width)
+                    alphaColors = consume colors
+                }
+                alphaFrame = found
             }
-            alphaFrame = found
         }
         let window = crop.window(colors.width, colors.height)
         let target = scaler == nil ? words.base : upright.base
@@ -207,6 +216,7 @@ final class ClipPictures {
             orientation.place(shown, y: y, of: (window.width, window.height), into: target)
         }
         try scaler?.scale(upright.base, stride: uprightSize.width, into: words.base, pitch: width)
+        return true
     }
 
     /// Adapts to a change of size or colours in the stream. The clip keeps the size of its first picture.
