@@ -7,10 +7,11 @@ import Testing
 @Suite("Colours have the resolution of pixels where 4:2:0 shows") struct FullChromaTests {
     /// Red and blue lines of one pixel on white; the palette is the builder's.
     private static func lines(
-        width: Int = 63, height: Int = 47, colors: [UInt8] = [2, 4], every distance: Int = 6, transparent: Bool = false
+        width: Int = 63, height: Int = 47, colors: [UInt8] = [2, 4], every distance: Int = 6, transparent: Bool = false,
+        frames: Int = 4
     ) -> [UInt8] {
         var builder = GIFBuilder(width: width, height: height)
-        for frame in 0..<4 {
+        for frame in 0..<frames {
             let pixels = (0..<width * height).map { index -> UInt8 in
                 let (x, y) = (index % width, index / width)
                 if y > 8 + frame && x % distance == 1 { return colors[x / distance % colors.count] }
@@ -55,6 +56,16 @@ import Testing
             let color = try made.color(0, x: x, y: 30)
             #expect(zip(color, expected).allSatisfy { abs($0 - $1) < 40 }, "\(x): \(color)")
         }
+    }
+
+    /// An end marker is the last byte.
+    @Test(arguments: outputs, [1, 2, 4]) func filesWithoutEndMarkerHaveThem(
+        _ output: (output: OutputFormat, codec: VideoCodec), _ frames: Int
+    ) throws {
+        let gif = Self.lines(frames: frames)
+        let unmarked = try made(Array(gif.dropLast()), output.output, output.codec)
+        let whole = try made(gif, output.output, output.codec)
+        #expect(unmarked.format == "yuv444p" && unmarked.made.bytes == whole.made.bytes)
     }
 
     /// The lines have the luma of their ground, so that luma alone would show no loss.

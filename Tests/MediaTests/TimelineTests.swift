@@ -82,10 +82,12 @@ struct TimelineTests {
         }
     }
 
-    private func plan(_ delays: [Int], _ options: TimeOptions, isWhole: Bool = true) throws -> SamplePlan {
+    private func plan(
+        _ delays: [Int], _ options: TimeOptions, isWhole: Bool = true, hasMarker: Bool = true
+    ) throws -> SamplePlan {
         var builder = GIFBuilder(width: 4, height: 4)
         for delay in delays { builder.add(color: 1, delay: delay) }
-        let gif = isWhole ? builder.finish() : builder.bytes.dropLast(2)
+        let gif = isWhole && hasMarker ? builder.finish() : builder.bytes.dropLast(isWhole ? 0 : 2)
         return try gif.withUnsafeBytes {
             SamplePlan(options, of: try AnimationSummary(scanning: $0, by: GIFReader.self, limits: MediaLimits()))
         }
@@ -101,6 +103,15 @@ struct TimelineTests {
         #expect(try self.plan([10, 20, 5], TimeOptions(), isWhole: false).count == 2)
         #expect(try self.plan([10, 20, 5], TimeOptions(start: 35)).count == 0)
         #expect(try self.plan([7], TimeOptions()).shortest == 7)
+    }
+
+    /// Of several frames, the one in which the file breaks off does not count.
+    @Test func thePlanHasTheOnlyFrameAndThatBeforeAMissingEndMarker() throws {
+        #expect(try plan([7], TimeOptions(), isWhole: false) == plan([7], TimeOptions()))
+        #expect(try plan([10, 20, 5], TimeOptions(), isWhole: false) == plan([10, 20], TimeOptions()))
+        for delays in [[7], [10, 20, 5]] {
+            #expect(try plan(delays, TimeOptions(), hasMarker: false) == plan(delays, TimeOptions()))
+        }
     }
 
     /// Where the animation is repeated, its first frame follows the last one.

@@ -1,6 +1,6 @@
 /// The frames of a source that become samples of a video, judged by their times only. A video may have fewer samples, because a
 /// frame that looks like the previous one becomes no sample.
-struct SamplePlan {
+struct SamplePlan: Equatable {
     /// The number of frames.
     private(set) var count = 0
     /// The numbers, from 1, of the first frame and the last; 0 without such a frame.
@@ -18,8 +18,9 @@ struct SamplePlan {
         var (time, end) = (0, 0)
         var isAfterSync = false
         func enter(_ distance: Int) { shortest = shortest == 0 ? distance : min(shortest, distance) }
-        // The frame in which a file breaks off is rarely whole.
-        for (index, delay) in summary.delays.dropLast(summary.ending != .complete ? 1 : 0).enumerated() {
+        // The frame in which a file breaks off is rarely whole. Of a single frame, the part that there is is shown.
+        let isPart = summary.ending == .brokenOff && summary.delays.count > 1
+        for (index, delay) in summary.delays.dropLast(isPart ? 1 : 0).enumerated() {
             isAfterSync = isAfterSync || !summary.dependentFrames.contains(index)
             guard let span = timeline.advance(by: delay) else { continue }
             end = span.end

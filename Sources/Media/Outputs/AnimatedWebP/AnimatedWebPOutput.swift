@@ -1,7 +1,7 @@
 /// Writes an animated WebP, lossless unless a quality is given, or a still WebP for a still source.
 enum AnimatedWebPOutput: OutputMaker {
     /// The version that becomes part of an object's name. Change it with anything that changes the output bytes.
-    static let version = "awebp-2"
+    static let version = "awebp-3"
 
     static func make<Decoder: AnimationDecoder & ~Copyable>(
         _ transcoder: Transcoder, _: Decoder.Type, _ bytes: UnsafeRawBufferPointer, to descriptor: Int32,

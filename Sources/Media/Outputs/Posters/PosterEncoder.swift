@@ -4,7 +4,7 @@ internal import Glibc
 /// Encodes one picture as JPEG with libjpeg, as PNG with libpng or as WebP with libwebp.
 enum PosterEncoder {
     /// The version that becomes part of an object's name. Change it with anything that changes the output bytes.
-    static let version = "poster-7"
+    static let version = "poster-8"
 
     /// The quality from which a JPEG has full chroma resolution.
     private static let fullChromaQuality = 90
