@@ -93,6 +93,17 @@ import Testing
         #expect(try flashes(builder.finish()).general == 4)
     }
 
+    /// The pictures of clips may be that short.
+    @Test(.timeLimit(.minutes(1))) func aMillionPlaysInASecondAreCountedAsTheMost() throws {
+        let white = try Canvas(width: 148, height: 148, format: .rgba)
+        let black = try Canvas(width: 148, height: 148, format: .rgba)
+        black.pixels.update(repeating: PixelFormat.opaque, count: 148 * 148)
+        var counter = FlashCounter(width: 148, height: 148, timescale: 1_000_000, plays: nil)
+        counter.show(black, nil, for: 0)
+        counter.show(white, nil, for: 1)
+        #expect(counter.flashes.general == 100 && counter.flashes.red == 0)
+    }
+
     @Test func theWorstSecondBeginsWithItsFirstChange() throws {
         let calm = try flashes(Self.alternating(Self.black, Self.white, delay: 10, pictures: 12, loops: nil, lead: 300))
         #expect(calm == Flashes(general: 5, red: 0, worstSecond: 310))

@@ -31,6 +31,19 @@ extension SerialTests {
             }
         }
 
+        /// Black and white in turn, 3000 times in half a second.
+        @Test func flashesOfAFastClipAreCounted() throws {
+            let clip = try FFmpeg.make(
+                ["-f", "lavfi", "-i", "color=black:s=384x384:r=6000:d=0.5,negate=enable='mod(n,2)'", "-c:v", "libx264"]
+                    + ["-preset", "ultrafast", "-pix_fmt", "yuv420p"], "mp4")
+            var job = SandboxFixture.job()
+            job.transcoder.output = .facts
+            job.transcoder.options.facts = .flashes
+            let report = try JobSupervisor(zygote: SandboxFixture.zygote()).run(
+                job, input: SandboxFixture.input(clip), output: SandboxFixture.output())
+            #expect(report.result.frames == 3000)
+        }
+
         @Test(arguments: [1, 2]) func anyMemoryLimitIsEitherEnoughOrReported(_ threads: Int) throws {
             let zygote = try SandboxFixture.zygote()
             var refused = 0

@@ -16,7 +16,8 @@ package struct Flashes: Sendable, Equatable {
     /// The start of the second with the most flashes of either kind, in units of the source's timescale; 0 without flashes.
     package let worstSecond: Int
 
-    /// The upper bound of both numbers. Pictures are shown for at least 11 ms, so a second has at most 45 flashes.
+    /// The upper bound of both numbers; more are counted as this many. Only clips have pictures of less than 11 ms, and thus
+    /// more than 45 flashes in a second.
     fileprivate static let most = 100
 
     init(general: Int, red: Int, worstSecond: Int) {
@@ -53,7 +54,7 @@ struct FlashCounter {
     /// The number of plays; nil for an endless loop.
     private let plays: Int?
     private var time = 0
-    /// The pictures of the first second: at most a hundred, because each is shown for at least 10 ms.
+    /// The pictures of the first second: a hundred and one in each hundredth, because a clip may have thousands.
     private var first: [(colors: [SIMD4<Float>], delay: Int)] = []
 
     /// - Parameters:
@@ -74,7 +75,13 @@ struct FlashCounter {
     mutating func show(_ canvas: borrowing Canvas, _ changed: Rectangle?, for delay: Int) {
         squares.update(canvas, changed)
         meter.show(squares.colors, at: time)
-        if time < second, plays != 1 { first.append((squares.colors, delay)) }
+        if time < second, plays != 1 {
+            if first.count < 100 + 100 * time / second {
+                first.append((squares.colors, delay))
+            } else {
+                first[first.count - 1].delay += delay
+            }
+        }
         time += delay
     }
 
@@ -84,7 +91,8 @@ struct FlashCounter {
         // A flash that begins in the last second may continue in the next play.
         let (duration, end) = (time, time + second)
         var play = 1
-        while duration > 0, time < end, plays.map({ play < $0 }) ?? true {
+        // If a play flashes, this many reach the upper bound. A clip may have a million within the second.
+        while duration > 0, time < end, play <= Flashes.most, plays.map({ play < $0 }) ?? true {
             for picture in first where time < end {
                 meter.show(picture.colors, at: time)
                 time += picture.delay
@@ -92,7 +100,7 @@ struct FlashCounter {
             play += 1
         }
         return Flashes(
-            general: min(meter.general.most, Flashes.most), red: min(meter.red.most, Flashes.most),
+            general: meter.general.most, red: meter.red.most,
             worstSecond: meter.general.most >= meter.red.most ? meter.general.worst : meter.red.worst)
     }
 }
@@ -199,10 +207,12 @@ private struct FlashMeter {
                 for square in first.squares { counts[square] -= 1 }
                 pictures.removeFirst()
             }
+            // More transitions of a square change nothing.
+            let squares = squares.filter { counts[$0] < 2 * Flashes.most }
             guard !squares.isEmpty else { return }
             for square in squares { counts[square] += 1 }
             pictures.append((time, squares))
-            while covers(transitions: 2 * (most + 1), columns: columns, side: side) {
+            while most < Flashes.most, covers(transitions: 2 * (most + 1), columns: columns, side: side) {
                 most += 1
                 worst = pictures[0].time
             }
