@@ -162,6 +162,21 @@ import Testing
         #expect(!composed.summary.hasAlpha && composed.canvases.count == 6)
     }
 
+    /// An encoding contains no further one (RFC 9559 §5.1.4.1.31.1).
+    @Test func encodingsInOneAnotherAreNotEntered() {
+        func element(_ identifier: [UInt8], size: Int) -> [UInt8] {
+            identifier + [1] + (1..<8).map { UInt8(truncatingIfNeeded: size >> (56 - 8 * $0)) }
+        }
+        let depth = 150_000
+        let nested = (1...depth).flatMap { element([0x62, 0x40], size: 10 * (depth - $0)) }
+        let entry = [0x83, 0x81, 1] + element([0x6d, 0x80], size: nested.count) + nested
+        let tracks = element([0xae], size: entry.count) + entry
+        let segment = element([0x16, 0x54, 0xae, 0x6b], size: tracks.count) + tracks
+        let file = [0x1a, 0x45, 0xdf, 0xa3, 0x80] + element([0x18, 0x53, 0x80, 0x67], size: segment.count) + segment
+        let video = file.withUnsafeBytes { MatroskaFile($0).video }
+        #expect(video?.isEncrypted == false)
+    }
+
     /// The margins are cut off, and the display size is that of the rest (RFC 9559 §5.1.4.1.28.8).
     @Test func marginsOfMatroskaAreCutOff() throws {
         let clip = try Self.clip("-c:v libvpx-vp9 -b:v 300k -pix_fmt yuva420p -vf format=yuva420p", "webm")

@@ -53,6 +53,7 @@ struct MatroskaFile {
         static let type: UInt32 = 0x83
         static let video: UInt32 = 0xe0
         static let encodings: UInt32 = 0x6d80
+        static let encoding: UInt32 = 0x6240
         /// Elements of segments (head, tracks, cues and others) and clusters (times, blocks, padding, checksums).
         static let all: [UInt32] = [
             segment, cluster, tracks, 0x114d_9b74, 0x1549_a966, 0x1c53_bb6b, 0x1254_c367, 0x1043_a770, 0x1941_a469, 0x1a45_dfa3,
@@ -117,8 +118,16 @@ struct MatroskaFile {
             var isVideo = false
             var found = Video()
             Self.forEach(bytes, range) { element, range in
-                if element == Identifier.type { isVideo = Self.number(bytes[range]) == 1 }
-                if [Identifier.video, Identifier.encodings].contains(element) { Self.read(bytes, range, into: &found) }
+                switch element {
+                case Identifier.type: isVideo = Self.number(bytes[range]) == 1
+                case Identifier.video: Self.read(bytes, range, into: &found)
+                case Identifier.encodings:
+                    Self.forEach(bytes, range) { encoding, range in
+                        if encoding == Identifier.encoding { Self.read(bytes, range, into: &found) }
+                        return true
+                    }
+                default: break
+                }
                 return true
             }
             if isVideo { video = found }
@@ -126,6 +135,7 @@ struct MatroskaFile {
         }
     }
 
+    /// Reads the numbers of a video or of one of its encodings, without the elements within those.
     private static func read(_ bytes: UnsafeRawBufferPointer, _ range: Range<Int>, into video: inout Video) {
         forEach(bytes, range) { element, range in
             let number = number(bytes[range])
@@ -141,7 +151,6 @@ struct MatroskaFile {
             case 0x54aa: video.crop.bottom = number
             case 0x53b8: video.stereoMode = number
             case 0x53c0: video.hasAlpha = number == 1
-            case 0x6240: read(bytes, range, into: &video)
             case 0x5033: video.isEncrypted = video.isEncrypted || number == 1
             default: break
             }
