@@ -205,6 +205,14 @@ struct GIFReaderTests {
         }
     }
 
+    @Test func bytesThatBeginNoRecordInPlaceOfTheFirstFrameAreDamage() {
+        let head = GIFBuilder(width: 4, height: 4).bytes
+        for gif in [head + [0x99, 0], head + twoFrames().bytes] {
+            #expect(throws: TranscodeError.corrupt(.gif, .noFrames)) { try Composing.summary(gif) }
+            #expect(throws: TranscodeError.corrupt(.gif, .noFrames)) { try Converted(gif, as: .png) { _ in } }
+        }
+    }
+
     @Test func everyLimitNamesItselfAndTheValue() throws {
         let gif = GIFBuilder.animation(frames: 4, width: 40, height: 20, delay: 50)
         let cases: [(MediaLimits, TranscodeError)] = [

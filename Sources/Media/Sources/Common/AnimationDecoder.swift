@@ -61,7 +61,7 @@ package enum AnimationEnding: Sendable {
     /// The file has its end marker.
     case complete
     /// After a whole frame, the file ends or continues with unreadable bytes, without its end marker. Some encoders write no
-    /// marker, and browsers do not need it.
+    /// marker, and browsers do not need it. In a file without frames, unreadable bytes are in the place of the first.
     case unmarked
     /// The file ends or becomes unreadable before or within a frame. The complete frames before that point are used.
     case brokenOff

@@ -97,8 +97,9 @@ package struct GIFReader: AnimationDecoder, ~Copyable {
         return false
     }
 
-    /// Whether a whole frame has been read, with no control block after it.
-    private var isBetweenFrames: Bool { images > 0 && control == Control() }
+    /// Whether a whole frame has been read, with no control block after it. In front of the first frame, whether the file goes
+    /// on, with bytes that are no record.
+    private var isBetweenFrames: Bool { images > 0 ? control == Control() : !source.isAtEnd }
 
     private mutating func readDescriptor() throws(TranscodeError) -> Bool {
         let status = gifreel_gif_image_header(source.handle)
