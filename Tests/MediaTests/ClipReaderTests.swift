@@ -281,6 +281,24 @@ import Testing
         #expect(opaque.canvases.prefix(2) == whole.canvases.prefix(2))
     }
 
+    /// Its third picture is hidden by the stream, but not by the container.
+    @Test func aPictureThatIsNotThereIsBlackIfNoneWasReadBefore() throws {
+        let made = Made("", "webm", "-c:v libvpx-vp9 -b:v 500k -g 0 -auto-alt-ref 0 -lag-in-frames 0")
+        var clip = try made.bytes(seconds: "0.2")
+        let keys = clip.indices.dropLast(4).filter { clip[$0...].starts(with: [0x82, 0x49, 0x83, 0x42]) }
+        try #require(keys.count == 5)
+        clip[keys[2]] = 0x80
+        try clip.withUnsafeBytes { bytes in
+            var reader = try ClipReader(bytes, limits: MediaLimits())
+            for _ in 0..<3 { #expect(try reader.next()) }
+            guard case .colors(let words)? = try reader.readPixels() else {
+                Issue.record("no picture")
+                return
+            }
+            #expect(words.allSatisfy { $0 == Word.black })
+        }
+    }
+
     /// Grey of 203 cd/m² is the light of white paper, and shown as half of the screen's.
     @Test(arguments: ["smpte2084", "arib-std-b67"]) func highRangesAreMappedToTheScreens(_ transfer: String) throws {
         let clip = try Made(

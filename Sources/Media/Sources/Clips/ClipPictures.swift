@@ -18,7 +18,7 @@ final class ClipPictures {
     /// The conversion to sRGB; nil if the colours are sRGB.
     private var conversion: ColorConversion?
     private var isConverted: Bool
-    /// The first picture, until its pixels are requested.
+    /// The first picture, until the pixels of a picture are requested.
     private var first: ClipStream.Picture?
     /// The error if the first picture cannot be decoded.
     private let damage: TranscodeError
@@ -172,7 +172,6 @@ final class ClipPictures {
     func skip(to sync: Int64) {
         // Alpha may have sync samples at other times.
         guard alpha == nil, sync > firstTime else { return }
-        first = nil
         stream.skip(to: sync)
     }
 
@@ -180,6 +179,8 @@ final class ClipPictures {
         let picture = first
         first = nil
         if time == firstTime, let picture { return picture }
+        // The clip may have no picture at the time, and nothing was drawn before. It is black then.
+        if picture != nil { words.base.initialize(repeating: 0xff00_0000, count: width * height) }
         return try stream.picture(at: time)
     }
 
