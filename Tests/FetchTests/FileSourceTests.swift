@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import Synchronization
 import SystemIO
 import TestSupport
 import Testing
@@ -63,6 +64,42 @@ import Testing
         let task = Task { try await fetcher.fetch(source) }
         task.cancel()
         await #expect(throws: FetchError.cancelled) { try await task.value }
+    }
+
+    @Test func aFileWaitsUntilItMayBeRead() async throws {
+        try await withFetcher({ $0.timeout = .seconds(60) }) { fetcher in
+            let isOpen = Mutex(false)
+            let asked = Mutex(0)
+            let arriving = ArrivingSource()
+            arriving.setGate {
+                asked.withLock { $0 += 1 }
+                return isOpen.withLock { $0 }
+            }
+            let source = try url("a.gif")
+            let waiting = Task { try await fetcher.fetch(source, arriving: arriving) }
+            try await waitUntil("the second question") { asked.withLock { $0 } > 1 }
+            #expect(fetcher.counters().bytes == 0)
+            isOpen.withLock { $0 = true }
+            #expect(try fetched(try await waiting.value).count == TestGIF.dot.count)
+        }
+    }
+
+    @Test(.timeLimit(.minutes(1))) func aFileThatMayNotBeReadInTimeIsRefused() async throws {
+        let (source, arriving) = (try url("a.gif"), ArrivingSource())
+        let asked = Mutex(0)
+        arriving.setGate {
+            asked.withLock { $0 += 1 }
+            return false
+        }
+        try await withFetcher({ $0.timeout = .milliseconds(100) }) { fetcher in
+            await #expect(throws: FetchError.busy) { try await fetcher.fetch(source, arriving: arriving) }
+            #expect(asked.withLock { $0 } > 1)
+        }
+        try await withFetcher({ $0.timeout = .seconds(600) }) { fetcher in
+            let task = Task { try await fetcher.fetch(source, arriving: arriving) }
+            task.cancel()
+            await #expect(throws: FetchError.cancelled) { try await task.value }
+        }
     }
 
     private func withFetcher(

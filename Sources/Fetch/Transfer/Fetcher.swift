@@ -11,6 +11,8 @@ package final class Fetcher: Sendable {
     private let client: HTTPClient
     /// The threads that read files on this machine, whose disk may be slow.
     private let fileThreads: any BlockingWork
+    /// The polling interval for files that have to wait, which is that of the HTTP client.
+    private static let gateInterval = Duration.milliseconds(20)
 
     /// Starts the thread.
     ///
@@ -79,8 +81,8 @@ package final class Fetcher: Sendable {
     private func read(
         _ place: FileAddress, _ validators: SourceValidators, _ arriving: ArrivingSource
     ) async throws(FetchError) -> FetchOutcome {
-        guard arriving.mayBegin() else { throw .busy }
         let configuration = context.settings.configuration
+        try await waitForTurn(arriving, within: configuration.timeout)
         let reader = FileReader(place: place, limit: configuration.maxBytes)
         let reading = FileReading()
         let isQueued = fileThreads.submit { [context] in
@@ -94,6 +96,19 @@ package final class Fetcher: Sendable {
         await reading.ended.wait(for: configuration.timeout)
         if let outcome = reading.outcome.withLock({ $0 }) { return try outcome.get() }
         throw Task.isCancelled ? .cancelled : .timeout(.total, limit: configuration.timeout)
+    }
+
+    /// Waits until the fetch may begin, as the HTTP client waits for memory and connections.
+    private func waitForTurn(_ arriving: ArrivingSource, within limit: Duration) async throws(FetchError) {
+        let deadline = ContinuousClock.now + limit
+        while !arriving.mayBegin() {
+            guard ContinuousClock.now < deadline else { throw .busy }
+            do {
+                try await Task.sleep(for: Self.gateInterval)
+            } catch {
+                throw .cancelled
+            }
+        }
     }
 
     /// Replaces the configuration without ending a transfer, closing a connection or resetting a counter.
