@@ -30,40 +30,93 @@ import Testing
 
     /// Work on a file system whose server does not answer until the test ends.
     private final class StuckWork: BlockingWork {
-        let (isClosing, answer) = (Semaphore(), Semaphore())
+        let submitted = Mutex(0)
+        let isClosing = Mutex(false)
+        let answer = Semaphore()
 
-        func submit(_ work: @escaping Work) -> Bool { true }
+        func submit(_ work: @escaping Work) -> Bool {
+            submitted.withLock { $0 += 1 }
+            return true
+        }
 
         func close() {
-            isClosing.signal()
+            isClosing.withLock { $0 = true }
             answer.wait()
         }
     }
 
-    @Test func aStopWaitsForNoNetworkFileSystem() throws {
+    private func configuration(_ directories: [String], timeout: Duration = .seconds(30)) throws -> FetchConfiguration {
+        var configuration = FetchConfiguration()
+        // Patterns are for hosts.
+        (configuration.allow, configuration.timeout) = ([], timeout)
+        configuration.mounts = try directories.map { MountRule(try SourceURL(directory: $0)) }
+        return configuration
+    }
+
+    @Test func aStopWaitsForNoNetworkFileSystem() async throws {
         let work = StuckWork()
-        let fetcher = try Fetcher(FetchConfiguration(), fileThreads: work)
+        defer { work.answer.signal() }
+        let fetcher = try Fetcher(try configuration([root], timeout: .milliseconds(20))) { work }
+        let source = try url("a.gif")
+        await #expect(throws: FetchError.timeout(.total, limit: .milliseconds(20))) { try await fetcher.fetch(source) }
         fetcher.shutdown()
-        work.isClosing.wait()
-        work.answer.signal()
-        withExtendedLifetime(fetcher) {}
-        work.answer.signal()
+        try await waitUntil("the end of the threads") { work.isClosing.withLock { $0 } }
+        await #expect(throws: FetchError.busy) { try await fetcher.fetch(source) }
     }
 
     @Test(.timeLimit(.minutes(1))) func aFetchWaitsForNoNetworkFileSystemBeyondItsLimit() async throws {
-        var configuration = FetchConfiguration()
-        (configuration.allow, configuration.timeout) = ([], .milliseconds(20))
-        configuration.mounts = [MountRule(try SourceURL(directory: root))]
         let work = StuckWork()
         defer { work.answer.signal() }
-        let fetcher = try Fetcher(configuration, fileThreads: work)
+        let fetcher = try Fetcher(try configuration([root], timeout: .milliseconds(20))) { work }
         let source = try url("a.gif")
         await #expect(throws: FetchError.timeout(.total, limit: .milliseconds(20))) { try await fetcher.fetch(source) }
-        configuration.timeout = .seconds(600)
-        fetcher.reconfigure(configuration)
+        fetcher.reconfigure(try configuration([root], timeout: .seconds(600)))
         let task = Task { try await fetcher.fetch(source) }
         task.cancel()
         await #expect(throws: FetchError.cancelled) { try await task.value }
+    }
+
+    @Test(.timeLimit(.minutes(1))) func aFileSystemThatDoesNotAnswerDelaysNoOtherDirectory() async throws {
+        let other = directory.path + "/other/"
+        try FileManager.default.createDirectory(atPath: other, withIntermediateDirectories: true)
+        try Self.write(TestGIF.dot, other + "b.gif")
+        let work = StuckWork()
+        defer { work.answer.signal() }
+        let made = Mutex(0)
+        let fetcher = try Fetcher(try configuration([root, other])) {
+            made.withLock { made -> any BlockingWork in
+                made += 1
+                return made == 1 ? work : WorkThreads(count: 1, limit: 8, name: "test-files")
+            }
+        }
+        defer { fetcher.shutdown() }
+        let (stuck, good) = (try url("a.gif"), try MountRule(SourceURL(directory: other)).source("file://" + other + "b.gif"))
+        #expect(stuck.origin == root && good.origin == other)
+        let waiting = Task { try await fetcher.fetch(stuck) }
+        try await waitUntil("the read that hangs") { work.submitted.withLock { $0 } == 1 }
+        for _ in 0..<2 { #expect(try fetched(try await fetcher.fetch(good)).count == TestGIF.dot.count) }
+        #expect(made.withLock { $0 } == 2)
+        // A directory without a mount needs no threads.
+        fetcher.reconfigure(try configuration([other]))
+        try await waitUntil("the end of the threads") { work.isClosing.withLock { $0 } }
+        #expect(try fetched(try await fetcher.fetch(good)).count == TestGIF.dot.count)
+        #expect(made.withLock { $0 } == 2)
+        waiting.cancel()
+        await #expect(throws: FetchError.cancelled) { try await waiting.value }
+    }
+
+    @Test func aFileWhoseCallerHasLeftIsNotRead() async throws {
+        let threads = WorkThreads(count: 1, limit: 8, name: "test-files")
+        let fetcher = try Fetcher(try configuration([root], timeout: .milliseconds(20))) { threads }
+        let source = try url("a.gif")
+        let answer = Semaphore()
+        let isBlocked = threads.submit { answer.wait() }
+        await #expect(throws: FetchError.timeout(.total, limit: .milliseconds(20))) { try await fetcher.fetch(source) }
+        answer.signal()
+        let isFree = await threads.run { true }
+        #expect(isBlocked && isFree == true)
+        #expect(fetcher.counters().bytes == 0)
+        fetcher.shutdown()
     }
 
     @Test func aFileWaitsUntilItMayBeRead() async throws {

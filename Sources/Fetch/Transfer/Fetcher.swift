@@ -9,8 +9,10 @@ package import SystemIO
 package final class Fetcher: Sendable {
     private let context: FetchContext
     private let client: HTTPClient
-    /// The threads that read files on this machine, whose disk may be slow.
-    private let fileThreads: any BlockingWork
+    /// The threads that read files, by the directory of the mount, so that a file system that does not answer delays only the
+    /// files on it. A directory has threads from its first file on; nil after ``shutdown()``.
+    private let fileThreads = Mutex<[String: any BlockingWork]?>([:])
+    private let makeFileThreads: @Sendable () -> any BlockingWork
     /// The polling interval for files that have to wait, which is that of the HTTP client.
     private static let gateInterval = Duration.milliseconds(20)
 
@@ -18,12 +20,14 @@ package final class Fetcher: Sendable {
     ///
     /// - Throws: ``FetchError`` if the machine has no descriptor, thread or memory left.
     package convenience init(configuration: FetchConfiguration = FetchConfiguration()) throws(FetchError) {
-        try self.init(configuration, fileThreads: WorkThreads(count: 4, limit: 256, name: "fetch-files"))
+        try self.init(configuration) { WorkThreads(count: 4, limit: 256, name: "fetch-files") }
     }
 
-    init(_ configuration: FetchConfiguration, fileThreads: any BlockingWork) throws(FetchError) {
+    init(
+        _ configuration: FetchConfiguration, makeFileThreads: @escaping @Sendable () -> any BlockingWork
+    ) throws(FetchError) {
         let context = FetchContext(configuration)
-        (self.context, self.fileThreads) = (context, fileThreads)
+        (self.context, self.makeFileThreads) = (context, makeFileThreads)
         do throws(HTTPError) {
             client = try HTTPClient(name: "fetch", limits: context.settings.limits)
         } catch {
@@ -85,7 +89,9 @@ package final class Fetcher: Sendable {
         try await waitForTurn(arriving, within: configuration.timeout)
         let reader = FileReader(place: place, limit: configuration.maxBytes)
         let reading = FileReading()
-        let isQueued = fileThreads.submit { [context] in
+        let isQueued = submit(for: place.directory) { [context, weak reading] in
+            // The caller may have left while the work was in the queue.
+            guard let reading else { return }
             let outcome = Result { () throws(FetchError) in
                 try reader.read(validators, arriving) { context.count(file: $0) }
             }
@@ -111,6 +117,22 @@ package final class Fetcher: Sendable {
         }
     }
 
+    /// Queues work for the threads of a directory. Returns false if their queue is full.
+    private func submit(for directory: String, _ work: @escaping BlockingWork.Work) -> Bool {
+        fileThreads.withLock { all in
+            guard let threads = all.map({ $0[directory] ?? makeFileThreads() }) else { return false }
+            let isQueued = threads.submit(work)
+            // Threads that could not be started are forgotten.
+            if isQueued { all?[directory] = threads }
+            return isQueued
+        }
+    }
+
+    /// Ends threads without waiting for them: a read from a network file system may take until its server answers.
+    private static func end(_ threads: some Sequence<any BlockingWork>) {
+        for threads in threads { SystemThread.start(name: "fetch-end") { threads.close() }?.detach() }
+    }
+
     /// Replaces the configuration without ending a transfer, closing a connection or resetting a counter.
     ///
     /// The new configuration applies to every request that starts after this call: to new and queued fetches and to the next
@@ -121,6 +143,15 @@ package final class Fetcher: Sendable {
     package func reconfigure(_ configuration: FetchConfiguration) {
         context.replaceSettings(configuration)
         client.setLimits(context.settings.limits)
+        let directories = configuration.mounts.compactMap {
+            if case .file(let folder) = $0.root { folder.directory } else { nil }
+        }
+        let unused = fileThreads.withLock { all in
+            let unused = all?.filter { !directories.contains($0.key) } ?? [:]
+            for directory in unused.keys { all?[directory] = nil }
+            return unused
+        }
+        Self.end(unused.values)
     }
 
     /// Sets the endpoints on which this process listens. Nothing is fetched from them, whatever the settings allow.
@@ -140,13 +171,13 @@ package final class Fetcher: Sendable {
     /// Ends all fetches with ``FetchError/closed``, stops the thread and waits for it, which takes milliseconds.
     package func shutdown() {
         client.stop()
-        // A read from a network file system may take until its server answers.
-        SystemThread.start(name: "fetch-end") { [fileThreads] in fileThreads.close() }?.detach()
+        if let threads = fileThreads.withLock({ $0.take() }) { Self.end(threads.values) }
         context.decodingThreads.close()
     }
 }
 
-/// The reading of a file. Its caller may leave first, because a network file system may never answer.
+/// The reading of a file. Its caller may leave first, because a network file system may never answer. Only the caller holds it
+/// until a thread begins.
 private final class FileReading: Sendable {
     let outcome = Mutex<Result<FetchOutcome, FetchError>?>(nil)
     let ended = AsyncSignal()

@@ -40,7 +40,7 @@ struct MissRunner: Sendable {
         if let stored, case .fresh = cache.freshness(of: stored) { return RenditionResult(stored, .hit) }
         try state.failures.check(request.key, of: request.source)
         let slot = try state.admission.admit(
-            request.source.host, bytes: maxSourceBytes, cost: request.rendition.cost,
+            request.source.origin, bytes: maxSourceBytes, cost: request.rendition.cost,
             urgency: flight.turn.urgency, client: request.client)
         defer { withExtendedLifetime(slot) {} }
         guard let sharing else { return try await runLocally(request, stored, slot, flight) }

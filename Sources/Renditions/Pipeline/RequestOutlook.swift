@@ -69,7 +69,7 @@ extension RenditionPipeline {
     /// nor a failure.
     package func tryOut(_ request: RenditionRequest) async throws(RenditionError) -> RenditionTrial {
         let slot = try state.admission.admit(
-            request.source.host, bytes: misses.maxSourceBytes, cost: request.rendition.cost, urgency: request.urgency)
+            request.source.origin, bytes: misses.maxSourceBytes, cost: request.rendition.cost, urgency: request.urgency)
         defer { withExtendedLifetime(slot) {} }
         let loaded = try await misses.loader.loadApart(request.source, slot)
         let source = loaded.source

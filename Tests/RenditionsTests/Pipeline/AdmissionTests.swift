@@ -21,7 +21,7 @@ extension ArrivingSource {
 
 @Suite("Admission bounds the misses in progress") struct AdmissionTests {
     private func origin(_ text: String = "https://a.test/") throws -> Admission.Origin {
-        try SourceURL(text).host
+        try SourceURL(text).origin
     }
 
     /// Takes slots until the admission refuses, at most `count`.
@@ -282,6 +282,31 @@ extension ArrivingSource {
         slow.forEach { $0.sourceArrived(bytes: 1) }
         #expect(throws: Never.self) { try admission.admit(origin(), bytes: 1, urgency: .visitor) }
         withExtendedLifetime(slow) {}
+    }
+
+    @Test func aFileSystemThatDoesNotAnswerLeavesSlotsToOtherDirectories() async throws {
+        let gate = AsyncGate()
+        try await PipelineFixture.run(jobs: 16, gates: .init(fetch: gate)) { world async throws in
+            @Sendable func failure(_ directory: String, _ number: Int) async throws -> RenditionError? {
+                let mount = MountRule(try SourceURL(directory: "/\(directory)/"))
+                let source = try mount.source("file:///\(directory)/\(number).gif")
+                do throws(RenditionError) {
+                    _ = try await world.pipeline.find(RenditionRequest(Rendition(format: .mp4), of: source))
+                    return nil
+                } catch {
+                    return error
+                }
+            }
+            try await withThrowingTaskGroup(of: RenditionError?.self) { group in
+                for number in 0..<12 { group.addTask { try await failure("one", number) } }
+                try await waitUntil("the fetches that hang") { gate.count == 12 }
+                #expect(try await failure("one", 12) == .overloaded(cause: nil))
+                group.addTask { try await failure("two", 0) }
+                try await waitUntil("the fetch of another directory") { gate.count == 13 }
+                gate.open()
+                for try await error in group { #expect(error == .fetchFailed(.notFound)) }
+            }
+        }
     }
 
     @Test func theMemoryOfAReaderOutlivesItsJob() throws {
