@@ -250,6 +250,38 @@ import Testing
         #expect(try await one.cluster.prewarm.report("list1", from: nil)?.done == 1)
     }
 
+    @Test func aListOfWhichANodeCanTakeNoMoreDelaysNoOther() async throws {
+        let server = try await RedisServer()
+        defer { server.stop() }
+        let (one, two) = (try TestNode("one", server.unixAddress), try TestNode("two", server.unixAddress))
+        try await one.joined()
+        try await two.joined()
+        let lists = one.cluster.prewarm
+        _ = try await lists.add("list1", (0..<250).map { Array("entry \($0)".utf8) })
+        _ = try await lists.add("list2", [[1], [2]], callback: "https://a.test/hook")
+        var tickets = try await lists.claim(1)
+        #expect(tickets.map(\.list) == ["list1"])
+        // One call moves a part of a long list.
+        #expect(try await lists.claim(3, except: ["list1"]).isEmpty)
+        let others = try await lists.claim(3, except: ["list1"])
+        #expect(others.map(\.list) == ["list2", "list2"] && others.map(\.payload) == [[1], [2]])
+        #expect(try await lists.claim(3, except: ["list1", "list2"]).isEmpty)
+        for ticket in others { #expect(try await lists.finish(ticket, made)) }
+        var report: PrewarmTicket?
+        try await waitUntil("the report, which follows the moved entries") {
+            report = try await lists.claim(3, except: ["list1"]).first
+            return report != nil
+        }
+        #expect(report?.callback == "https://a.test/hook")
+        try await lists.finish(try #require(report), nil, url: "")
+        // Another node gets what was moved.
+        while case let more = try await two.cluster.prewarm.claim(100), !more.isEmpty { tickets += more }
+        #expect(Set(tickets.map(\.payload)).count == 250 && tickets.count == 250)
+        for ticket in tickets { #expect(try await lists.finish(ticket, made)) }
+        #expect(try await lists.report("list1", from: nil)?.state == "done")
+        #expect(try server.run("XLEN", "{test}:v1:prewarm") == ":0\r\n")
+    }
+
     @Test func entriesOfAListThatWasNotAddedWholeAreDropped() async throws {
         let server = try await RedisServer()
         defer { server.stop() }

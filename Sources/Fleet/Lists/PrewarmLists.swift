@@ -13,8 +13,10 @@ package protocol PrewarmLists: Sendable {
 
     /// Claims entries, and the reports on lists that have ended.
     ///
-    /// - Parameter count: The most entries. A runner should claim only what it can process now, so that all nodes share a list.
-    func claim(_ count: Int) async throws(Fault) -> [PrewarmTicket]
+    /// - Parameters:
+    ///   - count: The most entries. A runner should claim only what it can process now, so that all nodes share a list.
+    ///   - lists: Lists of which the runner can process no more entries now. They do not delay the entries of other lists.
+    func claim(_ count: Int, except lists: Set<String>) async throws(Fault) -> [PrewarmTicket]
 
     /// Renews claims. To be called at least every third of ``ClusterTimings/claimTime``.
     func renew(_ tickets: [PrewarmTicket]) async throws(Fault)

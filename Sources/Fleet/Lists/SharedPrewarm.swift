@@ -40,6 +40,33 @@ package final class SharedPrewarm: PrewarmLists {
         return 1
         """)
 
+    /// Claims new entries, and moves those of some lists to the end of the stream. Keys: stream. Arguments: group, node, number
+    /// of entries, largest number of entries to move, lists.
+    private static let claimOthers = RedisScript(
+        .array,
+        """
+        local skipped = {}
+        for index = 5, #ARGV do skipped[ARGV[index]] = true end
+        local found = {}
+        local left = math.min(tonumber(ARGV[4]), redis.call('XLEN', KEYS[1]))
+        while left > 0 and #found < tonumber(ARGV[3]) do
+          local count = math.min(left, tonumber(ARGV[3]) - #found)
+          local reply = redis.call('XREADGROUP', 'GROUP', ARGV[1], ARGV[2], 'COUNT', count, 'STREAMS', KEYS[1], '>')
+          if not reply then break end
+          for _, entry in ipairs(reply[1][2]) do
+            if skipped[entry[2][2]] then
+              redis.call('XADD', KEYS[1], '*', unpack(entry[2]))
+              redis.call('XACK', KEYS[1], ARGV[1], entry[1])
+              redis.call('XDEL', KEYS[1], entry[1])
+              left = left - 1
+            else
+              found[#found + 1] = entry
+            end
+          end
+        end
+        return found
+        """)
+
     /// Removes consumers without claims: this node's, and those idle for longer than a limit. Keys: stream. Arguments: group,
     /// this node, the limit in ms.
     private static let removeConsumers = RedisScript(
@@ -184,21 +211,22 @@ package final class SharedPrewarm: PrewarmLists {
         _ = try? await context.run(.script(Self.removeConsumers, keys: [keys.prewarm], arguments))
     }
 
-    /// Claims entries for this node: those of dead nodes first, then new ones.
-    package func claim(_ count: Int) async throws(RedisError) -> [PrewarmTicket] {
+    /// Claims entries for this node: those of dead nodes first, then new ones. New entries of the other lists move to the end of
+    /// the stream, up to ``batchSize`` at a time.
+    package func claim(_ count: Int, except lists: Set<String> = []) async throws(RedisError) -> [PrewarmTicket] {
         let count = max(1, min(count, 100))
         do throws(RedisError) {
-            return try await claimExisting(count)
+            return try await claimExisting(count, except: lists)
         } catch {
             guard case .refused(let refusal) = error, refusal.kind == .noGroup else { throw error }
             // Fails if another node was faster.
             _ = try await context.run(
                 RedisCommand(.status, ["XGROUP", "CREATE", keys.prewarm, keys.prewarmGroup, "0", "MKSTREAM"]))
-            return try await claimExisting(count)
+            return try await claimExisting(count, except: lists)
         }
     }
 
-    private func claimExisting(_ count: Int) async throws(RedisError) -> [PrewarmTicket] {
+    private func claimExisting(_ count: Int, except lists: Set<String>) async throws(RedisError) -> [PrewarmTicket] {
         let (group, node) = (keys.prewarmGroup, context.nodeName)
         let parts = try await context.run(
             RedisCommand(
@@ -206,7 +234,11 @@ package final class SharedPrewarm: PrewarmLists {
         ).elements()
         guard parts.count >= 2 else { throw .nonsense("no claimed entries") }
         var entries = try StreamEntry.entries(parts[1])
-        if entries.count < count {
+        if entries.count < count, !lists.isEmpty {
+            let arguments: [any RedisArgument] = [group, node, count - entries.count, Self.batchSize] + lists.sorted()
+            entries += try StreamEntry.entries(
+                try await context.run(.script(Self.claimOthers, keys: [keys.prewarm], arguments)))
+        } else if entries.count < count {
             let arguments: [any RedisArgument] = [
                 "XREADGROUP", "GROUP", group, node, "COUNT", count - entries.count, "STREAMS", keys.prewarm, ">",
             ]

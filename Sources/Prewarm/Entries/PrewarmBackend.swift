@@ -41,14 +41,52 @@ package struct LocalBackend: PrewarmBackend {
     package func run(
         _ entries: [PrewarmEntry], _ finished: @escaping @Sendable (Int, PrewarmOutcome) -> Void
     ) async throws(PrewarmRunError) {
-        await withTaskGroup(of: Void.self) { group in
-            for (number, entry) in entries.enumerated() {
-                if number >= concurrency { await group.next() }
-                if Task.isCancelled { return }
-                group.addTask {
-                    if let outcome = await prewarmer.warm(entry, retries: retries) { finished(number, outcome) }
+        await withTaskGroup(of: Event.self) { group in
+            var ready = entries.indices.map { Work(number: $0) }[...]
+            var running = 0
+            while true {
+                if running < concurrency, !Task.isCancelled, let work = ready.popFirst() {
+                    running += 1
+                    group.addTask { await attempt(work, at: entries[work.number], finished) }
+                    continue
+                }
+                guard let event = await group.next() else { return }
+                switch event {
+                case .due(let work): ready.append(work)
+                case .ended: running -= 1
+                case .paused(let work, let pause):
+                    // An entry takes no place during its pause.
+                    running -= 1
+                    group.addTask {
+                        try? await Task.sleep(for: pause)
+                        return .due(work)
+                    }
                 }
             }
         }
+    }
+
+    private struct Work {
+        let number: Int
+        var attempts = Prewarmer.Attempts()
+    }
+
+    private enum Event {
+        /// The pause of an entry is over.
+        case due(Work)
+        case ended
+        case paused(Work, Duration)
+    }
+
+    private func attempt(
+        _ work: Work, at entry: PrewarmEntry, _ finished: @Sendable (Int, PrewarmOutcome) -> Void
+    ) async -> Event {
+        var work = work
+        switch await prewarmer.attempt(entry, retries: retries, &work.attempts) {
+        case .ended(let outcome)?: finished(work.number, outcome)
+        case .paused(let pause)?: return .paused(work, pause)
+        case nil: break
+        }
+        return .ended
     }
 }

@@ -13,50 +13,48 @@ struct Prewarmer: Sendable {
     /// How long an entry is retried while the server has no capacity for it.
     private static let capacityTimeout = Duration.seconds(900)
 
-    /// Returns the outcome of the entry; nil if the task was cancelled.
+    /// The attempts at an entry so far.
+    struct Attempts: Sendable {
+        fileprivate var origin = RetryDelays()
+        fileprivate var capacity = RetryDelays()
+        /// When the server has had no capacity for too long; nil before the first attempt.
+        fileprivate var deadline: ContinuousClock.Instant?
+    }
+
+    /// The result of one attempt.
+    enum Step: Sendable {
+        case ended(PrewarmOutcome)
+        /// The next attempt is due after a pause.
+        case paused(Duration)
+    }
+
+    /// Makes one attempt to bring the entry into the cache. Returns nil if the task was cancelled.
     ///
     /// - Parameter retries: Attempts after the first if the origin failed. An attempt for which the server has no capacity
     ///   does not count.
-    func warm(_ entry: PrewarmEntry, retries: Int) async -> PrewarmOutcome? {
-        let target: PrewarmEntry.Target
+    func attempt(_ entry: PrewarmEntry, retries: Int, _ attempts: inout Attempts) async -> Step? {
+        if Task.isCancelled { return nil }
+        let pipeline = pipeline()
+        let deadline = attempts.deadline ?? ContinuousClock.now + Self.capacityTimeout
+        attempts.deadline = deadline
         do throws(RenditionError) {
-            let pipeline = pipeline()
-            target = try entry.target(pipeline.defaults, pipeline.sources)
+            let target = try entry.target(pipeline.defaults, pipeline.sources)
+            // Negotiation sends the source in place of a sequence that saves too little.
+            let alternative = target.rendition.format.isSequence ? Rendition(format: .original) : nil
+            let request = RenditionRequest(target.rendition, of: target.url, urgency: .prewarm, alternative: alternative)
+            return .ended(Self.outcome(try await pipeline.find(request)))
+        } catch .cancelled {
+            return nil
         } catch {
-            return describe(error)
-        }
-        var origin = RetryDelays()
-        var capacity = RetryDelays()
-        let deadline = ContinuousClock.now + Self.capacityTimeout
-        while !Task.isCancelled {
-            let failure: RenditionError
-            do throws(RenditionError) {
-                // Negotiation sends the source in place of a sequence that saves too little.
-                let alternative = target.rendition.format.isSequence ? Rendition(format: .original) : nil
-                let request = RenditionRequest(
-                    target.rendition, of: target.url, urgency: .prewarm, alternative: alternative)
-                return Self.outcome(try await pipeline().find(request))
-            } catch .cancelled {
-                return nil
-            } catch {
-                failure = error
-            }
-            let pause: Duration
-            switch failure.retry {
+            switch error.retry {
             case .whenServerHasCapacity(let seconds) where ContinuousClock.now < deadline:
-                pause = capacity.next(retryAfter: seconds)
-            case .whenOriginRecovers(let seconds) where origin.attempts < retries:
-                pause = origin.next(retryAfter: seconds)
+                return .paused(attempts.capacity.next(retryAfter: seconds))
+            case .whenOriginRecovers(let seconds) where attempts.origin.attempts < retries:
+                return .paused(attempts.origin.next(retryAfter: seconds))
             case .whenServerHasCapacity, .whenOriginRecovers, .never:
-                return describe(failure)
-            }
-            do {
-                try await Task.sleep(for: pause)
-            } catch {
-                return nil
+                return .ended(describe(error))
             }
         }
-        return nil
     }
 
     private static func outcome(_ result: RenditionResult) -> PrewarmOutcome {

@@ -17,41 +17,94 @@ final class PrewarmRunner: Sendable {
     /// The time after which a list is reported again, by any node.
     private static let reportTime = Duration.seconds(600)
 
+    /// The number of entries that wait or pause from which no more are claimed.
+    private static let waitingLimit = 1000
+
     /// See ``PrewarmQueue/Limits/concurrency``.
     private let concurrency: Int
     private let meter: LabelledCounter
     private let state = Mutex(State())
 
-    private typealias Work = (ticket: PrewarmTicket, entry: QueuedEntry?)
+    private struct Work {
+        let ticket: PrewarmTicket
+        /// Nil for a report, and for an entry that cannot be read.
+        let entry: QueuedEntry?
+        var attempts = Prewarmer.Attempts()
+        /// Whether the entry counts in ``State/begun``.
+        var isBegun = false
+        /// Whether the list may have been cancelled since the entry was claimed.
+        var hasWaited = false
+        /// The end of a pause between two attempts.
+        var start = ContinuousClock.now
+    }
 
     private struct State {
-        /// The claimed entries: those in progress, and those that wait.
+        /// The claimed entries and reports: those in progress, and those that wait.
         var active: Set<PrewarmTicket> = []
-        /// Claimed entries that wait because their lists have reached their concurrency on this node.
+        /// Claimed entries that wait because their lists have reached their concurrency on this node, and those that pause.
         var waiting: [Work] = []
-        /// The number of entries in progress, by list.
-        var running: [String: Int] = [:]
+        /// The number of entries in progress. Those that pause do not count.
+        var running = 0
+        /// The number of entries in progress or in a pause, by list.
+        var begun: [String: Int] = [:]
         var loop: Task<Void, Never>?
         /// When a list was added or an entry ended; nil before the first.
         var lastActivity: ContinuousClock.Instant?
 
-        /// Removes and returns the waiting entries that may start now.
-        mutating func takeStartable() -> [Work] {
-            var startable: [Work] = []
-            waiting.removeAll { work in
-                let count = running[work.ticket.list, default: 0]
-                guard count < work.entry?.concurrency ?? .max else { return false }
-                running[work.ticket.list] = count + 1
-                startable.append(work)
-                return true
+        /// The lists with entries that have to wait for others of their list.
+        var fullLists: Set<String> { Set(waiting.lazy.filter { !$0.isBegun }.map(\.ticket.list)) }
+
+        /// Adds claimed entries and reports to those that wait.
+        mutating func add(_ tickets: [PrewarmTicket]) {
+            for ticket in tickets where active.insert(ticket).inserted {
+                let entry = try? JSONDecoder().decode(QueuedEntry.self, from: Data(ticket.payload))
+                // No entry waits for a concurrency that is never reached.
+                waiting.append(Work(ticket: ticket, entry: entry.flatMap { $0.concurrency > 0 ? $0 : nil }))
             }
+        }
+
+        /// Removes and returns the waiting entries and reports that may start now.
+        ///
+        /// - Parameter concurrency: The most entries in progress. Reports do not count, because they wait for their receivers.
+        mutating func takeStartable(_ concurrency: Int) -> [Work] {
+            var (startable, others): ([Work], [Work]) = ([], [])
+            for var work in waiting {
+                let list = work.ticket.list
+                let mayStart =
+                    work.ticket.callback != nil
+                    || running < concurrency && work.start <= .now
+                        && (work.isBegun || begun[list, default: 0] < work.entry?.concurrency ?? .max)
+                guard mayStart else {
+                    work.hasWaited = true
+                    others.append(work)
+                    continue
+                }
+                if work.ticket.callback == nil {
+                    running += 1
+                    if !work.isBegun { begun[list, default: 0] += 1 }
+                    work.isBegun = true
+                }
+                startable.append(work)
+            }
+            waiting = others
             return startable
         }
 
-        mutating func end(_ ticket: PrewarmTicket) {
-            active.remove(ticket)
-            let count = running[ticket.list, default: 0]
-            running[ticket.list] = count > 1 ? count - 1 : nil
+        /// Takes an entry or a report out of those in progress.
+        ///
+        /// - Parameter pause: The time until the next attempt at the entry; nil if there is none.
+        mutating func end(_ work: Work, pause: Duration?) {
+            if work.ticket.callback == nil { running -= 1 }
+            if let pause {
+                var work = work
+                (work.start, work.hasWaited) = (.now + pause, true)
+                waiting.append(work)
+                return
+            }
+            active.remove(work.ticket)
+            guard work.isBegun else { return }
+            let count = begun[work.ticket.list, default: 0]
+            begun[work.ticket.list] = count > 1 ? count - 1 : nil
         }
     }
 
@@ -75,45 +128,55 @@ final class PrewarmRunner: Sendable {
         await withDiscardingTaskGroup { group in
             group.addTask { await self.renewClaims(lists) }
             while !Task.isCancelled {
-                // Reports do not count, because they wait for their receivers.
-                let free = concurrency - state.withLock { $0.active.count { $0.callback == nil } }
-                let tickets = free > 0 ? (try? await lists.claim(free)) ?? [] : []
-                let startable = state.withLock { state in
-                    for ticket in tickets {
-                        state.active.insert(ticket)
-                        let entry = try? JSONDecoder().decode(QueuedEntry.self, from: Data(ticket.payload))
-                        // No entry waits for a concurrency that is never reached.
-                        state.waiting.append((ticket, entry.flatMap { $0.concurrency > 0 ? $0 : nil }))
-                    }
-                    return state.takeStartable()
+                let (startable, free, full) = state.withLock { state in
+                    let startable = state.takeStartable(concurrency)
+                    let free = state.waiting.count < Self.waitingLimit ? concurrency - state.running : 0
+                    return (startable, free, state.fullLists)
                 }
                 for work in startable {
                     group.addTask {
-                        await self.process(work, lists, prewarmer, report)
-                        self.state.withLock { $0.end(work.ticket) }
+                        var work = work
+                        let pause = await self.process(&work, lists, prewarmer, report)
+                        self.state.withLock { $0.end(work, pause: pause) }
+                        lists.arrivals.signal()
+                        guard let pause else { return }
+                        try? await Task.sleep(for: pause)
                         lists.arrivals.signal()
                     }
                 }
+                let tickets = free > 0 ? (try? await lists.claim(free, except: full)) ?? [] : []
+                state.withLock { $0.add(tickets) }
                 if tickets.isEmpty, await lists.arrivals.wait(for: pollInterval) { state.withLock { $0.lastActivity = .now } }
             }
             group.cancelAll()
         }
     }
 
+    /// Works on an entry or a report. Returns the pause before the next attempt; nil if there is none.
     private func process(
-        _ work: Work, _ lists: some PrewarmLists, _ prewarmer: Prewarmer, _ report: @escaping PrewarmQueue.Report
-    ) async {
-        if let callback = work.ticket.callback { return await send(report, work.ticket, to: callback, lists) }
+        _ work: inout Work, _ lists: some PrewarmLists, _ prewarmer: Prewarmer, _ report: @escaping PrewarmQueue.Report
+    ) async -> Duration? {
+        let ticket = work.ticket
+        if let callback = ticket.callback {
+            await send(report, ticket, to: callback, lists)
+            return nil
+        }
+        // The claim on an entry of a cancelled list expires.
+        if work.hasWaited, (try? await lists.report(ticket.list, from: nil))?.state ?? "cancelled" == "cancelled" { return nil }
         var outcome = PrewarmOutcome(code: "bad_request", detail: "The entry cannot be read.")
         if let entry = work.entry {
-            guard let found = await prewarmer.warm(entry.entry, retries: entry.retries) else { return }
-            outcome = found
+            switch await prewarmer.attempt(entry.entry, retries: entry.retries, &work.attempts) {
+            case .ended(let found)?: outcome = found
+            case .paused(let pause)?: return pause
+            case nil: return nil
+            }
         }
         // If counting fails, the claim expires, and the runner that processes the entry again finds the rendition.
         let result = PrewarmReport.Result(number: work.entry?.number ?? -1, outcome: outcome)
-        if (try? await lists.finish(work.ticket, result, url: work.entry?.url ?? "")) == true {
+        if (try? await lists.finish(ticket, result, url: work.entry?.url ?? "")) == true {
             meter.increment(outcome.kind.rawValue)
         }
+        return nil
     }
 
     /// Reports a list that has ended. If the report does not end, the claim expires, and the list is reported again.

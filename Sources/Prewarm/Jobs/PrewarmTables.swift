@@ -106,7 +106,7 @@ final class PrewarmTables: PrewarmLists {
 
     // MARK: Work
 
-    func claim(_ count: Int) async throws(LedgerError) -> [PrewarmTicket] {
+    func claim(_ count: Int, except lists: Set<String> = []) async throws(LedgerError) -> [PrewarmTicket] {
         let (tickets, damaged) = try await read { database in
             var (tickets, damaged): ([PrewarmTicket], [(id: String, cause: String)]) = ([], [])
             self.claims.withLock { claims in
@@ -115,7 +115,7 @@ final class PrewarmTables: PrewarmLists {
             let ids = try database.all("SELECT id FROM jobs WHERE ended IS NULL ORDER BY number", []) {
                 try $0.value(0) as String
             }
-            for id in ids where tickets.count < count {
+            for id in ids where tickets.count < count && !lists.contains(id) {
                 do {
                     tickets += try self.entries(of: id, count - tickets.count, database)
                 } catch let error as LedgerError where error.kind == .damage {
