@@ -137,6 +137,19 @@ struct PrewarmListReaderTests {
         #expect(sentence("[" + lines.joined(separator: ",") + "]") == "The list has 4 URLs; the limit is 3.")
     }
 
+    /// Decoding all of them would take far more time.
+    @Test func theEntriesAreCountedBeforeTheyAreDecoded() {
+        let entry = #"{"url":"http://a/{\"{.gif"}"#
+        #expect(sentence("[\(entry),\(entry),\(entry),{},{]") == "The list has 5 URLs; the limit is 3.")
+        #expect(sentence("\(entry)\n{\n\n{\n{") == "The list has 4 URLs; the limit is 3.")
+        #expect(sentence("[\(entry),\(entry),\(entry)]") == nil)
+    }
+
+    @Test func blankLinesAreNoEntries() throws {
+        let lines = String(repeating: "\n", count: 100_000)
+        #expect(try read(lines + #"{"url":"u"}"# + "\r\n" + lines).get() == ["u"])
+    }
+
     @Test(arguments: ["", "\n \n", "[]", " [ ] "]) func anEmptyListIsRefused(_ text: String) {
         #expect(sentence(text) == "The list is empty.")
     }

@@ -10,13 +10,41 @@ package enum PrewarmListReader {
         _ body: [UInt8], limit: Int, template: PrewarmEntry = PrewarmEntry(url: "")
     ) throws(PrewarmList.Malformed) -> [PrewarmEntry] {
         let isList = body.first { $0 > 0x20 && ![0xEF, 0xBB, 0xBF].contains($0) } == UInt8(ascii: "[")
-        let objects = isList ? try list(body) : try lines(body)
-        let entries = objects.map { $0.entry(template) }
+        // Counted first, because decoding takes far more time and memory.
+        let count = isList ? objectCount(body) : lineCount(body)
+        guard count <= limit else { throw PrewarmList.Malformed("The list has \(count) URLs; the limit is \(limit).") }
+        let entries = try (isList ? list(body) : lines(body)).map { $0.entry(template) }
         guard !entries.isEmpty else { throw PrewarmList.Malformed("The list is empty.") }
-        guard entries.count <= limit else {
-            throw PrewarmList.Malformed("The list has \(entries.count) URLs; the limit is \(limit).")
-        }
         return entries
+    }
+
+    /// The number of objects in a JSON list whose objects contain no others.
+    private static func objectCount(_ body: [UInt8]) -> Int {
+        var (count, isText, isEscaped) = (0, false, false)
+        for byte in body {
+            switch byte {
+            case _ where isEscaped: isEscaped = false
+            case UInt8(ascii: "\\"): isEscaped = isText
+            case UInt8(ascii: "\""): isText.toggle()
+            case UInt8(ascii: "{") where !isText: count += 1
+            default: break
+            }
+        }
+        return count
+    }
+
+    /// The number of lines that are not blank.
+    private static func lineCount(_ body: [UInt8]) -> Int {
+        var (count, isBlank) = (0, true)
+        for byte in body {
+            if byte == UInt8(ascii: "\n") {
+                isBlank = true
+            } else if byte > 0x20, isBlank {
+                isBlank = false
+                count += 1
+            }
+        }
+        return count
     }
 
     private static func list(_ body: [UInt8]) throws(PrewarmList.Malformed) -> [ListedEntry] {
@@ -31,13 +59,17 @@ package enum PrewarmListReader {
     private static func lines(_ body: [UInt8]) throws(PrewarmList.Malformed) -> [ListedEntry] {
         let decoder = JSONDecoder()
         var entries: [ListedEntry] = []
-        for (index, line) in body.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).enumerated() {
+        var (rest, number) = (body[...], 0)
+        while !rest.isEmpty {
+            let line = rest.prefix { $0 != UInt8(ascii: "\n") }
+            rest = rest.dropFirst(line.count + 1)
+            number += 1
             guard line.contains(where: { $0 > 0x20 }) else { continue }
             do {
                 entries.append(try decoder.decode(ListedEntry.self, from: Data(line)))
             } catch {
                 throw PrewarmList.Malformed(
-                    "Line \(index + 1) is not a JSON object with a url and options that are text or numbers.")
+                    "Line \(number) is not a JSON object with a url and options that are text or numbers.")
             }
         }
         return entries
