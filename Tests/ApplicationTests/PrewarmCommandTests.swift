@@ -147,6 +147,13 @@ extension OperationsTests {
             #expect(dithered.output == "mp4,undither=0 \(origin.url("/a.gif"))")
         }
 
+        @Test func aRenditionThatDiffersUnderTheSettingsIsMadeToo() throws {
+            defer { try? FileManager.default.removeItem(at: directory) }
+            let file = try list([#"{"url":"https://a.test/1.gif"}"#, #"{"url":"https://a.test/1.gif","undither":"auto"}"#])
+            let outcome = try prewarm([file, "--dry-run", "--set", "renditions.undither=never"])
+            #expect(outcome.output == "mp4,undither=0 https://a.test/1.gif\nmp4 https://a.test/1.gif", "\(outcome)")
+        }
+
         @Test func aListOfObjectsGetsTheFormatsAndTheOptions() throws {
             defer { try? FileManager.default.removeItem(at: directory) }
             let file = try list([

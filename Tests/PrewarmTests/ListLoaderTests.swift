@@ -1,4 +1,5 @@
 import Foundation
+import Renditions
 import TestSupport
 import Testing
 
@@ -26,6 +27,17 @@ import Testing
         let second = try directory.write("2", "https://a.test/2.gif\nhttps://a.test/3.gif\n")
         let entries = try loader().read([first, second])
         #expect(entries.map(\.url) == ["https://a.test/1.gif", "HTTPS://a.test:443/2.gif", "https://a.test/3.gif"])
+    }
+
+    @Test func entriesThatDifferUnderTheSettingsAreAllLoaded() throws {
+        let file = try directory.write(
+            "list", #"{"url":"https://a.test/1.gif"}"# + "\n" + #"{"url":"https://a.test/1.gif","undither":"auto"}"#)
+        func count(_ defaults: RenditionDefaults?) throws -> Int {
+            try ListLoader(format: nil, base: nil, formats: ["mp4"], options: [:], defaults: defaults).read([file]).count
+        }
+        #expect(try count(RenditionDefaults(undithers: false)) == 2)
+        #expect(try count(nil) == 2)
+        #expect(try count(RenditionDefaults()) == 1)
     }
 
     @Test func eachFormatAddsAnEntryWithTheOptions() throws {

@@ -66,18 +66,34 @@ struct PrewarmEntryTests {
         }
     }
 
+    private let defaults = RenditionDefaults()
+
     @Test func entriesOfTheSameRenditionHaveTheSameIdentity() {
         let plain = PrewarmEntry(url: "http://a/1.gif")
-        #expect(plain.identity == PrewarmEntry(url: "HTTP://A:80/1.gif", options: ["quality": "60"]).identity)
-        #expect(plain.identity != PrewarmEntry(url: "http://a/1.gif", options: ["quality": "61"]).identity)
-        #expect(plain.identity != PrewarmEntry(url: "http://a/1.gif", format: "webp").identity)
-        #expect(plain.identity != PrewarmEntry(url: "http://a/2.gif").identity)
+        func isSame(_ other: PrewarmEntry) -> Bool { plain.identity(defaults) == other.identity(defaults) }
+        #expect(isSame(PrewarmEntry(url: "HTTP://A:80/1.gif", options: ["quality": "60"])))
+        #expect(!isSame(PrewarmEntry(url: "http://a/1.gif", options: ["quality": "61"])))
+        #expect(!isSame(PrewarmEntry(url: "http://a/1.gif", format: "webp")))
+        #expect(!isSame(PrewarmEntry(url: "http://a/2.gif")))
+    }
+
+    @Test func theIdentityDependsOnTheDefaultsOfTheSettings() {
+        let (plain, auto) = (
+            PrewarmEntry(url: "http://a/1.gif"), PrewarmEntry(url: "HTTP://A/1.gif", options: ["undither": "auto"])
+        )
+        #expect(plain.identity(defaults) == auto.identity(defaults))
+        let never = RenditionDefaults(undithers: false)
+        #expect(plain.identity(never) != auto.identity(never))
+        // Those of a server are unknown.
+        #expect(plain.identity(nil) != auto.identity(nil))
+        #expect(plain.identity(nil) == PrewarmEntry(url: "HTTP://A:80/1.gif").identity(nil))
     }
 
     @Test func invalidEntriesAreToldApartByTheirText() {
         let first = PrewarmEntry(url: "http://a/1.gif", options: ["nonsense": "1", "more": "2"])
         let second = PrewarmEntry(url: "http://a/1.gif", options: ["nonsense": "2", "more": "2"])
-        #expect(first.identity == first.identity && first.identity != second.identity)
+        #expect(first.identity(defaults) == first.identity(defaults))
+        #expect(first.identity(defaults) != second.identity(defaults))
     }
 
     private func decoded(_ json: some Sequence<UInt8>) throws -> PrewarmEntry {

@@ -1,4 +1,5 @@
 import Fleet
+import Renditions
 import TestSupport
 import Testing
 
@@ -37,6 +38,16 @@ import Testing
         #expect(second.pending == [0])
     }
 
+    @Test func entriesAreKnownByTheDefaultsOfTheSettings() throws {
+        let auto = PrewarmEntry(url: entries[0].url, options: ["undither": "auto"])
+        for defaults in [RenditionDefaults(undithers: false), nil] {
+            let first = PrewarmRun([entries[0], auto], journal: try RunJournal(path: journalPath), defaults: defaults)
+            first.finish(0, new)
+            let second = PrewarmRun([entries[0], auto], journal: try RunJournal(path: journalPath), defaults: defaults)
+            #expect(second.pending == [1])
+        }
+    }
+
     @Test func theFirstOutcomeOfAnEntryCounts() {
         let run = PrewarmRun(entries, journal: nil)
         run.finish(1, new)
@@ -57,11 +68,11 @@ import Testing
     }
 
     @Test func numbersThatSumsCannotHoldCountAsNotFinished() throws {
+        let identity = entries[0].identity(RenditionDefaults())
         for (bytes, isKnown) in [("1099511627776", true), ("1099511627777", false), ("-1", false)] {
             try directory.write(
                 "state/run.ndjson",
-                #"{"identity":"\#(entries[0].identity)","outcome":{"result":"new","bytes":\#(bytes),"source_bytes":0}}"#
-                    + "\n")
+                #"{"identity":"\#(identity)","outcome":{"result":"new","bytes":\#(bytes),"source_bytes":0}}"# + "\n")
             let run = PrewarmRun(entries, journal: try RunJournal(path: journalPath))
             #expect(run.pending == (isKnown ? [1, 2] : [0, 1, 2]), "\(bytes)")
         }

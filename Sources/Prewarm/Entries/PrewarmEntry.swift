@@ -49,13 +49,22 @@ package struct PrewarmEntry: Sendable, Hashable {
     }
 
     /// A text that is equal for entries with the same rendition of the same source.
-    var identity: String {
+    ///
+    /// - Parameter defaults: The defaults for options that the entry omits. Nil if they are unknown: options then are equal only if
+    ///   their texts are.
+    func identity(_ defaults: RenditionDefaults?) -> String {
         do throws(RenditionError) {
-            let (rendition, url) = try target()
+            let (rendition, url) = try target(defaults ?? RenditionDefaults())
+            guard defaults != nil else { return "\(spelling) \(url.canonical)" }
             return "\(rendition.canonicalText) \(url.canonical)"
         } catch {
-            return "\(format),\(options.sorted { $0.key < $1.key }.map { "\($0)=\($1)" }.joined(separator: ",")) \(url)"
+            return "\(spelling) \(url)"
         }
+    }
+
+    /// Format and options as the list spells them.
+    private var spelling: String {
+        "\(format),\(options.sorted { $0.key < $1.key }.map { "\($0)=\($1)" }.joined(separator: ","))"
     }
 }
 

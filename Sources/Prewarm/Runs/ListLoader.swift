@@ -2,6 +2,7 @@ internal import SystemIO
 internal import Digests
 internal import Foundation
 internal import HTTPClient
+package import Renditions
 
 /// Loads the lists of a run and removes duplicate renditions.
 package struct ListLoader {
@@ -9,17 +10,23 @@ package struct ListLoader {
     private let base: String?
     private let formats: [String]
     private let options: [String: String]
+    private let defaults: RenditionDefaults?
 
     /// - Parameters:
     ///   - format: The syntax of the lists; nil guesses it for each.
     ///   - base: The URL of HTML pages, which resolves relative links.
     ///   - formats: Formats for entries without their own; each adds an entry.
     ///   - options: Options for entries without their own.
-    package init(format: PrewarmList.Format?, base: String?, formats: [String], options: [String: String]) {
+    ///   - defaults: The defaults for options that entries omit; nil if they are unknown.
+    package init(
+        format: PrewarmList.Format?, base: String?, formats: [String], options: [String: String],
+        defaults: RenditionDefaults? = RenditionDefaults()
+    ) {
         self.format = format
         self.base = base
         self.formats = formats
         self.options = options
+        self.defaults = defaults
     }
 
     /// The most sitemaps that an index may lead to. The protocol of sitemaps.org allows 50,000.
@@ -48,14 +55,16 @@ package struct ListLoader {
             next += 1
         }
         var seen = Set<String>()
-        return entries.filter { seen.insert($0.identity).inserted }
+        return entries.filter { seen.insert($0.identity(defaults)).inserted }
     }
 
     /// A hash of the renditions and the target, which names the journal of a run.
-    package static func fingerprint(of entries: [PrewarmEntry], target: String) -> String {
+    package static func fingerprint(
+        of entries: [PrewarmEntry], target: String, defaults: RenditionDefaults? = RenditionDefaults()
+    ) -> String {
         var hash = SHA256()
         hash.update(Array((target + "\n").utf8))
-        for entry in entries { hash.update(Array((entry.identity + "\n").utf8)) }
+        for entry in entries { hash.update(Array((entry.identity(defaults) + "\n").utf8)) }
         return Hex.encode(hash.finalize().prefix(8))
     }
 

@@ -1,7 +1,7 @@
 package import Fleet
 internal import Foundation
 internal import Glibc
-internal import Renditions
+package import Renditions
 internal import Synchronization
 internal import SystemIO
 
@@ -17,16 +17,22 @@ package final class PrewarmRun: Sendable {
     /// The number of entries that an earlier run finished.
     let resumed: Int
     private let journal: RunJournal?
+    private let defaults: RenditionDefaults?
     private let state: Mutex<State>
 
-    /// - Parameter journal: Receives new outcomes, and may hold outcomes of an earlier run.
-    package init(_ entries: [PrewarmEntry], journal: RunJournal?) {
+    /// - Parameters:
+    ///   - journal: Receives new outcomes, and may hold outcomes of an earlier run.
+    ///   - defaults: The defaults for options that entries omit; nil if they are unknown.
+    package init(
+        _ entries: [PrewarmEntry], journal: RunJournal?, defaults: RenditionDefaults? = RenditionDefaults()
+    ) {
         self.entries = entries
         self.journal = journal
+        self.defaults = defaults
         var state = State(outcomes: Array(repeating: nil, count: entries.count))
         if let known = journal?.known, !known.isEmpty {
             for (index, entry) in entries.enumerated() {
-                guard let outcome = known[entry.identity] else { continue }
+                guard let outcome = known[entry.identity(defaults)] else { continue }
                 state.outcomes[index] = outcome
                 state.totals.add(outcome)
             }
@@ -60,7 +66,7 @@ package final class PrewarmRun: Sendable {
         }
         guard isFirst, let journal else { return }
         do throws(FileError) {
-            try journal.append(entries[number], outcome)
+            try journal.append(entries[number].identity(defaults), outcome)
         } catch {
             state.withLock { $0.journalError = error.description }
         }
@@ -78,7 +84,7 @@ package final class RunJournal: Sendable {
 
     private let file: Mutex<AppendedFile>
     private let path: String
-    /// Outcomes of earlier runs by ``PrewarmEntry/identity``.
+    /// Outcomes of earlier runs by ``PrewarmEntry/identity(_:)``.
     fileprivate let known: [String: PrewarmOutcome]
 
     /// Opens the journal, and creates it if there is none.
@@ -107,8 +113,8 @@ package final class RunJournal: Sendable {
     }
 
     /// Appends an outcome, without waiting for the disk.
-    fileprivate func append(_ entry: PrewarmEntry, _ outcome: PrewarmOutcome) throws(FileError) {
-        let line = JSONText.encode(Line(identity: entry.identity, outcome: outcome))
+    fileprivate func append(_ identity: String, _ outcome: PrewarmOutcome) throws(FileError) {
+        let line = JSONText.encode(Line(identity: identity, outcome: outcome))
         try file.withLock { (file) throws(FileError) in try file.append(Array(line)) }
     }
 

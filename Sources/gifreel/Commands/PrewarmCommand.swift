@@ -156,10 +156,12 @@ struct PrewarmCommand: ParsableCommand {
         signal(SIGPIPE, SIG_IGN)
         // A signal ends the process while it reads the lists: there is nothing to complete.
         BlockedSignals.unblock(Self.stopSignals)
+        // The defaults of a server are not known.
+        let defaults = server == nil ? try serviceConfiguration().defaults : nil
         let pairs = option.map { $0.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init) }
         let loader = ListLoader(
             format: list, base: base, formats: format.isEmpty ? ["mp4"] : format,
-            options: Dictionary(pairs.map { ($0[0], $0[1]) }, uniquingKeysWith: { $1 }))
+            options: Dictionary(pairs.map { ($0[0], $0[1]) }, uniquingKeysWith: { $1 }), defaults: defaults)
         let entries = try translating(try loader.read(files)) { (error: PrewarmRunError) in
             Self.complain(error.description)
             return Self.wrongUsage
@@ -170,13 +172,11 @@ struct PrewarmCommand: ParsableCommand {
             )
             throw Self.wrongUsage
         }
-        if dryRun { try printRenditions(entries) } else { try work(entries, zygote) }
+        if dryRun { try printRenditions(entries, defaults ?? RenditionDefaults()) } else { try work(entries, defaults, zygote) }
     }
 
     /// Prints the renditions that a run would make.
-    private func printRenditions(_ entries: [PrewarmEntry]) throws {
-        // The defaults of a server are not known.
-        let defaults = server == nil ? try serviceConfiguration().defaults : RenditionDefaults()
+    private func printRenditions(_ entries: [PrewarmEntry], _ defaults: RenditionDefaults) throws {
         var wrong = 0
         for entry in entries {
             do throws(RenditionError) {
@@ -192,14 +192,14 @@ struct PrewarmCommand: ParsableCommand {
         if wrong > 0 { throw ExitCode.failure }
     }
 
-    private func work(_ entries: [PrewarmEntry], _ zygote: Zygote?) throws {
+    private func work(_ entries: [PrewarmEntry], _ defaults: RenditionDefaults?, _ zygote: Zygote?) throws {
         // Threads inherit the mask, so that only one of them receives the signals.
         let signals = BlockedSignals(Self.stopSignals)
         let backend: any PrewarmBackend
         var local: LocalPipeline?
         let threads = WorkThreads(count: 1, limit: 8, name: "gifreel-client")
-        let journal = try RunJournal(path: self.journal ?? defaultJournal(entries))
-        let prewarmRun = PrewarmRun(entries, journal: journal)
+        let journal = try RunJournal(path: self.journal ?? defaultJournal(entries, defaults))
+        let prewarmRun = PrewarmRun(entries, journal: journal, defaults: defaults)
         if let server {
             backend = RemoteBackend(
                 server: server, concurrency: parallelism, retries: retries,
@@ -284,7 +284,7 @@ struct PrewarmCommand: ParsableCommand {
     /// A path per list and target, below `$XDG_STATE_HOME` (XDG Base Directory Specification). The target is the server, or the
     /// cache directory with all settings, wherever they are set: other settings may produce other renditions, or other
     /// failures.
-    private func defaultJournal(_ entries: [PrewarmEntry]) throws -> String {
+    private func defaultJournal(_ entries: [PrewarmEntry], _ defaults: RenditionDefaults?) throws -> String {
         let environment = ProcessInfo.processInfo.environment
         let state =
             environment["XDG_STATE_HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil }
@@ -297,7 +297,8 @@ struct PrewarmCommand: ParsableCommand {
             let directory = URL(fileURLWithPath: try ServiceConfiguration(settings).cache.directory).standardizedFileURL.path
             target = ([directory] + settings.lines).joined(separator: "\n")
         }
-        return "\(state)/gifreel/prewarm-\(ListLoader.fingerprint(of: entries, target: target)).ndjson"
+        let fingerprint = ListLoader.fingerprint(of: entries, target: target, defaults: defaults)
+        return "\(state)/gifreel/prewarm-\(fingerprint).ndjson"
     }
 
     /// Prints a sentence on standard error.

@@ -50,7 +50,7 @@ enum ListInvariants {
         case .ndjson: break
         }
         // An entry that cannot be made has an identity as well.
-        for entry in list.entries where entry.identity.isEmpty { return "no identity: \(entry)" }
+        for entry in list.entries where entry.identity(nil).isEmpty { return "no identity: \(entry)" }
         return nil
     }
 
