@@ -50,7 +50,7 @@ int clinux_landlock_version(void) {
     if (version >= 0) {
         return (int)version;
     }
-    // The kernel itself refuses this call to nobody. EPERM comes from a filter of system calls, as of a container.
+    // The kernel never refuses this query. EPERM comes from a system call filter, such as that of a container runtime.
     return errno == ENOSYS || errno == EOPNOTSUPP || errno == EPERM ? 0 : -1;
 }
 

@@ -62,7 +62,7 @@ uint64_t clinux_task_count(void) {
         }
         fclose(file);
     }
-    // Where /proc has processes only. This number has 16 bits.
+    // A /proc that shows only processes has no load average. This count has 16 bits.
     struct sysinfo info;
     return count == 0 && sysinfo(&info) == 0 ? info.procs : count;
 }
@@ -81,10 +81,9 @@ int clinux_open_oom_score(int *score) {
 void clinux_set_oom_score(int file, int score) {
     char text[16];
     const int length = snprintf(text, sizeof text, "%d", score);
-    // Best effort: without it, the kernel chooses by size.
-    if (write(file, text, (size_t)length) < 0) {
-        errno = 0;
-    }
+    // Best effort: if it fails, the kernel chooses by size.
+    const ssize_t written = write(file, text, (size_t)length);
+    (void)written;
 }
 
 int clinux_trace(pid_t process) {
