@@ -1,5 +1,4 @@
 import Fetch
-import Synchronization
 import SystemIO
 import TestSupport
 import Testing
@@ -63,19 +62,13 @@ import Testing
     @Test func aFetchWaitsUntilItMayBegin() async throws {
         try await withOrigin { origin, fetcher async throws in
             origin.on("/a.gif", .ok(TestGIF.dot))
-            let isOpen = Mutex(false)
-            let asked = Mutex(0)
-            let arriving = ArrivingSource()
-            arriving.setGate {
-                asked.withLock { $0 += 1 }
-                return isOpen.withLock { $0 }
-            }
-            let waiting = Task { try await fetcher.fetch(SourceURL(origin.url("/a.gif")), arriving: arriving) }
-            try await waitUntil("the second question") { asked.withLock { $0 } > 1 }
+            let gate = TestGate()
+            let waiting = Task { try await fetcher.fetch(SourceURL(origin.url("/a.gif")), arriving: gate.arriving) }
+            try await waitUntil("the second question") { gate.asked > 1 }
             // It occupies no place of the origin meanwhile.
             #expect(try await fetcher.source(origin.url("/a.gif")).count == TestGIF.dot.count)
             #expect(fetcher.counters().waiting == 1 && origin.count("/a.gif") == 1)
-            isOpen.withLock { $0 = true }
+            gate.open()
             guard case .fetched(let source) = try await waiting.value else { return #expect(Bool(false)) }
             #expect(source.count == TestGIF.dot.count && origin.count("/a.gif") == 2)
         }

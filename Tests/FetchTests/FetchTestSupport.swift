@@ -1,4 +1,5 @@
 import Fetch
+import Synchronization
 import TestSupport
 import Testing
 
@@ -13,6 +14,28 @@ enum TestGIF {
     /// `count` bytes that begin as a GIF.
     static func large(_ count: Int) -> [UInt8] {
         dot + (dot.count..<count).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+    }
+}
+
+/// The gate of a fetch, closed until the test opens it.
+final class TestGate: Sendable {
+    private let state = Mutex((isOpen: false, asked: 0))
+    let arriving = ArrivingSource()
+
+    init() {
+        arriving.setGate { [weak self] in
+            self?.state.withLock { state in
+                state.asked += 1
+                return state.isOpen
+            } ?? false
+        }
+    }
+
+    /// How often the fetch has asked whether it may begin.
+    var asked: Int { state.withLock { $0.asked } }
+
+    func open() {
+        state.withLock { $0.isOpen = true }
     }
 }
 

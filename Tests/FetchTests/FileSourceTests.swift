@@ -121,35 +121,24 @@ import Testing
 
     @Test func aFileWaitsUntilItMayBeRead() async throws {
         try await withFetcher({ $0.timeout = .seconds(60) }) { fetcher in
-            let isOpen = Mutex(false)
-            let asked = Mutex(0)
-            let arriving = ArrivingSource()
-            arriving.setGate {
-                asked.withLock { $0 += 1 }
-                return isOpen.withLock { $0 }
-            }
+            let gate = TestGate()
             let source = try url("a.gif")
-            let waiting = Task { try await fetcher.fetch(source, arriving: arriving) }
-            try await waitUntil("the second question") { asked.withLock { $0 } > 1 }
+            let waiting = Task { try await fetcher.fetch(source, arriving: gate.arriving) }
+            try await waitUntil("the second question") { gate.asked > 1 }
             #expect(fetcher.counters().bytes == 0)
-            isOpen.withLock { $0 = true }
+            gate.open()
             #expect(try fetched(try await waiting.value).count == TestGIF.dot.count)
         }
     }
 
     @Test(.timeLimit(.minutes(1))) func aFileThatMayNotBeReadInTimeIsRefused() async throws {
-        let (source, arriving) = (try url("a.gif"), ArrivingSource())
-        let asked = Mutex(0)
-        arriving.setGate {
-            asked.withLock { $0 += 1 }
-            return false
-        }
+        let (source, gate) = (try url("a.gif"), TestGate())
         try await withFetcher({ $0.timeout = .milliseconds(100) }) { fetcher in
-            await #expect(throws: FetchError.busy) { try await fetcher.fetch(source, arriving: arriving) }
-            #expect(asked.withLock { $0 } > 1)
+            await #expect(throws: FetchError.busy) { try await fetcher.fetch(source, arriving: gate.arriving) }
+            #expect(gate.asked > 1)
         }
         try await withFetcher({ $0.timeout = .seconds(600) }) { fetcher in
-            let task = Task { try await fetcher.fetch(source, arriving: arriving) }
+            let task = Task { try await fetcher.fetch(source, arriving: gate.arriving) }
             task.cancel()
             await #expect(throws: FetchError.cancelled) { try await task.value }
         }
