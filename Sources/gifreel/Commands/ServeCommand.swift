@@ -6,6 +6,7 @@ internal import HTTP
 internal import Logging
 internal import Sandbox
 internal import Settings
+internal import Synchronization
 internal import SystemIO
 internal import Telemetry
 internal import Web
@@ -41,9 +42,23 @@ struct ServeCommand: ParsableCommand {
         let zygote = try translating(try Zygote.spawn(), to: SettingsError.noWorker)
         // Connections and open files of the cache exceed the usual soft limit.
         clinux_raise_descriptor_limit()
-        // Threads inherit the mask, so that only this one receives the signals.
+        // Threads inherit the mask, so that only the thread that waits for the signals receives them.
         let signals = BlockedSignals([SIGTERM, SIGINT, SIGHUP])
         signal(SIGPIPE, SIG_IGN)
+        let result = Mutex(Result<Void, any Error>.success(()))
+        // On the main thread, Swift gives new tasks a priority above the default. An ordinary user may not have it, which libdispatch
+        // would log at each start.
+        let thread = SystemThread.start(name: "gifreel-serve") {
+            let served = Result { try serve(zygote, signals) }
+            result.withLock { $0 = served }
+        }
+        guard let thread else { return try serve(zygote, signals) }
+        thread.join()
+        try result.withLock { $0 }.get()
+    }
+
+    /// Starts the service, reloads it at SIGHUP and stops it at another signal.
+    private func serve(_ zygote: Zygote, _ signals: BlockedSignals) throws {
         var running = try start(zygote)
         let manager = ServiceManager()
         manager.ready()
