@@ -52,11 +52,14 @@ enum ConfinementCheck {
         if isRequired {
             throw SettingsError(
                 """
-                This kernel does not offer \(names), which confine the workers. Set sandbox.require to false to run them all the \
-                same.
+                The kernel, or a filter of system calls such as a container's, does not offer \(names), which confine the workers. \
+                Set sandbox.require to false to run them all the same.
                 """)
         }
         return
-            "THE SANDBOX IS WEAK: this kernel does not offer \(names), so a GIF that takes over a worker can do more than it should"
+            """
+            THE SANDBOX IS WEAK: the kernel, or a filter of system calls such as a container's, does not offer \(names), so a GIF that \
+            takes over a worker can do more than it should
+            """
     }
 }
