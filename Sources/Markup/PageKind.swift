@@ -17,7 +17,9 @@ package enum PageKind: String, Sendable, CaseIterable {
     /// Returns the kind of a document that begins with a field of a message (RFC 5322) or with JSON; nil for others.
     private static func fields(_ document: [UInt8]) -> PageKind? {
         let text = document.drop { $0.isHTMLSpace || [0xEF, 0xBB, 0xBF].contains($0) }
-        if text.first == UInt8(ascii: "{") { return .feed }
+        // The name of a JSON object's first member begins with a quote. Templates begin with "{%" or "{{".
+        let inner = text.dropFirst().first { !$0.isHTMLSpace }
+        if text.first == UInt8(ascii: "{"), inner == UInt8(ascii: "\"") { return .feed }
         let name = String(lowercased: text.prefix { $0 != UInt8(ascii: ":") && $0 > 0x20 }.prefix(40))
         let isField = text.dropFirst(name.utf8.count).first == UInt8(ascii: ":")
         let names = [
