@@ -43,11 +43,13 @@ struct APIOperation: Sendable {
 
         static let notModified = Answer(304, "The client has it already.")
 
+        /// One part, which is not valid by itself, or several parts in one body.
         static func part(_ content: [String: JSONValue], fields: [String] = []) -> Answer {
-            Answer(206, "A part of it.", content, fields: ["Content-Range"] + fields)
+            let types = Array(content.keys) + ["multipart/byteranges"]
+            let parts = Dictionary(uniqueKeysWithValues: types.map { ($0, APISchemas.binary) })
+            return Answer(206, "A part of it, or several.", parts, fields: ["Content-Range"] + fields)
         }
 
-        /// A part of a page, a script or a document, which is not valid by itself.
         static func part(_ type: String) -> Answer { part([type: APISchemas.binary]) }
     }
 
@@ -86,8 +88,8 @@ struct APIOperation: Sendable {
     private static let prefer = Parameter(
         name: "Prefer", place: "header", schema: ["type": "string", "enum": ["respond-async"]],
         summary: "Does not wait for the rendition (RFC 7240).")
-    private static let accepted = Answer(
-        202, "The work has begun; its status is at Location.", fields: ["Location", "Preference-Applied"])
+    private static let accepted = Answer.json(
+        "The work has begun; its status is at Location.", "Status", status: 202, fields: ["Location", "Preference-Applied"])
 
     private static func renditions(_ presets: RenditionPresets) -> [APIOperation] {
         Rendition.Format.offered.flatMap { format -> [APIOperation] in

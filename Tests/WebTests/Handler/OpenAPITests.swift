@@ -175,6 +175,29 @@ import Testing
         }
     }
 
+    @Test func statusesAndPartsHaveTheTypesOfTheirBodies() async throws {
+        let table = APIOperation.table(try presets())
+        try await WebFixture.run(["/a.gif": { _ in .ok(Self.gif) }]) { web async throws in
+            for format in ["json", "mp4"] {
+                let answers = try #require(table.first { $0.id == "get_\(format)" }).answers
+                let target = web.target(format, "/a.gif")
+                let accepted = try await web.request("GET", target, headers: ["Prefer: respond-async"])
+                #expect(accepted.status == 202 && accepted["content-type"] == "application/json")
+                try check(accepted, "Status")
+                let schema = answers.first { $0.status == 202 }?.content["application/json"]
+                #expect(schema == APISchemas.reference("Status"))
+                #expect(try await web.request("GET", target).status == 200)
+                for range in ["bytes=0-1", "bytes=0-1,5-6"] {
+                    let part = try await web.request("GET", target, headers: ["Range: \(range)"])
+                    let type = try #require(part["content-type"]?.split(separator: ";").first.map(String.init))
+                    // A part of a document has no schema.
+                    let schema = answers.first { $0.status == 206 }?.content[type]
+                    #expect(part.status == 206 && schema == APISchemas.binary, "\(format): \(type)")
+                }
+            }
+        }
+    }
+
     @Test func whatIsNotStoredIsAmongTheResponses() async throws {
         try await WebFixture.run([:]) { web async throws in
             for operation in APIOperation.table(try presets()) where operation.method == "get" {
