@@ -33,10 +33,12 @@ struct PageFacts {
     /// The image that a page shows in place of its video; nil for the video.
     ///
     /// Still and tiny pictures stay images (``PageRule``). Transparent ones do too, because a video has no transparency, unless
-    /// the page states a background.
-    func image(of page: Rendition) -> Image? {
+    /// the page has a background of its own.
+    ///
+    /// - Parameter statesBackground: Whether the request states a background, which may be the default one.
+    func image(of page: Rendition, statesBackground: Bool) -> Image? {
         if facts.frames <= 1 { return .still }
-        let hasOwnBackground = page.options.background != TranscodeOptions().background
+        let hasOwnBackground = statesBackground || page.options.background != TranscodeOptions().background
         if facts.transparent { return hasOwnBackground ? nil : .animation }
         let size = size(of: page)
         // An icon that the page resizes is shown as a video.

@@ -31,7 +31,8 @@ struct PageResolver: Sendable {
             root: root,
             addresses: RenditionAddresses(parsed, of: source, keys: keys), terms: parsed.terms,
             original: original(parsed, source), onMiss: parsed.onMiss, onError: parsed.onError,
-            isBounded: access.bounds(parsed), isSigned: parsed.key != nil)
+            isBounded: access.bounds(parsed), isSigned: parsed.key != nil,
+            statesBackground: parsed.credentials?.options.contains { $0.name == RenditionOption.bg.rawValue } ?? false)
     }
 
     /// Returns the target of a page with a file name at the end of its path. The first segment, which may contain a signature,

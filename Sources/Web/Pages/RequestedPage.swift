@@ -30,6 +30,8 @@ struct RequestedPage: Sendable {
     let isBounded: Bool
     /// Whether its addresses are signed.
     let isSigned: Bool
+    /// Whether the request states a background, which may be the default one.
+    let statesBackground: Bool
     /// The stored video in H.264, and in AV1.
     var video: CachedRendition?
     var smallerVideo: CachedRendition?
@@ -61,7 +63,7 @@ struct RequestedPage: Sendable {
 
     /// The contents of the page with a poster.
     func contents(_ facts: PageFacts, poster: Rendition) -> PlayerPage.Contents {
-        let image = flashes ? .poster : facts.image(of: rendition)
+        let image = flashes ? .poster : facts.image(of: rendition, statesBackground: statesBackground)
         let links = PageLinks(
             target: target, namedTarget: namedTarget, base: base, root: root, addresses,
             video: PageVideo(videoRendition, video),

@@ -323,6 +323,23 @@ import Testing
         }
     }
 
+    @Test func aPageOfATransparentAnimationHasAVideoIfItStatesABackground() async throws {
+        var builder = GIFBuilder(width: 40, height: 30)
+        for color: UInt8 in [1, 2] {
+            let pixels = (0..<1200).map { $0 < 600 ? 0 : color }
+            builder.add(GIFBuilder.Frame(width: 40, height: 30, pixels: pixels)) { $0.transparent = 0 }
+        }
+        let gif = builder.finish()
+        try await WebFixture.run(["/a.gif": { _ in .ok(gif) }], Self.withAddress) { web async throws in
+            // White is the default, which a request may state as well.
+            for (format, hasVideo) in [("html", false), ("html,bg=ffffff", true), ("html,bg=000000", true)] {
+                let page = try await web.request("GET", web.target(format, "/a.gif"))
+                #expect(page.status == 200 && page.text.contains("<video") == hasVideo, "\(format)")
+                #expect(page.text.contains(web.target("auto", "/a.gif")) != hasVideo, "\(format)")
+            }
+        }
+    }
+
     @Test func aPageMayShowTheGIFUntilThereIsAVideo() async throws {
         try await WebFixture.run(paths, Self.withAddress) { web async throws in
             let target = web.target("html,on_miss=original", "/a.gif")
