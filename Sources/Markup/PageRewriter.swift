@@ -200,7 +200,10 @@ package struct PageRewriter {
             note(link, "its address is relative; give --base")
             return nil
         }
-        guard ["http", "https"].contains(scheme) else { return nil }
+        guard ["http", "https"].contains(scheme) else {
+            note(link, "it is not available by HTTP")
+            return nil
+        }
         switch decide(url.absoluteString) {
         case .replace(let address, let own):
             if let own { still = own }
@@ -224,7 +227,12 @@ package struct PageRewriter {
     }
 
     private func isAnimation(_ link: String) -> Bool {
-        let path = link.prefix { $0 != "?" && $0 != "#" }.lowercased()
+        var last: Character?
+        let path = link.prefix { character in
+            defer { last = character }
+            // The number sign of a character reference that stays, such as `&#128;`, begins no fragment.
+            return character != "?" && (character != "#" || last == "&")
+        }.lowercased()
         return extensions.contains { path.hasSuffix($0) }
     }
 }

@@ -89,10 +89,12 @@ import Testing
     @Test func whatStaysHasItsReason() {
         let page = page(
             "<img src=stays.gif><img srcset='stays.gif'><img src=b.gif data-gifreel=off><img src=t.gif width=1 height=1>"
-                + "<img src='caf&eacute;.gif'><img srcset='caf&eacute;.gif 2x'><img src=c.png>")
+                + "<img src='caf&eacute;.gif'><img srcset='caf&eacute;.gif 2x'><img src=c.png>"
+                + "<img src='d&#128;.gif'><img srcset='e&#128;.gif 2x'><img src=f&#128;.png><img src=ftp://x.test/g.gif>")
         let reasons = [
             ("stays.gif", "it stays"), ("b.gif", "data-gifreel is off"), ("t.gif", "it is tiny"),
-            ("caf&eacute;.gif", "its address is uncertain"),
+            ("caf&eacute;.gif", "its address is uncertain"), ("d&#128;.gif", "its address is uncertain"),
+            ("e&#128;.gif", "its address is uncertain"), ("ftp://x.test/g.gif", "it is not available by HTTP"),
         ]
         #expect(page.remaining == reasons.map { PageRewriter.Remainder(link: $0, reason: $1) })
     }
