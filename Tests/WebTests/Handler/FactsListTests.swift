@@ -86,6 +86,17 @@ import Testing
         }
     }
 
+    @Test func aClientThatPermitsNoFetchQueuesNothing() async throws {
+        try await run { web async throws in
+            let url = web.origin.url("/a.gif")
+            let stored = ["Cache-Control: only-if-cached"]
+            let found = try images(try await list(web, [url], "?queue=true", headers: stored))
+            #expect(found.first?["state"] as? String == "unknown" && found.first?["queued"] == nil)
+            let module = try await web.request("GET", "/facts.js?url=\(url)", headers: stored)
+            #expect(module.text == "export default \"0\"" && web.background.waiting == 0 && web.origin.count("/a.gif") == 0)
+        }
+    }
+
     @Test func aClientWithoutAllowanceQueuesNothing() async throws {
         try await run {
             $0.policy.rateLimit = RateLimit(perMinute: 1, burst: 1)
