@@ -213,9 +213,7 @@ package final class WebHandler: HTTPHandler {
         // An upload's problem lies in its target, even if the target is valid with another method.
         if ![.get, .head, .post].contains(method) {
             let methods = routeMethods(of: request.target)
-            if !methods.isEmpty && !methods.contains(method) {
-                return methodNotAllowed(method, methods, varies: false)
-            }
+            if !methods.isEmpty && !methods.contains(method) { return methodNotAllowed(methods, request) }
         }
         return problems.response(problem, ProblemForm(request, parser))
     }
@@ -231,7 +229,7 @@ package final class WebHandler: HTTPHandler {
     private func dispatch(_ request: borrowing HTTPRequest, _ target: ParsedTarget) throws(Problem) -> HTTPReply {
         let method = request.method
         guard target.route.methods.contains(method) else {
-            return .now(methodNotAllowed(method, target.route.methods, varies: target.negotiation != nil))
+            return .now(methodNotAllowed(target.route.methods, request))
         }
         switch target.route {
         case .health:
@@ -320,13 +318,13 @@ package final class WebHandler: HTTPHandler {
         methods.filter { $0 != .purge || admin.isOn }
     }
 
-    private func methodNotAllowed(_ method: HTTPMethod, _ methods: [HTTPMethod], varies: Bool) -> HTTPResponse {
-        let allowed = allowed(methods)
-        let detail =
-            "\(method.description.prefix(32)) is not allowed for this route. The allowed methods are \(allowed.allowValue)."
-        var headers: HTTPHeaders = ["Allow": allowed.allowValue]
-        if varies { headers.append("Vary", "Accept") }
-        return ProblemDocument.response(Problem(405, "method_not_allowed", detail), headers: headers)
+    private func methodNotAllowed(_ methods: [HTTPMethod], _ request: borrowing HTTPRequest) -> HTTPResponse {
+        let allowed = allowed(methods).allowValue
+        let method = request.method.description.prefix(32)
+        let detail = "\(method) is not allowed for this route. The allowed methods are \(allowed)."
+        var response = problems.response(Problem(405, "method_not_allowed", detail), ProblemForm(request, parser))
+        response.headers.append("Allow", allowed)
+        return response
     }
 
     private var readinessResponse: HTTPResponse {

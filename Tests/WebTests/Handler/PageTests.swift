@@ -268,6 +268,9 @@ import Testing
                 let code = try #require(document.code)
                 #expect(page.text.contains(code))
             }
+            let refused = try await web.request("POST", web.target("html", "/a.gif"), headers: ["Accept: text/html"])
+            #expect(refused.status == 405 && refused["allow"] == "GET, HEAD, OPTIONS" && refused["vary"] == "Accept")
+            #expect(refused["content-type"] == "text/html; charset=utf-8" && refused.text.contains("method_not_allowed"))
             // Only pages have error pages.
             let video = try await web.request("GET", web.target("mp4", "/none.gif"), headers: ["Accept: text/html"])
             #expect(video["content-type"] == "application/problem+json" && video["vary"] == nil)
