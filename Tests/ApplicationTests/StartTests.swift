@@ -63,6 +63,15 @@ extension OperationsTests {
             #expect(try folder.text("socket") == "text")
         }
 
+        @Test func aGroupThatDoesNotExistIsNamed() throws {
+            let folder = try ScratchDirectory()
+            let settings = ["server.unix_path=\(folder.path)/socket", "server.unix_group=no such group"]
+            let sentence = "server.unix_group cannot be used. The group no such group does not exist.\n"
+            #expect(complaint(settings).hasSuffix(sentence))
+            let outcome = try GifreelCommandLine.run(["serve", "--check"] + settings.flatMap { ["--set", $0] })
+            #expect(outcome.code == 1 && outcome.output.isEmpty && outcome.log == "gifreel: " + sentence, "\(outcome)")
+        }
+
         @Test func aPortFileThatCannotBeWrittenIsNamed() {
             #expect(
                 complaint(["server.port_file=/no/such/directory/port"]).contains(
@@ -124,6 +133,7 @@ extension OperationsTests {
                 "server.port_file=/no/such/port",
                 "server.port_file is “/no/such/port”, but the directory /no/such does not exist"
             ),
+            ("server.port_file=/tmp", "server.port_file is “/tmp”, which is a directory; name a file."),
             ("server.public_url=ftp://x/", "server.public_url is “ftp://x/”; it must be an http or https URL."),
             ("mounts.mp4.origin=https://a/", "mounts.mp4 cannot be used: /mp4 is a route of the server"),
             (

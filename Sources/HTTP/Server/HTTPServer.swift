@@ -237,4 +237,11 @@ extension HTTPServerConfiguration {
     package func checkHost() throws(HTTPServerError) {
         if let host { _ = try Listener.tcp(host: host, port: 0, count: 1) }
     }
+
+    /// Looks up the group of ``unixPath``. Blocks during the lookup.
+    ///
+    /// - Throws: ``HTTPServerError/unknownGroup(_:)``
+    package func checkGroup() throws(HTTPServerError) {
+        if unixPath != nil { _ = try Listener.identifier(ofGroup: unixGroup) }
+    }
 }

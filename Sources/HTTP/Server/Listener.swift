@@ -85,11 +85,7 @@ final class Listener: Sendable {
     ///   - mode: The permission bits of the path; nil applies the umask.
     ///   - group: The name or number of the path's group; nil keeps the group of the process.
     static func unix(path: String, mode: UInt32?, group: String?) throws(HTTPServerError) -> Listener {
-        var groupNumber: Int64 = -1
-        if let group {
-            groupNumber = clinux_group(group)
-            guard groupNumber >= 0 else { throw .unknownGroup(group) }
-        }
+        let groupNumber = try identifier(ofGroup: group)
         let modeBits = mode.map { Int32($0) } ?? -1
         var number = clinux_listen_unix(path, backlog, modeBits, groupNumber)
         if number < 0, errno == EADDRINUSE {
@@ -100,6 +96,14 @@ final class Listener: Sendable {
         }
         guard number >= 0 else { throw .listening(at: "unix:\(path)") }
         return Listener(number, .unix(path: path), isShared: true)
+    }
+
+    /// The identifier of a group, by its name or number; -1 for none.
+    static func identifier(ofGroup group: String?) throws(HTTPServerError) -> Int64 {
+        guard let group else { return -1 }
+        let identifier = clinux_group(group)
+        guard identifier >= 0 else { throw .unknownGroup(group) }
+        return identifier
     }
 
     private static func isLeftover(_ path: String) -> Bool {

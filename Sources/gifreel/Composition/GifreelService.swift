@@ -127,8 +127,11 @@ package final class GifreelService: Sendable {
         do throws(HTTPServerError) {
             try server.start()
         } catch {
-            guard case .notASocket(let path) = error else { throw error }
-            throw StartCheck.notASocket(path)
+            switch error {
+            case .notASocket(let path): throw StartCheck.notASocket(path)
+            case .unknownGroup: throw StartCheck.unusableGroup(error)
+            default: throw error
+            }
         }
         // Swift's pool and Dispatch start threads later, and try again forever: requests would hang, and so would a stop.
         guard SystemThread.canStart(Processors.available + 4) else {

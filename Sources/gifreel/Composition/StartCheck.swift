@@ -11,7 +11,11 @@ enum StartCheck {
         try translating(try configuration.http.checkHost()) { (error: HTTPServerError) in
             SettingsError("server.host cannot be used. \(error)")
         }
+        try translating(try configuration.http.checkGroup(), to: unusableGroup)
         try checkDirectory(of: configuration.settings.server.portFile, "server.port_file")
+        if let path = configuration.settings.server.portFile, Files.isDirectory(path) {
+            throw SettingsError("server.port_file is “\(path)”, which is a directory; name a file.")
+        }
         try checkDirectory(of: configuration.http.unixPath, "server.unix_path")
         if let path = configuration.http.unixPath, Files.isSocket(path) == false { throw notASocket(path) }
         // The server creates the directory, so only an existing file in its place is wrong.
@@ -23,6 +27,11 @@ enum StartCheck {
             throw SettingsError(
                 "cache.dir is “\(configuration.cache.directory)”, but \(directory) is not a directory; name another directory.")
         }
+    }
+
+    /// The error for a group of the Unix socket that does not exist.
+    static func unusableGroup(_ error: HTTPServerError) -> SettingsError {
+        SettingsError("server.unix_group cannot be used. \(error)")
     }
 
     /// The error for another file at the path of the Unix socket. The server replaces only a socket.
