@@ -231,7 +231,7 @@ extension Setting {
             "transcode.queue", \.transcode.queue, in: 0...100_000, unit: "conversions", .restart,
             "Conversions that may wait for a worker, including those whose source is being fetched. Further requests get 503."),
         Setting(
-            "transcode.queue_timeout", \.transcode.queueTimeout, in: .zero...day, .live,
+            "transcode.queue_timeout", \.transcode.queueTimeout, in: millisecond...day, .live,
             "Time that a conversion may wait for a worker before the request gets 503."),
         Setting(
             "transcode.wait_timeout", \.transcode.waitTimeout, in: millisecond...day, .live,

@@ -127,6 +127,7 @@ extension OperationsTests {
             ),
             ("server.host=192.0.2.1", "server.host cannot be used. 192.0.2.1:0: this machine does not have the address."),
             ("limits.memory=1MiB", "limits.memory (--set) is “1MiB”; it must be a size from 64MiB to 1TiB"),
+            ("transcode.queue_timeout=0", "transcode.queue_timeout (--set) is “0”; it must be a time from 1ms to 1d"),
             ("cache.dir=", "cache.dir (--set) is empty; it must be"),
             ("cache.dir=/dev/null/cache", "cache.dir is “/dev/null/cache”, but /dev/null is not a directory"),
             (
