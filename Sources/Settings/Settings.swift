@@ -341,11 +341,13 @@ extension Settings {
         if admin.previousToken != nil && admin.token == nil {
             throw SettingsError("admin.previous_token is set but admin.token is not; set admin.token to the new token.")
         }
-        for (name, patterns) in [
-            ("sources.allow", fetch.allow), ("webhooks.allow", webhooks.allow), ("metrics.hosts", metrics.hosts),
-        ] {
+        for (name, patterns) in [("sources.allow", fetch.allow), ("webhooks.allow", webhooks.allow)] {
             guard let files = patterns.first(where: \.namesFiles) else { continue }
             throw .wrongValue(name, files.description, "a pattern of hosts; files are available through mounts only")
+        }
+        // The Host of a request has neither.
+        if let wrong = metrics.hosts.first(where: { $0.description.contains("/") }) {
+            throw .wrongValue("metrics.hosts", wrong.description, "a host without scheme and path")
         }
         try requireKeys("sources.require_signature", signing.isRequired)
         for (name, mount) in mounts.sorted(by: { $0.key < $1.key }) {

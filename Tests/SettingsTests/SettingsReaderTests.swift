@@ -109,6 +109,13 @@ import Testing
         _ = try read(nil, [:], ["\(name)=120000ms", "cache.min_fresh_for=0", "mounts.m.origin=https://a/"])
     }
 
+    @Test(arguments: ["https://metrics.test", "http://metrics.test:81", "metrics.test/x"])
+    func aHostOfMetricsHasNeitherSchemeNorPath(_ text: String) throws {
+        #expect(
+            try complaint(nil, [:], ["metrics.hosts=\(text)"])
+                == "metrics.hosts is “\(text)”; it must be a host without scheme and path.")
+    }
+
     @Test func aSecretIsInNoMessage() throws {
         let message = try complaint(nil, ["GIFREEL_ADMIN_TOKEN": "hunter2\n"])
         #expect(message.hasPrefix("admin.token (GIFREEL_ADMIN_TOKEN) has a wrong value") && !message.contains("hunter2"))

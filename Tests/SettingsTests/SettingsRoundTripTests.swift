@@ -33,7 +33,8 @@ import Testing
                 return ["64:ff9b::/96", "64:ff9b:1::/48,64:ff9b::/96"].randomElement(using: &numbers)
             case "server.trusted_proxies", "metrics.allow", "sources.allow_private":
                 return ["10.0.0.0/8", "::1,10.0.0.1", "127.0.0.1"].randomElement(using: &numbers)
-            case "sources.allow", "webhooks.allow", "signing.keys.*.hosts", "metrics.hosts":
+            case "metrics.hosts": return ["*", "*.a.test,b.test", "a.test:81"].randomElement(using: &numbers)
+            case "sources.allow", "webhooks.allow", "signing.keys.*.hosts":
                 return ["*", "*.a.test/x/,https://b.test", "a.test:81/b*"].randomElement(using: &numbers)
             case "sources.loop_name": return ["a", "b-c", "{a}"].randomElement(using: &numbers)
             default: break
