@@ -85,6 +85,13 @@ import Testing
         #expect(try doctor(["server.port=eighty"]).log.contains("server.port (--set) is “eighty”"))
     }
 
+    @Test func aPatternOfEveryHostIsOpenWithAScheme() throws {
+        let outcome = try doctor(ready + ["sources.allow=https://*"])
+        #expect(outcome.code == 1 && outcome.output.hasPrefix("failure  sources "), "\(outcome)")
+        #expect(try doctor(ready + ["sources.allow=https://*.example.com"]).code == 0)
+        #expect(try doctor(ready + ["sources.allow="]).output.hasPrefix("ok       sources      sources.allow is empty, "))
+    }
+
     @Test func aFileThatLacksALineOfTheShippedOneIsNamed() throws {
         let folder = try ScratchDirectory()
         for (option, file, line) in [

@@ -51,6 +51,11 @@ package struct SourcePattern: Hashable, Sendable, CustomStringConvertible {
     /// Whether the pattern matches files, which only mounts can name.
     package var namesFiles: Bool { place == .files }
 
+    /// Whether the pattern matches sources of every host.
+    package var matchesEveryHost: Bool {
+        if case .hosts(let host, _, _) = place { host.text == "*" } else { false }
+    }
+
     /// The host, if it is a literal; nil otherwise.
     var literalHost: String? {
         if case .hosts(let host, _, _) = place, host.isLiteral { host.text } else { nil }

@@ -41,13 +41,15 @@ struct Checkup {
     /// Checks access, secrets, and the proxies in front.
     mutating func checkAccess(_ configuration: ServiceConfiguration) {
         let settings = configuration.settings
-        let isOpen = settings.fetch.allow.contains(.any)
+        let isOpen = settings.fetch.allow.contains(where: \.matchesEveryHost)
         if configuration.web.requiresSignature {
             pass("sources", "requests need a signature")
         } else if isOpen {
             fail(
                 "sources", "any client may have any source of the internet converted",
                 "set sources.allow: [example.com], or signing.keys: {file: PATH} with a key of: openssl rand -hex 32")
+        } else if settings.fetch.allow.isEmpty {
+            pass("sources", "sources.allow is empty, so only mounts and uploads have sources")
         } else {
             pass("sources", "sources.allow has \(settings.fetch.allow.map(\.description).joined(separator: ", "))")
         }
