@@ -85,6 +85,15 @@ import Testing
         #expect(try doctor(["server.port=eighty"]).log.contains("server.port (--set) is “eighty”"))
     }
 
+    @Test func theQueueOfTheSharedStoreCountsForTheDisk() throws {
+        let queue = ["store.s3.queue_bytes=1TiB", "cache.max_bytes=1048575TiB"]
+        let store = ["store.s3.bucket=gifreel", "store.s3.endpoint=http://127.0.0.1:1", "store.s3.path_style=true"]
+        let sentence = " MiB, less than cache.max_bytes"
+        #expect(try doctor(ready + queue).output.contains(sentence + " and cache.min_free_bytes\n"))
+        let outcome = try doctor(ready + queue + store)
+        #expect(outcome.output.contains(sentence + ", cache.min_free_bytes and store.s3.queue_bytes\n"), "\(outcome)")
+    }
+
     @Test func aPatternOfEveryHostIsOpenWithAScheme() throws {
         let outcome = try doctor(ready + ["sources.allow=https://*"])
         #expect(outcome.code == 1 && outcome.output.hasPrefix("failure  sources "), "\(outcome)")

@@ -105,15 +105,21 @@ struct Checkup {
         }
         let (free, all) = (space.freeBytes, space.allBytes)
         let (limit, reserve) = (configuration.cache.maxBytes, configuration.cache.minFreeBytes)
+        // The range of each setting keeps the sum below 2^62.
+        let queue = configuration.store == nil ? 0 : Int64(configuration.settings.store.s3.queueBytes.bytes)
         let mebibytes = { (bytes: Int64) in "\(bytes >> 20) MiB" }
         if free < reserve {
             fail(
                 "disk", "\(path) has \(mebibytes(free)) free, and cache.min_free_bytes requires \(mebibytes(reserve))",
                 "see what fills it: du -xh \(path) | sort -h | tail; or set cache.dir to a larger file system")
-        } else if all / 2 < limit / 2 + reserve / 2 {
+        } else if all < limit + reserve + queue {
+            let parts =
+                queue == 0
+                ? "cache.max_bytes and cache.min_free_bytes"
+                : "cache.max_bytes, cache.min_free_bytes and store.s3.queue_bytes"
             warn(
-                "disk", "the file system of \(path) has \(mebibytes(all)), less than cache.max_bytes and cache.min_free_bytes",
-                "set cache.max_bytes: \(max(1, (all - min(all, reserve)) >> 20))MiB")
+                "disk", "the file system of \(path) has \(mebibytes(all)), less than \(parts)",
+                "set cache.max_bytes: \(max(1, (all - reserve - queue) >> 20))MiB")
         } else {
             pass("disk", "\(mebibytes(free)) are free for the \(mebibytes(limit)) of cache.max_bytes")
         }
