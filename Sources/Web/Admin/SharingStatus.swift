@@ -30,7 +30,8 @@ package struct SharingStatus: Sendable {
             package let node: String
             /// The latest purge up to which the node has applied all purges.
             let position: String
-            /// The time between that purge and the latest one that any node has applied, in seconds; 0 if they are the same.
+            /// The time between that purge and the latest one that any node has applied, in seconds; 0 if they are the same,
+            /// and before the first purge of a cluster has reached the node.
             package let lag: Double
         }
     }
@@ -42,7 +43,10 @@ package struct SharingStatus: Sendable {
         let statistics = store?.statistics
         let look = await cluster?.liveNodes()
         let members = look?.nodes.map { node in
-            let lag = look.map { Int64(clamping: $0.latest.milliseconds) - Int64(clamping: node.position.milliseconds) } ?? 0
+            // The first entry of a stream has no time.
+            let hasTime = node.position.milliseconds > 0
+            let latest = hasTime ? look?.latest : nil
+            let lag = latest.map { Int64(clamping: $0.milliseconds) - Int64(clamping: node.position.milliseconds) } ?? 0
             return Cluster.Member(
                 node: node.name, position: node.position.description, lag: Double(max(0, lag)) / 1000)
         }

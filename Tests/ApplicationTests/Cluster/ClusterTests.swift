@@ -199,7 +199,8 @@ struct ClusterTests {
         try await waitUntil("the hook") { cdn.count("/purge") >= 1 }
         let members = try #require(try ClusterLab.cluster(lab.nodes[0])["members"] as? [[String: Any]])
         #expect(members.count == 2)
-        for member in members { #expect(member["lag"] as? Double != nil) }
+        // The stream has no purge before this one, and a heartbeat may be older than it.
+        for member in members { #expect((member["lag"] as? Double).map { $0 < 600 } ?? false, "\(member)") }
         let command = try run(["purge", "--all", "--wait", "30s", "--token", "secret"], on: lab.nodes[0])
         #expect(command.code == 0 && command.output.contains("applied by 2 of 2 nodes"), "\(command)")
     }
