@@ -141,6 +141,9 @@ extension OperationsTests {
                 "mounts.a.origin=ftp://x/",
                 "mounts.a.origin is “ftp://x/”; it must be an http or https URL, s3://bucket/prefix or file:///directory."
             ),
+            ("purge.hooks.cdn.url=http://", "purge.hooks.cdn.url is “http://”; it must be an http or https URL."),
+            ("purge.hooks.cdn.url=https://a b/", "purge.hooks.cdn.url is “https://a b/”; it must be an http or https URL."),
+            ("tracing.endpoint=http:///v1", "tracing.endpoint is “http:///v1”; it must be an http or https URL."),
             (
                 "presets.sticker=width=480",
                 "presets.sticker cannot be used: “sticker” is a built-in preset; choose another name."

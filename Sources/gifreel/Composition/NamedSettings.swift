@@ -28,9 +28,8 @@ extension SigningKeys {
 extension PurgeHook {
     /// - Throws: ``SettingsError`` if the hook cannot be called.
     init(_ settings: Settings.Purge.Hook, named name: String) throws(SettingsError) {
-        guard let url = settings.url, ["http://", "https://"].contains(where: url.lowercased().hasPrefix) else {
-            throw .wrongValue("purge.hooks.\(name).url", settings.url ?? "", "an http or https URL")
-        }
+        let url = settings.url ?? ""
+        try SettingParser.checkAddress(url, "purge.hooks.\(name).url")
         try SettingParser.checkFields(settings.headers, "purge.hooks.\(name).headers")
         self.init(
             name: name, url: url, method: settings.method.rawValue, fields: settings.headers, body: settings.body,
@@ -81,6 +80,15 @@ enum SettingParser {
         }
         guard url.query == nil else { throw .wrongValue(name, text, "a URL without a query") }
         return url
+    }
+
+    /// Checks a URL that may have a query, a user or placeholders.
+    static func checkAddress(_ text: String, _ name: String) throws(SettingsError) {
+        let scheme = ["http://", "https://"].first(where: text.lowercased().hasPrefix)
+        let host = scheme.map { text.dropFirst($0.count).prefix { !"/?#".contains($0) } } ?? ""
+        guard !host.isEmpty, !text.contains(where: \.isWhitespace) else {
+            throw .wrongValue(name, text, "an http or https URL")
+        }
     }
 
     /// Checks fields of requests, which are secrets: an error names a field by its number only.

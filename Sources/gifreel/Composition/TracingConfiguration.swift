@@ -21,9 +21,7 @@ package struct TracingConfiguration: Sendable {
     /// - Throws: ``SettingsError`` if the collector cannot be called.
     init?(_ settings: Settings.Tracing, node: String) throws(SettingsError) {
         guard let endpoint = settings.endpoint else { return nil }
-        guard ["http://", "https://"].contains(where: endpoint.lowercased().hasPrefix) else {
-            throw .wrongValue("tracing.endpoint", endpoint, "an http or https URL")
-        }
+        try SettingParser.checkAddress(endpoint, "tracing.endpoint")
         try SettingParser.checkFields(settings.headers, "tracing.headers")
         self.endpoint = endpoint
         headers = settings.headers
