@@ -143,6 +143,10 @@ extension OperationsTests {
             ),
             ("purge.hooks.cdn.url=http://", "purge.hooks.cdn.url is “http://”; it must be an http or https URL."),
             ("purge.hooks.cdn.url=https://a b/", "purge.hooks.cdn.url is “https://a b/”; it must be an http or https URL."),
+            (
+                "purge.hooks.cdn.scopes=",
+                "purge.hooks.cdn.scopes is empty; it must name url, prefix, host, object or all."
+            ),
             ("tracing.endpoint=http:///v1", "tracing.endpoint is “http:///v1”; it must be an http or https URL."),
             (
                 "presets.sticker=width=480",

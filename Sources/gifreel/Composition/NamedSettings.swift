@@ -28,6 +28,9 @@ extension SigningKeys {
 extension PurgeHook {
     /// - Throws: ``SettingsError`` if the hook cannot be called.
     init(_ settings: Settings.Purge.Hook, named name: String) throws(SettingsError) {
+        guard !settings.scopes.isEmpty else {
+            throw SettingsError("purge.hooks.\(name).scopes is empty; it must name url, prefix, host, object or all.")
+        }
         let url = settings.url ?? ""
         try SettingParser.checkAddress(url, "purge.hooks.\(name).url")
         try SettingParser.checkFields(settings.headers, "purge.hooks.\(name).headers")
