@@ -32,8 +32,11 @@ import Testing
         let scratch = try ScratchDirectory()
         let path = scratch.path + "/socket"
         let server = try GifreelProcess(["server.unix_path=\(path)"])
-        let outcome = try health(settings("server.unix_path=\(path)"))
-        #expect(outcome.code == 0, "\(outcome)")
+        for arguments in [settings("server.unix_path=\(path)"), ["--server", "unix:\(path)"]] {
+            let outcome = try health(arguments)
+            #expect(outcome.code == 0, "\(arguments) \(outcome)")
+        }
+        #expect(try health(["--help"]).output.contains("unix: and the path"))
         withExtendedLifetime(server) {}
     }
 

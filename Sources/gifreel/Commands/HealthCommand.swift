@@ -19,7 +19,7 @@ struct HealthCommand: ParsableCommand {
 
     @OptionGroup var settings: SettingsArguments
 
-    @Option(help: "The URL of the server, in place of the address in the settings.")
+    @Option(help: "The URL of the server, or unix: and the path of its socket, in place of the address in the settings.")
     var server: String?
 
     @Flag(help: "Asks whether the process answers (/healthz), which it also does while it starts or drains.")
