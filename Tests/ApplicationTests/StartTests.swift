@@ -141,6 +141,10 @@ extension OperationsTests {
                 "mounts.a.origin=ftp://x/",
                 "mounts.a.origin is “ftp://x/”; it must be an http or https URL, s3://bucket/prefix or file:///directory."
             ),
+            (
+                "purge.hooks.CDN.url=https://a.test/",
+                "purge.hooks.CDN cannot be used: a hook's name consists of a-z, 0-9, - and _."
+            ),
             ("purge.hooks.cdn.url=http://", "purge.hooks.cdn.url is “http://”; it must be an http or https URL."),
             ("purge.hooks.cdn.url=https://a b/", "purge.hooks.cdn.url is “https://a b/”; it must be an http or https URL."),
             (

@@ -28,6 +28,9 @@ extension SigningKeys {
 extension PurgeHook {
     /// - Throws: ``SettingsError`` if the hook cannot be called.
     init(_ settings: Settings.Purge.Hook, named name: String) throws(SettingsError) {
+        guard name.utf8.allSatisfy(Route.isNameByte) else {
+            throw SettingsError("purge.hooks.\(name) cannot be used: a hook's name consists of a-z, 0-9, - and _.")
+        }
         guard !settings.scopes.isEmpty else {
             throw SettingsError("purge.hooks.\(name).scopes is empty; it must name url, prefix, host, object or all.")
         }
