@@ -124,6 +124,11 @@ import Testing
         #expect(try ScriptHost.addresses(pages) == expected)
     }
 
+    @Test func aButtonThatGetsTheFocusFromAnotherScrollsItsImageIntoView() throws {
+        let visits = try ScriptHost.visits([ScriptHost.Page(settings: [:])])
+        #expect(visits[0].allSatisfy(\.scrolls))
+    }
+
     @Test func theCandidatesOfASetChange() throws {
         let page = ScriptHost.Page(settings: [:], name: "srcset", link: "a.gif 1x, b.png 2x,/c.gif  3x")
         let server = ScriptHost.server
@@ -161,6 +166,8 @@ enum ScriptHost {
         let asked: String?
         /// The listeners of the document.
         let listeners: Int
+        /// Whether the image scrolls into view when the focus moves to its button from another one.
+        let scrolls: Bool
     }
 
     /// The address of the server of the script.
@@ -191,7 +198,7 @@ enum ScriptHost {
         const { readFileSync } = require("fs");
         const script = process.argv[1];
         const ignore = () => {};
-        Object.assign(globalThis, { innerHeight: 800, innerWidth: 1280 });
+        Object.assign(globalThis, { innerHeight: 800, innerWidth: 1280, Image: class {} });
         class IntersectionObserver {
           observe() {}
         }
@@ -201,6 +208,7 @@ enum ScriptHost {
         class Element {
           attributes = [];
           dataset = {};
+          handlers = {};
           getAttribute(name) { return this.attributes.find((attribute) => attribute.name === name)?.value ?? null; }
           setAttribute(name, value) {
             const attribute = this.attributes.find((each) => each.name === name);
@@ -211,10 +219,11 @@ enum ScriptHost {
           matches() { return true; }
           closest() { return null; }
           getBoundingClientRect() { return { top: 9000, bottom: 9100, left: 0, right: 100, width: 100, height: 100 }; }
-          addEventListener() {}
+          addEventListener(name, handler) { this.handlers[name] = handler; }
           append() {}
           querySelectorAll() { return []; }
-          attachShadow() { return new Element(); }
+          attachShadow() { return (this.tree = new Element()); }
+          scrollIntoView() { this.isInView = true; }
         }
         class Link extends Element {
           set href(link) { this.url = URL.canParse(link, "https://site.test/post") ? new URL(link, "https://site.test/post").href : link; }
@@ -229,12 +238,13 @@ enum ScriptHost {
           for (const [key, value] of Object.entries({ ...attributes, [name]: link })) img.setAttribute(key, value);
           let asked;
           let listeners = 0;
+          const made = {};
           const load = (module) => ((asked = module), new Promise(ignore));
           const document = new Element();
           Object.assign(document, {
             addEventListener: () => (listeners += 1),
             currentScript: { src: "\(server)gifreel.js", dataset: settings }, documentElement: document, querySelector: ignore,
-            createElement: (name) => (name === "a" ? new Link() : new Element()), querySelectorAll: () => [img],
+            createElement: (name) => (made[name] = name === "a" ? new Link() : new Element()), querySelectorAll: () => [img],
           });
           const names = [
             "document", "navigator", "matchMedia", "IntersectionObserver", "MutationObserver", "Element", "CSSStyleSheet",
@@ -251,7 +261,10 @@ enum ScriptHost {
             query.matches = false;
             query.onchange();
           }
-          return { value: img.getAttribute(name), asked, listeners };
+          // Of a focus that moves within a shadow tree, the host and the document receive no event.
+          const { focusin } = made["gifreel-controls"].tree.handlers;
+          focusin?.({ target: { state: { img, link } } });
+          return { value: img.getAttribute(name), asked, listeners, scrolls: img.isInView === true };
         }
         const pages = JSON.parse(readFileSync(0, "utf8"));
         console.log(JSON.stringify(pages.map((page) => [visit(page, false), visit(page, true)])));

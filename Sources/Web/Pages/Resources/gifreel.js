@@ -278,16 +278,15 @@ button::before{content:"";position:absolute;inset:7px;border:solid #fff;border-w
     state.button = null;
   }
 
-  const ownerOf = (event) => event.composedPath()[0].state;
-  host.addEventListener("click", (event) => {
+  // The host does not receive the event of a focus that moves from one button to the next.
+  buttons.addEventListener("click", (event) => {
     event.stopPropagation();
-    const state = ownerOf(event);
+    const { state } = event.target;
     if (!state) return toggleAll(!frozen);
     state.paused = !(state.paused ?? frozen);
     update(state);
   });
-  host.addEventListener("focusin", (event) => {
-    const state = ownerOf(event);
+  buttons.addEventListener("focusin", ({ target: { state } }) => {
     if (!state) return;
     state.img.scrollIntoView({ block: "nearest" });
     // The still picture is there when the button is pressed.
