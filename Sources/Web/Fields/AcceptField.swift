@@ -1,5 +1,6 @@
 internal import HTTP
 internal import Media
+internal import Renditions
 
 /// The media ranges of a request's `Accept` fields (RFC 9110 section 12.5.1) that affect a response.
 ///
@@ -99,6 +100,16 @@ struct AcceptField {
         }
         guard isSequenceAcceptable else { return .original }
         return avif == sequence ? .avif : .webp
+    }
+
+    /// Selects the response for a client that would get a video, by the facts of the source.
+    ///
+    /// A video has no transparency. In `<img>`, WebKit repeats a video and an AVIF without end, whatever the file states: a source
+    /// that ends is an animated WebP.
+    func preference(insteadOfVideo source: SourceFacts, offersAVIF: Bool, offersWebP: Bool) -> Preference {
+        let repeats = source.loopCount == 0 || !namesImages
+        return preference(
+            offersAVIF: offersAVIF && repeats, offersWebP: offersWebP, offersVideo: repeats && !source.transparent)
     }
 
     /// Whether the source itself may be the response.

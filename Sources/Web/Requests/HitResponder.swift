@@ -39,14 +39,11 @@ struct HitResponder: Sendable {
     ) -> (rendition: CachedRendition, remaining: Int64)? {
         var preference = accept.preference(offersAVIF: keys.avif != nil, offersWebP: keys.webp != nil)
         if preference == .video {
-            // A video of a transparent source would have a background.
             guard let stored = cache.hotAlias(keys.facts), cache.freshness(of: stored).isUsable,
                 let facts = FactsFile.known(stored)
             else { return nil }
-            if facts.transparent {
-                preference = accept.preference(
-                    offersAVIF: keys.avif != nil, offersWebP: keys.webp != nil, offersVideo: false)
-            }
+            preference = accept.preference(
+                insteadOfVideo: facts, offersAVIF: keys.avif != nil, offersWebP: keys.webp != nil)
         }
         let key: AliasKey? =
             switch preference {

@@ -91,7 +91,7 @@ struct RenditionController: Sendable {
         let accept: AcceptField
         /// Whether the client gets the source as it arrives instead of waiting for the rendition.
         let follows: Bool
-        /// Whether the video is selected although the source may be transparent.
+        /// Whether the video is selected although the facts of the source could rule it out.
         let lacksFacts: Bool
         let terms: ResponseTerms
 
@@ -112,15 +112,15 @@ struct RenditionController: Sendable {
         /// The request for the source.
         var original: RenditionRequest { request.with(negotiation.original) }
 
-        /// This miss with the rendition that is selected for a transparent source.
-        var ofTransparentSource: NegotiatedMiss {
-            let selected = negotiation.rendition(for: accept, isTransparent: true)
+        /// This miss with the rendition that is selected for a source with these facts.
+        func selecting(for source: SourceFacts) -> NegotiatedMiss {
+            let selected = negotiation.rendition(for: accept, of: source)
             return NegotiatedMiss(request.with(selected), negotiation, accept, follows: follows, lacksFacts: false, terms)
         }
     }
 
-    /// Returns the rendition that `Accept` selects. A source that is known to be transparent cannot be a video. If its facts
-    /// are missing although a video is stored, they are produced for the next request.
+    /// Returns the rendition that `Accept` selects. The facts of a source may rule out the video. If they are missing although a
+    /// video is stored, they are produced for the next request.
     ///
     /// - Returns: The rendition, and whether facts that could rule out a video are still missing.
     private func selected(
@@ -130,17 +130,17 @@ struct RenditionController: Sendable {
         guard rendition == negotiation.video else { return (rendition, false) }
         let facts = client.request(Rendition(format: .json), of: source)
         if let known = await pipeline.stored(facts).flatMap(FactsFile.known) {
-            return (negotiation.rendition(for: accept, isTransparent: known.transparent), false)
+            return (negotiation.rendition(for: accept, of: known), false)
         }
         if await pipeline.stored(facts.with(rendition)) != nil { background.add(facts) }
         return (rendition, !pipeline.isKnownToFail(facts))
     }
 
-    /// Whether the source is transparent according to its facts, which are produced if they are not stored.
-    private func isTransparent(_ miss: NegotiatedMiss) async -> Bool {
-        guard let facts = try? await pipeline.find(miss.request.with(Rendition(format: .json))) else { return false }
+    /// The facts of the source, which are produced if they are not stored; nil if they cannot be read.
+    private func sourceFacts(_ miss: NegotiatedMiss) async -> SourceFacts? {
+        guard let facts = try? await pipeline.find(miss.request.with(Rendition(format: .json))) else { return nil }
         let document = try? await cache.onThread { () throws(CacheError) in FactsFile.read(facts.rendition) }
-        return document?.source.facts.transparent ?? false
+        return document?.source.facts
     }
 
     /// Responds with the source if `Accept` selects an AVIF that is not stored and that the settings leave to the background.
@@ -206,7 +206,10 @@ struct RenditionController: Sendable {
         }
         let result = if let found { found } else { try await pipeline.find(miss.request) }
         // The flight of a video also produces the facts.
-        if miss.lacksFacts, await isTransparent(miss) { return try await response(to: miss.ofTransparentSource) }
+        if miss.lacksFacts, let facts = await sourceFacts(miss) {
+            let selecting = miss.selecting(for: facts)
+            if selecting.request.rendition != miss.request.rendition { return try await response(to: selecting) }
+        }
         guard !result.rendition.isPoster, responder.staysSource(result.rendition) else { return logged(result, miss) }
         var original: RenditionResult
         do throws(RenditionError) {

@@ -26,9 +26,14 @@ struct Negotiation: Sendable, Equatable {
 
     /// Returns the rendition for a client.
     ///
-    /// - Parameter isTransparent: Whether the source is transparent, so that it cannot be a video.
-    func rendition(for accept: AcceptField, isTransparent: Bool = false) -> Rendition {
-        switch accept.preference(offersAVIF: avif != nil, offersWebP: webp != nil, offersVideo: !isTransparent) {
+    /// - Parameter source: The facts of the source, which may rule out the video; nil if they are not known.
+    func rendition(for accept: AcceptField, of source: SourceFacts? = nil) -> Rendition {
+        let (offersAVIF, offersWebP) = (avif != nil, webp != nil)
+        var preference = accept.preference(offersAVIF: offersAVIF, offersWebP: offersWebP)
+        if preference == .video, let source {
+            preference = accept.preference(insteadOfVideo: source, offersAVIF: offersAVIF, offersWebP: offersWebP)
+        }
+        return switch preference {
         case .video: video
         case .avif: avif ?? original
         case .webp: webp ?? original

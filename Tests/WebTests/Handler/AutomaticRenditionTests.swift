@@ -24,6 +24,13 @@ import Testing
         }
         return builder.finish() + [UInt8](repeating: 0, count: 50_000)
     }()
+    /// Played three times.
+    private static let ending: [UInt8] = {
+        var builder = GIFBuilder(width: 40, height: 30)
+        builder.addLoop(2)
+        for color in UInt8(0)..<4 { builder.add(color: color) }
+        return builder.finish() + [UInt8](repeating: 0, count: 50_000)
+    }()
     private static let chromium = "image/avif,image/webp,image/apng,image/svg+xml,image/*,*/*;q=0.8"
     private static let safari =
         "image/webp,image/avif,image/jxl,image/heic,image/heic-sequence,video/*;q=0.8,image/png,image/svg+xml,image/*;q=0.8,*/*;q=0.5"
@@ -148,6 +155,31 @@ import Testing
                 #expect(response["content-type"]?.hasPrefix("image/") == true)
                 return response["content-type"] != "image/gif"
             }
+        }
+    }
+
+    /// In `<img>`, WebKit repeats a video and an AVIF without end.
+    @Test func aSourceThatEndsIsAWebPForSafari() async throws {
+        let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(Self.ending) }])
+        defer { origin.stop() }
+        try await run(["/a.gif": Self.ending, "/b.gif": Self.ending]) { settings in
+            var mount = Mount(origin: try SourceURL(origin.url("/")))
+            (mount.negotiates, mount.onMiss) = (true, .wait)
+            settings.policy.mounts["m"] = mount
+        } _: { web async throws in
+            // A video that was made by name does not change that.
+            _ = try await web.request("GET", "/mp4/\(web.origin.url("/b.gif"))")
+            for target in ["/auto/\(web.origin.url("/a.gif"))", "/auto/\(web.origin.url("/b.gif"))", "/m/a.gif"] {
+                let picture = try await settled(web, target, Self.safari, source: Self.ending, type: "image/webp")
+                #expect(picture.body.starts(with: "RIFF".utf8) && picture["vary"] == "Accept", "\(target)")
+                // Caches in front add the GIF to what Safari names.
+                let reduced = try await web.request(
+                    "GET", target, headers: ["Accept: video/mp4,image/avif,image/webp,image/gif"])
+                #expect(reduced["etag"] == picture["etag"], "\(target)")
+            }
+            // A player that names no image repeats the video as its page says.
+            let target = "/auto/\(web.origin.url("/a.gif"))"
+            _ = try await settled(web, target, "video/mp4", source: Self.ending, type: "video/mp4")
         }
     }
 
