@@ -74,6 +74,8 @@ package final class Ledger: Sendable {
     package init(directory: String, owners: [Tables]) throws(LedgerError) {
         path = "\(directory)/\(Self.fileName)"
         self.owners = owners
+        // Older versions mapped it.
+        unlink(path + "-shm")
         var replacedBecause: String?
         var opened: Connections
         do throws(LedgerError) {
@@ -268,7 +270,7 @@ package final class Ledger: Sendable {
     /// Renames the files of a database that no connection has open.
     private static func putAside(_ path: String) throws(LedgerError) {
         let directory = Files.directory(of: path)
-        for suffix in ["-wal", "-shm", ""] {
+        for suffix in ["-wal", ""] {
             let aside = "\(directory)/\(damagedFileName)\(suffix)"
             guard renameat(AT_FDCWD, path + suffix, AT_FDCWD, aside) == 0 || errno == ENOENT else {
                 throw LedgerError(.failure, SystemError.last("rename(\(path + suffix))").description)

@@ -12,13 +12,17 @@ package final class SQLiteConnection: @unchecked Sendable {
     /// How long a call waits for a lock of another connection.
     private static let busyMilliseconds: Int32 = 5000
 
-    /// Opens a database.
+    /// Locks the database for this process, whose connections keep the index of the log in their memory. SQLite would otherwise
+    /// map a file for it, and a write to a mapped file on a full disk ends the process on file systems that copy on write.
+    private static let fileSystem = "unix-excl"
+
+    /// Opens a database, which no other process may have open.
     ///
     /// - Parameter creating: Whether to create an empty database if the file is missing.
     package init(path: String, creating: Bool = true) throws(LedgerError) {
         var handle: OpaquePointer?
         let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | (creating ? SQLITE_OPEN_CREATE : 0)
-        let code = sqlite3_open_v2(path, &handle, flags, nil)
+        let code = sqlite3_open_v2(path, &handle, flags, Self.fileSystem)
         guard code == SQLITE_OK, let handle else {
             defer { sqlite3_close(handle) }
             throw LedgerError(code, handle)

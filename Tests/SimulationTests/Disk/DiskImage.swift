@@ -32,8 +32,6 @@ struct DiskImage {
     mutating func copy(_ path: String, to newPath: String) throws {
         guard mkdir(newPath, 0o755) == 0 else { throw SystemError.last("mkdir") }
         for entry in try entries(of: path) {
-            // SQLite's shared memory does not survive a process. It is not written with calls either.
-            if entry.name.hasSuffix("-shm") { continue }
             let target = "\(newPath)/\(entry.name)"
             if Files.isDirectory("\(path)/\(entry.name)") {
                 try copy("\(path)/\(entry.name)", to: target)

@@ -36,6 +36,17 @@ struct LedgerTests {
         #expect(try ledger.read(count) == 1)
     }
 
+    /// A write to a mapped file on a full disk may end the process.
+    @Test func noFileOfTheDatabaseIsMapped() throws {
+        try directory.write("ledger.sqlite-shm", "of an older version")
+        let ledger = try open()
+        try insert(ledger, .full)
+        #expect(try ledger.read(count) == 1)
+        let maps = try String(contentsOfFile: "/proc/self/maps", encoding: .utf8)
+        #expect(!maps.contains(directory.path))
+        #expect(!directory.names().contains("ledger.sqlite-shm"))
+    }
+
     @Test func readersCannotChangeTables() throws {
         let ledger = try open()
         #expect(throws: LedgerError.self) { try ledger.read { try $0.run("INSERT INTO numbers VALUES (1)") } }
@@ -160,7 +171,7 @@ struct LedgerTests {
 
     @Test func aReaderNeverUsesAnotherDatabaseAtThePath() throws {
         let ledger = try open()
-        for name in ["ledger.sqlite", "ledger.sqlite-wal", "ledger.sqlite-shm"] {
+        for name in ["ledger.sqlite", "ledger.sqlite-wal"] {
             try FileManager.default.removeItem(atPath: directory.path(name))
         }
         let other = try open()

@@ -21,7 +21,7 @@ import Testing
             }
         }
         cache.close()
-        for suffix in ["", "-wal", "-shm"] { try? directory.remove("ledger.sqlite\(suffix)") }
+        for suffix in ["", "-wal"] { try? directory.remove("ledger.sqlite\(suffix)") }
         let steps = Array(CacheTables.steps.prefix(version))
         let ledger = try Ledger(directory: directory.path, owners: [Ledger.Tables(owner: "cache", steps: steps)])
         defer { ledger.close() }
