@@ -123,8 +123,12 @@ struct RenditionPublisher: Sendable {
         var present: StoredObject?
         if !committed.isNew {
             present = try? finder.open(committed.row, epoch: epoch)
-            // The stored file was missing or damaged, so the object was removed.
-            if present == nil { committed = try commit(job, record, &epoch) }
+            if present == nil {
+                // The object was removed, because its file was missing or damaged. A file that cannot be read, which may have
+                // another owner or be on a bad sector, is replaced as well.
+                if !DescriptorLimit.isShort() { finder.removeCorrupt(committed.row) }
+                committed = try commit(job, record, &epoch)
+            }
         }
         context.reached(.publishCommitted)
         context.counters.update { counters in

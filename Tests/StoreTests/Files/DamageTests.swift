@@ -1,3 +1,4 @@
+import Glibc
 import SystemIO
 import TestSupport
 import Testing
@@ -53,6 +54,21 @@ import Testing
         #expect(try await cache.put(bytes, url: url).isStored)
         #expect(try await cache.bytes(url: url) == bytes)
         #expect(cache.statistics().corrupt == 1)
+    }
+
+    @Test func aPublishReplacesAFileThatCannotBeRead() async throws {
+        try await storeAndDamage { _ in }
+        let file = "objects/" + directory.files()[0]
+        try directory.remove(file)
+        // Opening it fails for every user.
+        let path = directory.path + "/" + file
+        #expect(symlink(path, path) == 0)
+        let cache = try Cache.open(directory)
+        defer { cache.close() }
+        #expect(await cache.alias(.test(url)) == nil)
+        #expect(try await cache.put(bytes, url: url).isStored)
+        cache.forgetHot()
+        #expect(try await cache.bytes(url: url) == bytes)
     }
 
     @Test func aPublishReplacesAFileWithoutARow() async throws {
