@@ -200,7 +200,7 @@ package struct RouteParser: Sendable {
             let url = try reader.readQuery(try Self.items(query) + (fields ?? []))
             if hasBody {
                 guard format != .html else { throw .badRequest("A page needs the URL of a GIF; uploads have no pages.") }
-                guard url == nil else { throw .badOption("url", "cannot be combined with a body") }
+                guard url == nil else { throw .badOption("url", "is for GET; POST takes the GIF itself") }
                 guard reader.onMiss == nil else { throw .badOption("on_miss", "has no effect on uploads") }
                 guard reader.onLarger == nil else { throw .badOption("on_larger", "has no effect on uploads") }
                 var target = ParsedTarget(

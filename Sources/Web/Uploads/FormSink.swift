@@ -47,8 +47,8 @@ package final class FormSink: HTTPBodySink {
     package func finish() -> HTTPReply {
         do throws(Problem) {
             guard parser.isComplete else { throw .badRequest("The form is incomplete.") }
-            guard hasFile else { throw .badRequest("The form has no file.") }
             let respond = try authorize(fields)
+            guard hasFile else { throw .badRequest("The form has no file.") }
             let source = try file.finish()
             return .later { await respond(source) }
         } catch {

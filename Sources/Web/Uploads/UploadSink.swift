@@ -104,7 +104,9 @@ struct UploadedFile: ~Copyable {
     }
 
     private static func notAnAnimation(_ kind: ContentKind) -> Problem {
-        Problem(415, "not_an_animation", kind.sentence("The file"))
+        // Clients of other services send the URL of a GIF in the body.
+        let hint = kind == .text || kind == .json ? " The URL of a GIF is requested with GET." : ""
+        return Problem(415, "not_an_animation", kind.sentence("The file") + hint)
     }
 }
 

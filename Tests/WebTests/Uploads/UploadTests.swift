@@ -150,6 +150,20 @@ import Testing
         }
     }
 
+    @Test func aURLInABodyIsToldOfGET() async throws {
+        try await WebFixture.run { web async throws in
+            let url = "http://a.test/x.gif"
+            for (target, body, isForm) in [
+                ("/mp4", form([field("url", url)]), true), ("/mp4", form([field("url", url), file]), true),
+                ("/mp4?url=\(url)", [], false), ("/mp4", Array("url=\(url)&width=20".utf8), false),
+                ("/mp4", Array(#"{"url": "\#(url)"}"#.utf8), false),
+            ] as [(String, [UInt8], Bool)] {
+                let response = try await post(web, target, body, isForm: isForm)
+                #expect(response.detail?.contains("GET") == true, "\(response.text)")
+            }
+        }
+    }
+
     /// RFC 7578 section 4.2 recommends a file name and does not require one.
     @Test func aFileNeedsNoName() async throws {
         try await WebFixture.run { web async throws in
